@@ -17,7 +17,7 @@ func (params) Resources() []string { return []string{"pods", "widgets.example.co
 // TestResource checks that a parameter may name a custom resource only if the workload of
 // the scenario creates it.
 func TestResource(t *testing.T) {
-	const list = "expected one of pods, widgets.example.com"
+	const list = "expected one of pods, widgets.example.com; did you mean widgets.example.com?"
 	tests := []struct {
 		params Params
 		value  string

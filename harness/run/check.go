@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,32 +13,25 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
-	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// Validate returns an error for a scenario with an unknown fault, invalid fault parameters or
-// an unknown check. Package scenario does not detect these errors. The error contains the
-// position in the scenario file.
+// Validate returns the errors about unknown faults, invalid fault parameters and unknown checks.
+// Package scenario does not detect these errors. They contain the position in the scenario file.
 func Validate(s *scenario.Scenario) error {
+	errs := validateExercises(s)
 	for _, fault := range s.Faults {
+		if fault.Name == "" { // the reader of the scenario has reported it
+			continue
+		}
 		if _, err := newFault(fault); err != nil {
-			return err
+			errs = append(errs, err)
 		}
 	}
-	for i, id := range s.Exercises {
-		if _, ok := check.Find(id); !ok {
-			var known []string
-			for _, c := range check.All {
-				known = append(known, c.ID)
-			}
-			return s.Errorf(fmt.Sprintf("exercises[%d]", i), "unknown check %q; expected one of %s%s", id, strings.Join(known, ", "), nearest.Suggestion(id, known))
-		}
-	}
-	return nil
+	return scenario.JoinErrors(errs...)
 }
 
 // checkSettings returns the settings with which the checks run on the history of a scenario.
@@ -57,12 +51,19 @@ func checkSettings(s *scenario.Scenario, environment *Environment) check.Setting
 var ErrUnreadable = errors.New("cannot check the history")
 
 // Check runs the checks on the history in a run directory and rewrites the reports. For an
-// unchanged directory it always computes the same verdicts. If it cannot write the reports, it
-// returns both the result and an error.
+// unchanged directory it always computes the same verdicts. It returns ErrInUse if another command
+// uses the directory. If it cannot write the reports, it returns both the result and an error.
 //
 // If the history cannot be read, the error is ErrUnreadable, and the verdict of the result is
 // unknown. The reports say so too, in place of earlier verdicts.
 func Check(path string) (*reports.Run, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		unlock, err := Lock(path)
+		if err != nil {
+			return nil, err
+		}
+		defer unlock()
+	}
 	result, draft, err := checkDirectory(path)
 	if result == nil {
 		return nil, err

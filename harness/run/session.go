@@ -38,6 +38,7 @@ type Session struct {
 
 	phase   sessionPhase
 	dir     directory
+	unlock  func() // unlocks the run directory; nil in tests without one
 	monitor *monitor
 	ready   bool         // everything is set up
 	outages atomic.Int32 // number of active faults that make the control plane unavailable
@@ -102,7 +103,11 @@ func newSession(o *Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Session{Options: o, dir: dir, monitor: newMonitor(o.Scenario.Controllers()...)}, nil
+	unlock, err := Lock(string(dir))
+	if err != nil {
+		return nil, err
+	}
+	return &Session{Options: o, dir: dir, unlock: unlock, monitor: newMonitor(o.Scenario.Controllers()...)}, nil
 }
 
 // completeVersions sets o.Versions to the versions that the provider returns, unless it is
@@ -215,6 +220,9 @@ func (s *Session) End(ctx context.Context, runErr error) (*reports.Run, error) {
 		return nil, errors.New("End: the session has ended already")
 	}
 	s.phase = sessionEnded
+	if s.unlock != nil {
+		defer s.unlock()
+	}
 	var diagnostics *snapshot
 	if s.ready {
 		diagnostics = s.takeSnapshot(ctx, runErr)

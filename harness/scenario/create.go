@@ -183,7 +183,7 @@ func (c *Create) complete() {
 
 func (c *Create) validate(v *validator, path string) {
 	v.bounded(path, c)
-	if v.err != nil {
+	if v.invalid(path) {
 		return // Names allocates a slice of length count, so count must be valid first
 	}
 	if !c.Kind.IsGeneric() {

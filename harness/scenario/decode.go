@@ -10,7 +10,7 @@ import (
 )
 
 // decoder stores YAML values in Go values. Unknown fields and values of the wrong type are
-// errors. The decoder does not change a Go field that the file omits. It replaces the decoder
+// errors. Its methods return all errors, not only the first. The decoder does not change a Go field that the file omits. It replaces the decoder
 // of the YAML library, whose errors name Go types and lack the positions of nested fields.
 type decoder struct{ source *source }
 
@@ -56,20 +56,21 @@ func (d decoder) decodeStruct(from *node, into reflect.Value, path string) error
 	if value, ok := into.Addr().Interface().(defaulter); ok {
 		value.setDefaults()
 	}
-	if err := d.source.renameFields(fields, into.Type()); err != nil {
+	if err := d.source.renameFields(fields, into.Type(), path); err != nil {
 		return err
 	}
+	var errs []error
 	for _, field := range fields {
 		index, ok := fieldIndex(into.Type(), field.name)
 		if !ok {
-			return d.source.errorAt(field.position, path, "unknown field %q; expected %s",
-				field.name, list(fieldNames(into.Type()), "or"))
+			names := fieldNames(into.Type())
+			errs = append(errs, d.source.errorAt(field.position, path, "unknown field %q; expected %s%s",
+				field.name, list(names, "or"), similar(field.name, names)))
+			continue
 		}
-		if err := d.decode(field.value, into.FieldByIndex(index), join(path, field.name)); err != nil {
-			return err
-		}
+		errs = append(errs, d.decode(field.value, into.FieldByIndex(index), join(path, field.name)))
 	}
-	return nil
+	return JoinErrors(errs...)
 }
 
 func (d decoder) decodeMap(from *node, into reflect.Value, path string) error {
@@ -78,14 +79,13 @@ func (d decoder) decodeMap(from *node, into reflect.Value, path string) error {
 		return d.mismatch(from, path, "a mapping")
 	}
 	into.Set(reflect.MakeMapWithSize(into.Type(), len(fields)))
+	var errs []error
 	for _, field := range fields {
 		value := reflect.New(into.Type().Elem()).Elem()
-		if err := d.decode(field.value, value, join(path, field.name)); err != nil {
-			return err
-		}
+		errs = append(errs, d.decode(field.value, value, join(path, field.name)))
 		into.SetMapIndex(reflect.ValueOf(field.name).Convert(into.Type().Key()), value)
 	}
-	return nil
+	return JoinErrors(errs...)
 }
 
 func (d decoder) decodeSlice(from *node, into reflect.Value, path string) error {
@@ -94,12 +94,11 @@ func (d decoder) decodeSlice(from *node, into reflect.Value, path string) error 
 		return d.mismatch(from, path, "a list")
 	}
 	into.Set(reflect.MakeSlice(into.Type(), len(items), len(items)))
+	var errs []error
 	for i, item := range items {
-		if err := d.decode(item, into.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
-			return err
-		}
+		errs = append(errs, d.decode(item, into.Index(i), fmt.Sprintf("%s[%d]", path, i)))
 	}
-	return nil
+	return JoinErrors(errs...)
 }
 
 func (d decoder) decodeDuration(from *node, into reflect.Value, path string) error {

@@ -219,11 +219,11 @@ func TestGenericErrors(t *testing.T) {
 		{"JSONPath that is none", widget + "    await: {until: 'jsonpath={.status[}'}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status[}": unterminated array`},
 		{"JSONPath without its value", widget + "    await: {until: 'jsonpath={.status}='}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status}="; expected a value after the equal sign`},
 		{"JSONPath with two values", widget + "    await: {until: 'jsonpath={.status}=a=b'}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status}=a=b"; expected jsonpath={EXPRESSION} or jsonpath={EXPRESSION}=VALUE`},
-		{"unknown controller", minimal + "subject: {controllers: [replicaset]}\n", `x.yaml:5:25: subject.controllers[0]: found "replicaset"; expected ` + controllerNames},
+		{"unknown controller", minimal + "subject: {controllers: [replicaset]}\n", `x.yaml:5:25: subject.controllers[0]: found "replicaset"; expected ` + controllerNames + "; did you mean replicaset-controller?"},
 		{"no controllers", minimal + "subject: {controllers: []}\n", "x.yaml:5:24: subject.controllers: found an empty list; expected at least one controller, or no field controllers for the default controllers"},
 		{"a controller twice", minimal + "subject: {controllers: [endpoints-controller, endpoints-controller]}\n", `x.yaml:5:47: subject.controllers[1]: found "endpoints-controller" twice; expected it once`},
 		{"state of a kind that is not observed", widget + "faults:\n  - pod-churn: {}\n    when: {state: {resource: gadgets.example.com}}\n",
-			`x.yaml:8:30: faults[0].when.state.resource: found "gadgets.example.com"; expected deployments.apps, endpoints, pods, replicasets.apps, replicationcontrollers, services or widgets.example.com`},
+			`x.yaml:8:30: faults[0].when.state.resource: found "gadgets.example.com"; expected deployments.apps, endpoints, pods, replicasets.apps, replicationcontrollers, services or widgets.example.com; did you mean widgets.example.com?`},
 		{"state that only pods have", widget + "faults:\n  - pod-churn: {}\n    when: {state: {resource: widgets.example.com, is: ready}}\n",
 			`x.yaml:8:55: faults[0].when.state.is: found "ready"; expected present or terminating`},
 	} {

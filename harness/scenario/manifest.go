@@ -148,6 +148,9 @@ func (v *validator) fieldsOf(path string, found Fields) {
 func (v *validator) genericCreate(path string, c *Create) {
 	kind := c.kubeKind()
 	v.apiVersion(path+".apiVersion", c)
+	if v.invalid(path + ".apiVersion") {
+		return // the kind may be a typing error
+	}
 	v.check(!isKubernetesVersion(kind) || kind.Builtin(), path+".kind",
 		"found %q; expected a kind that %s has", string(c.Kind), kind.APIVersion())
 	for _, known := range v.kinds {
@@ -166,8 +169,8 @@ func (v *validator) apiVersion(path string, c *Create) {
 	if _, ok := kube.Named(string(c.Kind)); ok && c.APIVersion == "" {
 		return
 	}
-	v.check(c.APIVersion != "", path, "found nothing for kind %q; expected an apiVersion such as example.com/v1, or one of the kinds %s",
-		string(c.Kind), list(allKinds, "and"))
+	v.check(c.APIVersion != "", path, "found nothing for kind %q; expected an apiVersion such as example.com/v1, or one of the kinds %s%s",
+		string(c.Kind), list(allKinds, "and"), similar(string(c.Kind), allKinds))
 	v.groupVersion(path, c.APIVersion)
 }
 

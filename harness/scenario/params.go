@@ -78,7 +78,7 @@ func (p Params) Errorf(field, format string, args ...any) error {
 }
 
 // CheckSteps validates steps that a fault has as a parameter, and sets their defaults. The
-// argument field is the name of the parameter. CheckSteps returns the first error. It does not
+// argument field is the name of the parameter. CheckSteps returns all errors. It does not
 // check whether the objects of the steps exist. Objects of a generic kind must be of a kind
 // that the workload creates, unless the parameters are from [ParseParams].
 func (p Params) CheckSteps(field string, steps []Step) error {
@@ -94,7 +94,7 @@ func (p Params) CheckSteps(field string, steps []Step) error {
 		steps[i].completeAPIVersion(v.kinds)
 		v.step(fmt.Sprintf("%s[%d]", path, i), &steps[i])
 	}
-	return v.err
+	return JoinErrors(v.errs...)
 }
 
 // Equal reports whether p and other have the same parameters with the same values in the same
@@ -123,21 +123,18 @@ func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 	if !ok {
 		return d.mismatch(from, path, expected)
 	}
-	var err error
+	var errs []error
 	for _, field := range fields {
 		if into, ok := f.timing()[field.name]; ok {
-			err = d.decode(field.value, reflect.ValueOf(into).Elem(), join(path, field.name))
+			errs = append(errs, d.decode(field.value, reflect.ValueOf(into).Elem(), join(path, field.name)))
 		} else {
-			err = f.decodeParams(d, field, path, expected)
-		}
-		if err != nil {
-			return err
+			errs = append(errs, f.decodeParams(d, field, path, expected))
 		}
 	}
 	if f.Name == "" {
-		return d.source.errorAt(from.position, path, "found no fault; expected %s", expected)
+		errs = append(errs, d.source.errorAt(from.position, path, "found no fault; expected %s", expected))
 	}
-	return nil
+	return JoinErrors(errs...)
 }
 
 // decodeParams reads the name of the fault type and the parameters from a field of a fault. It

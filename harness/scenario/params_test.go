@@ -73,7 +73,7 @@ func TestParamsDecodeKeepsDefaults(t *testing.T) {
 
 func TestParamsDecodeErrors(t *testing.T) {
 	for _, test := range []struct{ name, input, want string }{
-		{"unknown", "verbs: get", `p.yaml:1:1: api-error: unknown field "verbs"; expected verb, code, chance, every, orphans, times, names, selector or nested`},
+		{"unknown", "verbs: get", `p.yaml:1:1: api-error: unknown field "verbs"; expected verb, code, chance, every, orphans, times, names, selector or nested; did you mean verb?`},
 		{"hidden", "Hidden: x", `p.yaml:1:1: api-error: unknown field "Hidden"; expected verb, code, chance, every, orphans, times, names, selector or nested`},
 		{"duration", "verb: get\nevery: 5", "p.yaml:2:8: api-error.every: found 5; expected a duration such as 500ms, 8s or 1m30s"},
 		{"overflow", "code: 3000000000", "p.yaml:1:7: api-error.code: found 3000000000; expected a whole number"},

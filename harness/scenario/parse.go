@@ -11,17 +11,19 @@ import (
 const sizeLimit = 256 << 10
 
 // Load reads and validates the scenario file at path. See [Parse].
-func Load(path string) (*Scenario, error) {
+func Load(path string, further ...func(*Scenario) error) (*Scenario, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the scenario: %w", err)
 	}
-	return Parse(path, data)
+	return Parse(path, data, further...)
 }
 
 // Parse reads a scenario from YAML, sets the defaults of omitted fields and validates all
-// fields. The argument file is the name of the file at the beginning of errors.
-func Parse(file string, data []byte) (*Scenario, error) {
+// fields. The argument file is the name of the file at the beginning of errors. The functions
+// further check what this package does not know, such as the parameters of faults. Their argument
+// may be invalid. The error has one line for each mistake in the file.
+func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenario, error) {
 	src := &source{file: file}
 	if len(data) > sizeLimit {
 		return nil, src.errorAt(position{}, "", "found %d bytes; expected at most %d", len(data), sizeLimit)
@@ -32,13 +34,18 @@ func Parse(file string, data []byte) (*Scenario, error) {
 	}
 	src.root = root
 	s := &Scenario{source: src}
-	if err := (decoder{src}).decode(root, reflect.ValueOf(s).Elem(), ""); err != nil {
-		return nil, err
+	unreadable := (decoder{src}).decode(root, reflect.ValueOf(s).Elem(), "")
+	if _, ok := root.value.(mapping); !ok {
+		return nil, unreadable
 	}
 	s.Description = strings.Join(strings.Fields(s.Description), " ")
 	s.renameChecks()
 	s.complete()
-	if err := s.validate(); err != nil {
+	errs := []error{unreadable, s.validate(flatten([]error{unreadable})...)}
+	for _, check := range further {
+		errs = append(errs, check(s))
+	}
+	if err := JoinErrors(errs...); err != nil {
 		return nil, err
 	}
 	return s, nil

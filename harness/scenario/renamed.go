@@ -88,15 +88,15 @@ func (src *source) warnRenamed(at position, old, name string) {
 
 // renameFields replaces old names of a struct's fields with the new names, and adds a warning
 // for each. It changes the parsed YAML before decoding, so that errors about a field have the
-// new name.
-func (src *source) renameFields(fields mapping, of reflect.Type) error {
+// new name. The argument path is the path of the struct.
+func (src *source) renameFields(fields mapping, of reflect.Type, path string) error {
 	for i, field := range fields {
 		name, ok := renamedFields[of][field.name]
 		if !ok {
 			continue
 		}
 		if fields.field(name) != nil {
-			return src.errorAt(field.position, "", "found both %q and its new name %q; expected only one of them", field.name, name)
+			return src.errorAt(field.position, path, "found both %q and its new name %q; expected only one of them", field.name, name)
 		}
 		src.warnRenamed(field.position, field.name, name)
 		fields[i].name = name

@@ -45,7 +45,7 @@ exercises: [converged, quiet]
 func TestOldNameErrors(t *testing.T) {
 	for _, test := range []struct{ name, input, want string }{
 		{"old and new field", "faults:\n  - pod-churn: {}\n    when: {truth: {resource: pods}, state: {resource: pods}}\n",
-			`x.yaml:7:12: found both "truth" and its new name "state"; expected only one of them`},
+			`x.yaml:7:12: faults[0].when: found both "truth" and its new name "state"; expected only one of them`},
 		{"old and new check", "exercises: [quiet, no-writes-when-settled]\n",
 			`x.yaml:5:20: exercises[1]: found "no-writes-when-settled" twice; expected it once`},
 		{"an error below an old name", "faults:\n  - pod-churn: {}\n    when: {truth: {resource: services, is: ready}}\n",

@@ -24,7 +24,7 @@ type Scenario struct {
 	Name string `yaml:"name" format:"name" required:"true"`
 	// Description is one or two sentences: what the run does, and how an incorrect controller
 	// would fail. It has at most 1000 bytes.
-	Description string `yaml:"description" required:"true"`
+	Description string `yaml:"description,omitempty"`
 	// Seed is the number from which all random draws of the run start. If it is 0, the run
 	// picks a random seed.
 	Seed uint64 `yaml:"seed,omitempty"`

@@ -29,7 +29,7 @@ func (src *source) errorAt(at position, path, format string, args ...any) error 
 	if path != "" {
 		prefix.WriteString(path + ": ")
 	}
-	return fmt.Errorf("%s"+format, append([]any{prefix.String()}, args...)...)
+	return &mistake{at: at, path: path, err: fmt.Errorf("%s"+format, append([]any{prefix.String()}, args...)...)}
 }
 
 // find returns the position of the value at path, such as "faults[0].from". If the file has no

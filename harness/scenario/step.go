@@ -99,6 +99,7 @@ func (s *Step) decodeNode(d decoder, from *node, path string) error {
 		return d.mismatch(from, path, "a mapping with "+list(words, "or"))
 	}
 	found := ""
+	var errs []error
 	for _, field := range fields {
 		var into reflect.Value
 		switch row, known := operationNamed(field.name); {
@@ -108,18 +109,18 @@ func (s *Step) decodeNode(d decoder, from *node, path string) error {
 			s.Await = new(Await)
 			into = reflect.ValueOf(s.Await)
 		case !known:
-			return d.source.errorAt(field.position, path, "unknown field %q; expected %s", field.name, list(words, "or"))
+			errs = append(errs, d.source.errorAt(field.position, path, "unknown field %q; expected %s%s", field.name, list(words, "or"), similar(field.name, words)))
+			continue
 		case found != "":
-			return d.source.errorAt(field.position, path, "found %s beside %s; expected one operation per step", field.name, found)
+			errs = append(errs, d.source.errorAt(field.position, path, "found %s beside %s; expected one operation per step", field.name, found))
+			continue
 		default:
 			found, s.Operation = field.name, row.new()
 			into = reflect.ValueOf(s.Operation)
 		}
-		if err := d.decode(field.value, into.Elem(), join(path, field.name)); err != nil {
-			return err
-		}
+		errs = append(errs, d.decode(field.value, into.Elem(), join(path, field.name)))
 	}
-	return nil
+	return JoinErrors(errs...)
 }
 
 // encodeNode writes a step in the form that decodeNode reads.

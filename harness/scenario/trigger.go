@@ -256,7 +256,7 @@ func (v *validator) trigger(path string, t *Trigger, fault, depth int) {
 		oneOf(v, path+".step.at", t.Step.At, Begun, Done)
 	}
 	v.check(depth <= afterDepthMax, path, "found more than %d triggers linked by after; expected at most %d", afterDepthMax, afterDepthMax)
-	if v.err == nil {
+	if depth <= afterDepthMax {
 		v.trigger(path+".after", t.After, fault, depth+1)
 	}
 }
@@ -282,7 +282,7 @@ func (v *validator) eventTrigger(path string, e *EventTrigger) {
 
 func (v *validator) stateTrigger(path string, t *StateTrigger) {
 	oneOf(v, path+".resource", t.Resource, v.stateResources()...)
-	if v.err != nil {
+	if v.invalid(path + ".resource") {
 		return
 	}
 	oneOf(v, path+".is", t.Is, StatesOf(t.Resource)...)

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -34,10 +35,13 @@ const (
 	faultTimeMax = 10 * time.Minute
 )
 
-// validator checks a scenario, and keeps the first error.
+// validator checks a scenario, and keeps the first error about each field.
 type validator struct {
 	scenario *Scenario
-	err      error
+	errs     []error
+	// earlier are the mistakes that the decoder has found. The validator does not report what
+	// may follow from them.
+	earlier []error
 
 	// kinds are the generic kinds of the objects that the workload creates.
 	kinds []kube.Kind
@@ -54,12 +58,11 @@ type validator struct {
 	observed []kube.Kind
 }
 
-// validate returns an error about the first field that is out of bounds or contradicts another
-// field.
-func (s *Scenario) validate() error {
-	v := &validator{scenario: s, kinds: s.GenericKinds(), resources: s.Resources(), observed: s.ObservedKinds()}
+// validate returns the errors about all fields that are out of bounds or contradict another
+// field. It ignores fields about which the decoder has reported the mistakes in earlier.
+func (s *Scenario) validate(earlier ...error) error {
+	v := &validator{scenario: s, earlier: earlier, kinds: s.GenericKinds(), resources: s.Resources(), observed: s.ObservedKinds()}
 	v.name("name", s.Name)
-	v.check(s.Description != "", "description", "found nothing; expected one or two sentences: what the run does, and what a broken controller would do")
 	v.check(len(s.Description) <= descriptionMax, "description",
 		"found %d bytes; expected at most %d", len(s.Description), descriptionMax)
 
@@ -79,7 +82,7 @@ func (s *Scenario) validate() error {
 		v.check(check != "", path, "found nothing; expected the ID of a check")
 		v.check(slices.Index(s.Exercises, check) == i, path, "found %q twice; expected it once", check)
 	}
-	return v.err
+	return JoinErrors(v.errs...)
 }
 
 // controllers checks that the names of the controllers under test are known and that no name
@@ -93,11 +96,20 @@ func (v *validator) controllers(names []string) {
 	}
 }
 
-// check records an error about the field at path if ok is false and no earlier error exists.
+// check records an error about the field at path if ok is false, unless the field already has
+// an error.
 func (v *validator) check(ok bool, path, format string, args ...any) {
-	if !ok && v.err == nil {
-		v.err = v.scenario.Errorf(path, format, args...)
+	if !ok && !v.invalid(path) {
+		v.errs = append(v.errs, v.scenario.Errorf(path, format, args...))
 	}
+}
+
+// invalid reports whether the field at path, a field in it, or one that contains it has an error.
+func (v *validator) invalid(path string) bool {
+	return slices.ContainsFunc(slices.Concat(v.earlier, v.errs), func(err error) bool {
+		m := new(mistake)
+		return errors.As(err, &m) && hides(m.path, path)
+	})
 }
 
 // number reports an error unless least <= found <= most.
@@ -123,7 +135,7 @@ func oneOf[T ~string](v *validator, path string, found T, known ...T) {
 	if found == "" {
 		v.check(false, path, "found nothing; expected %s", list(known, "or"))
 	}
-	v.check(slices.Contains(known, found), path, "found %.60q; expected %s", string(found), list(known, "or"))
+	v.check(slices.Contains(known, found), path, "found %.60q; expected %s%s", string(found), list(known, "or"), similar(string(found), known))
 }
 
 func (v *validator) faults(faults []Fault) {

@@ -25,10 +25,9 @@ func (v *validator) workload(steps []Step) {
 	for i := range steps {
 		step, path := &steps[i], stepPath(i)
 		v.step(path, step)
-		if v.err != nil {
-			return // presence cannot check an invalid step
+		if !v.invalid("workload") { // presence cannot check invalid steps, nor those after them
+			v.presence(path, i, step, objects)
 		}
-		v.presence(path, i, step, objects)
 	}
 }
 
@@ -54,7 +53,9 @@ func (v *validator) step(path string, step *Step) {
 	}
 	if step.Await != nil {
 		v.target(path+".await", operation{effect: updates, kinds: allKinds, generic: true}, &step.Await.Target)
-		v.until(path+".await.until", step.Await)
+		if !v.invalid(path + ".await.kind") {
+			v.until(path+".await.until", step.Await)
+		}
 		v.bounded(path+".await", step.Await)
 	}
 }

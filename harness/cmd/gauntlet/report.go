@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
@@ -30,10 +31,11 @@ the failure groups, the trend by day, and links to the page of each run.`,
 				return err
 			}
 			*code = verdictCode(all)
-			if err := writeReports(cmd, out, all); err != nil {
+			err = writeReports(cmd, out, all)
+			if err != nil && !errors.Is(err, run.ErrInUse) {
 				return &unfinishedError{err}
 			}
-			return nil
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", filepath.Join("out", "report"), "the `directory` to write to; if it is the directory of a run, its reports are replaced")
@@ -58,10 +60,10 @@ func readRuns(dirs []string) ([]reports.Run, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, run := range runs {
-			if run.Directory == "" || !seen[run.Directory] { // "": the directory of the run was deleted
-				seen[run.Directory] = true
-				all = append(all, run)
+		for _, r := range runs {
+			if r.Directory == "" || !seen[r.Directory] { // "": the directory of the run was deleted
+				seen[r.Directory] = true
+				all = append(all, r)
 			}
 		}
 	}
@@ -77,6 +79,11 @@ func writeReports(cmd *cobra.Command, dir string, all []reports.Run) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("writing the reports: %w", err)
 	}
+	unlock, err := run.Lock(dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	err = reports.WriteFiles(dir, all...)
 	if err := errors.Join(err, printVerdicts(cmd.OutOrStdout(), all)); err != nil {
 		return err

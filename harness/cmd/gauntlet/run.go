@@ -383,7 +383,7 @@ func loadScenario(name string, warnings io.Writer) (*scenario.Scenario, error) {
 	s, ok := library.Find(name)
 	var err error
 	if !ok {
-		s, err = scenario.Load(name)
+		s, err = scenario.Load(name, run.ValidateBeforeStart)
 	}
 	if err == nil {
 		printWarnings(s, warnings)

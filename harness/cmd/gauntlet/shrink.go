@@ -69,6 +69,11 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	if _, err := providers.NamedWith(failed.Provider, cluster.OwnsControlPlane); err != nil {
 		return fmt.Errorf("%s: gauntlet cannot repeat the run: %w", path, err)
 	}
+	unlock, err := run.Lock(path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	original, err := scenario.Load(run.ScenarioFile(path))
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -207,6 +208,11 @@ on an existing cluster.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if provider != "" && provider != providers.Existing {
 				return fmt.Errorf("--provider=%s: expected existing; to remove leftovers on this machine, omit --provider", provider)
+			}
+			if onExisting.Kubeconfig != "" {
+				if _, err := os.Stat(onExisting.Kubeconfig); err != nil {
+					return fmt.Errorf("--kubeconfig: %w", err)
+				}
 			}
 			if provider != "" {
 				return cleanExisting(cmd, onExisting)

@@ -25,34 +25,37 @@ type statusCase struct {
 // statusCases returns the command lines of each command. RUN is a run directory whose history has
 // only a start record, and DIR is an empty directory.
 var statusCases = map[string]statusCase{
-	"":             {badArg: "frob"},
-	"check":        {good: "RUN", goodCode: exitUnknown, badArg: "DIR", noFile: "DIR/none"},
-	"clean":        {badFlag: "--provider=kind", badArg: "x"},
-	"compare":      {badFlag: "--pairs=0", badArg: "nothing", noFile: "DIR/none.yaml"},
-	"completion":   {badArg: "frob"},
-	"coverage":     {good: "RUN", badFlag: "RUN --out=RUN/history.jsonl", badArg: "DIR", noFile: "DIR/none"},
-	"down":         {badFlag: "--all=x", badArg: "no-such-cluster"},
-	"generate":     {good: "--seed=7", badFlag: "--seed=x", badArg: "7", noFile: "--prefer-uncovered=DIR/none"},
-	"help":         {good: "run", badArg: "frob"},
-	"host-cluster": {badFlag: "a b x d", badArg: "x"},
-	"image":        {badFlag: "--label=x", badArg: "RUN/scenario.yaml", noFile: "DIR/none"},
-	"list":         {good: "faults", badArg: "wishes"},
-	"mutants":      {badFlag: "--seed=x", badArg: "nothing"},
-	"nightly":      {badFlag: "--duration=0s", badArg: "nothing", noFile: "DIR/none.yaml"},
-	"relay":        {badFlag: "--patience=x", badArg: "x"},
-	"report":       {good: "RUN --out=DIR/report", goodCode: exitUnknown, badArg: "DIR", noFile: "DIR/none"},
-	"run":          {badFlag: "--attempts=0", badArg: "nothing", noFile: "DIR/none.yaml"},
-	"setup":        {badFlag: "--nodes=x", badArg: "x"},
-	"shrink":       {badFlag: "--check", badArg: "DIR", noFile: "DIR/none"},
-	"sweep":        {badArg: "frob"},
-	"sweep crash":  {badFlag: "--from=0 burst", badArg: "nothing", noFile: "DIR/none.yaml"},
-	"sweep seeds":  {badFlag: "--from=7 --to=3", badArg: "x"},
-	"up":           {badFlag: "--nodes=0", badArg: "x"},
-	"version":      {good: " ", badArg: "x"},
+	"":                   {badArg: "frob"},
+	"check":              {good: "RUN", goodCode: exitUnknown, badArg: "DIR", noFile: "DIR/none"},
+	"clean":              {badFlag: "--provider=kind", badArg: "x", noFile: "--provider=existing --kubeconfig=DIR/none"},
+	"compare":            {badFlag: "--pairs=0", badArg: "nothing", noFile: "DIR/none.yaml"},
+	"completion":         {badArg: "frob"},
+	"coverage":           {good: "RUN", badFlag: "RUN --out=RUN/history.jsonl", badArg: "DIR", noFile: "DIR/none"},
+	"coverage scenarios": {badFlag: "--seeds=x", badArg: "nothing", noFile: "DIR/none.yaml"},
+	"mutants matrix":     {badFlag: "--seed=x", badArg: "nothing"},
+	"mutants tiers":      {badFlag: "--write=x", badArg: "x"},
+	"down":               {badFlag: "--all=x", badArg: "no-such-cluster"},
+	"generate":           {good: "--seed=7", badFlag: "--seed=x", badArg: "7", noFile: "--prefer-uncovered=DIR/none"},
+	"help":               {good: "run", badArg: "frob"},
+	"host-cluster":       {badFlag: "a b x d", badArg: "x"},
+	"image":              {badFlag: "--label=x", badArg: "RUN/scenario.yaml", noFile: "DIR/none"},
+	"list":               {good: "faults", badArg: "wishes"},
+	"mutants":            {badFlag: "--seed=x", badArg: "nothing"},
+	"nightly":            {badFlag: "--duration=0s", badArg: "nothing", noFile: "DIR/none.yaml"},
+	"relay":              {badFlag: "--patience=x", badArg: "x"},
+	"report":             {good: "RUN --out=DIR/report", goodCode: exitUnknown, badArg: "DIR", noFile: "DIR/none"},
+	"run":                {badFlag: "--attempts=0", badArg: "nothing", noFile: "DIR/none.yaml"},
+	"setup":              {badFlag: "--nodes=x", badArg: "x"},
+	"shrink":             {badFlag: "--check", badArg: "DIR", noFile: "DIR/none"},
+	"sweep":              {badArg: "frob"},
+	"sweep crash":        {badFlag: "--from=0 burst", badArg: "nothing", noFile: "DIR/none.yaml"},
+	"sweep seeds":        {badFlag: "--from=7 --to=3", badArg: "x"},
+	"up":                 {badFlag: "--nodes=0", badArg: "x"},
+	"version":            {good: " ", badArg: "x"},
 }
 
-// TestExitStatuses checks the exit status of every command for good and for bad command lines,
-// and if standard output is full. Bad usage must print one line to standard error, and nothing
+// TestExitStatuses checks the exit status of every command for good and for bad command lines.
+// It also lets every write to standard output fail. Bad usage must print one line to standard error, and nothing
 // to standard output.
 func TestExitStatuses(t *testing.T) {
 	var code int

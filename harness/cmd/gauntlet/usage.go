@@ -60,8 +60,8 @@ func fileOf(out io.Writer) (*os.File, bool) {
 	return file, ok
 }
 
-// refuseBadUsage makes a command and its subcommands refuse unknown commands and flags, and
-// wrong numbers of arguments, with messages of one line.
+// refuseBadUsage makes a command and its subcommands refuse bad usage with messages of one line.
+// Bad usage is an unknown command or flag, or a wrong number of arguments.
 func refuseBadUsage(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	switch {
@@ -191,13 +191,17 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w; \"%s --help\" lists the flags", err, cmd.CommandPath())
 }
 
-// expectedValue says which values a flag accepts. For a type of this project, it is the error
-// of its method Set, which begins with "expected".
+// expectedValue says which values a flag accepts. For a type of this project, it is the end of
+// the error of its method Set.
 func expectedValue(invalid *pflag.InvalidValueError) string {
 	if words := valueWords(invalid.GetFlag()); words != "" {
 		return "expected " + words
 	}
-	return errors.Unwrap(invalid).Error()
+	words := errors.Unwrap(invalid).Error()
+	if _, expected, ok := strings.Cut(words, "; expected "); ok {
+		return "expected " + expected // what was found is said already
+	}
+	return words
 }
 
 // valueWords describes the values of a flag by its type. It returns "" for a type of this

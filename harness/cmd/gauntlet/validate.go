@@ -77,7 +77,7 @@ func (f *runFlags) readScenario(_ string, warnings io.Writer) (*scenario.Scenari
 	if len(data) == 0 {
 		return nil, errors.New("reading the scenario from standard input: found nothing; expected a scenario in YAML, once")
 	}
-	s, err := scenario.Parse("standard input", data)
+	s, err := scenario.Parse("standard input", data, run.ValidateBeforeStart)
 	if err == nil {
 		printWarnings(s, warnings)
 	}

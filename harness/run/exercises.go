@@ -1,0 +1,94 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// ValidateBeforeStart returns all reasons not to start a run of a scenario. These are the errors
+// of Validate, triggers that never match, and checks in the field exercises that nothing in the
+// scenario can exercise.
+func ValidateBeforeStart(s *scenario.Scenario) error {
+	errs := []error{Validate(s), s.CheckReachable()}
+	for i, id := range s.Exercises {
+		if c, ok := check.Find(id); ok {
+			errs = append(errs, checkExercised(s, fmt.Sprintf("exercises[%d]", i), &c))
+		}
+	}
+	return scenario.JoinErrors(errs...)
+}
+
+// validateExercises returns the errors about unknown checks in the field exercises.
+func validateExercises(s *scenario.Scenario) []error {
+	var errs []error
+	for i, id := range s.Exercises {
+		if _, ok := check.Find(id); !ok && id != "" {
+			var known []string
+			for _, c := range check.All {
+				known = append(known, c.ID)
+			}
+			errs = append(errs, s.Errorf(fmt.Sprintf("exercises[%d]", i), "unknown check %q; expected one of %s%s", id, strings.Join(known, ", "), nearest.Suggestion(id, known)))
+		}
+	}
+	return errs
+}
+
+// checkExercised returns an error if no run of the scenario can exercise a check. This is so if
+// no controller under test is in its scope. It is also so if the workload creates no object that
+// such a controller reconciles.
+func checkExercised(s *scenario.Scenario, path string, c *check.Check) error {
+	controllers := s.Controllers()
+	if !c.Scope.AppliesTo(controllers) {
+		return s.Errorf(path, "found %s, whose scope has none of the controllers under test; expected a check that applies to them, or another list subject.controllers; its scope: %s", c.ID, c.Scope)
+	}
+	if c.Scope.General() || s.ExternalWorkload != nil {
+		return nil
+	}
+	var reconciled []string
+	for i := range controllers {
+		if c.Scope.AppliesTo(controllers[i : i+1]) {
+			reconciled = append(reconciled, controllers[i].Kind)
+		}
+	}
+	if slices.ContainsFunc(reconciledKinds(s), func(kind string) bool { return slices.Contains(reconciled, kind) }) {
+		return nil
+	}
+	return s.Errorf(path, "found %s, which nothing in the scenario exercises; expected a step that creates a %s", c.ID, strings.Join(reconciled, " or a "))
+}
+
+// reconciledKinds returns the kinds of the objects that a run of the scenario has. A Deployment
+// also stands for its ReplicaSets.
+func reconciledKinds(s *scenario.Scenario) []string {
+	var kinds []string
+	for _, step := range allSteps(s) {
+		switch target, _ := step.Target(); target.Kind {
+		case scenario.Deployment:
+			kinds = append(kinds, kube.Deployment, kube.ReplicaSet)
+		case scenario.Service, scenario.Endpoints:
+			kinds = append(kinds, kube.Service)
+		default:
+			kinds = append(kinds, string(target.Kind))
+		}
+	}
+	return kinds
+}
+
+// allSteps returns the steps of the workload, and those of users in faults.
+func allSteps(s *scenario.Scenario) []scenario.Step {
+	steps := slices.Clone(s.Workload)
+	for _, fault := range s.Faults {
+		var params struct {
+			Steps []scenario.Step `yaml:"steps"`
+		}
+		if fault.Params.Decode(&params) == nil { // another fault has other parameters
+			steps = append(steps, params.Steps...)
+		}
+	}
+	return steps
+}

@@ -1,0 +1,65 @@
+package run
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
+)
+
+// TestValidateBeforeStart requires that all scenarios of this repository are accepted.
+func TestValidateBeforeStart(t *testing.T) {
+	for _, s := range library.All() {
+		if err := ValidateBeforeStart(s); err != nil {
+			t.Error(err)
+		}
+	}
+	var paths []string
+	for _, pattern := range []string{"../mutant/library/scenarios/*.yaml", "../../suites/regression/*.yaml", "../../suites/regression/*/*.yaml"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, found...)
+	}
+	if len(paths) == 0 {
+		t.Fatal("found no scenario files")
+	}
+	for _, path := range paths {
+		if _, err := scenario.Load(path, ValidateBeforeStart); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestValidateBeforeStartErrors has a scenario for each case, and the end of the error about it.
+func TestValidateBeforeStartErrors(t *testing.T) {
+	const (
+		replicaSet = "name: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n"
+		deployment = "name: x\nworkload:\n  - create: {kind: Deployment, name: web, replicas: 1}\n"
+	)
+	for _, test := range []struct{ name, text, want string }{
+		{"a check of ReplicaSets", replicaSet + "exercises: [slow-start, no-writes-when-settled]\n", ""},
+		{"a check of ReplicaSets, by a Deployment", deployment + "exercises: [slow-start, max-surge]\n", ""},
+		{"a Deployment of another user", replicaSet + "exercises: [max-surge]\nfaults:\n  - user-edit: {steps: [{create: {kind: Deployment, name: web, replicas: 1}}]}\n", ""},
+		{"no Deployment", replicaSet + "exercises: [max-surge]\n", "found max-surge, which nothing in the scenario exercises; expected a step that creates a Deployment"},
+		{"no Service", deployment + "exercises: [endpoints-exact]\n", "found endpoints-exact, which nothing in the scenario exercises; expected a step that creates a Service"},
+		{"no controller", replicaSet + "subject: {controllers: [endpoints-controller]}\nexercises: [slow-start]\n", "its scope: Contract (trait slow-start)"},
+		{"two mistakes", replicaSet + "exercises: [slow-strat]\nfaults:\n  - api-eror: {}\n", "did you mean api-error?"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := scenario.Parse("x.yaml", []byte(test.text), ValidateBeforeStart)
+			switch {
+			case test.want == "" && err != nil:
+				t.Errorf("error %v, want none", err)
+			case test.want != "" && (err == nil || !strings.HasSuffix(err.Error(), test.want)):
+				t.Errorf("error %v, want one that ends with %q", err, test.want)
+			}
+			if test.name == "two mistakes" && strings.Count(err.Error(), "\n") != 1 {
+				t.Errorf("error %v, want two lines", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,96 @@
+package scenario
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+)
+
+// mistake is one error about a scenario file.
+type mistake struct {
+	at   position
+	path string // the path of the field, such as "faults[0].from"
+	err  error  // the complete message
+}
+
+func (m *mistake) Error() string { return m.err.Error() }
+func (m *mistake) Unwrap() error { return m.err }
+
+// mistakes are all errors about a scenario file. The message has one line for each.
+type mistakes []error
+
+func (m mistakes) Error() string {
+	lines := make([]string, 0, len(m))
+	for _, err := range m {
+		lines = append(lines, err.Error())
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (m mistakes) Unwrap() []error { return m }
+
+// JoinErrors returns one error for all errors about a scenario, in the order of the file. Its
+// message has one line for each. It returns nil if all errors are nil.
+func JoinErrors(errs ...error) error {
+	all := flatten(errs)
+	slices.SortStableFunc(all, func(a, b error) int {
+		at, other := positionOf(a), positionOf(b)
+		return cmp.Or(cmp.Compare(at.line, other.line), cmp.Compare(at.column, other.column))
+	})
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	return mistakes(all)
+}
+
+// flatten returns the errors without nil. It replaces mistakes by the errors in them.
+func flatten(errs []error) []error {
+	var all []error
+	for _, err := range errs {
+		var several mistakes
+		switch {
+		case err == nil:
+		case errors.As(err, &several):
+			all = append(all, several...)
+		default:
+			all = append(all, err)
+		}
+	}
+	return all
+}
+
+// positionOf returns the position of an error. It is zero for an error without a position.
+func positionOf(err error) position {
+	if m := new(mistake); errors.As(err, &m) {
+		return m.at
+	}
+	return position{}
+}
+
+// hides reports whether a mistake at one path may have caused a mistake at another. This is so
+// if the paths are equal, or if one of the fields contains the other.
+func hides(path, other string) bool {
+	return path == other || contains(path, other) || contains(other, path)
+}
+
+// contains reports whether the field at path contains the field at inner.
+func contains(path, inner string) bool {
+	rest, ok := strings.CutPrefix(inner, path)
+	return ok && path != "" && rest != "" && (rest[0] == '.' || rest[0] == '[')
+}
+
+// similar returns the end of a message about an unknown word, such as "; did you mean create?".
+// It returns "" if no known word is similar.
+func similar[T ~string](found string, known []T) string {
+	names := make([]string, 0, len(known))
+	for _, name := range known {
+		names = append(names, string(name))
+	}
+	return nearest.Suggestion(found, names)
+}

@@ -1,0 +1,115 @@
+package scenario
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// TestParseReportsAll requires one line for each mistake of a file, in the order of the file.
+// What follows from another mistake has no line.
+func TestParseReportsAll(t *testing.T) {
+	const text = `name: Bad_name
+cluster: {nodes: many, podStartDelay: 2m}
+subject: {replicas: 9}
+workload:
+  - creat: {kind: ReplicaSet, name: web, replicas: 3}
+  - scale: {kind: ReplicaSet, name: web, replicas: -1}
+faults:
+  - pod-churn: {}
+    from: soon
+    when: {request: {verb: creat}}
+settle: {within: 1h}
+`
+	want := []string{
+		`x.yaml:1:7: name: found "Bad_name"; expected a DNS label`,
+		`x.yaml:2:18: cluster.nodes: found "many"; expected a whole number`,
+		`x.yaml:2:39: cluster.podStartDelay: found 2m0s; expected 0s to 1m0s`,
+		`x.yaml:3:21: subject.replicas: found 9; expected 1 to 5`,
+		`x.yaml:5:5: workload[0]: unknown field "creat"; expected after,`,
+		`x.yaml:6:52: workload[1].scale.replicas: found -1; expected 0 to 20000`,
+		`x.yaml:9:11: faults[0].from: found "soon"; expected a duration such as`,
+		`x.yaml:10:28: faults[0].when.request.verb: found "creat"; expected write,`,
+		`x.yaml:11:18: settle.within: found 1h0m0s; expected 1s to 10m0s`,
+		`x.yaml:8:5: pod-churn: from a further check`,
+	}
+	_, err := Parse("x.yaml", []byte(text), func(s *Scenario) error { return s.Faults[0].Errorf("from a further check") })
+	if err == nil {
+		t.Fatal("no error")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	want[6], want[7], want[8], want[9] = want[9], want[6], want[7], want[8]
+	if len(lines) != len(want) {
+		t.Fatalf("%d lines, want %d:\n%s", len(lines), len(want), err)
+	}
+	for i, line := range lines {
+		if !strings.HasPrefix(line, want[i]) {
+			t.Errorf("line %d:\n got %s\nwant %s…", i+1, line, want[i])
+		}
+	}
+}
+
+func TestJoinErrors(t *testing.T) {
+	first, second := errors.New("first"), errors.New("second")
+	if err := JoinErrors(nil, nil); err != nil {
+		t.Errorf("no errors: got %v", err)
+	}
+	if err := JoinErrors(nil, first); err != first { //nolint:errorlint // JoinErrors must not wrap a single error
+		t.Errorf("one error: got %v", err)
+	}
+	err := JoinErrors(JoinErrors(first, second), nil, first)
+	if err.Error() != "first\nsecond\nfirst" || !errors.Is(err, second) {
+		t.Errorf("three errors: got %q", err)
+	}
+}
+
+// TestCheckReachable has one trigger for each case, and the error about it. An empty error means
+// that the trigger can match.
+func TestCheckReachable(t *testing.T) {
+	const workload = `name: small
+workload:
+  - create: {kind: Deployment, name: web, replicas: 3}
+  - create: {kind: ReplicationController, name: legacy, replicas: 2}
+faults:
+`
+	one := func(trigger string) string { return "  - pod-churn: {}\n    when: " + trigger + "\n" }
+	for _, test := range []struct{ name, faults, want string }{
+		{"a subresource", one("{request: {verb: update, resource: pods, subresource: status}}"), ""},
+		{"an unknown subresource", one("{request: {verb: update, resource: pods, subresource: statsu}}"),
+			`x.yaml:7:65: faults[0].when.request.subresource: found "statsu"; expected attach, binding, ephemeralcontainers, eviction, exec, log, portforward, proxy, resize or status; did you mean status?`},
+		{"a resource without subresources", one("{request: {resource: endpoints, subresource: status}}"),
+			`x.yaml:7:56: faults[0].when.request.subresource: found "status"; expected none, because endpoints have no subresources`},
+		{"a ReplicaSet of a Deployment", one("{request: {owner: ReplicaSet/web-*}}"), ""},
+		{"any ReplicaSet", one("{request: {owner: ReplicaSet/*}}"), ""},
+		{"any kind", one("{request: {owner: '*/nothing'}}"), ""},
+		{"no such ReplicaSet", one("{event: {resource: pods, owner: ReplicaSet/wbe-*}}"),
+			`x.yaml:7:43: faults[0].when.event.owner: found "ReplicaSet/wbe-*", but the workload has no such ReplicaSet; expected web-*`},
+		{"an owner of the wrong kind", one("{state: {resource: pods, owner: ReplicationController/web}}"),
+			`x.yaml:7:43: faults[0].when.state.owner: found "ReplicationController/web", but the workload has no such ReplicationController; expected legacy`},
+		{"an unknown kind of owner", one("{request: {owner: Replicaset/web-*}}"),
+			`x.yaml:7:29: faults[0].when.request.owner: found the unknown kind "Replicaset"; expected the kind of an owner, such as ReplicaSet; did you mean ReplicaSet?`},
+		{"two Deployments", one("{state: {resource: deployments.apps, atLeast: 2}}"),
+			`x.yaml:7:57: faults[0].when.state.atLeast: found 2 of deployments.apps, which never matches; expected at most 1, because the workload creates no more`},
+		{"after another trigger", one("{request: {}, after: {state: {resource: pods, atLeast: 500}}}"),
+			`x.yaml:7:66: faults[0].when.after.state.atLeast: found 500 of pods, which never matches; expected at most 12, because the workload creates no more`},
+		{"as many pods as a rollout may have", one("{state: {resource: pods, atLeast: 12}}"), ""},
+		{"a chain of faults", "  - pod-churn: {}\n  - pod-churn: {}\n    when: {fault: {index: 0}}\n", ""},
+		{"a circle of faults", "  - pod-churn: {}\n    when: {request: {}, after: {fault: {index: 1}}}\n  - pod-churn: {}\n    when: {fault: {index: 0}}\n",
+			"x.yaml:7:11: faults[0].when: waits for faults[1], which waits for faults[0]; expected a fault that can begin before this one\n" +
+				"x.yaml:9:11: faults[1].when: waits for faults[0], which waits for faults[1]; expected a fault that can begin before this one"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, err := Parse("x.yaml", []byte(workload+test.faults))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if err := s.CheckReachable(); err != nil {
+				got = err.Error()
+			}
+			if got != test.want {
+				t.Errorf("error\n got %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,192 @@
+package scenario
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+)
+
+// subresources maps the kinds that the API server itself serves to their subresources.
+var subresources = map[string][]string{
+	kube.Pod:                   {"attach", "binding", "ephemeralcontainers", "eviction", "exec", "log", "portforward", "proxy", "resize", "status"},
+	kube.ReplicaSet:            {"scale", "status"},
+	kube.ReplicationController: {"scale", "status"},
+	kube.Deployment:            {"scale", "status"},
+	kube.Service:               {"proxy", "status"},
+	kube.Endpoints:             {},
+}
+
+// CheckReachable returns the errors about triggers that can never match. Such a trigger waits for
+// subresources, owners or numbers of objects that cannot exist, or its fault waits for itself. [Parse] does
+// not call it, because a scenario with such a trigger runs: the fault does not begin. It returns
+// nil if the workload is invalid.
+func (s *Scenario) CheckReachable() error {
+	v := &validator{scenario: s, kinds: s.GenericKinds(), resources: s.Resources(), observed: s.ObservedKinds()}
+	if v.workload(s.Workload); len(v.errs) > 0 {
+		return nil
+	}
+	for i, fault := range s.Faults {
+		v.reachable(fmt.Sprintf("faults[%d].when", i), fault.When)
+		v.reachable(fmt.Sprintf("faults[%d].until", i), fault.Until)
+	}
+	v.circles()
+	return JoinErrors(v.errs...)
+}
+
+// reachable checks a trigger, and the triggers that its field after links.
+func (v *validator) reachable(path string, t *Trigger) {
+	for ; t != nil; t, path = t.After, path+".after" {
+		switch {
+		case t.Request != nil:
+			v.subresource(path+".request.subresource", t.Request.Resource, t.Request.Subresource)
+			v.owner(path+".request.owner", t.Request.Owner)
+		case t.Event != nil:
+			v.owner(path+".event.owner", t.Event.Owner)
+		case t.State != nil:
+			v.owner(path+".state.owner", t.State.Owner)
+			most, known := v.scenario.objectsMax(t.State.Resource, t.State.Name)
+			v.check(!known || t.State.AtLeast <= most, path+".state.atLeast", "found %d%s, which never matches; expected at most %d, because the workload creates no more",
+				t.State.AtLeast, of(t.State.Resource, "", t.State.Name, ""), most)
+		}
+	}
+}
+
+// subresource checks that a resource has a subresource. It accepts any subresource of a resource
+// that is not in the table.
+func (v *validator) subresource(path, resource, found string) {
+	kind, known := kube.ByResource(resource)
+	expected, listed := subresources[kind.Name]
+	if found == "" || !known || !listed {
+		return
+	}
+	v.check(len(expected) > 0, path, "found %q; expected none, because %s have no subresources", found, resource)
+	oneOf(v, path, found, expected...)
+}
+
+// usersCreate reports whether objects may exist that no step of the workload creates. These are
+// the objects of an external workload, and of users in faults.
+func (s *Scenario) usersCreate() bool {
+	return s.ExternalWorkload != nil || slices.ContainsFunc(s.Faults, func(f Fault) bool { return strings.Contains(inline(f.Params.encodeNode()), "create") })
+}
+
+// objectsMax returns the maximum number of objects that a state trigger can find at one time. It
+// returns false if that number is not known.
+func (s *Scenario) objectsMax(resource, name string) (int, bool) {
+	if s.usersCreate() {
+		return 0, false
+	}
+	kind, _ := kube.ByResource(resource)
+	switch kind.Name {
+	case kube.Pod: // a rolling update may double the pods of a Deployment
+		return 2 * s.PodsMax(), name == "" && len(s.GenericKinds()) == 0
+	case kube.Deployment, kube.Service, kube.ReplicationController:
+		return s.createdMax(Kind(kind.Name), name), true
+	case kube.ReplicaSet:
+		return s.createdMax(ReplicaSet, name), s.createdMax(Deployment, "") == 0
+	}
+	return 0, false
+}
+
+// createdMax returns how many steps create an object of a kind whose name matches a glob. The
+// glob "" matches every name.
+func (s *Scenario) createdMax(kind Kind, glob string) int {
+	n := 0
+	for _, create := range s.creates() {
+		if matches, err := path.Match(glob, create.Name); create.Kind == kind && (matches || err != nil || glob == "") {
+			n++
+		}
+	}
+	return n
+}
+
+// owner checks that the workload can have the owner that a trigger names, such as
+// "ReplicaSet/web-*". It checks only kinds whose objects and names follow from the workload.
+func (v *validator) owner(at, owner string) {
+	kind, name, ok := strings.Cut(owner, "/")
+	if !ok || v.scenario.usersCreate() || strings.ContainsAny(kind, `*?[\`) {
+		return
+	}
+	known := slices.Concat(owners, []Kind{Service})
+	for _, created := range v.kinds {
+		known = append(known, Kind(created.Name))
+	}
+	if !slices.Contains(known, Kind(kind)) {
+		suggestion := similar(kind, known)
+		v.check(suggestion == "", at, "found the unknown kind %q; expected the kind of an owner, such as ReplicaSet%s", kind, suggestion)
+		return
+	}
+	if !slices.Contains(owners, Kind(kind)) {
+		return
+	}
+	var possible []string
+	for _, create := range v.scenario.creates() {
+		if create.Kind == Kind(kind) {
+			possible = append(possible, create.Name)
+		}
+		if kind == kube.ReplicaSet && create.Kind == Deployment {
+			possible = append(possible, create.Name+"-*")
+		}
+	}
+	reachable := slices.ContainsFunc(possible, func(p string) bool { return mayMatch(name, p) })
+	v.check(reachable, at, "found %q, but the workload has no such %s; expected %s", owner, kind, expectedNames(possible))
+}
+
+// expectedNames lists the names of owners in a message.
+func expectedNames(possible []string) string {
+	if len(possible) == 0 {
+		return "an owner that a step creates"
+	}
+	return list(possible, "or")
+}
+
+// mayMatch reports whether a glob can match a name. A name that ends with * stands for all names
+// with this prefix.
+func mayMatch(glob, name string) bool {
+	prefix, open := strings.CutSuffix(name, "*")
+	if !open {
+		matches, err := path.Match(glob, name)
+		return matches || err != nil
+	}
+	literal, rest := glob, ""
+	if i := strings.IndexAny(glob, `*?[\`); i >= 0 {
+		literal, rest = glob[:i], glob[i:]
+	}
+	return strings.HasPrefix(literal, prefix) || rest != "" && strings.HasPrefix(prefix, literal)
+}
+
+// circles reports faults that wait for each other, so that none of them can begin.
+func (v *validator) circles() {
+	for i := range v.scenario.Faults {
+		waits := waitsOf(v.scenario.Faults, i)
+		for _, other := range waits {
+			v.check(!v.waitsFor(other, i, map[int]bool{}), fmt.Sprintf("faults[%d].when", i),
+				"waits for faults[%d], which waits for faults[%d]; expected a fault that can begin before this one", other, i)
+		}
+	}
+}
+
+// waitsFor reports whether a fault can begin only after another fault has fired. The argument
+// seen has the faults that the search has visited.
+func (v *validator) waitsFor(fault, other int, seen map[int]bool) bool {
+	if seen[fault] || fault < 0 || fault >= len(v.scenario.Faults) {
+		return false
+	}
+	seen[fault] = true
+	return slices.ContainsFunc(waitsOf(v.scenario.Faults, fault), func(next int) bool {
+		return next == other || v.waitsFor(next, other, seen)
+	})
+}
+
+// waitsOf returns the indexes of the faults that must fire before a fault can begin.
+func waitsOf(faults []Fault, index int) []int {
+	var all []int
+	for t := faults[index].When; t != nil; t = t.After {
+		if t.Fault != nil && t.Fault.Index != index {
+			all = append(all, t.Fault.Index)
+		}
+	}
+	return all
+}
