@@ -17,7 +17,7 @@ func (params) Resources() []string { return []string{"pods", "widgets.example.co
 // TestResource checks that a parameter may name a custom resource only if the workload of
 // the scenario creates it.
 func TestResource(t *testing.T) {
-	const list = "expected one of pods, widgets.example.com; did you mean widgets.example.com?"
+	const list = "expected one of pods, widgets.example.com"
 	tests := []struct {
 		params Params
 		value  string
@@ -25,7 +25,7 @@ func TestResource(t *testing.T) {
 	}{
 		{params{}, "pods", ""},
 		{params{}, "widgets.example.com", ""},
-		{params{}, "gadgets.example.com", `resource: unknown value "gadgets.example.com"; ` + list},
+		{params{}, "gadgets.example.com", `resource: unknown value "gadgets.example.com"; ` + list + "; did you mean widgets.example.com?"},
 		{params{}, "", "resource: not given; " + list},
 	}
 	for _, test := range tests {
