@@ -31,7 +31,7 @@ func FuzzReadDirectory(f *testing.F) {
 			return
 		}
 		for name, err := range map[string]error{
-			"Terminal":      Terminal(io.Discard, runs, true),
+			"Terminal":      Terminal(io.Discard, runs, 80),
 			"JSON":          JSON(io.Discard, runs),
 			"JUnit":         JUnit(io.Discard, runs),
 			"Markdown":      Markdown(io.Discard, runs, dir),

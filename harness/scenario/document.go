@@ -39,5 +39,5 @@ func (d Document) Errorf(path, format string, args ...any) error {
 func (d Document) CheckOperator(o *Operator) error {
 	v := &validator{scenario: &Scenario{source: d.source, Operator: o}}
 	v.operator(o)
-	return v.err
+	return JoinErrors(v.errs...)
 }
