@@ -10,7 +10,8 @@ REVISION    := $(shell git describe --always --dirty 2>/dev/null || echo unknown
 # need it.
 LDFLAGS     := -s -w -X main.revision=$(REVISION)
 GOLANGCI    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-GORELEASER  := $(GO) run github.com/goreleaser/goreleaser/v2@v2.18.2
+# goreleaser needs a newer Go than this module; the go command downloads it.
+GORELEASER  := GOTOOLCHAIN=auto $(GO) run github.com/goreleaser/goreleaser/v2@v2.18.2
 COUNT       ?= 1
 # How many packages `make test` tests in parallel. The longest spend most time waiting.
 PACKAGES    ?= 3
