@@ -47,7 +47,7 @@ func TestValidateBeforeStartErrors(t *testing.T) {
 		{"no Deployment", replicaSet + "exercises: [max-surge]\n", "found max-surge, which nothing in the scenario exercises; expected a step that creates a Deployment"},
 		{"no Service", deployment + "exercises: [endpoints-exact]\n", "found endpoints-exact, which nothing in the scenario exercises; expected a step that creates a Service"},
 		{"no controller", replicaSet + "subject: {controllers: [endpoints-controller]}\nexercises: [slow-start]\n", "its scope: Contract (trait slow-start)"},
-		{"two mistakes", replicaSet + "exercises: [slow-strat]\nfaults:\n  - api-eror: {}\n", "did you mean api-error?"},
+		{"two mistakes", replicaSet + "exercises: [slow-stat]\nfaults:\n  - api-eror: {}\n", "did you mean api-error?"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := scenario.Parse("x.yaml", []byte(test.text), ValidateBeforeStart)
