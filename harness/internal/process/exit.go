@@ -3,7 +3,6 @@ package process
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kube-gauntlet/gauntlet/harness/internal/logfile"
 )
 
 // Usage is the CPU time and the memory that a process has used.
@@ -64,10 +65,10 @@ func (e *ExitError) Error() string {
 }
 
 // newExitError returns the ExitError of a process that has exited and was reaped.
-func newExitError(name string, state *os.ProcessState, log logFile) *ExitError {
+func newExitError(spec *Spec, state *os.ProcessState, log *logfile.File) *ExitError {
 	e := &ExitError{
-		Name: name, Code: state.ExitCode(), LogPath: log.path, LogTail: log.tail(),
-		DiskFull: diskFull(log.path),
+		Name: spec.Name, Code: state.ExitCode(), LogPath: spec.LogPath, LogTail: lastLines(log.Recent()),
+		DiskFull: diskFull(spec.LogPath),
 		Usage:    Usage{CPU: state.UserTime() + state.SystemTime()},
 	}
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -103,56 +104,11 @@ func diskFull(path string) bool {
 	return int64(stat.Bavail)*stat.Bsize < freeBytesMin
 }
 
-// logFile is the log file of a process. Earlier processes may have written to the same file.
-type logFile struct {
-	path  string
-	start int64 // size of the file in bytes when the process started
-	file  *os.File
-}
-
-// openLog opens or creates a log file for appending. It also creates the directory of the file.
-func openLog(path string) (logFile, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return logFile{}, err
-	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return logFile{}, err
-	}
-	info, err := file.Stat()
-	if err != nil {
-		file.Close()
-		return logFile{}, err
-	}
-	return logFile{path, info.Size(), file}, nil
-}
-
 // The maximum size of a log tail.
 const (
-	tailLinesMax = 15      // number of lines
-	tailBytesMax = 8 << 10 // number of bytes that are read from the end of the log
-	lineBytesMax = 500     // number of bytes per line; a Go panic can print kilobytes in one line
+	tailLinesMax = 15  // number of lines
+	lineBytesMax = 500 // number of bytes per line; a Go panic can print kilobytes in one line
 )
-
-// tail returns the last lines that the process has written to its log. If it cannot read the log,
-// it returns "" instead of an error, because callers add the tail to another error.
-func (l logFile) tail() string {
-	file, err := os.Open(l.path)
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return ""
-	}
-	from := max(l.start, info.Size()-tailBytesMax)
-	data, err := io.ReadAll(io.NewSectionReader(file, from, info.Size()-from))
-	if err != nil {
-		return ""
-	}
-	return lastLines(data)
-}
 
 // lastLines returns the last lines in data that are not blank, at most [tailLinesMax]. It truncates
 // each line to [lineBytesMax] bytes.

@@ -26,6 +26,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kube-gauntlet/gauntlet/harness/internal/logfile"
 )
 
 // Spec describes a process that [Start] starts.
@@ -42,15 +44,16 @@ type Spec struct {
 	// Dir is the working directory of the process. Empty means the working directory of gauntlet.
 	Dir string
 	// LogPath is the path of a file. Start creates the file and its directory, and appends the
-	// standard output and standard error of the process to the file.
+	// standard output and standard error of the process to the file. Package logfile limits the size
+	// of the file.
 	LogPath string
 }
 
 // Process is a process that [Start] started, together with its process group.
 type Process struct {
-	name string        // Spec.Name
+	spec Spec
 	cmd  *exec.Cmd     // the started process
-	log  logFile       // contains standard output and standard error
+	log  *logfile.File // contains standard output and standard error
 	done chan struct{} // closed by reap
 
 	mu      sync.Mutex // held while Signal sends a signal, so that no signal reaches a reused PID
@@ -74,23 +77,24 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", spec.Name, err)
 	}
-	log, err := openLog(spec.LogPath)
+	output, err := startOutput(spec.LogPath)
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: opening its log file: %w", spec.Name, err)
 	}
-	defer log.file.Close() // the child has its own file descriptor
-
 	cmd := exec.Command(spec.Path, spec.Args...)
 	cmd.Env = append([]string{}, spec.Env...) // not nil, because nil would mean the environment of gauntlet
 	cmd.Dir = spec.Dir
-	cmd.Stdout, cmd.Stderr = log.file, log.file
+	cmd.Stdout, cmd.Stderr = output.write, output.write
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := forkFromOneThread(cmd); err != nil {
+	err = forkFromOneThread(cmd)
+	output.write.Close() // the child has its own file descriptor
+	if err != nil {
+		output.finish()
 		return nil, fmt.Errorf("starting %s: %w", spec.Name, err)
 	}
-	p := &Process{name: spec.Name, cmd: cmd, log: log, done: make(chan struct{})}
+	p := &Process{spec: spec, cmd: cmd, log: output.log, done: make(chan struct{})}
 	err = guard.watchGroup(p.PID())
-	go p.reap(guard)
+	go p.reap(guard, output)
 	if err != nil {
 		// Kill the process, because the guard would not kill it if gauntlet died. SIGKILL cannot
 		// fail for a child process of gauntlet.
@@ -133,8 +137,8 @@ func (p *Process) Usage() Usage {
 }
 
 // LogTail returns the last lines that the process has written to its log, for error messages. It
-// returns at most 15 lines, and "" if it cannot read the log.
-func (p *Process) LogTail() string { return p.log.tail() }
+// returns at most 15 lines.
+func (p *Process) LogTail() string { return lastLines(p.log.Recent()) }
 
 // Signal sends a signal to the process or to its process group. SIGKILL and SIGSTOP go to the whole
 // group, because the process cannot catch them and forward them to its children. SIGCONT also goes
@@ -144,7 +148,7 @@ func (p *Process) Signal(sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.reaped {
-		return fmt.Errorf("sending %s to %s: %w", unix.SignalName(sig), p.name, ErrEnded)
+		return fmt.Errorf("sending %s to %s: %w", unix.SignalName(sig), p.spec.Name, ErrEnded)
 	}
 	p.peakRSS = max(p.peakRSS, readPeakRSS(p.PID())) // after the exit, /proc no longer has this value
 	target := p.PID()
@@ -153,7 +157,7 @@ func (p *Process) Signal(sig syscall.Signal) error {
 		target = -target
 	}
 	if err := syscall.Kill(target, sig); err != nil {
-		return fmt.Errorf("sending %s to %s (pid %d): %w", unix.SignalName(sig), p.name, p.PID(), err)
+		return fmt.Errorf("sending %s to %s (pid %d): %w", unix.SignalName(sig), p.spec.Name, p.PID(), err)
 	}
 	return nil
 }
@@ -195,14 +199,14 @@ func (p *Process) Kill() error {
 	case <-p.done:
 		return nil
 	case <-timer.C:
-		return fmt.Errorf("%s (pid %d) has not exited %s after SIGKILL", p.name, p.PID(), killTimeout)
+		return fmt.Errorf("%s (pid %d) has not exited %s after SIGKILL", p.spec.Name, p.PID(), killTimeout)
 	}
 }
 
 // reap waits until the process has exited, kills the rest of its group, and then releases the PID.
 // It kills the group while the process is a zombie. At that time, no other process or group can
 // have the PID, so reap cannot kill a wrong group.
-func (p *Process) reap(guard *guardClient) {
+func (p *Process) reap(guard *guardClient, output *output) {
 	waitUntilZombie(p.PID())
 	p.mu.Lock()
 	_ = syscall.Kill(-p.PID(), syscall.SIGKILL) // ESRCH means that the group has no other process
@@ -212,7 +216,8 @@ func (p *Process) reap(guard *guardClient) {
 	p.reaped = true
 	peak := p.peakRSS
 	p.mu.Unlock()
-	p.exit = newExitError(p.name, p.cmd.ProcessState, p.log)
+	output.finish()
+	p.exit = newExitError(&p.spec, p.cmd.ProcessState, p.log)
 	p.exit.Usage.RSSBytesMax = peak
 	close(p.done)
 }

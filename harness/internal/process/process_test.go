@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/internal/logfile"
 )
 
 func TestErrDescribesExit(t *testing.T) {
@@ -45,10 +47,13 @@ func TestErrDescribesExit(t *testing.T) {
 	}
 }
 
+// testProcessBytes is the memory that TestUsage uses.
+const testProcessBytes = 128 << 20
+
 // TestUsage checks that Usage measures only the started process, and not the test process before
 // exec. The test process uses much memory, and the shell that it starts uses little.
 func TestUsage(t *testing.T) {
-	const testProcessBytes, shellBytesMax = 128 << 20, 32 << 20
+	const shellBytesMax = 32 << 20
 	large := bytes.Repeat([]byte{1}, testProcessBytes)
 	p := start(t, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo counted; exec sleep 1000")
 	for !strings.Contains(p.LogTail(), "counted") {
@@ -60,6 +65,49 @@ func TestUsage(t *testing.T) {
 	runtime.KeepAlive(large)
 	if used := p.Usage(); used.CPU <= 0 || used.RSSBytesMax <= 0 || used.RSSBytesMax > shellBytesMax {
 		t.Errorf("usage: %s CPU time, %d bytes; want both above 0, and at most %d bytes", used.CPU, used.RSSBytesMax, shellBytesMax)
+	}
+}
+
+// TestChattyProcess checks that a process that never stops writing has a small log, which shows its
+// beginning and its end, and uses little memory of gauntlet.
+func TestChattyProcess(t *testing.T) {
+	const memoryMax = 16 << 20
+	p := start(t, "echo first; yes | head -c 200000000; echo last; exec sleep 1000")
+	for !strings.Contains(p.LogTail(), "last") {
+		runtime.Gosched()
+	}
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	if memory.HeapInuse > memoryMax+testProcessBytes {
+		t.Errorf("the heap has %d bytes, want at most %d", memory.HeapInuse, memoryMax)
+	}
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(p.spec.LogPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(content) > logfile.BytesMax || !bytes.HasPrefix(content, []byte("first\ny\n")) || !bytes.HasSuffix(content, []byte("y\nlast\n")) {
+		t.Errorf("the log has %d bytes, begins with %q and ends with %q; want at most %d bytes from \"first\" to \"last\"",
+			len(content), content[:10], content[len(content)-10:], logfile.BytesMax)
+	}
+	if !bytes.Contains(content, []byte("\n[gauntlet dropped ")) {
+		t.Error("the log does not say that bytes were dropped")
+	}
+}
+
+// TestDescendantKeepsOutputOpen checks that the end of a process is noticed although a descendant
+// in another session still has its standard output.
+func TestDescendantKeepsOutputOpen(t *testing.T) {
+	p := start(t, "setsid sleep 20 & echo the end")
+	select {
+	case <-p.Done():
+	case <-time.After(10 * time.Second):
+		t.Fatal("the process has exited, but Done is not closed after 10 s")
+	}
+	if !strings.Contains(p.Err().Error(), "the end") {
+		t.Errorf("error %q, want one with the last line of the log", p.Err())
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -38,6 +39,16 @@ func (e engine) check(ctx context.Context) error {
 // error contains the command and the end of its standard error. If the reason for the failure is
 // known, the error begins with the reason and often with the next step.
 func (e engine) run(ctx context.Context, timeout time.Duration, args ...string) (string, error) {
+	var stdout bytes.Buffer
+	err := e.copy(ctx, timeout, &stdout, args...)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(stdout.String()), nil
+}
+
+// copy runs a `docker` command like run, and writes its standard output to out.
+func (e engine) copy(ctx context.Context, timeout time.Duration, out io.Writer, args ...string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s", timeout))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
@@ -45,16 +56,16 @@ func (e engine) run(ctx context.Context, timeout time.Duration, args ...string) 
 	// gauntlet. gauntlet then runs further commands to clean up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Second
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = out, &stderr
 	err := cmd.Run()
 	if err == nil {
-		return strings.TrimSpace(stdout.String()), nil
+		return nil
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	return "", explain(&commandError{args: append([]string{program}, args...), output: stderr.String(), err: err})
+	return explain(&commandError{args: append([]string{program}, args...), output: stderr.String(), err: err})
 }
 
 // lines runs a `docker` command and returns the lines of its standard output.

@@ -2,12 +2,13 @@ package kind
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -17,6 +18,7 @@ import (
 	kindlog "sigs.k8s.io/kind/pkg/log"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/logfile"
 )
 
 const (
@@ -56,29 +58,37 @@ func (c *Cluster) writeLogs(ctx context.Context, all bool) {
 	}
 }
 
-// writeLog runs a command on a node and writes its output to <name>.log in the log directory. If
-// the command fails, writeLog writes no file and returns the error.
+// writeLog runs a command on a node and writes its output to <name>.log in the log directory.
+// Package logfile limits the size of the file. If the command fails, writeLog leaves no file and
+// returns the error.
 func (c *Cluster) writeLog(ctx context.Context, name, node string, command ...string) error {
-	out, err := c.engine.run(ctx, logsTimeout, append([]string{"exec", node}, command...)...)
+	path := filepath.Join(c.logDir, name+".log")
+	log, err := logfile.Open(path)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(c.logDir, name+".log"), []byte(out+"\n"), 0o600)
+	err = c.engine.copy(ctx, logsTimeout, log, append([]string{"exec", node}, command...)...)
+	if err := errors.Join(err, log.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
 }
 
 var _ cluster.LogExporter = (*Cluster)(nil)
 
-// ExportLogs writes the same logs to a directory as the command `kind export logs`. Without crictl
-// on the nodes, it writes no list of images. If ctx is canceled, it returns an error before all logs are written.
+// ExportLogs writes the same logs to a directory as the command `kind export logs`, and shortens
+// those that are too large for package logfile. Without crictl on the nodes, it writes no list of
+// images. If ctx is canceled, it returns an error before all logs are written.
 func (c *Cluster) ExportLogs(ctx context.Context, dir string) error {
 	exported := make(chan error, 1)
 	go func() {
 		provider := kindcluster.NewProvider(kindcluster.ProviderWithDocker())
-		exported <- provider.CollectLogs(c.name, dir)
+		err := explain(withoutImageLists(provider.CollectLogs(c.name, dir)))
+		exported <- errors.Join(err, trimLogs(dir))
 	}()
 	select {
 	case err := <-exported:
-		return explain(withoutImageLists(err))
+		return err
 	case <-ctx.Done():
 		return fmt.Errorf("exporting the logs of %s: %w", c.name, context.Cause(ctx))
 	}
@@ -107,6 +117,16 @@ func withoutImageLists(err error) error {
 	return kinderrors.NewAggregate(others)
 }
 
+// trimLogs shortens the files in a directory that are too large for package logfile.
+func trimLogs(dir string) error {
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		return logfile.Trim(path)
+	})
+}
+
 // kubeletLog returns the last lines of the kubelet log of a node, or "" if it cannot be read.
 func (c *Cluster) kubeletLog(ctx context.Context, node string) string {
 	out, err := c.engine.run(ctx, engineQueryTimeout, "exec", node,
@@ -118,26 +138,21 @@ func (c *Cluster) kubeletLog(ctx context.Context, node string) string {
 }
 
 // kindLog is a logger that writes the messages of kind to a file, with the time of each message.
-type kindLog struct {
-	mu   sync.Mutex
-	file *os.File
-}
+type kindLog struct{ file *logfile.File }
 
 var _ kindlog.Logger = (*kindLog)(nil)
 
 // openKindLog returns a kindLog that appends to the file at path, which only the owner can read.
 func openKindLog(path string) (*kindLog, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	file, err := logfile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening the log file for kind: %w", err)
 	}
-	return &kindLog{file: file}, nil
+	return &kindLog{file}, nil
 }
 
 // line writes one message to the file.
 func (l *kindLog) line(format string, args ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	fmt.Fprintf(l.file, time.Now().Format("15:04:05.000 ")+strings.TrimRight(format, "\n")+"\n", args...)
 }
 
