@@ -117,7 +117,7 @@ func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 	case subject.Target{}:
 		return errors.New("found no subject; expected subject.Ours, subject.Upstream, or one of subject.ParseTarget or subject.Command")
 	}
-	if err := errors.Join(o.complete(), o.Target.CheckControllers(o.Controllers)); err != nil {
+	if err := errors.Join(o.complete(), o.Target.CheckControllers(o.Controllers), CheckTarget(p, o.Target)); err != nil {
 		return err
 	}
 	if o.Target.Definition() != nil && (p.Capabilities.Has(cluster.SubjectInPods) || !p.Capabilities.Has(cluster.OwnsControlPlane)) {
@@ -133,6 +133,17 @@ func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 	}
 	_, err = o.Target.Executable(o.Ours, "")
 	return err
+}
+
+// CheckTarget returns an error if clusters of the provider cannot run a target, whatever programs
+// exist on this machine. An image needs a provider whose subjects run in pods.
+func CheckTarget(provider providers.Provider, target subject.Target) error {
+	if _, ok := target.Image(); ok {
+		if err := provider.Capabilities.Require("subject "+target.String(), cluster.SubjectInPods); err != nil {
+			return fmt.Errorf("%w%s, or --subject=exec:PATH", err, providers.Alternatives(err))
+		}
+	}
+	return nil
 }
 
 // executable returns the path of the executable that replicas run as local processes. It returns an

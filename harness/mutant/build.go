@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -22,6 +23,39 @@ type Builder struct {
 	// Dir is the directory for the executables. During a build it also contains the edited
 	// files. Build creates it.
 	Dir string
+}
+
+// Preflight returns an error if the mutants cannot be built: the go command is missing, Tree is not
+// the source tree of this project, or the edits of a mutant do not fit the tree. It builds nothing,
+// and does not check the edits of mutants of upstream's controllers.
+func (w *Builder) Preflight(mutants []Mutant) error {
+	if _, err := exec.LookPath("go"); err != nil {
+		return fmt.Errorf("mutants are built with the go command: expected `go` on PATH: %w", err)
+	}
+	const module, command = "module github.com/kube-gauntlet/gauntlet", "controllers/cmd/workload-controller-manager"
+	mod, err := os.ReadFile(filepath.Join(w.Tree, "go.mod"))
+	if err == nil && !slices.Contains(strings.Split(string(mod), "\n"), module) {
+		err = fmt.Errorf("%s has no line %q", filepath.Join(w.Tree, "go.mod"), module)
+	}
+	if err == nil {
+		_, err = os.Stat(filepath.Join(w.Tree, command))
+	}
+	if err != nil {
+		return fmt.Errorf("%s is not the source tree of gauntlet; call gauntlet in that tree, or name it with --tree: %w", w.Tree, err)
+	}
+	for i := range mutants {
+		if m := &mutants[i]; m.Base != Upstream {
+			if _, err := m.Apply(w.read); err != nil {
+				return fmt.Errorf("%s is not the source tree of this version of gauntlet: %w", w.Tree, err)
+			}
+		}
+	}
+	return nil
+}
+
+// read returns the content of a file of the source tree.
+func (w *Builder) read(file string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(w.Tree, filepath.FromSlash(file)))
 }
 
 // Executable returns the path of the executable of a mutant.

@@ -266,3 +266,30 @@ func TestBuild(t *testing.T) {
 		t.Errorf("error %v; expected what the compiler says", err)
 	}
 }
+
+// TestPreflight checks which trees are refused before a mutant is built.
+func TestPreflight(t *testing.T) {
+	tree := filepath.Join("..", "..")
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "go.mod"), []byte("module example.com/other\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	old := []Mutant{{ID: "M", Base: Ours, Edits: []Edit{{"controllers/manager/manager.go", "a line that this version does not have", ""}}}}
+	for _, test := range []struct {
+		tree, path string
+		mutants    []Mutant
+		want       string
+	}{
+		{tree, os.Getenv("PATH"), nil, ""},
+		{tree, t.TempDir(), nil, "expected `go` on PATH"},
+		{t.TempDir(), os.Getenv("PATH"), nil, "is not the source tree of gauntlet; call gauntlet in that tree, or name it with --tree: open"},
+		{other, os.Getenv("PATH"), nil, `has no line "module github.com/kube-gauntlet/gauntlet"`},
+		{tree, os.Getenv("PATH"), old, "is not the source tree of this version of gauntlet: "},
+	} {
+		t.Setenv("PATH", test.path)
+		err := (&Builder{Tree: test.tree}).Preflight(test.mutants)
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("tree %s: error %v, want one that contains %q", test.tree, err, test.want)
+		}
+	}
+}

@@ -18,7 +18,7 @@ func TestParseTarget(t *testing.T) {
 	executable := filepath.Join(dir, "manager")
 	plain := filepath.Join(dir, "notes.txt")
 	for path, mode := range map[string]os.FileMode{executable: 0o755, plain: 0o644} {
-		if err := os.WriteFile(path, nil, mode); err != nil {
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"), mode); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -118,7 +118,7 @@ func TestExecutable(t *testing.T) {
 	if _, err := Upstream.Executable(ours, upstream); err == nil || !strings.Contains(err.Error(), "gauntlet setup") {
 		t.Errorf("a missing upstream binary: error %v, want one that names `gauntlet setup`", err)
 	}
-	if err := os.WriteFile(upstream, nil, 0o755); err != nil {
+	if err := os.WriteFile(upstream, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := Upstream.Executable(ours, upstream); err != nil || got != upstream {

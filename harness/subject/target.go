@@ -2,12 +2,12 @@ package subject
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/kube-gauntlet/gauntlet/harness/internal/executable"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
@@ -61,14 +61,11 @@ func ParseTarget(s string) (Target, error) {
 	}
 }
 
-// parseExec returns the target of an executable. It returns an error if the file is not executable.
+// parseExec returns the target of an executable. It returns an error if this machine cannot run the
+// file.
 func parseExec(path string) (Target, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return Target{}, fmt.Errorf("subject exec:%s: expected an executable file: %w", path, err)
-	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
-		return Target{}, fmt.Errorf("subject exec:%s: expected an executable file, found mode %s", path, info.Mode())
+	if err := executable.Check(path); err != nil {
+		return Target{}, fmt.Errorf("subject exec:%s: %w", path, err)
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -135,8 +132,8 @@ func (t Target) Executable(ours, upstream string) (string, error) {
 	default:
 		return t.name, nil
 	}
-	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("subject %s: executable not found, run `%s`: %w", t, remedy, err)
+	if err := executable.Check(path); err != nil {
+		return "", fmt.Errorf("subject %s: %s: %w; run `%s`", t, path, err, remedy)
 	}
 	return path, nil
 }

@@ -100,7 +100,11 @@ func TestTierScenarios(t *testing.T) {
 
 // TestBadUsage checks that gauntlet rejects wrong command lines before anything starts.
 func TestBadUsage(t *testing.T) {
-	bad := filepath.Join(t.TempDir(), "bad.yaml")
+	dir := t.TempDir()
+	bad, empty := filepath.Join(dir, "bad.yaml"), filepath.Join(dir, "empty")
+	if err := os.WriteFile(empty, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(bad, []byte("name: x\nworkload: []\nfalts: []\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -190,6 +194,15 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"explain", "max-surg"}, "; did you mean max-surge?"},
 		{[]string{"explain", "scenario.fault"}, "; did you mean faults?"},
 		{[]string{"version", "now"}, `version: found the argument "now"; expected none`},
+		{[]string{"run", "burst", "--subject=exec:" + empty}, "found an empty file"},
+		{[]string{"run", "burst", "--subject=image:manager:v1"}, "subject image:manager:v1 requires subject in pods; expected --provider=kind, or --subject=exec:PATH"},
+		{[]string{"up", "--subject=image:manager:v1"}, "subject image:manager:v1 requires subject in pods; expected --provider=kind"},
+		{[]string{"up", "--provider=existing"}, `provider "existing": expected embedded or kind`},
+		{[]string{"run", "burst", "--upstream-dir=" + empty + "/none"}, "the directory of binaries is missing: stat " + empty},
+		{[]string{"up", "--upstream-dir=" + dir}, "no executable etcd in the directory of binaries " + dir},
+		{[]string{"mutants", "--tree=" + dir}, dir + " is not the source tree of gauntlet; call gauntlet in that tree, or name it with --tree"},
+		{[]string{"mutants"}, ". is not the source tree of gauntlet"},
+		{[]string{"mutants", "--tree=../../..", "--upstream-dir=" + dir, "--out=" + dir}, "no executable etcd in the directory of binaries " + dir},
 	} {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
 			_, err := command(t, test.args...)

@@ -144,19 +144,22 @@ func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*m
 	if err != nil {
 		return nil, nil, err
 	}
+	f.runs.out = filepath.Join(f.runs.out, "mutants")
+	builder := &mutant.Builder{Tree: f.tree, Dir: filepath.Join(f.runs.out, "bin")}
+	if err := builder.Preflight(selected); err != nil {
+		return nil, nil, err
+	}
 	upstream, err := providers.ControllerManager(cmd.Context(), f.runs.upstreamDir)
 	if err != nil {
-		return nil, nil, &unfinishedError{err}
+		return nil, nil, buildError(f.runs.upstreamDir, err)
 	}
 	_, ours, err := executables(cmd.Context(), subject.Ours)
 	if err != nil {
 		return nil, nil, &unfinishedError{err}
 	}
-	f.runs.out = filepath.Join(f.runs.out, "mutants")
 	if err := os.MkdirAll(f.runs.out, 0o755); err != nil {
 		return nil, nil, &unfinishedError{err}
 	}
-	builder := &mutant.Builder{Tree: f.tree, Dir: filepath.Join(f.runs.out, "bin")}
 	return &mutant.Trial{
 		Mutants: selected, Seed: f.runs.seed, Parallel: parallel, Now: time.Now,
 		Unmodified: func(base mutant.Base) (string, error) {

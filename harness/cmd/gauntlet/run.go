@@ -17,6 +17,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
@@ -231,6 +232,9 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 			return nil, err
 		}
 	}
+	if err := environment.CheckTarget(provider, target); err != nil {
+		return nil, err
+	}
 	gauntlet, ours, err := executables(cmd.Context(), target)
 	if err != nil {
 		return nil, &unfinishedError{err}
@@ -248,7 +252,7 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 		terminal = f.newTerminal(cmd)
 	}
 	if err := setUpPrograms(cmd.Context(), provider, target, f.upstreamDir); err != nil {
-		return nil, &unfinishedError{err}
+		return nil, err
 	}
 	var all []run.Options
 	for _, s := range scenarios {
@@ -279,7 +283,7 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 			o.KeepUp = terminal.keepUpUntilInterrupt
 		}
 		if err := o.Preflight(); err != nil {
-			return nil, &unfinishedError{err}
+			return nil, err
 		}
 		all = append(all, o)
 	}
@@ -303,13 +307,22 @@ func executables(ctx context.Context, target subject.Target) (gauntlet, ours str
 // missing in the cache.
 func setUpPrograms(ctx context.Context, provider providers.Provider, target subject.Target, upstreamDir string) error {
 	if err := provider.Setup(ctx, providers.Options{UpstreamDir: upstreamDir}); err != nil {
-		return err
+		return buildError(upstreamDir, err)
 	}
 	if target != subject.Upstream || provider.Capabilities.Has(cluster.SubjectInPods) {
 		return nil
 	}
 	_, err := providers.ControllerManager(ctx, upstreamDir)
-	return err
+	return buildError(upstreamDir, err)
+}
+
+// buildError returns the error of a command that did not get the upstream programs. If the user
+// has named their directory, the directory is wrong; otherwise the build has failed.
+func buildError(upstreamDir string, err error) error {
+	if err == nil || upstreamDir != "" {
+		return err
+	}
+	return &unfinishedError{err}
 }
 
 // scenarios returns the scenarios that the command line selects. These are the named

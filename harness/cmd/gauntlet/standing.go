@@ -53,7 +53,7 @@ The command prints only the path of the kubeconfig to standard output.`,
 				return err
 			}
 			if err := setUpStanding(cmd.Context(), o, installed); err != nil {
-				return &unfinishedError{err}
+				return err
 			}
 			terminal := newTerminal(cmd.ErrOrStderr())
 			terminal.progress(o.Provider, "starting the control plane")
@@ -83,13 +83,16 @@ const noSubject = "none"
 
 // setUpStanding builds the programs of a standing cluster that are missing in the cache.
 func setUpStanding(ctx context.Context, o environment.Options, installed *environment.SubjectOptions) error {
-	provider, err := providers.Named(o.Provider)
+	provider, err := providers.NamedWith(o.Provider, cluster.StandingClusters)
 	if err != nil {
 		return err
 	}
 	var target subject.Target
 	if installed != nil {
 		target = installed.Target
+		if err := environment.CheckTarget(provider, target); err != nil {
+			return err
+		}
 	}
 	return setUpPrograms(ctx, provider, target, o.ControlPlane.UpstreamDir)
 }

@@ -2,9 +2,11 @@ package image
 
 import (
 	"bytes"
+	"cmp"
 	"debug/elf"
 	"fmt"
-	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/internal/executable"
 )
 
 // architectures maps the supported ELF machines to the architecture names of container images.
@@ -30,21 +32,8 @@ func architecture(binary []byte) (string, error) {
 	case file.Type != elf.ET_EXEC && file.Type != elf.ET_DYN || file.Entry == 0:
 		return "", fmt.Errorf("expected an executable, found an ELF file of type %s with entry point %#x", file.Type, file.Entry)
 	}
-	for _, segment := range file.Progs {
-		if segment.Type == elf.PT_INTERP {
-			return "", fmt.Errorf("expected a statically linked executable, found one that needs %s; build it with CGO_ENABLED=0", interpreter(segment))
-		}
+	if linker, dynamic := executable.DynamicLinker(file); dynamic {
+		return "", fmt.Errorf("expected a statically linked executable, found one that needs %s; build it with CGO_ENABLED=0", cmp.Or(linker, "a dynamic linker"))
 	}
 	return arch, nil
-}
-
-// interpreter returns the path of the dynamic linker that a PT_INTERP segment contains. If it
-// cannot read the segment, it returns "a dynamic linker".
-func interpreter(segment *elf.Prog) string {
-	const pathMax = 4096 // PATH_MAX of Linux
-	path := make([]byte, min(segment.Filesz, pathMax))
-	if _, err := segment.ReadAt(path, 0); err != nil {
-		return "a dynamic linker"
-	}
-	return strings.TrimRight(string(path), "\x00")
 }

@@ -72,7 +72,7 @@ func TestUsage(t *testing.T) {
 // beginning and its end, and uses little memory of gauntlet.
 func TestChattyProcess(t *testing.T) {
 	const memoryMax = 16 << 20
-	p := start(t, "echo first; yes | head -c 200000000; echo last; exec sleep 1000")
+	p := start(t, "echo first; yes | head -c 80000000; echo last; exec sleep 1000")
 	for !strings.Contains(p.LogTail(), "last") {
 		runtime.Gosched()
 	}

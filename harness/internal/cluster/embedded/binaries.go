@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/kube-gauntlet/gauntlet/harness/internal/executable"
 )
 
 // The versions of the programs that `gauntlet setup` builds. A test checks that package setup
@@ -67,7 +69,7 @@ func FindBinaries(dir string) (Binaries, error) {
 			programDir = filepath.Join(cache, program.project+"-"+program.version)
 		}
 		path := filepath.Join(programDir, program.name)
-		if err := checkExecutable(path); err != nil {
+		if err := executable.Check(path); err != nil {
 			return Binaries{}, notFound(dir, program.name, program.version, err)
 		}
 		*program.path = path
@@ -79,21 +81,12 @@ func FindBinaries(dir string) (Binaries, error) {
 // the program is missing in the cache; the error then names the command that builds it.
 func notFound(dir, name, version string, err error) error {
 	if dir != "" {
+		if _, err := os.Stat(dir); err != nil {
+			return fmt.Errorf("the directory of binaries is missing: %w", err)
+		}
 		return fmt.Errorf("no executable %s in the directory of binaries %s: %w", name, dir, err)
 	}
 	return fmt.Errorf("%s %s is not in the cache; run `gauntlet setup` to build it: %w", name, version, err)
-}
-
-// checkExecutable returns nil if path is a regular file with an executable bit.
-func checkExecutable(path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
-		return fmt.Errorf("%s: expected an executable file, found mode %s", path, info.Mode())
-	}
-	return nil
 }
 
 // upstreamCache returns the cache directory into which `gauntlet setup` builds the programs.

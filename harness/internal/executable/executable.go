@@ -1,0 +1,134 @@
+// Package executable finds out, without running a file, why the kernel could not run it.
+package executable
+
+import (
+	"bufio"
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// machines maps architectures of Go to the ELF machines that their kernels run.
+var machines = map[string][]elf.Machine{
+	"386":     {elf.EM_386},
+	"amd64":   {elf.EM_X86_64, elf.EM_386},
+	"arm":     {elf.EM_ARM},
+	"arm64":   {elf.EM_AARCH64, elf.EM_ARM},
+	"ppc64le": {elf.EM_PPC64},
+	"riscv64": {elf.EM_RISCV},
+	"s390x":   {elf.EM_S390},
+}
+
+// Check returns an error if this machine cannot run the file at path: it is no regular file, has no
+// executable bit, is empty, is for another architecture, or its interpreter is missing. The error
+// does not contain the path. A file without an error may still fail, for example because a shared
+// library is missing.
+func Check(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("expected an executable file: %w", err)
+	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
+		return fmt.Errorf("expected an executable file, found mode %s", info.Mode())
+	case info.Size() == 0:
+		return errors.New("expected an executable file, found an empty file")
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrPermission) {
+		return nil // the kernel runs a file that this user may run but not read
+	}
+	if err != nil {
+		return fmt.Errorf("expected an executable file: %w", err)
+	}
+	defer file.Close()
+	return check(file, "/proc/sys/fs/binfmt_misc")
+}
+
+// check checks the content of a file. The argument formats is the directory that lists the
+// additional formats of executables that the kernel runs, such as those of an emulator.
+func check(file io.ReaderAt, formats string) error {
+	start := make([]byte, len(elf.ELFMAG))
+	n, err := file.ReadAt(start, 0)
+	if err != nil && err != io.EOF {
+		return fmt.Errorf("expected an executable file: %w", err)
+	}
+	switch {
+	case bytes.HasPrefix(start[:n], []byte("#!")):
+		return checkScript(file)
+	case hasMoreFormats(formats):
+		return nil
+	case string(start[:n]) == elf.ELFMAG:
+		return checkELF(file)
+	}
+	return errors.New("expected an executable file, found neither an ELF file nor a script that begins with #!")
+}
+
+// checkScript returns an error if the interpreter in the first line of a script is missing.
+func checkScript(file io.ReaderAt) error {
+	const lineBytesMax = 256 // the kernel reads no more
+	line, err := bufio.NewReader(io.NewSectionReader(file, 2, lineBytesMax)).ReadString('\n')
+	if err != nil && err != io.EOF {
+		return fmt.Errorf("expected an executable file: %w", err)
+	}
+	words := strings.Fields(line)
+	if len(words) == 0 {
+		return errors.New("expected an executable file, found a script without an interpreter after #!")
+	}
+	if _, err := os.Stat(words[0]); err != nil {
+		return fmt.Errorf("expected an executable file, found a script whose interpreter is missing: %w", err)
+	}
+	return nil
+}
+
+// checkELF returns an error if an ELF file is for another machine, or needs a dynamic linker that
+// is missing.
+func checkELF(source io.ReaderAt) error {
+	file, err := elf.NewFile(source)
+	if err != nil {
+		return fmt.Errorf("expected an executable file, found a damaged ELF file: %w", err)
+	}
+	known, ok := machines[runtime.GOARCH]
+	switch {
+	case ok && !slices.Contains(known, file.Machine):
+		return fmt.Errorf("expected an executable for %s, found one for %s", runtime.GOARCH, file.Machine)
+	case file.Type != elf.ET_EXEC && file.Type != elf.ET_DYN:
+		return fmt.Errorf("expected an executable file, found an ELF file of type %s", file.Type)
+	}
+	linker, dynamic := DynamicLinker(file)
+	if !dynamic || linker == "" {
+		return nil
+	}
+	if _, err := os.Stat(linker); err != nil {
+		return fmt.Errorf("found an executable whose dynamic linker is missing; install it, or build with CGO_ENABLED=0: %w", err)
+	}
+	return nil
+}
+
+// DynamicLinker returns the path of the dynamic linker (PT_INTERP) that an executable needs. The
+// path is empty if it cannot be read. The result dynamic is false for a static executable.
+func DynamicLinker(file *elf.File) (path string, dynamic bool) {
+	for _, segment := range file.Progs {
+		if segment.Type != elf.PT_INTERP {
+			continue
+		}
+		const pathMax = 4096 // PATH_MAX of Linux
+		content := make([]byte, min(segment.Filesz, pathMax))
+		if _, err := segment.ReadAt(content, 0); err != nil {
+			return "", true
+		}
+		return strings.TrimRight(string(content), "\x00"), true
+	}
+	return "", false
+}
+
+// hasMoreFormats reports whether the kernel runs more formats than ELF and scripts.
+func hasMoreFormats(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() != "register" && e.Name() != "status" })
+}

@@ -1,0 +1,96 @@
+package executable
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// elfFile returns the headers of an ELF executable. With a linker, it is dynamically linked.
+func elfFile(t *testing.T, machine elf.Machine, kind elf.Type, linker string) string {
+	t.Helper()
+	const headerSize, segmentSize = 64, 56
+	header := elf.Header64{
+		Type: uint16(kind), Machine: uint16(machine), Version: uint32(elf.EV_CURRENT), Entry: 0x1000, Ehsize: headerSize,
+	}
+	copy(header.Ident[:], []byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)})
+	var b bytes.Buffer
+	parts := []any{&header}
+	if linker != "" {
+		header.Phoff, header.Phentsize, header.Phnum = headerSize, segmentSize, 1
+		path := append([]byte(linker), 0)
+		parts = append(parts, elf.Prog64{Type: uint32(elf.PT_INTERP), Off: headerSize + segmentSize, Filesz: uint64(len(path))}, path)
+	}
+	for _, part := range parts {
+		if err := binary.Write(&b, binary.LittleEndian, part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
+}
+
+func TestCheck(t *testing.T) {
+	here := machines[runtime.GOARCH][0]
+	other := elf.EM_AARCH64
+	if here == other {
+		other = elf.EM_X86_64
+	}
+	for _, test := range []struct{ name, content, want string }{
+		{"script", "#!/bin/sh\ntrue\n", ""},
+		{"script with an argument", "#! /usr/bin/env python3\n", ""},
+		{"script without its interpreter", "#!/no/such/shell\n", "found a script whose interpreter is missing: stat /no/such/shell"},
+		{"script with a carriage return", "#!/no/such/shell", "interpreter is missing"},
+		{"script without an interpreter", "#!\n", "without an interpreter"},
+		{"empty", "", "found an empty file"},
+		{"text", "hello", "found neither an ELF file nor a script"},
+		{"one byte", "\x7f", "found neither an ELF file nor a script"},
+		{"damaged", elf.ELFMAG, "found a damaged ELF file"},
+		{"static", elfFile(t, here, elf.ET_EXEC, ""), ""},
+		{"static and position-independent", elfFile(t, here, elf.ET_DYN, ""), ""},
+		{"object file", elfFile(t, here, elf.ET_REL, ""), "found an ELF file of type ET_REL"},
+		{"other machine", elfFile(t, other, elf.ET_EXEC, ""), "expected an executable for " + runtime.GOARCH + ", found one for " + other.String()},
+		{"dynamic", elfFile(t, here, elf.ET_DYN, "/bin/sh"), ""},
+		{"dynamic without its linker", elfFile(t, here, elf.ET_DYN, "/lib/ld-none.so"), "dynamic linker is missing; install it, or build with CGO_ENABLED=0: stat /lib/ld-none.so"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			err := check(strings.NewReader(test.content), t.TempDir())
+			if test.name == "empty" { // the size of the file shows it
+				path := filepath.Join(t.TempDir(), "empty")
+				if err := os.WriteFile(path, nil, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				err = Check(path)
+			}
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("error %v, want one that contains %q", err, test.want)
+			}
+		})
+	}
+	// With an emulator, the kernel may run an executable of another machine.
+	formats := t.TempDir()
+	if err := os.WriteFile(filepath.Join(formats, "qemu"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := check(strings.NewReader(elfFile(t, other, elf.ET_EXEC, "")), formats); err != nil {
+		t.Errorf("other machine with an emulator: error %v", err)
+	}
+}
+
+// TestCheckItself checks that the running test is an executable, and a directory is none.
+func TestCheckItself(t *testing.T) {
+	itself, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(itself); err != nil {
+		t.Errorf("Check(%s): error %v", itself, err)
+	}
+	if err := Check(t.TempDir()); err == nil || !strings.Contains(err.Error(), "found mode d") {
+		t.Errorf("Check() of a directory: error %v", err)
+	}
+}
