@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
@@ -61,11 +62,11 @@ func finishDetail(run *Run, draft *timeline.Draft) *Detail {
 func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
 	detail := &Detail{Timeline: drawn}
 	detail.note("no timeline", err)
-	scenario, err := os.ReadFile(filepath.Join(run.Directory, "scenario.yaml"))
+	scenario, err := inputfile.Read(filepath.Join(run.Directory, "scenario.yaml"))
 	detail.Scenario = string(scenario)
 	detail.note("no scenario", err)
 	detail.ShrunkFile = filepath.Join(run.Directory, "shrink", "smallest.yaml")
-	smallest, err := os.ReadFile(detail.ShrunkFile)
+	smallest, err := inputfile.Read(detail.ShrunkFile)
 	detail.ShrunkScenario = string(smallest)
 	if !errors.Is(err, fs.ErrNotExist) { // few runs are shrunk
 		detail.note("no smallest scenario", err)

@@ -5,11 +5,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"time"
 
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
@@ -27,7 +27,7 @@ const maxLogPart = 16 << 10
 
 // readTail reads the end of a file: as many whole lines as fit in maxLogPart bytes.
 func readTail(path string) (Log, error) {
-	file, err := os.Open(path)
+	file, err := inputfile.Open(path)
 	if err != nil {
 		return Log{}, err
 	}
@@ -88,7 +88,7 @@ func logWindowAround(t *timeline.Timeline) *logWindow {
 // as having the time of the line before it. If the lines have more than maxLogPart bytes, read
 // omits the first of them.
 func (w *logWindow) read(path string) (Log, error) {
-	file, err := os.Open(path)
+	file, err := inputfile.Open(path)
 	if err != nil {
 		return Log{}, err
 	}

@@ -8,13 +8,15 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // ReadDirectory reads the runs from the file verdicts.json of a directory, which [WriteFiles]
 // has written. It accepts the versions 1 and 2 of the format.
 func ReadDirectory(dir string) ([]Run, error) {
 	path := filepath.Join(dir, verdictsName)
-	content, err := os.ReadFile(path)
+	content, err := inputfile.Read(path)
 	if errors.Is(err, os.ErrNotExist) && isRunDirectory(dir) {
 		return nil, fmt.Errorf("%s: found a run without %s; run gauntlet check to write it", dir, verdictsName)
 	}

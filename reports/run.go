@@ -94,6 +94,14 @@ func (r *Run) worseThanResults() bool {
 	return len(r.Results) == 0 || check.Worst(worst, r.Verdict) != worst
 }
 
+// Undecided reports whether one reason made the verdicts of all checks unknown, such as a subject
+// that did not start.
+func (r *Run) Undecided() bool {
+	return len(r.Results) > 1 && !slices.ContainsFunc(r.Results, func(result check.Result) bool {
+		return result.Verdict != check.Unknown || result.Reason != r.Results[0].Reason || len(result.Evidence) > 0
+	})
+}
+
 // result returns the result of the check that has the given ID. It returns false if the run has
 // no such result.
 func (r *Run) result(id string) (check.Result, bool) {

@@ -94,6 +94,11 @@ func (p layout) failures(b *strings.Builder, run *Run) {
 		blankLine(b)
 		p.paragraph(b, "", fmt.Sprintf("%s %s: %s", p.verdict(run.Verdict), run.Scenario, run.Reason))
 	}
+	if run.Undecided() {
+		blankLine(b)
+		p.paragraph(b, "", fmt.Sprintf("%s %s, all %d checks: %s", p.verdict(run.Verdict), run.Scenario, len(run.Results), run.Results[0].Reason))
+		return
+	}
 	unknown := map[string][]string{} // check IDs by reason
 	for _, result := range run.notPassed() {
 		if result.Verdict == check.Unknown && len(result.Evidence) == 0 {
@@ -130,9 +135,10 @@ func (p layout) failure(b *strings.Builder, run *Run, result check.Result) {
 }
 
 // resultTable writes a table of the checks of one run. It omits the column scope if this
-// version of gauntlet knows none of the checks, or if the terminal is narrow.
+// version of gauntlet knows none of the checks, or if the terminal is narrow. It writes no table if
+// no check could decide anything, because failures has written the reason.
 func (p layout) resultTable(b *strings.Builder, run *Run) {
-	if len(run.Results) == 0 {
+	if len(run.Results) == 0 || run.Undecided() {
 		return
 	}
 	listed, inapplicable := run.listedResults()

@@ -3,9 +3,10 @@ package e2eframework
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // kindConfig has the fields of a kind configuration file that the providers support.
@@ -27,7 +28,7 @@ func (p *provider) CreateWithConfig(ctx context.Context, path string) (string, e
 	if path == "" {
 		return p.Create(ctx)
 	}
-	data, err := os.ReadFile(path)
+	data, err := inputfile.Read(path)
 	if err != nil {
 		return "", fmt.Errorf("reading the configuration of cluster %s: %w", p.clusterName, err)
 	}

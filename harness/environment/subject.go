@@ -184,6 +184,7 @@ func (e *Environment) startSubject(ctx context.Context, o *SubjectOptions) error
 			return err
 		}
 	}
+	start := e.Clock.Now()
 	e.Subject, err = subject.Start(ctx, subject.Options{
 		Target:         o.Target,
 		Controllers:    o.Controllers,
@@ -200,13 +201,17 @@ func (e *Environment) startSubject(ctx context.Context, o *SubjectOptions) error
 		return err
 	}
 	e.teardowns = append(e.teardowns, e.Subject.Stop)
-	if err := e.Subject.WaitForLeader(ctx); err != nil {
-		return err
+	err = e.Subject.WaitForLeader(ctx)
+	if err == nil {
+		if e.watches.recording && e.Proxy != nil {
+			e.watches.require(o.watched())
+		}
+		err = e.watches.wait(ctx)
 	}
-	if e.watches.recording && e.Proxy != nil {
-		e.watches.require(o.watched())
+	if err != nil {
+		return e.Subject.ExplainStart(err, e.Clock.Since(start))
 	}
-	return e.watches.wait(ctx)
+	return nil
 }
 
 // subjectRecords returns the recorder to which the subject appends the starts and ends of replicas.

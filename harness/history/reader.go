@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"runtime"
 	"sync"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // ErrTruncated means that the end of a history is missing, for example because the run was
@@ -21,7 +22,7 @@ var ErrTruncated = errors.New("the history is cut short")
 // pair contains the error and no record.
 func ReadFile(path string) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
-		file, err := os.Open(path)
+		file, err := inputfile.Open(path)
 		if err != nil {
 			yield(nil, fmt.Errorf("reading the history: %w", err))
 			return

@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"sync"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // Tee passes the same records to two consumers. One is the loop of the caller, the other is the
@@ -68,7 +69,7 @@ func ReadSelected(path string, positions []int64) (map[int64]*Record, error) {
 	if len(positions) == 0 {
 		return selected, nil
 	}
-	file, err := os.Open(path)
+	file, err := inputfile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the history: %w", err)
 	}

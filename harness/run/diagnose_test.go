@@ -103,6 +103,7 @@ func (r fakeReplica) Done() <-chan struct{}            { return r.done }
 func (fakeReplica) Err() error                         { return errors.New("ended") }
 func (fakeReplica) Usage() *history.Usage              { return nil }
 func (fakeReplica) LogTail() string                    { return "" }
+func (fakeReplica) CommandLine() []string              { return nil }
 func (q stackDumper) DumpStacks(context.Context) error { q.record("ended"); close(q.done); return nil }
 func (r fakeReplica) Stop(context.Context, time.Duration) error {
 	r.record("stopped")

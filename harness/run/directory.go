@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -162,7 +163,7 @@ func openRunDirectory(path string) (directory, *scenario.Scenario, *Environment,
 	if err != nil {
 		return "", nil, nil, fmt.Errorf("%s: expected a run directory: %w", path, err)
 	}
-	encoded, err := os.ReadFile(dir.environment())
+	encoded, err := inputfile.Read(dir.environment())
 	if err != nil {
 		return "", nil, nil, fmt.Errorf("%s: expected a run directory: %w", path, err)
 	}

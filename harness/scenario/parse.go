@@ -2,9 +2,10 @@ package scenario
 
 import (
 	"fmt"
-	"os"
 	"reflect"
 	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // sizeLimit is the maximum size of a scenario file in bytes.
@@ -12,7 +13,7 @@ const sizeLimit = 256 << 10
 
 // Load reads and validates the scenario file at path. See [Parse].
 func Load(path string, further ...func(*Scenario) error) (*Scenario, error) {
-	data, err := os.ReadFile(path)
+	data, err := inputfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the scenario: %w", err)
 	}

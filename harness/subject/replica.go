@@ -225,6 +225,16 @@ func (r *replica) logTail() string {
 	return r.current.LogTail()
 }
 
+// commandLine returns the command line of the latest instance.
+func (r *replica) commandLine() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.current == nil {
+		return nil
+	}
+	return r.current.CommandLine()
+}
+
 // record appends a process record of an instance to the history. The record says what has happened
 // to the instance, such as its start or end.
 func (r *replica) record(current *trackedInstance, event history.ProcessEvent, detail string) {

@@ -41,6 +41,7 @@ func (i *fakeInstance) Done() <-chan struct{}                     { return i.don
 func (i *fakeInstance) Err() error                                { return i.reason }
 func (i *fakeInstance) Usage() *history.Usage                     { return nil }
 func (i *fakeInstance) LogTail() string                           { return "" }
+func (i *fakeInstance) CommandLine() []string                     { return []string{"manager", "--leader-elect"} }
 
 // fakeLauncher starts fake instances. It is also the Recorder, and collects the process records.
 type fakeLauncher struct {
@@ -285,5 +286,32 @@ func TestFlags(t *testing.T) {
 				t.Errorf("lease %s: flags %v; want %s among them", lease, got, flag)
 			}
 		}
+	}
+}
+
+// TestExplainStart checks what users read if the subject does not become ready.
+func TestExplainStart(t *testing.T) {
+	notReady := errors.New("nobody holds the lease")
+	for _, test := range []struct {
+		name   string
+		target Target
+		err    error
+		want   string
+	}{
+		{"timeout", Target{kind: execKind, name: "/manager"}, notReady,
+			"nobody holds the lease\ngauntlet waited 60.0 s; last lines of the log of subject-0:\n\t(empty)\n" +
+				"command line: manager --leader-elect\n" +
+				"gauntlet passes flags of kube-controller-manager to this program; if it has other flags, wrap it in a script that translates them, or use subject.Command in Go"},
+		{"exit", Ours, fmt.Errorf("%w: exited with status 1", ErrDied),
+			"the subject ended unexpectedly: exited with status 1\ngauntlet waited 60.0 s\ncommand line: manager --leader-elect"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := &Subject{options: Options{Target: test.target}}
+			s.replicas = []*replica{{name: "subject-0", subject: s, current: &trackedInstance{Instance: &fakeInstance{}}}}
+			err := s.ExplainStart(test.err, time.Minute)
+			if err.Error() != test.want || !errors.Is(err, test.err) {
+				t.Errorf("error %q, want %q", err, test.want)
+			}
+		})
 	}
 }

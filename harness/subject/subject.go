@@ -11,10 +11,12 @@
 package subject
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,6 +61,8 @@ type Instance interface {
 	Usage() *history.Usage
 	// LogTail returns the last lines that the process has written to its log so far.
 	LogTail() string
+	// CommandLine returns the executable or the image of the process, and its arguments.
+	CommandLine() []string
 }
 
 // Options describes the subject that [Start] starts.
@@ -139,13 +143,28 @@ func (s *Subject) WaitForLeader(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("no replica of the subject holds Lease %s/%s; last lines of the log of %s:\n%s",
-				s.options.LeaseNamespace, leaseName, s.replicas[0].name, s.replicas[0].logTail())
+			return fmt.Errorf("no replica of the subject holds Lease %s/%s", s.options.LeaseNamespace, leaseName)
 		case <-s.failed:
 			return s.err
 		case <-ticker.C:
 		}
 	}
+}
+
+// ExplainStart adds to err, the reason why the subject did not become ready, what a user needs to
+// find the cause: how long gauntlet has waited, the log, the command line, and which flags a subject
+// must accept.
+func (s *Subject) ExplainStart(err error, waited time.Duration) error {
+	first := s.replicas[0]
+	text := fmt.Sprintf("gauntlet waited %.1f s", waited.Seconds())
+	if tail := first.logTail(); !errors.Is(err, ErrDied) { // otherwise, err contains the end of the log
+		text += fmt.Sprintf("; last lines of the log of %s:\n\t%s", first.name, strings.ReplaceAll(cmp.Or(tail, "(empty)"), "\n", "\n\t"))
+	}
+	text += "\ncommand line: " + strings.Join(first.commandLine(), " ")
+	if kind := s.options.Target.kind; kind == execKind || kind == imageKind {
+		text += "\ngauntlet passes flags of kube-controller-manager to this program; if it has other flags, wrap it in a script that translates them, or use subject.Command in Go"
+	}
+	return fmt.Errorf("%w\n%s", err, text)
 }
 
 // Replicas returns the names of all replicas, in the order of their numbers. It includes replicas

@@ -26,6 +26,9 @@ type Provider struct {
 	Name string
 	// Capabilities are the capabilities of the provider's clusters.
 	Capabilities cluster.Capabilities
+	// Flags lists the flags of the command line that have an effect on this provider, but not on all
+	// providers.
+	Flags []string
 	// PodsPerNode is the maximum number of workload pods per node; 0 means no limit.
 	PodsPerNode int
 	// Start starts a cluster without a subject.
@@ -45,6 +48,7 @@ var All = []Provider{
 	{
 		Name:         embedded.Name,
 		Capabilities: embedded.Capabilities,
+		Flags:        []string{"upstream-dir"},
 		Start:        startEmbedded,
 		Setup: func(ctx context.Context, o Options) error {
 			_, err := ControllerManager(ctx, o.UpstreamDir)
@@ -59,6 +63,7 @@ var All = []Provider{
 	{
 		Name:         kind.Name,
 		Capabilities: kind.Capabilities,
+		Flags:        []string{"node-image"},
 		PodsPerNode:  90, // a kubelet runs at most 110 pods, including system pods and the subject
 		Start:        startKind,
 		Setup:        func(context.Context, Options) error { return nil },
@@ -68,6 +73,7 @@ var All = []Provider{
 	{
 		Name:         existing.Name,
 		Capabilities: existing.Capabilities,
+		Flags:        []string{"kubeconfig", "context", "controller-switch", "upstream-dir"}, // the subject upstream is a local process
 		Start:        startExisting,
 		Setup:        func(context.Context, Options) error { return nil },
 		Preflight:    func(o Options) error { return existing.Preflight(o.existing()) },
@@ -183,6 +189,30 @@ func With(needed ...cluster.Capability) []string {
 	var names []string
 	for _, p := range All {
 		if p.Capabilities.Has(needed...) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// CheckFlags returns an error if the user has set a flag that has no effect on the provider. The
+// function isSet reports whether the user has set the flag with the given name.
+func (p Provider) CheckFlags(isSet func(flag string) bool) error {
+	for _, other := range All {
+		for _, flag := range other.Flags {
+			if isSet(flag) && !slices.Contains(p.Flags, flag) {
+				return fmt.Errorf("--%s has no effect on the provider %s: expected no such flag, or --provider=%s", flag, p.Name, strings.Join(withFlag(flag), " or "))
+			}
+		}
+	}
+	return nil
+}
+
+// withFlag returns the names of the providers on which a flag has an effect.
+func withFlag(flag string) []string {
+	var names []string
+	for _, p := range All {
+		if slices.Contains(p.Flags, flag) {
 			names = append(names, p.Name)
 		}
 	}

@@ -86,3 +86,25 @@ func TestPreflightOfExisting(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckFlags checks which flags each provider refuses.
+func TestCheckFlags(t *testing.T) {
+	for _, test := range []struct{ provider, flag, want string }{
+		{Embedded, "kubeconfig", "--kubeconfig has no effect on the provider embedded: expected no such flag, or --provider=existing"},
+		{Embedded, "node-image", "--node-image has no effect on the provider embedded: expected no such flag, or --provider=kind"},
+		{Kind, "upstream-dir", "--upstream-dir has no effect on the provider kind: expected no such flag, or --provider=embedded or existing"},
+		{Existing, "node-image", "--node-image has no effect on the provider existing: expected no such flag, or --provider=kind"},
+		{Existing, "context", ""},
+		{Embedded, "upstream-dir", ""},
+		{Embedded, "seed", ""},
+	} {
+		p, err := Named(test.provider)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = p.CheckFlags(func(flag string) bool { return flag == test.flag })
+		if test.want == "" && err != nil || test.want != "" && (err == nil || err.Error() != test.want) {
+			t.Errorf("%s with --%s: error %v, want %q", test.provider, test.flag, err, test.want)
+		}
+	}
+}

@@ -74,5 +74,14 @@ func reference() string {
 		}
 	}
 	b.WriteString("\nThe comments in `harness/cluster/capability.go` define the capabilities.\n")
+	b.WriteString("\nSome flags have an effect on single providers only. The other providers refuse them:\n\n| flag | providers |\n|---|---|\n")
+	var flags []string
+	for _, p := range All {
+		flags = append(flags, p.Flags...)
+	}
+	slices.Sort(flags)
+	for _, flag := range slices.Compact(flags) {
+		fmt.Fprintf(&b, "| `--%s` | %s |\n", flag, strings.Join(withFlag(flag), ", "))
+	}
 	return b.String()
 }

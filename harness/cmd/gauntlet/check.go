@@ -22,30 +22,35 @@ func newCheck(code *int) *cobra.Command {
 same history always gets the same verdicts.`,
 		Example: `  gauntlet check out/RUN`,
 		Args:    cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, paths []string) error {
-			relaxGarbageCollection()
-			var all []reports.Run
-			var failed []error
-			for _, path := range paths {
-				result, err := run.Check(path)
-				if result == nil {
-					return err // path is not a run directory
-				}
-				if err != nil {
-					failed = append(failed, fmt.Errorf("%s: %w", path, err))
-				}
-				all = append(all, *result)
-			}
-			*code = verdictCode(all)
-			if err := printVerdicts(cmd.OutOrStdout(), all); err != nil {
-				failed = append(failed, err)
-			}
-			if len(failed) > 0 {
-				return &unfinishedError{errors.Join(failed...)}
-			}
-			return nil
+		RunE: func(cmd *cobra.Command, paths []string) (err error) {
+			*code, err = orInterrupted(cmd.Context(), func() (int, error) { return checkAll(cmd, paths) })
+			return err
 		},
 	}
+}
+
+// checkAll checks saved runs, prints their verdicts, and returns the exit code for them.
+func checkAll(cmd *cobra.Command, paths []string) (int, error) {
+	relaxGarbageCollection()
+	var all []reports.Run
+	var failed []error
+	for _, path := range paths {
+		result, err := run.Check(path)
+		if result == nil {
+			return exitPass, err // path is not a run directory
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", path, err))
+		}
+		all = append(all, *result)
+	}
+	if err := printVerdicts(cmd.OutOrStdout(), all); err != nil {
+		failed = append(failed, err)
+	}
+	if len(failed) > 0 {
+		return verdictCode(all), &unfinishedError{errors.Join(failed...)}
+	}
+	return verdictCode(all), nil
 }
 
 // relaxGarbageCollection lets the heap grow more between garbage collections, unless the user
@@ -59,12 +64,18 @@ func relaxGarbageCollection() {
 
 // printVerdicts prints the verdicts of runs. In a GitHub Actions job it also prints the
 // workflow commands that annotate the job.
-func printVerdicts(out io.Writer, all []reports.Run) error {
+func printVerdicts(out io.Writer, all []reports.Run) error { return printVerdictsOf(out, all, all) }
+
+// printVerdictsOf does the same as printVerdicts, but prints only the verdicts of some of the
+// runs. The annotations are those of all runs.
+func printVerdictsOf(out io.Writer, shown, all []reports.Run) error {
+	if len(shown) > 0 {
+		if err := reports.Terminal(out, shown, terminalWidth(out)); err != nil {
+			return &unfinishedError{fmt.Errorf("printing the verdicts: %w", err)}
+		}
+	}
 	if len(all) == 0 {
 		return nil
-	}
-	if err := reports.Terminal(out, all, terminalWidth(out)); err != nil {
-		return &unfinishedError{fmt.Errorf("printing the verdicts: %w", err)}
 	}
 	if err := writeAnnotations(func() error { return reports.Annotations(out, all) }); err != nil {
 		return &unfinishedError{err}

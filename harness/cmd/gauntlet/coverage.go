@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/coverage"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 )
@@ -36,35 +37,42 @@ nightly. It replaces an earlier table, and no other file.`,
 			if err := checkCoverageOut(out); err != nil {
 				return err
 			}
-			files, err := findHistories(dirs)
-			if err != nil {
-				return err
-			}
-			var table coverage.Table
-			var cut []error
-			for _, file := range files {
-				err := table.Add(history.ReadFile(file))
-				switch {
-				case errors.Is(err, history.ErrTruncated): // count the records before the truncated line
-					cut = append(cut, err)
-				case err != nil:
-					return err
-				}
-			}
-			if out != "" {
-				if err := writeCoverage(out, &table); err != nil {
-					return &unfinishedError{err}
-				}
-			}
-			if err := errors.Join(append(cut, table.WriteText(cmd.OutOrStdout()))...); err != nil {
-				return &unfinishedError{err}
-			}
-			return nil
+			_, err := orInterrupted(cmd.Context(), func() (*coverage.Table, error) { return writeCoverageOf(cmd, dirs, out) })
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "a `file` to write the table to, as JSON")
 	cmd.AddCommand(newCoverageScenarios())
 	return cmd
+}
+
+// writeCoverageOf prints the table of the runs in the directories. It also writes the table to the
+// file out, unless out is empty.
+func writeCoverageOf(cmd *cobra.Command, dirs []string, out string) (*coverage.Table, error) {
+	files, err := findHistories(dirs)
+	if err != nil {
+		return nil, err
+	}
+	var table coverage.Table
+	var cut []error
+	for _, file := range files {
+		err := table.Add(history.ReadFile(file))
+		switch {
+		case errors.Is(err, history.ErrTruncated): // count the records before the truncated line
+			cut = append(cut, err)
+		case err != nil:
+			return nil, err
+		}
+	}
+	if out != "" {
+		if err := writeCoverage(out, &table); err != nil {
+			return nil, &unfinishedError{err}
+		}
+	}
+	if err := errors.Join(append(cut, table.WriteText(cmd.OutOrStdout()))...); err != nil {
+		return nil, &unfinishedError{err}
+	}
+	return &table, nil
 }
 
 // findHistories returns the absolute paths of the histories of all runs in the directories,
@@ -126,7 +134,7 @@ func writeCoverage(path string, table *coverage.Table) error {
 
 // readCoverage reads a file that writeCoverage wrote.
 func readCoverage(path string) (*coverage.Table, error) {
-	text, err := os.ReadFile(path)
+	text, err := inputfile.Read(path)
 	if err != nil {
 		return nil, err
 	}

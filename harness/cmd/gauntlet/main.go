@@ -91,6 +91,7 @@ run was aborted; 3 the command line or an input is wrong.`,
 	root.SetVersionTemplate("gauntlet {{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version of gauntlet") // without the shorthand -v that cobra would add
 	acceptRenamedFlags(root)
+	acceptOneValue(root)
 	completeFlags(root)
 	return root
 }

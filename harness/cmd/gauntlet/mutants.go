@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/mutant"
 	mutants "github.com/kube-gauntlet/gauntlet/harness/mutant/library"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
@@ -236,7 +237,7 @@ func (f *mutantsFlags) writeTable(outcomes map[string]mutant.Outcome) error {
 func readOutcomes(all []mutant.Mutant, paths ...string) (map[string]mutant.Outcome, error) {
 	outcomes := map[string]mutant.Outcome{}
 	for _, path := range paths {
-		content, err := os.ReadFile(path)
+		content, err := inputfile.Read(path)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}

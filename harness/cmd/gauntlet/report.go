@@ -25,16 +25,18 @@ report wrote. The page of one run shows its timeline. The page of several runs s
 the failure groups, the trend by day, and links to the page of each run.`,
 		Example: `  gauntlet report out/RUN1 out/RUN2 --out=report`,
 		Args:    cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, dirs []string) error {
-			all, err := readRuns(dirs)
-			if err != nil {
-				return err
-			}
-			*code = verdictCode(all)
-			err = writeReports(cmd, out, all)
-			if err != nil && !errors.Is(err, run.ErrInUse) {
-				return &unfinishedError{err}
-			}
+		RunE: func(cmd *cobra.Command, dirs []string) (err error) {
+			*code, err = orInterrupted(cmd.Context(), func() (int, error) {
+				all, err := readRuns(dirs)
+				if err != nil {
+					return exitPass, err
+				}
+				err = writeReports(cmd, out, all)
+				if err != nil && !errors.Is(err, run.ErrInUse) {
+					err = &unfinishedError{err}
+				}
+				return verdictCode(all), err
+			})
 			return err
 		},
 	}

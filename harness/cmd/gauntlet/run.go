@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -232,7 +233,7 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 			return nil, err
 		}
 	}
-	if err := environment.CheckTarget(provider, target); err != nil {
+	if err := cmp.Or(provider.CheckFlags(cmd.Flags().Changed), environment.CheckTarget(provider, target)); err != nil {
 		return nil, err
 	}
 	gauntlet, ours, err := executables(cmd.Context(), target)
@@ -503,17 +504,23 @@ func runAll(cmd *cobra.Command, format outputFormat, all []run.Options, parallel
 	if left > 0 {
 		errs = append(errs, fmt.Errorf("%d of %d scenarios did not run, because a run could not start or gauntlet was interrupted", left, len(all)))
 	}
-	var summaries []reports.Run
-	for _, run := range results {
-		if run != nil {
-			summaries = append(summaries, *run)
+	var summaries, shown []reports.Run
+	for place, run := range results {
+		if run == nil {
+			continue
 		}
+		summaries = append(summaries, *run)
+		if errs[place] != nil && run.Undecided() { // the error is the reason of all verdicts
+			errs[place] = fmt.Errorf("%w\n(no check could decide; the run directory is %s)", errs[place], run.Directory)
+			continue
+		}
+		shown = append(shown, *run)
 	}
 	out := cmd.OutOrStdout()
 	if format != asTable {
 		out = cmd.ErrOrStderr()
 	}
-	if err := errors.Join(append(errs, printVerdicts(out, summaries))...); err != nil {
+	if err := errors.Join(append(errs, printVerdictsOf(out, shown, summaries))...); err != nil {
 		return verdictCode(summaries), &unfinishedError{err}
 	}
 	return verdictCode(summaries), nil

@@ -13,6 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/shrink"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -59,7 +60,7 @@ Started again, the command resumes. The exit status is 0 if the search is comple
 // run shrinks the scenario of the run in the directory at path. It adds the result to the
 // reports of that run.
 func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
-	failed, err := run.Check(path)
+	failed, err := orInterrupted(cmd.Context(), func() (*reports.Run, error) { return run.Check(path) })
 	switch {
 	case err != nil && failed == nil:
 		return err
@@ -161,7 +162,7 @@ func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error)
 		return nil, nil, err
 	}
 	path := filepath.Join(f.runs.out, f.check+".jsonl")
-	known, err := os.ReadFile(path)
+	known, err := inputfile.Read(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -48,11 +49,21 @@ The command prints only the path of the kubeconfig to standard output.`,
 			if o.ControlPlane.Nodes < 1 || o.ControlPlane.Nodes > upNodesMax {
 				return fmt.Errorf("--nodes=%d: expected 1 to %d", o.ControlPlane.Nodes, upNodesMax)
 			}
+			provider, err := providers.NamedWith(o.Provider, cluster.StandingClusters)
+			if err != nil {
+				return err
+			}
+			if err := provider.CheckFlags(cmd.Flags().Changed); err != nil {
+				return err
+			}
+			if target == noSubject && cmd.Flags().Changed("replicas") {
+				return errors.New("--replicas has no effect without a subject: expected --subject besides it")
+			}
 			installed, err := standingSubject(cmd.Context(), target, replicas)
 			if err != nil {
 				return err
 			}
-			if err := setUpStanding(cmd.Context(), o, installed); err != nil {
+			if err := setUpStanding(cmd.Context(), provider, o.ControlPlane.UpstreamDir, installed); err != nil {
 				return err
 			}
 			terminal := newTerminal(cmd.ErrOrStderr())
@@ -82,11 +93,7 @@ The command prints only the path of the kubeconfig to standard output.`,
 const noSubject = "none"
 
 // setUpStanding builds the programs of a standing cluster that are missing in the cache.
-func setUpStanding(ctx context.Context, o environment.Options, installed *environment.SubjectOptions) error {
-	provider, err := providers.NamedWith(o.Provider, cluster.StandingClusters)
-	if err != nil {
-		return err
-	}
+func setUpStanding(ctx context.Context, provider providers.Provider, upstreamDir string, installed *environment.SubjectOptions) error {
 	var target subject.Target
 	if installed != nil {
 		target = installed.Target
@@ -94,7 +101,7 @@ func setUpStanding(ctx context.Context, o environment.Options, installed *enviro
 			return err
 		}
 	}
-	return setUpPrograms(ctx, provider, target, o.ControlPlane.UpstreamDir)
+	return setUpPrograms(ctx, provider, target, upstreamDir)
 }
 
 // standingSubject returns the subject that the flags --subject and --replicas select. It
@@ -219,6 +226,9 @@ on an existing cluster.`,
 			}
 			if provider != "" {
 				return cleanExisting(cmd, onExisting)
+			}
+			if cmd.Flags().Changed("kubeconfig") || cmd.Flags().Changed("context") {
+				return fmt.Errorf("--kubeconfig and --context select an existing cluster: expected --provider=%s besides them", providers.Existing)
 			}
 			removed, spared, err := standing.Clean(cmd.Context())
 			printCleaned(cmd.OutOrStdout(), removed, spared)

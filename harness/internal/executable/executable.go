@@ -34,6 +34,8 @@ func Check(path string) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("expected an executable file: %w", err)
+	case info.Mode()&os.ModeNamedPipe != 0:
+		return errors.New("expected an executable file, found a pipe")
 	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
 		return fmt.Errorf("expected an executable file, found mode %s", info.Mode())
 	case info.Size() == 0:

@@ -25,6 +25,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // User is the user ID and the group ID of the process in a container, in the form UID:GID. Both are
@@ -112,7 +114,7 @@ func readBinary(path string) ([]byte, error) {
 	case info.Size() > binaryBytesMax:
 		return nil, fmt.Errorf("%s: expected at most %d MiB, found %d MiB", path, binaryBytesMax>>20, info.Size()>>20)
 	}
-	return os.ReadFile(path)
+	return inputfile.Read(path)
 }
 
 // build returns the image for a Spec. The image has one layer, which contains the binary. The

@@ -50,6 +50,10 @@ func (i *instance) Err() error {
 // LogTail returns the last lines of the local copy of the subject's log.
 func (i *instance) LogTail() string { return i.follow.LogTail() }
 
+// CommandLine returns the image of the subject, its entrypoint if the pod sets one, and its
+// arguments.
+func (i *instance) CommandLine() []string { return i.commandLine }
+
 // Kill sends SIGKILL to the process of the subject, and waits at most 10 seconds until the process
 // has ended. Canceling ctx does not end this wait.
 func (i *instance) Kill(ctx context.Context) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -101,7 +102,8 @@ func (r *relayLauncher) startInstance(ctx context.Context, pod *corev1.Pod, t *r
 		launcher: r, replica: t.replica, pod: pod.Name,
 		logPath: filepath.Join(r.logDir, t.replica+".log"),
 		subject: containerID(pod.Status.ContainerStatuses), relay: containerID(pod.Status.InitContainerStatuses),
-		done: make(chan struct{}),
+		commandLine: commandLine(pod),
+		done:        make(chan struct{}),
 	}
 	logFile := fmt.Sprintf("/var/log/pods/%s_%s_%s/%s/0.log", Namespace, pod.Name, pod.UID, subjectContainer)
 	i.follow, err = r.Node.Follow(ctx, t.replica, i.logPath, shell(followScript, i.subject, logFile)...)
@@ -189,6 +191,12 @@ func containerID(statuses []corev1.ContainerStatus) string {
 	return id
 }
 
+// commandLine returns the image of the subject in a pod, followed by its command line.
+func commandLine(pod *corev1.Pod) []string {
+	c := pod.Spec.Containers[0]
+	return slices.Concat([]string{c.Image}, c.Command, c.Args)
+}
+
 // remove deletes the named pod without a grace period. The kubelet then stops the containers that
 // still run.
 func (o *Options) remove(ctx context.Context, name string) error {
@@ -210,6 +218,7 @@ type instance struct {
 	replica, pod   string        // names of the replica and of the pod
 	subject, relay string        // container IDs of the subject and of the relay
 	logPath        string        // local copy of the log of the subject
+	commandLine    []string      // image of the subject, and its command line
 	tunnel         *relay.Tunnel // connects the relay to the fault proxy
 	// follow is a process that copies the log of the subject to logPath. It exits when the process
 	// of the subject ends.

@@ -109,6 +109,9 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 // exited, the kernel may give this ID to another process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
+// CommandLine returns the path of the executable and its arguments.
+func (p *Process) CommandLine() []string { return append([]string{p.spec.Path}, p.spec.Args...) }
+
 // Done returns a channel that is closed after the process has exited. The package has then also
 // killed the rest of the process group.
 func (p *Process) Done() <-chan struct{} { return p.done }

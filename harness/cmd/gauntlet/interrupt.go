@@ -1,0 +1,27 @@
+package main
+
+import (
+	"context"
+	"errors"
+)
+
+// orInterrupted returns the results of work, which only reads files and writes reports. If ctx ends
+// first, it returns an error at once and leaves work behind. The caller must then end the command.
+func orInterrupted[T any](ctx context.Context, work func() (T, error)) (T, error) {
+	type results struct {
+		value T
+		err   error
+	}
+	done := make(chan results, 1)
+	go func() {
+		value, err := work()
+		done <- results{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, &unfinishedError{errors.New("interrupted")}
+	}
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// acceptOneValue makes all commands refuse a flag that is given twice, unless the flag takes several
+// values. It also refuses an empty text for a flag whose default is not empty, such as --out.
+func acceptOneValue(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if _, list := flag.Value.(pflag.SliceValue); list || flag.Value.Type() == "stringToString" {
+			return
+		}
+		if flag.DefValue == "0s" {
+			flag.DefValue = "0" // pflag omits this default from the help, also behind an onceValue
+		}
+		flag.Value = &onceValue{Value: flag.Value, needsText: flag.Value.Type() == "string" && flag.DefValue != ""}
+	})
+	for _, sub := range cmd.Commands() {
+		acceptOneValue(sub)
+	}
+}
+
+// onceValue is the value of a flag that may be given once.
+type onceValue struct {
+	pflag.Value
+	needsText bool // an empty text is no value
+	set       bool
+}
+
+// Set sets the value of the flag. It returns an error if the flag already has a value from the
+// command line.
+func (v *onceValue) Set(text string) error {
+	switch {
+	case v.set:
+		return errors.New("found the flag twice; expected one value")
+	case v.needsText && text == "":
+		return errors.New("found an empty value; expected a value, or no such flag")
+	}
+	v.set = true
+	return v.Value.Set(text)
+}
