@@ -25,8 +25,8 @@ type Builder struct {
 	Dir string
 }
 
-// Preflight returns an error if the mutants cannot be built: the go command is missing, Tree is not
-// the source tree of this project, or the edits of a mutant do not fit the tree. It builds nothing,
+// Preflight returns an error if it is certain that the mutants cannot be built. The go command may
+// be missing, Tree may be another tree, or the edits of a mutant may not fit it. It builds nothing,
 // and does not check the edits of mutants of upstream's controllers.
 func (w *Builder) Preflight(mutants []Mutant) error {
 	if _, err := exec.LookPath("go"); err != nil {

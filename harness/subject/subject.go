@@ -151,9 +151,8 @@ func (s *Subject) WaitForLeader(ctx context.Context) error {
 	}
 }
 
-// ExplainStart adds to err, the reason why the subject did not become ready, what a user needs to
-// find the cause: how long gauntlet has waited, the log, the command line, and which flags a subject
-// must accept.
+// ExplainStart adds to err what a user needs to find out why the subject did not become ready. This
+// is how long gauntlet has waited, the end of the log, the command line, and a hint about flags.
 func (s *Subject) ExplainStart(err error, waited time.Duration) error {
 	first := s.replicas[0]
 	text := fmt.Sprintf("gauntlet waited %.1f s", waited.Seconds())

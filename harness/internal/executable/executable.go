@@ -25,9 +25,9 @@ var machines = map[string][]elf.Machine{
 	"s390x":   {elf.EM_S390},
 }
 
-// Check returns an error if this machine cannot run the file at path: it is no regular file, has no
-// executable bit, is empty, is for another architecture, or its interpreter is missing. The error
-// does not contain the path. A file without an error may still fail, for example because a shared
+// Check returns an error if this machine cannot run the file at path. The file may be no regular
+// file, have no executable bit, be empty, be for another architecture, or need an interpreter that is
+// missing. The error does not contain the path. A file without an error may still fail, for example because a shared
 // library is missing.
 func Check(path string) error {
 	info, err := os.Stat(path)

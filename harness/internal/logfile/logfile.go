@@ -129,8 +129,8 @@ func (l *File) Close() error {
 	return l.file.Close()
 }
 
-// drop moves the last limits.tail bytes behind the beginning and the line that says how many bytes
-// were dropped, and truncates the file.
+// drop removes the bytes between the beginning and the last limits.tail bytes of the file. In their
+// place, it writes the line that says how many bytes were dropped.
 func (l *File) drop() error {
 	from, err := l.nextLine(l.size - l.limits.tail)
 	if err != nil {

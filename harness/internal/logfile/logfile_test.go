@@ -45,8 +45,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// checkLog checks that the file at path has the beginning and the end of written, and that the
-// line between them says how much was dropped.
+// checkLog checks that the file at path has the beginning and the end of written. The line between
+// them must say how much was dropped.
 func checkLog(t *testing.T, path string, written []byte) {
 	t.Helper()
 	got, err := os.ReadFile(path)

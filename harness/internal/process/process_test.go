@@ -68,8 +68,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestChattyProcess checks that a process that never stops writing has a small log, which shows its
-// beginning and its end, and uses little memory of gauntlet.
+// TestChattyProcess checks the size of the log of a process that writes much. The log must have its
+// beginning and its end, and gauntlet must use little memory.
 func TestChattyProcess(t *testing.T) {
 	const memoryMax = 16 << 20
 	p := start(t, "echo first; yes | head -c 80000000; echo last; exec sleep 1000")
@@ -97,8 +97,8 @@ func TestChattyProcess(t *testing.T) {
 	}
 }
 
-// TestDescendantKeepsOutputOpen checks that the end of a process is noticed although a descendant
-// in another session still has its standard output.
+// TestDescendantKeepsOutputOpen checks that Done is closed after the process has exited. A
+// descendant in another session still has its standard output.
 func TestDescendantKeepsOutputOpen(t *testing.T) {
 	p := start(t, "setsid sleep 20 & echo the end")
 	select {

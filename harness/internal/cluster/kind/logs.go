@@ -76,7 +76,7 @@ func (c *Cluster) writeLog(ctx context.Context, name, node string, command ...st
 
 var _ cluster.LogExporter = (*Cluster)(nil)
 
-// ExportLogs writes the same logs to a directory as the command `kind export logs`, and shortens
+// ExportLogs writes the same logs to a directory as the command `kind export logs`. It shortens
 // those that are too large for package logfile. Without crictl on the nodes, it writes no list of
 // images. If ctx is canceled, it returns an error before all logs are written.
 func (c *Cluster) ExportLogs(ctx context.Context, dir string) error {
