@@ -25,7 +25,7 @@ func LoadDocument(path string, into any) (Document, error) {
 		return document, err
 	}
 	document.source.root = root
-	return document, (decoder{document.source}).decode(root, reflect.ValueOf(into).Elem(), "")
+	return document, decoder(document).decode(root, reflect.ValueOf(into).Elem(), "")
 }
 
 // Errorf returns an error about the field at a path, such as "subject.args[1]". The error begins
