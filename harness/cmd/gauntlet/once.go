@@ -24,6 +24,12 @@ func acceptOneValue(cmd *cobra.Command) {
 	}
 }
 
+// The errors of [onceValue].
+var (
+	errTwice = errors.New("found the flag twice; expected one value")
+	errEmpty = errors.New("found an empty value; expected a value, or no such flag")
+)
+
 // onceValue is the value of a flag that may be given once.
 type onceValue struct {
 	pflag.Value
@@ -36,9 +42,9 @@ type onceValue struct {
 func (v *onceValue) Set(text string) error {
 	switch {
 	case v.set:
-		return errors.New("found the flag twice; expected one value")
+		return errTwice
 	case v.needsText && text == "":
-		return errors.New("found an empty value; expected a value, or no such flag")
+		return errEmpty
 	}
 	v.set = true
 	return v.Value.Set(text)

@@ -66,7 +66,7 @@ func TestStandardInput(t *testing.T) {
 		{"", []string{"validate", "-"}, "", "found nothing; expected a scenario in YAML, once"},
 		{string(text), []string{"validate", "-", "-"}, "-: valid; providers: ", "found nothing; expected a scenario in YAML, once"},
 		{strings.Repeat("x", stdinLimit), []string{"validate", "-"}, "", "standard input: found 1048576 bytes; expected at most"},
-		{string(text), []string{"nightly", "-"}, "", `scenario "-": expected a YAML file`},
+		{string(text), []string{"nightly", "-"}, "", `scenario "-": no such file`},
 	} {
 		out, err := commandWithInput(t, test.input, test.args...)
 		if !strings.HasPrefix(out, test.want) || (err == nil) != (test.wantErr == "") || (err != nil && !strings.Contains(err.Error(), test.wantErr)) {

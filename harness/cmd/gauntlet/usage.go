@@ -171,6 +171,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	var missing *pflag.ValueRequiredError
 	switch {
+	case errors.Is(err, errTwice), errors.Is(err, errEmpty):
+		errors.As(err, &invalid)
+		return fmt.Errorf("--%s: %w", invalid.GetFlag().Name, errors.Unwrap(invalid))
 	case errors.As(err, &invalid):
 		return fmt.Errorf("--%s: found %q; %s", invalid.GetFlag().Name, invalid.GetValue(), expectedValue(invalid))
 	case errors.As(err, &missing):

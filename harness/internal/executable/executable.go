@@ -68,7 +68,7 @@ func check(file io.ReaderAt, formats string) error {
 	case string(start[:n]) == elf.ELFMAG:
 		return checkELF(file)
 	}
-	return errors.New("expected an executable file, found neither an ELF file nor a script that begins with #!")
+	return errors.New("expected an executable file, found neither an ELF file nor a script with #! in its first line")
 }
 
 // checkScript returns an error if the interpreter in the first line of a script is missing.
@@ -80,7 +80,7 @@ func checkScript(file io.ReaderAt) error {
 	}
 	words := strings.Fields(line)
 	if len(words) == 0 {
-		return errors.New("expected an executable file, found a script without an interpreter after #!")
+		return errors.New("expected an executable file, found a script whose first line names no interpreter")
 	}
 	if _, err := os.Stat(words[0]); err != nil {
 		return fmt.Errorf("expected an executable file, found a script whose interpreter is missing: %w", err)

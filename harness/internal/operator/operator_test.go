@@ -124,7 +124,7 @@ func TestLoad(t *testing.T) {
 func TestErrors(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "manager", "")
-	write(t, dir, "run", "")
+	write(t, dir, "run", "#!/bin/sh\n")
 	if err := os.Chmod(filepath.Join(dir, "run"), 0o755); err != nil {
 		t.Fatal(err)
 	}
