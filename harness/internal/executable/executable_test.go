@@ -45,7 +45,7 @@ func TestCheck(t *testing.T) {
 		{"script with an argument", "#! /usr/bin/env python3\n", ""},
 		{"script without its interpreter", "#!/no/such/shell\n", "found a script whose interpreter is missing: stat /no/such/shell"},
 		{"script with a carriage return", "#!/no/such/shell", "interpreter is missing"},
-		{"script without an interpreter", "#!\n", "without an interpreter"},
+		{"script without an interpreter", "#!\n", "names no interpreter"},
 		{"empty", "", "found an empty file"},
 		{"text", "hello", "found neither an ELF file nor a script"},
 		{"one byte", "\x7f", "found neither an ELF file nor a script"},
