@@ -82,7 +82,7 @@ func TestBackOff(t *testing.T) {
 		{name: "repeated deletes of a pod that is already gone", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 0)
 			pods := h.running(rs, 1)
-			for range 100 {
+			for range hotLoopMax {
 				h.delete(pods[0]).answered(404)
 			}
 		}},

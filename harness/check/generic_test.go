@@ -465,6 +465,7 @@ func TestStatefulSetRun(t *testing.T) {
 	h.commit(history.Deleted, *h.apply("update", "", claim))
 	h.phase(history.PhaseSettle)
 	h.wait(3 * time.Second)
+	h.send("get", "", set).answered(200)
 	h.phase(history.PhaseQuiet)
 	h.wait(testSettings.Quiet)
 	results := verdictsWith(t, genericSettings(statefulSetController), h.end())
