@@ -15,7 +15,7 @@ import (
 // WithScenario and the change of the test.
 func TestCheckCluster(t *testing.T) {
 	const pods = "cluster: {nodes: 2, podStartDelay: 50ms}\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n"
-	const external = "externalWorkload: {controllers: [{name: copier, kind: ConfigMap}]}\n"
+	const external = "externalWorkload: {}\noperator: {controllers: [{name: copier, kind: ConfigMap}]}\n"
 	for _, test := range []struct {
 		name, scenario string
 		capabilities   cluster.Capabilities

@@ -43,9 +43,12 @@ func (s *Session) Chaos(ctx context.Context, run Workload) error {
 	}
 	s.progress("chaos: %s, %s", described, counted(len(s.Scenario.Faults), "fault"))
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	workloadDone := make(chan struct{}) // closed when the workload has ended
 	t := faultTiming{chaosBegan: s.Clock.Now(), workloadDone: workloadDone, converged: s.convergedAfterWorkload(ctx, workloadDone)}
+	defer func() {
+		cancel()
+		<-t.converged // after that, nothing uses the environment any more
+	}()
 	var group errgroup.Group
 	for i, spec := range s.Scenario.Faults {
 		// Subscribe before the workload begins, so that no record is missed.
@@ -99,7 +102,7 @@ func (s *Session) convergedAfterWorkload(ctx context.Context, workloadDone <-cha
 		}
 		ctx, cancel := context.WithTimeout(ctx, s.Scenario.Settle.Within)
 		defer cancel()
-		for s.monitor.waitConverged(ctx) && !s.monitor.waitQuiet(ctx, s.Clock, s.Scenario.Settle.Quiet) {
+		for ctx.Err() == nil && s.monitor.waitConverged(ctx) && !s.monitor.waitQuiet(ctx, s.Clock, s.Scenario.Settle.Quiet) {
 		}
 	}()
 	return converged

@@ -19,7 +19,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
-	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
@@ -44,7 +43,7 @@ func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.
 		return nil, errors.New("--subjects: found none; expected one or more, separated by commas")
 	}
 	for _, name := range f.subjects {
-		if _, err := subject.ParseTarget(name); err != nil {
+		if err := checkSubject(name); err != nil {
 			return nil, err // before the messages about scenarios that gauntlet skips
 		}
 	}

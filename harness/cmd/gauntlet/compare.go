@@ -17,7 +17,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
-	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
@@ -81,10 +80,7 @@ func (f *compareFlags) compare(cmd *cobra.Command, format outputFormat, names []
 		return exitPass, err
 	}
 	for _, name := range f.subjects {
-		if isSubjectFile(name) {
-			continue // the options of the runs report an error in the file
-		}
-		if _, err := subject.ParseTarget(name); err != nil {
+		if err := checkSubject(name); err != nil {
 			return exitPass, err
 		}
 	}

@@ -337,7 +337,7 @@ func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Sc
 	if err := checkTier(cmd, len(names) > 0 || shaped); err != nil {
 		return nil, err
 	}
-	if _, err := subject.ParseTarget(f.subject); err != nil {
+	if err := checkSubject(f.subject); err != nil {
 		return nil, err // before the messages about scenarios that gauntlet skips
 	}
 	switch {

@@ -18,6 +18,16 @@ func isSubjectFile(value string) bool {
 	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(value))
 }
 
+// checkSubject returns an error if a value of --subject is neither a target nor the path of a subject
+// file. It does not read the file.
+func checkSubject(value string) error {
+	if isSubjectFile(value) {
+		return nil
+	}
+	_, err := subject.ParseTarget(value)
+	return err
+}
+
 // loadSubject reads the subject file that the flag --subject names, and builds its program. It makes
 // the controllers of the file the controllers under test of the scenarios.
 func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenario) (subject.Target, error) {

@@ -119,7 +119,7 @@ func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scena
 
 // subjectWrites makes a run without faults and returns the writes of the subject in this run.
 func (f *campaignFlags) subjectWrites(cmd *cobra.Command, withoutFaults *scenario.Scenario) ([]sweep.Write, error) {
-	attempts, err := f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return []*scenario.Scenario{withoutFaults}, nil }, withoutFaults.Seed)
+	attempts, err := f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return []*scenario.Scenario{withoutFaults.Clone()}, nil }, withoutFaults.Seed)
 	if err != nil {
 		return nil, err
 	}
