@@ -185,6 +185,9 @@ func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error)
 // f.check failed.
 func (f *shrinkFlags) fails(ctx context.Context, cmd *cobra.Command, s *scenario.Scenario) (bool, error) {
 	options, err := f.runs.options(cmd, []*scenario.Scenario{s.Clone()})
+	if errors.Is(err, errNothingToReconcile) {
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -46,6 +47,9 @@ func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenari
 	return loaded.Target, nil
 }
 
+// errNothingToReconcile is the error of a scenario without objects for the operator.
+var errNothingToReconcile = errors.New("found no object that the controllers of the subject file reconcile")
+
 // setOperator makes the controllers of an operator the controllers under test of a scenario. The
 // workload of the scenario must create objects that one of them reconciles. The kinds of the
 // scenario's own field operator remain.
@@ -68,7 +72,7 @@ func setOperator(s *scenario.Scenario, o *scenario.Operator) error {
 			return nil
 		}
 	}
-	return s.Errorf("workload", "found no step that creates a %s; expected one, because the controllers of the subject file reconcile only these", strings.Join(kinds, " or "))
+	return s.Errorf("workload", "%w: expected a step that creates a %s", errNothingToReconcile, strings.Join(kinds, " or a "))
 }
 
 // errSubjectFileWithoutScenario is the error of a run of the built-in scenarios with a subject file.

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// TestSetOperator checks which controllers and kinds a scenario gets from a subject file.
+func TestSetOperator(t *testing.T) {
+	operator := &scenario.Operator{
+		Kinds:       []scenario.ExternalKind{{APIVersion: "example.com/v1", Kind: "Widget", Plural: "widgets"}},
+		Controllers: []scenario.ExternalController{{Name: "widget", Kind: "Widget"}},
+	}
+	s := parseScenario(t, `name: x
+operator: {kinds: [{apiVersion: example.com/v1, kind: Widget}, {apiVersion: v1, kind: Secret}]}
+workload: [create: {kind: Widget, apiVersion: example.com/v1, name: one, manifest: {}}]
+`)
+	if err := setOperator(s, operator); err != nil {
+		t.Fatal(err)
+	}
+	want := &scenario.Operator{Kinds: append(operator.Kinds, scenario.ExternalKind{APIVersion: "v1", Kind: "Secret"}), Controllers: operator.Controllers}
+	if diff := cmp.Diff(want, s.Operator); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := s.Marshal(); err != nil {
+		t.Error(err)
+	}
+	s = parseScenario(t, "name: x\nworkload: [create: {kind: ReplicaSet, name: web, replicas: 1}]\n")
+	if err := setOperator(s, operator); !errors.Is(err, errNothingToReconcile) {
+		t.Errorf("error %v, want %v", err, errNothingToReconcile)
+	}
+}
+
+// parseScenario parses a scenario.
+func parseScenario(t *testing.T, text string) *scenario.Scenario {
+	t.Helper()
+	s, err := scenario.Parse("x.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
