@@ -24,12 +24,14 @@ var _ = ginkgo.Describe("regression", func() {
 			ginkgo.It(fmt.Sprintf("%s shows the known issue %s on %s", subject.Upstream, issue.Slug, provider),
 				regressionLabels(provider, subject.Upstream, issue), func(ctx ginkgo.SpecContext) {
 					run := expectVerdict(ctx, provider, subject.Upstream, loadScenario(path), check.KnownUpstream)
+					var checks []string // another check may recognize the issue too
 					for _, result := range run.Results {
 						if result.Verdict == check.KnownUpstream {
-							gomega.Expect(result.Check).To(gomega.Equal(issue.Check))
+							checks = append(checks, result.Check)
 							gomega.Expect(result.Evidence[0].KnownIssue).To(gomega.Equal(issue.Slug))
 						}
 					}
+					gomega.Expect(checks).To(gomega.ContainElement(issue.Check))
 				})
 			ginkgo.It(fmt.Sprintf("%s does not have the known issue %s on %s", subject.Ours, issue.Slug, provider),
 				regressionLabels(provider, subject.Ours, issue), func(ctx ginkgo.SpecContext) {
