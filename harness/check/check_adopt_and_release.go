@@ -123,9 +123,9 @@ func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration
 	return first
 }
 
-// adoptableOrReleasableSince returns since when the owner has had to adopt or release a cached
-// pod, without interruption. It looks at the versions of the pod that the cache contained in
-// the recent window.
+// adoptableOrReleasableSince returns the time since which the owner must adopt or release a cached
+// pod, without interruption. It returns 0 if the owner need not do this now. It knows only the
+// versions of the pod in podVersionsSince.
 func (v *view) adoptableOrReleasableSince(uid types.UID, o *objects.Owner) time.Duration {
 	since := time.Duration(0)
 	states := v.podVersionsSince[uid]

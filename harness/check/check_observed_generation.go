@@ -66,8 +66,8 @@ type reportedGenerations struct {
 	version history.Version
 }
 
-// cachedGeneration is the generation of an object in a cache. The time of its delivery is on the
-// clock of the process.
+// cachedGeneration is a metadata.generation that a cache of the subject has. The field since is the
+// time at which it was delivered, on the clock of the subject's process.
 type cachedGeneration struct {
 	generation int64
 	since      time.Duration

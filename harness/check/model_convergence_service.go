@@ -15,8 +15,8 @@ func (state *objectSet) pendingService(s *objects.Service) []pending {
 	return state.pendingServiceWith(s, nil)
 }
 
-// pendingServiceWith does what pendingService does, but assumes that the pods in the map
-// running still run. It ignores that these pods have failed or succeeded.
+// pendingServiceWith is pendingService with one difference. It treats the pods in the map running
+// as running, even if they have failed or succeeded.
 func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types.UID]time.Duration) []pending {
 	if !s.Managed() || s.Terminating {
 		return nil

@@ -10,8 +10,9 @@ import (
 )
 
 // decoder stores YAML values in Go values. Unknown fields and values of the wrong type are
-// errors. Its methods return all errors, not only the first. The decoder does not change a Go field that the file omits. It replaces the decoder
-// of the YAML library, whose errors name Go types and lack the positions of nested fields.
+// errors. Its methods return all errors, not only the first. The decoder does not change a Go
+// field that the file omits. It replaces the decoder of the YAML library, whose errors name Go
+// types and lack the positions of nested fields.
 type decoder struct{ source *source }
 
 // nodeDecoder is a type that reads its own YAML, because its fields in YAML differ from its Go
