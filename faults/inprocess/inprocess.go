@@ -9,7 +9,7 @@
 // A Client behaves as an HTTP/2 connection does: an aborted request has the error
 // http2.StreamError, and requests on a broken connection have the error ECONNRESET. The
 // requests after them use a new connection. A response can be read after the connection
-// broke, as far as it was written before. Unlike a socket, a Client buffers without a limit
+// broke, up to the part that was written before. Unlike a socket, a Client buffers without a limit
 // what the caller does not read.
 package inprocess
 

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestLock requires that a second command on a run directory is told which process uses it.
+// TestLock requires that the error of a second command on a run directory names the process that
+// uses it.
 func TestLock(t *testing.T) {
 	dir := t.TempDir()
 	unlock, err := Lock(dir)

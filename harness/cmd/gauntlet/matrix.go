@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -156,16 +155,9 @@ func readMatrix(outcomes map[string]mutant.Outcome, paths ...string) (*mutant.Ma
 	matrix := mutant.NewMatrix()
 	matrix.AddOutcomes(all, outcomes, texts)
 	for _, path := range paths {
-		content, err := os.ReadFile(path)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
 		var read mutant.Matrix
-		if err := json.Unmarshal(content, &read); err != nil {
-			return nil, fmt.Errorf("%s: expected a matrix of mutants and scenarios: %w", path, err)
+		if err := readJSONIfExists(path, &read, "a matrix of mutants and scenarios"); err != nil {
+			return nil, err
 		}
 		matrix.AddCurrent(&read, all, texts)
 	}

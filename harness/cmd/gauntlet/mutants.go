@@ -237,16 +237,9 @@ func (f *mutantsFlags) writeTable(outcomes map[string]mutant.Outcome) error {
 func readOutcomes(all []mutant.Mutant, paths ...string) (map[string]mutant.Outcome, error) {
 	outcomes := map[string]mutant.Outcome{}
 	for _, path := range paths {
-		content, err := inputfile.Read(path)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
 		var found map[string]mutant.Outcome
-		if err := json.Unmarshal(content, &found); err != nil {
-			return nil, fmt.Errorf("%s: expected a file of mutant outcomes: %w", path, err)
+		if err := readJSONIfExists(path, &found, "a file of mutant outcomes"); err != nil {
+			return nil, err
 		}
 		for i := range all {
 			id, fingerprint := all[i].ID, all[i].Fingerprint()
@@ -257,6 +250,22 @@ func readOutcomes(all []mutant.Mutant, paths ...string) (map[string]mutant.Outco
 		}
 	}
 	return outcomes, nil
+}
+
+// readJSONIfExists reads JSON from the file at path. It changes nothing if the file does not exist.
+// The argument expected describes the content in errors.
+func readJSONIfExists(path string, into any, expected string) error {
+	content, err := inputfile.Read(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(content, into); err != nil {
+		return fmt.Errorf("%s: expected %s: %w", path, expected, err)
+	}
+	return nil
 }
 
 // writeJSON writes a value as JSON to the file at path. It replaces an existing file only

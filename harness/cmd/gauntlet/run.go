@@ -21,6 +21,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/operator"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
@@ -52,6 +53,8 @@ type runFlags struct {
 	stdin io.Reader
 	// terminal prints progress lines. If it is nil, the method options creates a terminal.
 	terminal *terminal
+	// operators has the subject files that were loaded, by the value of --subject.
+	operators map[string]*operator.Operator
 	// label is appended to the scenario name in progress lines. Commands set it if several
 	// runs have the same scenario, so that users can distinguish the lines of these runs.
 	label string

@@ -29,15 +29,22 @@ func checkSubject(value string) error {
 	return err
 }
 
-// loadSubject reads the subject file that the flag --subject names, and builds its program. It makes
-// the controllers of the file the controllers under test of the scenarios.
+// loadSubject reads the subject file that the flag --subject names, and builds its program, once
+// for all runs. It makes the controllers of the file the controllers under test of the scenarios.
 func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenario) (subject.Target, error) {
-	loaded, err := operator.Load(cmd.Context(), f.subject)
-	if err != nil {
-		return subject.Target{}, err
-	}
-	if len(loaded.Ignored) > 0 {
-		f.announce(cmd, "%s: a run does not create these objects of the manifests: %s\n", f.subject, strings.Join(loaded.Ignored, ", "))
+	loaded, ok := f.operators[f.subject]
+	if !ok {
+		var err error
+		if loaded, err = operator.Load(cmd.Context(), f.subject); err != nil {
+			return subject.Target{}, err
+		}
+		if len(loaded.Ignored) > 0 {
+			f.announce(cmd, "%s: a run does not create these objects of the manifests: %s\n", f.subject, strings.Join(loaded.Ignored, ", "))
+		}
+		if f.operators == nil {
+			f.operators = map[string]*operator.Operator{}
+		}
+		f.operators[f.subject] = loaded
 	}
 	for _, s := range scenarios {
 		if err := setOperator(s, &loaded.Scenario); err != nil {

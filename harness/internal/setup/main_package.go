@@ -2,10 +2,8 @@ package setup
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -50,6 +48,9 @@ func MainPackage(ctx context.Context, packageAtVersion string) (Package, error) 
 		return Package{}, err
 	}
 	defer unlock()
+	if _, err := os.Stat(built.Executable); err == nil { // another process built it while this one waited
+		return built, nil
+	}
 	p.setStep("building " + packageAtVersion)
 	if err := module.build(ctx, root, "."+strings.TrimPrefix(name, module.Path), built.Executable, p); err != nil {
 		return Package{}, fmt.Errorf("building %s: %w", packageAtVersion, err)
@@ -57,52 +58,37 @@ func MainPackage(ctx context.Context, packageAtVersion string) (Package, error) 
 	return built, nil
 }
 
-// downloadedModule is a module in the Go module cache, as `go mod download -json` describes it.
-type downloadedModule struct{ Path, Version, Dir, Error string }
-
 // moduleContaining downloads the module that contains a package. This is the module with the longest
 // path that is a prefix of the package's path.
 func moduleContaining(ctx context.Context, name, version string) (downloadedModule, error) {
 	var errs []error
 	for prefix := name; prefix != "." && prefix != "/"; prefix = path.Dir(prefix) {
-		text, err := output(ctx, os.TempDir(), "mod", "download", "-json", prefix+"@"+version)
-		var found downloadedModule
-		if decodeErr := json.Unmarshal([]byte(text), &found); err == nil && decodeErr == nil {
+		found, err := downloadModule(ctx, prefix, version)
+		if err == nil {
 			return found, nil
-		}
-		if found.Error != "" {
-			err = errors.New(found.Error)
 		}
 		errs = append(errs, err)
 		if ctx.Err() != nil || !strings.Contains(path.Dir(prefix), "/") {
 			break // no module has only a host name as its path
 		}
 	}
-	return downloadedModule{}, fmt.Errorf("downloading the module of %s at version %s: %w", name, version, errors.Join(errs...))
+	return downloadedModule{}, errors.Join(errs...)
 }
 
 // build builds the package at a path relative to the module's directory. It renames the complete
 // program to the path executable. It uses a copy of go.mod and go.sum, because an old go.sum may lack
 // checksums that the current go command needs.
 func (m downloadedModule) build(ctx context.Context, root, relative, executable string, p *progress) error {
-	temp, err := os.MkdirTemp(root, tempPrefix)
-	if err != nil {
-		return fmt.Errorf("creating a temporary directory for the build: %w", err)
-	}
-	defer os.RemoveAll(temp)
-	for _, name := range []string{"go.mod", "go.sum"} {
-		content, err := os.ReadFile(filepath.Join(m.Dir, name))
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
+	return inTempDir(root, func(temp string) error {
+		for _, name := range []string{"go.mod", "go.sum"} {
+			content, err := os.ReadFile(filepath.Join(m.Dir, name))
+			if err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(temp, name), content, 0o600); err != nil {
+				return err
+			}
 		}
-		if err := os.WriteFile(filepath.Join(temp, name), content, 0o600); err != nil {
-			return err
-		}
-	}
-	built := filepath.Join(temp, "program")
-	arguments := []string{"build", "-modfile=" + filepath.Join(temp, "go.mod"), "-mod=mod", "-trimpath", "-ldflags=-s -w", "-o", built, relative}
-	if err := goCommand(ctx, m.Dir, arguments, io.Discard, p); err != nil {
-		return err
-	}
-	return install(built, executable)
+		return buildInto(ctx, temp, m.Dir, executable, p, "-modfile="+filepath.Join(temp, "go.mod"), "-mod=mod", relative)
+	})
 }

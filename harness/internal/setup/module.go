@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -61,17 +62,33 @@ func moduleDir(ctx context.Context, dir, module string) (string, error) {
 	return found, nil
 }
 
-// output runs the go command in a directory and returns its standard output without the final
-// newline.
+// output runs the go command in a directory. It returns its standard output without the final
+// newline, also if the command fails.
 func output(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	out, err := cmd.Output()
-	if err != nil {
-		return "", withStderr(err)
+	return strings.TrimSpace(string(out)), withStderr(err)
+}
+
+// downloadedModule is a module in the Go module cache, as `go mod download -json` describes it.
+type downloadedModule struct{ Path, Version, Dir, Error string }
+
+// downloadModule downloads a module into the Go module cache.
+func downloadModule(ctx context.Context, path, version string) (downloadedModule, error) {
+	text, err := output(ctx, os.TempDir(), "mod", "download", "-json", path+"@"+version)
+	var found downloadedModule
+	switch decodeErr := json.Unmarshal([]byte(text), &found); {
+	case found.Error != "":
+		err = errors.New(found.Error)
+	case err == nil && decodeErr != nil:
+		err = fmt.Errorf("reading the output of go mod download: %w", decodeErr)
 	}
-	return strings.TrimSpace(string(out)), nil
+	if err != nil {
+		return downloadedModule{}, fmt.Errorf("downloading module %s %s: %w", path, version, err)
+	}
+	return found, nil
 }
 
 // withStderr appends the standard error of a failed command to err, the error of exec.Cmd.Output.

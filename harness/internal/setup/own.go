@@ -2,7 +2,6 @@ package setup
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -112,18 +111,32 @@ func buildOwn(ctx context.Context, module debug.Module, program string) (string,
 // buildProgram builds a program of gauntlet's module from the directory source. It then renames the
 // complete program to its path in the cache.
 func buildProgram(ctx context.Context, root, source, program, path string) error {
+	p := newProgress(os.Stderr)
+	defer p.clear()
+	p.setStep("building " + program)
+	return inTempDir(root, func(temp string) error {
+		return buildInto(ctx, temp, source, path, p, ownPackages[program])
+	})
+}
+
+// inTempDir calls a function with a temporary directory below root, which it removes afterwards.
+func inTempDir(root string, call func(temp string) error) error {
 	temp, err := os.MkdirTemp(root, tempPrefix)
 	if err != nil {
 		return fmt.Errorf("creating a temporary directory for the build: %w", err)
 	}
 	defer os.RemoveAll(temp)
-	built := filepath.Join(temp, program)
-	p := newProgress(os.Stderr)
-	p.setStep("building " + program)
-	if err := goCommand(ctx, source, []string{"build", "-trimpath", "-ldflags=-s -w", "-o", built, ownPackages[program]}, io.Discard, p); err != nil {
+	return call(temp)
+}
+
+// buildInto builds a program from the directory source in the directory temp, and renames the
+// complete program to path. The last of the arguments of go build is the package.
+func buildInto(ctx context.Context, temp, source, path string, p *progress, arguments ...string) error {
+	built := filepath.Join(temp, "program")
+	command := append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", built}, arguments...)
+	if err := goCommand(ctx, source, command, io.Discard, p); err != nil {
 		return err
 	}
-	p.clear()
 	return install(built, path)
 }
 
@@ -148,13 +161,6 @@ func sourceOf(ctx context.Context, module debug.Module) (string, error) {
 		}
 		return filepath.Join(filepath.Dir(main), module.Path), nil
 	}
-	downloaded, err := output(ctx, os.TempDir(), "mod", "download", "-json", module.Path+"@"+module.Version)
-	if err != nil {
-		return "", fmt.Errorf("downloading module %s %s: %w", module.Path, module.Version, err)
-	}
-	var found struct{ Dir string }
-	if err := json.Unmarshal([]byte(downloaded), &found); err != nil {
-		return "", fmt.Errorf("downloading module %s %s: reading the output of go mod download: %w", module.Path, module.Version, err)
-	}
-	return found.Dir, nil
+	downloaded, err := downloadModule(ctx, module.Path, module.Version)
+	return downloaded.Dir, err
 }
