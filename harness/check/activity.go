@@ -42,11 +42,13 @@ func (a *Activity) observe(r *history.Record) {
 
 // Overall returns the verdict on a run, and its reason.
 //
-// The verdict is fail if a check failed. It is known-upstream if that is the worst verdict of
-// the checks and the history is complete. Otherwise, the run passes only if a fault fired,
-// the subject wrote something, no fault or step failed, and the history is complete. It also
-// needs at least one check that passed, and no check that is unknown. In all other cases the
-// verdict is unknown.
+//   - fail: a check failed.
+//   - known-upstream: no check is fail or unknown, at least one is known-upstream, and the
+//     history is complete.
+//   - pass: at least one check passed, and no check is fail, known-upstream or unknown. The
+//     history is complete, a fault fired, the subject wrote something, and no fault or step
+//     failed.
+//   - unknown: all other cases.
 func Overall(results []Result, activity Activity) (Verdict, string) {
 	worst, of := NotExercised, map[Verdict][]Result{}
 	for _, r := range results {

@@ -76,11 +76,11 @@ type Settings struct {
 	Controllers []kube.Controller
 }
 
-// idleAfter returns how long a process must send nothing before it counts as idle.
+// idleAfter returns how long a process must send nothing before it counts as idle. The model
+// assumes that an idle process has no sync in progress.
 //
-// The model assumes that an idle process has no sync in progress. The time is the constant lag
-// (1 s), plus the time in which the client-side rate limit admits two requests. The rate limit
-// may delay a request of a sync by that much.
+// A process that works may pause between two requests for lag (1 s). The client-side rate limit
+// may delay the next request further, by the time for two requests.
 func (s Settings) idleAfter() time.Duration {
 	if s.QPS <= 0 {
 		return lag
@@ -88,11 +88,10 @@ func (s Settings) idleAfter() time.Duration {
 	return lag + time.Duration(2/s.QPS*float64(time.Second))
 }
 
-// batchTime returns the maximum time between a decision of a sync and the last request that
-// follows from it.
+// batchTime returns the maximum time from the decision of a sync to its last request.
 //
-// The time is the constant lag (1 s), plus the time in which the client-side rate limit admits
-// burstLimit (500) requests. One sync creates or deletes at most that many pods.
+// One sync creates or deletes at most burstLimit (500) pods. The result is lag (1 s) plus the
+// time in which the client-side rate limit admits that many requests.
 func (s Settings) batchTime() time.Duration {
 	if s.QPS <= 0 {
 		return lag
@@ -154,11 +153,12 @@ func Find(id string) (Check, bool) {
 // A check that applies to none of the controllers under test does not run. Its verdict is
 // not-exercised.
 //
-// A history is incomplete if it is truncated, has a gap, or has no record of the last phase
-// (PhaseEnd). It is also incomplete from a record on that no run contains, such as a response
-// without its request, or a pod that goes from Failed to Running. The verdict of a check on an
-// incomplete history is unknown, except for a safety violation that the history shows. Run
-// returns any other read error without results.
+// A history is incomplete if it is truncated, has a gap, or does not contain the beginning of
+// the last phase (PhaseEnd). An impossible record, such as a response without its request,
+// makes it incomplete too. Checks of an incomplete history fail if it shows a safety violation.
+// Their verdict is unknown otherwise.
+//
+// Run returns any other read error without results.
 func Run(setting Settings, records iter.Seq2[*history.Record, error]) ([]Result, Activity, error) {
 	return run(All, setting, records)
 }

@@ -71,12 +71,10 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// mismatch compares written Endpoints with what one version of the Service requires. It
-// returns what is wrong with the Endpoints, and what was expected. Both are empty if nothing
-// is wrong.
+// mismatch compares written Endpoints with what one version of the Service requires. It returns
+// what is wrong with the Endpoints, and what was expected. Both are empty if nothing is wrong.
 //
-// For each pod, the controller may have acted on any version that the cache contained at the
-// time since or later. The Endpoints need to match only one of them.
+// Each pod may be listed as in any version that was in the cache at the time since or later.
 func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, got objects.AddressSet, since time.Duration) (wrong, expected string) {
 	if want := expectedLabels(s); !maps.Equal(e.Labels, want) {
 		return fmt.Sprintf("have labels %v", map[string]string(e.Labels)), fmt.Sprintf("labels %v, according to the Service", want)
@@ -118,8 +116,7 @@ func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, 
 	return wrong, expected
 }
 
-// readyInEach reports whether every given version of a pod has a ready address for the
-// Service.
+// readyInEach reports whether a pod has a ready address for the Service in all given versions.
 func readyInEach(s *objects.Service, versions []cachedVersion[podVersion]) bool {
 	return every(versions, func(each cachedVersion[podVersion]) bool {
 		want := objects.AddressSet{}
@@ -131,8 +128,8 @@ func readyInEach(s *objects.Service, versions []cachedVersion[podVersion]) bool 
 	})
 }
 
-// podNameOf returns the name of a pod from its cached versions, for evidence. A version
-// without a pod says that the cache did not contain the pod then.
+// podNameOf returns the name of a pod from its cached versions, for evidence. It skips entries
+// without a pod, which stand for times when the pod was not in the cache.
 func podNameOf(versions []cachedVersion[podVersion]) string {
 	for _, each := range versions {
 		if each.value.Pod != nil {
@@ -145,13 +142,12 @@ func podNameOf(versions []cachedVersion[podVersion]) string {
 // someVersionLists reports whether the Endpoints list a pod as one of its cached versions
 // requires.
 //
-// The parameter listed contains the addresses that the Endpoints list for this pod. They must
-// be equal to the addresses that the version requires. If part is true, because the Endpoints
-// are truncated, some of these addresses may be missing.
+// The parameter listed contains the addresses of the pod in the Endpoints. If part is true, the
+// Endpoints are truncated, and some addresses of the pod may be missing.
 //
-// The result want contains the addresses that the matching version requires or, if none
-// matches, the latest version. A version with a body that cannot be decoded matches any
-// addresses.
+// The result want contains the addresses that the matching version requires. If no version
+// matches, they are those that the latest version requires. A version whose body cannot be
+// decoded matches any addresses.
 func someVersionLists(s *objects.Service, listed objects.AddressSet, versions []cachedVersion[podVersion], part bool) (want objects.AddressSet, ok bool) {
 	for _, each := range versions {
 		want = objects.AddressSet{}

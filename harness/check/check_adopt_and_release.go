@@ -34,10 +34,9 @@ var adoptAndReleaseCheck = Check{
 // A sync adopts and releases pods before it writes the status. An attempt is a patch or update
 // of the pod, even if the API server rejects it.
 //
-// The checker ignores a pod that changed just before the sync, because the sync may have acted
-// on the version before the change. It reports a pod only if the adoption or release was
-// already due at a certain time. This time is lag (1 s) before the process received the owner
-// version on which the status write is based.
+// A sync may miss a pod that changed just before the sync began. The checker therefore ignores
+// an adoption or release that became due later than a certain time. This time is lag (1 s)
+// before the process received the owner version on which the status write is based.
 type adoptAndReleaseChecker struct {
 	findings
 	lastAttempt map[*process]map[types.UID]time.Duration // when each process last tried to adopt or release each pod
@@ -95,12 +94,12 @@ func (checker *adoptAndReleaseChecker) recordAttempt(c *call, at time.Duration) 
 	attempted[c.pod.UID] = at
 }
 
-// notAttempted returns a pod that the process had to adopt or release before a status write,
-// but did not.
+// notAttempted returns a pod that the process should have tried to adopt or release before a
+// status write.
 //
-// The pod must have needed the adoption or release at the time since, and in all later
-// versions. An attempt is enough, even if the API server rejected it. If there are several
-// such pods, notAttempted returns the first one by name. If there is none, it returns nil.
+// The adoption or release must have been due at the time since, and ever after. An attempt that
+// the API server rejected counts as an attempt. If there are several such pods, notAttempted
+// returns the first one by name. If there is none, it returns nil.
 func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration) (first *objects.Pod) {
 	o, view := c.ownerState.owner(), c.process.view
 	counts := view.podCountsOf(o.UID)
@@ -123,9 +122,10 @@ func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration
 	return first
 }
 
-// adoptableOrReleasableSince returns the time since which the owner must adopt or release a cached
-// pod, without interruption. It returns 0 if the owner need not do this now. It knows only the
-// versions of the pod in podVersionsSince.
+// adoptableOrReleasableSince returns when the adoption or release of a cached pod by the owner
+// became due. It returns 0 if none is due now.
+//
+// It looks only at the recent versions of the pod (podVersionsSince).
 func (v *view) adoptableOrReleasableSince(uid types.UID, o *objects.Owner) time.Duration {
 	since := time.Duration(0)
 	states := v.podVersionsSince[uid]

@@ -34,10 +34,11 @@ const (
 	// for two reasons: one attempt may send a status update twice, and the back-off may
 	// restart at 5 ms during the second.
 	failuresMax = 30
-	// failuresPerObjectEvent is the number of additional failures that each event of the
-	// reconciled object allows within a second. A sync of the new version may succeed at
-	// first and then fail again. An event of a dependent object, such as a pod of a
-	// ReplicaSet, allows one additional failure.
+	// failuresPerObjectEvent is how many more failures within a second are allowed after each
+	// event of the reconciled object. A sync of the new version may succeed at first and then
+	// fail again.
+	//
+	// An event of a dependent object, such as a pod of a ReplicaSet, allows one more failure.
 	failuresPerObjectEvent = 10
 	// backOffSpan is the time within which the checker adds up failures and events.
 	backOffSpan = time.Second
@@ -46,9 +47,9 @@ const (
 	// RetryOnConflict of client-go may send a call 5 times in each of the 8 attempts of the
 	// first second. The back-off may also restart during that second.
 	genericFailuresMax = 100
-	// failuresPerDelivery is the number of additional failures that each delivered list or
-	// watch event allows. It applies only to generic controllers, because a delivered
-	// object may enqueue any key of such a controller.
+	// failuresPerDelivery is how many more failures are allowed after each list or watch event
+	// that a process receives. It applies only to generic controllers, because any object may
+	// enqueue any key of such a controller.
 	failuresPerDelivery = 5
 )
 
@@ -149,16 +150,16 @@ func (checker *backOffChecker) Observe(m *Model, _ *history.Record) {
 	checker.fail(m, answered, s)
 }
 
-// recordDelivery adds the failures that a delivered list or watch event allows. It does
-// nothing unless a generic controller is under test.
+// recordDelivery raises the number of allowed failures after a list or watch event. It does
+// nothing if no generic controller is under test.
 func (checker *backOffChecker) recordDelivery(m *Model) {
 	if m.delivered != nil && len(m.tested.generic) > 0 {
 		checker.deliveriesTo(m.delivered).add(m.processTime, failuresPerDelivery)
 	}
 }
 
-// deliveriesTo returns the number of additional failures that recent deliveries to a process
-// allow. It creates an entry for a new process, and then removes the entries of ended
+// deliveriesTo returns how many more failures a process may have because of recent lists and
+// watch events. It creates an entry for a new process, and then removes the entries of ended
 // processes.
 func (checker *backOffChecker) deliveriesTo(p *process) *slidingSum {
 	if checker.deliveries[p] == nil {

@@ -30,18 +30,18 @@ var deletionCompletesCheck = Check{
 	New:       newDeletionCompletesChecker,
 }
 
-// deletionCompletesChecker reports objects that a finalizer of the subject keeps terminating
-// until the end of the run.
+// deletionCompletesChecker reports objects that are still terminating at the end of the run
+// because of a finalizer of the subject.
 type deletionCompletesChecker struct {
 	findings
-	within time.Duration // the bound, from the beginning of the phase settle or the deletion
+	within time.Duration // the time for a deletion, from its beginning or that of the phase settle, whichever is later
 	writes answeredWrites
 	// finalizers contains the finalizers that the subject added. The keys are the resource and
 	// the name of the finalizer.
 	finalizers map[[2]string]bool
 	objects    map[types.UID]*finalizedObject
 	settleAt   time.Duration // when the phase settle began; 0 before
-	tooEarly   string        // an object that had less time than the bound; "" if there is none
+	tooEarly   string        // a terminating object, if the run ended before its time for deletion was over; "" if there is none
 }
 
 // finalizedObject is the latest committed version of an object that has or had finalizers.
@@ -144,8 +144,8 @@ func (checker *deletionCompletesChecker) end(m *Model) {
 	}
 }
 
-// Result returns unknown if an object had too little time for its deletion and no other object
-// violates the guarantee.
+// Result returns the verdict. If there is no violation, but the run ended before the time for
+// some deletion was over, the verdict is unknown.
 func (checker *deletionCompletesChecker) Result() Result {
 	result := checker.findings.Result()
 	if result.Verdict == Pass && checker.tooEarly != "" {

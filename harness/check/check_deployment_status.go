@@ -28,8 +28,8 @@ var deploymentStatusCheck = Check{
 // deploymentStatusChecker compares the written status with the cached versions of the
 // Deployment and its ReplicaSets.
 //
-// It does not check the replica counts if the write leaves them unchanged. A controller
-// repeats the old counts when it changes only a condition or the collisionCount.
+// It does not check the replica counts if the write leaves them unchanged. A write that changes
+// only a condition or the collisionCount repeats the counts of the last status.
 type deploymentStatusChecker struct{ findings }
 
 func newDeploymentStatusChecker(Settings) Checker { return &deploymentStatusChecker{} }
@@ -86,7 +86,7 @@ type statusWrite struct {
 // the expected value.
 type mismatch struct{ found, expected string }
 
-// expect adds a mismatch with the found and the expected value, unless ok is true.
+// expect records a mismatch between a found and an expected value if ok is false.
 func (write *statusWrite) expect(ok bool, found, expected string) {
 	if !ok {
 		write.mismatches = append(write.mismatches, mismatch{found, expected})
@@ -183,9 +183,9 @@ func (r *rolloutState) sumRange(of func(*objects.Owner) int) (sum valueRange) {
 
 // checkReplicaFailure checks the condition ReplicaFailure of the Deployment.
 //
-// The write may add the condition only if a recent version of a ReplicaSet has it. A sync
-// that evaluates the progress of the rollout must set the condition if a ReplicaSet had it
-// in all recent versions. Other syncs leave the condition unchanged.
+// The write may add the condition only if a recent version of a ReplicaSet has it. It must
+// contain the condition if a ReplicaSet had it in all recent versions, and if the sync
+// evaluated the progress of the rollout. Other syncs leave the condition unchanged.
 func (write *statusWrite) checkReplicaFailure() {
 	after := write.written.Status.Condition(objects.ReplicaFailureCondition)
 	if write.allStatesKnown && after.IsReplicaFailure() && !write.from.Status.Condition(objects.ReplicaFailureCondition).IsReplicaFailure() {
@@ -213,16 +213,16 @@ func (write *statusWrite) failsThroughout(set *objects.Owner) bool {
 	return every(write.rollout.replicaSets, func(s cachedVersion[replicaSetsState]) bool { return in(s.value.cached) && in(s.value.withOwnWrites) })
 }
 
-// estimatesProgress reports whether the status comes from a sync that evaluated the progress
-// of the rollout. Only such a sync reads the condition ReplicaFailure of all ReplicaSets.
+// estimatesProgress reports whether the status certainly comes from a sync that evaluated the
+// progress of the rollout. Only such a sync reads the condition ReplicaFailure of all
+// ReplicaSets.
 //
 // Such a sync changes the condition Progressing to the reason ReplicaSetUpdated,
 // NewReplicaSetAvailable or ProgressDeadlineExceeded.
 //
-// The new lastUpdateTime must also be at least lag (1 s) later than the oldest ReplicaSet
-// state in the model. Otherwise the sync may have acted on a state that the model has
-// forgotten, because the client may have delayed the write (allowed behavior
-// client-rate-limit).
+// The client may delay a write (allowed behavior client-rate-limit), and the model may have
+// forgotten the ReplicaSets that the sync read. The result is therefore false if lastUpdateTime
+// is less than lag (1 s) after the oldest ReplicaSet state in the model.
 func (write *statusWrite) estimatesProgress() bool {
 	after := write.written.Status.ConditionWithTime(objects.ProgressingCondition)
 	earliest := write.start.Add(write.rollout.replicaSets[0].since + lag)
@@ -255,8 +255,8 @@ var progressStatus = map[string]string{
 	objects.DeploymentResumedReason:      "Unknown",
 }
 
-// checkProgressing checks that a missed deadline is reported, and checks the condition
-// Progressing if the write changes it.
+// checkProgressing checks the condition Progressing if the write changes it. It also checks
+// that the status reports a progress deadline that has passed.
 func (write *statusWrite) checkProgressing() {
 	write.checkOverdue()
 	before, after := write.from.Status.ConditionWithTime(objects.ProgressingCondition), write.written.Status.ConditionWithTime(objects.ProgressingCondition)
@@ -287,9 +287,9 @@ func (write *statusWrite) checkProgressing() {
 
 // checkDeadline checks a write that sets the reason ProgressDeadlineExceeded.
 //
-// The deadline must have passed since the last progress, and the rollout must be neither
-// paused nor complete. It must not have been complete before either, because the deadline
-// no longer applies to a complete rollout (allowed behavior no-deadline-after-completion).
+// The write is right only if the deadline has passed since the last progress, and the rollout
+// is neither paused nor complete. A rollout that was complete before has no deadline any more
+// (allowed behavior no-deadline-after-completion).
 func (write *statusWrite) checkDeadline(found string, before objects.ConditionWithTime) {
 	due := before.LastUpdateTime.Add(write.written.ProgressDeadline)
 	write.expect(before != objects.ConditionWithTime{} && !write.now.Add(tolerance).Before(due), found,
@@ -303,9 +303,8 @@ func (write *statusWrite) checkDeadline(found string, before objects.ConditionWi
 // couldHaveScaled reports whether the controller could have continued the rolling update
 // instead of reporting a missed deadline.
 //
-// It looks at the states of the ReplicaSets that the cache contained in the last 2 * lag (2 s)
-// before the write. The result is true only if each of them allowed the rolling update to
-// scale a ReplicaSet.
+// The result is true only if the rolling update could scale a ReplicaSet in each recent state.
+// Recent states are those that the cache contained in the last 2 * lag (2 s) before the write.
 func (write *statusWrite) couldHaveScaled() bool {
 	d, at := write.written, write.processNow.Sub(write.start)
 	if d.Recreate || d.Paused || write.processNow.Sub(write.earliestDecision) < deadlineReportMax || write.rollout.mayBeDelayed(at) || !write.rollout.ownershipClear(at-2*lag, at) {
@@ -329,15 +328,16 @@ func hasExcessAvailable(set *objects.Owner) bool {
 	return set.Replicas > 0 && set.Status.AvailableReplicas > set.Replicas
 }
 
-// deadlineReportMax is the maximum time from the progress deadline to the status write that
-// reports ProgressDeadlineExceeded.
+// deadlineReportMax is how long after the progress deadline the controller must write a status
+// with the reason ProgressDeadlineExceeded.
 const deadlineReportMax = 3 * lag
 
 // checkOverdue reports a status without ProgressDeadlineExceeded if the progress deadline
 // passed more than deadlineReportMax ago.
 //
-// It applies only if the write is based on a version that the process received before the
-// deadline, and if the process has not written the status since then. It skips a terminating
+// It checks only a write that is based on a version which the process received before the
+// deadline. It skips the write if the process has written the status since it received that
+// version, because that write may have reported the deadline. It also skips a terminating
 // Deployment, for which the controller writes only counts.
 func (write *statusWrite) checkOverdue() {
 	c := write.from.Status.ConditionWithTime(objects.ProgressingCondition)
@@ -359,12 +359,13 @@ func (write *statusWrite) checkOverdue() {
 }
 
 // mayBeDelayed reports whether something may have kept the controller from its next step for
-// the Deployment. The next step is to scale a ReplicaSet, or to report a missed deadline. The
-// parameter due is the time at which this step was due.
+// the Deployment. The next step is to scale a ReplicaSet, or to report a missed deadline.
 //
-// There are two such reasons. First, a call for the Deployment failed or took longer than lag
-// (1 s), at most decisionWindowMax before the time due or at any time after it. Second, the
-// Deployment was being scaled: a sync then only scales ReplicaSets.
+// The parameter due is when the step was due. Two things may delay the controller:
+//
+//   - A call for the Deployment failed or took longer than lag (1 s), at most decisionWindowMax
+//     before due, or later.
+//   - The Deployment was being scaled. A sync then only scales ReplicaSets.
 func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
 	return r.delayedAt >= due-decisionWindowMax || slices.ContainsFunc(r.deployments, func(d cachedVersion[*objects.Deployment]) bool {
 		return slices.ContainsFunc(r.replicaSets, func(s cachedVersion[replicaSetsState]) bool {

@@ -25,12 +25,12 @@ var expectationsCheck = Check{
 // expectationsChecker reports creates and deletes that no cached version justifies.
 //
 // A process may decide on new calls for an owner only after it has observed all its earlier
-// calls. At that time, the difference between spec.replicas and the number of cached pods
-// permits a number of creates or deletes.
+// calls. At that time, it may create as many pods as the cache lacks compared with
+// spec.replicas, or delete as many as the cache has in excess. These are the permitted calls.
+// Each call that the process sends uses up one of them, and a failed call gives it back.
 //
-// Each call that the process sends uses up one permitted call, and a failed call gives it
-// back. The remaining permitted calls expire when the process has observed all its calls and
-// was idle. A process is idle if it has sent nothing for a while and awaits no response.
+// Unused permitted calls expire when the process is idle and has observed all its calls. A
+// process is idle if it has sent nothing for a while and awaits no response.
 type expectationsChecker struct {
 	findings
 	states perOwnerState[permittedCalls]
@@ -89,9 +89,11 @@ func (state *ownerState) countDiffers() bool {
 	return o != nil && !o.Terminating && o.Replicas != state.podCounts.replicas
 }
 
-// decide permits as many calls as the cache justifies now. It does nothing while the process
-// has outstanding calls for the owner. The parameter except is the call that the process sends
-// now, or nil; it does not count as outstanding.
+// decide permits the creates or deletes that the cache justifies now. It does nothing while the
+// process has outstanding calls for the owner.
+//
+// The parameter except is the call that the process sends now, or nil; it does not count as
+// outstanding.
 func (permitted *permittedCalls) decide(state *ownerState, except *call, at time.Duration) {
 	if !state.expectationsSatisfied(except) {
 		return

@@ -24,19 +24,19 @@ var notAboveDesiredCheck = Check{
 
 // notAboveDesiredChecker reports creates of pods that exceed spec.replicas of the owner.
 //
-// At each create, the sum of the cached pods and the outstanding creates of the process must
-// not exceed a limit. The limit is the highest spec.replicas in the cache since the process
+// At each create, the checker adds the cached pods and the outstanding creates of the process.
+// The sum must not exceed the highest spec.replicas that the cache contained since the process
 // was last idle. A process is idle if it has sent nothing for a while and awaits no response.
 //
-// The sum does not include pods that the owner gained since that time for other reasons than
-// creates of this process. Examples are adopted pods, pods that a former leader created, and
+// The sum leaves out pods that the owner gained since the process was idle, but that this
+// process did not create. Examples are adopted pods, pods that a former leader created, and
 // pods of creates without a response. The process may have decided on the create before it
 // received the event of such a pod.
 //
-// Successful creates count until the process observes them, however long its watch is delayed.
+// A successful create counts until the process observes it, however long its watch is delayed.
 // A ReplicaSet controller waits until it has observed its own writes (contract ReplicaSet 1).
-// Upstream's ReplicationController, which lacks the trait reads-own-writes, does not wait
-// (known upstream issue late-pods).
+// Upstream's ReplicationController lacks the trait reads-own-writes and does not wait (known
+// upstream issue late-pods).
 type notAboveDesiredChecker struct{ findings }
 
 func newNotAboveDesiredChecker(s Settings) Checker {
@@ -68,10 +68,10 @@ func (checker *notAboveDesiredChecker) Observe(m *Model, _ *history.Record) {
 	})
 }
 
-// checkExpired compares a create with the limit, and also counts expired creates.
+// checkExpired compares a create with the limit, and also counts creates that have expired.
 //
-// An expired create is one that the process had not observed within expectationsTimeout. If
-// the controller lacks the trait reads-own-writes, the violation is the known upstream issue
+// A create expires if the process has not observed it within expectationsTimeout. If the
+// controller lacks the trait reads-own-writes, the violation is the known upstream issue
 // late-pods.
 func (checker *notAboveDesiredChecker) checkExpired(m *Model, state *ownerState, pods, desired int) {
 	expired := state.expiredCreates()

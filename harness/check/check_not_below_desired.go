@@ -23,13 +23,13 @@ var notBelowDesiredCheck = Check{
 // notBelowDesiredChecker reports deletes that leave the owner with fewer active pods than
 // spec.replicas.
 //
-// At each delete, the number of remaining cached pods must not fall below a limit. The limit
-// is the lowest spec.replicas in the cache since the process was last idle. A process is idle
-// if it has sent nothing for a while and awaits no response.
+// After each delete, the remaining cached pods must be at least the lowest spec.replicas that
+// the cache contained since the process was last idle. A process is idle if it has sent nothing
+// for a while and awaits no response.
 //
-// The remaining pods include pods that the owner lost since that time for other reasons than
-// deletes of this process. The process may have decided on the delete before it received the
-// event of such a pod.
+// Pods that the owner lost since the process was idle count as remaining, unless this process
+// deleted them. The process may have decided on the delete before it received the event of such
+// a loss.
 type notBelowDesiredChecker struct{ findings }
 
 func newNotBelowDesiredChecker(Settings) Checker { return &notBelowDesiredChecker{} }

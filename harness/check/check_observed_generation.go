@@ -14,16 +14,16 @@ import (
 // observedGenerationCheck examines the successful writes of the subject that set
 // status.observedGeneration or the observedGeneration of a condition.
 //
-// It looks at an object at the end of the run only if a controller without a contract reconciles
-// it. For the other kinds, converged and rollout-complete examine the final status. At the end it
-// does not look at conditions, because a controller need not evaluate each condition again.
+// At the end of the run, it examines the status.observedGeneration of each object that a
+// controller without a contract reconciles. It leaves conditions out, because a controller need
+// not evaluate each condition again. The checks converged and rollout-complete examine the
+// final status of the other kinds.
 //
-// A lower status.observedGeneration is no violation if the process learnt of the newer
-// generation a short time before, or if its cache went back to an older version. A controller
-// may then still act on the older version.
+// A controller may lower status.observedGeneration if it received the newer generation only a
+// short time before, or if its cache went back to an older version.
 //
-// If a deleted object with the same name had the reported generation, the check reports the known
-// upstream issue namesake-status.
+// If a deleted object with the same name had the reported generation, the check reports the
+// known upstream issue namesake-status.
 var observedGenerationCheck = Check{
 	ID:        "observed-generation",
 	Guarantee: "A controller never reports an observedGeneration that is higher than metadata.generation. It does not lower status.observedGeneration while its cache has the newer generation. Within the scenario's bound after the faults are healed, status.observedGeneration equals metadata.generation.",

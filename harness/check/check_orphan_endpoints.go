@@ -135,8 +135,8 @@ func (checker *orphanEndpointsChecker) recordService(m *Model, commit *history.C
 // in its cache.
 //
 // The result is true only if the Service has existed for longer than batchTime. The process
-// decided on the delete in that time, and could have found the Service by a read from the API
-// server.
+// decided on the delete within that time, so a read from the API server would have found the
+// Service.
 func (checker *orphanEndpointsChecker) inUse(m *Model, c *call) bool {
 	since, exists := checker.serviceSince[c.serviceState.name]
 	s := m.committed.serviceNamed(c.serviceState.name)

@@ -29,16 +29,18 @@ var proportionalScalingCheck = Check{
 // proportionalScalingChecker reports a size of a ReplicaSet that no cached version of the
 // Deployment and its ReplicaSets justifies. A size is a value of spec.replicas.
 //
-// During a rollout, the controller scales the new ReplicaSet up towards spec.replicas of
-// the Deployment, and the old ones down. If several old ReplicaSets have available pods, it
-// scales the oldest to 0 first. The checks max-surge and max-unavailable limit the size of
-// each step.
+// During a rollout, the controller scales the new ReplicaSet up towards spec.replicas of the
+// Deployment, and the old ones down. If several old ReplicaSets have available pods, it scales
+// the oldest to 0 first. The checks max-surge and max-unavailable limit the size of each step.
 //
-// Other rules apply while the Deployment is paused, or while a ReplicaSet is not yet scaled
-// for the current spec.replicas of the Deployment. A single active ReplicaSet then gets all
-// replicas. If all replicas of the new ReplicaSet are available, the controller scales the
-// old ones to 0. Otherwise each ReplicaSet gets its proportional share, and the largest
-// also gets the remainder from rounding.
+// Other rules apply while the Deployment is paused, or after its spec.replicas changed, until
+// all ReplicaSets are scaled accordingly:
+//
+//   - A single active ReplicaSet gets all replicas.
+//   - If all replicas of the new ReplicaSet are available, the controller scales the old ones
+//     to 0.
+//   - Otherwise each ReplicaSet gets its proportional share, and the largest also gets the
+//     remainder from rounding.
 type proportionalScalingChecker struct{ findings }
 
 func newProportionalScalingChecker(Settings) Checker { return &proportionalScalingChecker{} }
@@ -74,12 +76,12 @@ func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) 
 	})
 }
 
-// olderToGoFirst returns an older ReplicaSet that a rolling update had to scale to 0 first
-// (contract Deployment 9).
+// olderToGoFirst returns an older ReplicaSet that a rolling update had to scale to 0 before
+// this one (contract Deployment 9).
 //
-// It returns nil if some cached version justifies the scale-down. For example, the controller
-// may first remove pods that are not available, from a ReplicaSet of any age. ReplicaSets with
-// equal creation timestamps do not count as older.
+// It returns nil if some cached version justifies the scale-down of this ReplicaSet. For
+// example, the controller may first remove unavailable pods from a ReplicaSet of any age.
+// ReplicaSets with equal creation timestamps do not count as older.
 func (s *scaling) olderToGoFirst() (older *objects.Owner) {
 	if !s.isRollingUpdate() || s.mayBePending() {
 		return nil
@@ -162,14 +164,12 @@ func scaledSizes(d *objects.Deployment, sets []*objects.Owner, set, current *obj
 // proportionalSizes returns the allowed sizes of one of several active ReplicaSets that are
 // scaled in proportion.
 //
-// If the history determines the exact size (see exactSize), only this size is allowed.
-// Otherwise the ReplicaSet may get any size between its current size and its proportional
-// share.
+// If the size can be computed exactly (see exactSize), only this size is allowed. Otherwise the
+// ReplicaSet may get any size between its current size and its proportional share.
 //
-// The largest ReplicaSet may also get the replicas that remain after all shares. Rounding
-// depends on the order of the ReplicaSets, so this remainder may differ by one for each of
-// them. If some have to scale up and others down, the remainder is unknown: the largest may
-// get any size.
+// The largest ReplicaSet also gets the remainder: the replicas that are left after all shares.
+// Because of rounding, the remainder may differ by one for each ReplicaSet. If some ReplicaSets
+// have to scale up and others down, the largest may get any size.
 func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *objects.Owner) allowedSizes {
 	most := d.MaxPods()
 	if d.Replicas == 0 {
@@ -192,16 +192,18 @@ func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *obje
 	return result
 }
 
-// exactSize returns the size that one of several active ReplicaSets must get, if the history
-// determines it. The parameter most is the new total of all of them.
+// exactSize returns the size that one of several active ReplicaSets must get, if it can be
+// computed exactly. The parameter most is the sum of the sizes of all of them after scaling.
 //
 // The controller gives each ReplicaSet its share in turn, until no replicas are left to
 // distribute. The first ReplicaSet also gets the remainder.
 //
-// The result certain is true only if all these conditions hold. All ReplicaSets have the
-// max-replicas annotation. Either all scale up, or all scale down. No two have the same size
-// and the same creation timestamp. In a scale-down, the first ReplicaSet has enough replicas
-// for the remainder.
+// The result certain is true only under these conditions:
+//
+//   - All ReplicaSets have the max-replicas annotation.
+//   - Either all scale up, or all scale down.
+//   - No two have the same size and the same creation timestamp.
+//   - In a scale-down, the first ReplicaSet has enough replicas for the remainder.
 func exactSize(d *objects.Deployment, active []*objects.Owner, set *objects.Owner, most int) (to int, certain bool) {
 	missing := most - sumOf(active, specReplicas)
 	ordered, strict := sortForScaling(active, missing > 0)
@@ -253,8 +255,11 @@ func sortForScaling(active []*objects.Owner, growing bool) (ordered []*objects.O
 	return ordered, true
 }
 
-// proportionalShare returns the size of a ReplicaSet after scaling in proportion. The
-// parameter most is the new total of all ReplicaSets.
+// proportionalShare returns the size that a ReplicaSet should get in proportion to its current
+// size.
+//
+// The parameter most is the sum of the sizes of all ReplicaSets after scaling. Shares are
+// rounded, so their sum may differ from it.
 func proportionalShare(d *objects.Deployment, set *objects.Owner, most int) int {
 	before := set.MaxReplicas
 	if before <= 0 { // the ReplicaSet has no max-replicas annotation
@@ -266,11 +271,11 @@ func proportionalShare(d *objects.Deployment, set *objects.Owner, most int) int 
 	return int(math.Round(float64(set.Replicas) * float64(most) / float64(before)))
 }
 
-// sharesConflict reports whether some ReplicaSets have to scale up and others down. The
-// parameter missing is the new total minus the current total.
+// sharesConflict reports whether some ReplicaSets have to scale up and others down.
 //
-// Shares conflict if some ReplicaSets were last scaled for a higher total than the new one,
-// and others for a lower total.
+// The parameter missing is the number of replicas to add to all ReplicaSets together. It is
+// negative for a scale-down. Shares conflict with it if the max-replicas annotation of a
+// ReplicaSet requires a change in the other direction.
 func sharesConflict(d *objects.Deployment, active []*objects.Owner, missing int) bool {
 	return !every(active, func(set *objects.Owner) bool {
 		return missing >= 0 && set.MaxReplicas <= d.MaxPods() || missing <= 0 && set.MaxReplicas >= d.MaxPods()

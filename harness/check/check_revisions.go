@@ -28,17 +28,14 @@ var revisionsCheck = Check{
 // revisionsChecker reports wrong revisions, wrong values of collisionCount, and a second
 // ReplicaSet for the same template.
 //
-// An update must not decrease the revision of a ReplicaSet. A new ReplicaSet must have a
-// higher revision than all ReplicaSets in the cache.
-//
-// The field collisionCount must not decrease. It may increase by one after a create that
-// failed because another ReplicaSet has the name. A ReplicaSet that the Deployment controls
-// and that has its template is no reason for an increase.
-//
-// A controller must not create a ReplicaSet with the template of an existing one. If two
-// ReplicaSets have the same template, it must scale up the older one. The checker reports a
-// violation of these two rules only if the other ReplicaSet is in every cached state on which
-// the process may have acted.
+//   - An update must not decrease the revision of a ReplicaSet.
+//   - A new ReplicaSet must have a higher revision than all ReplicaSets in the cache.
+//   - The collisionCount must not decrease. It may increase by one after a create that failed
+//     because another ReplicaSet has the name. That other ReplicaSet must belong to somebody
+//     else or have another template.
+//   - A controller must not create a ReplicaSet with the template of an existing one. If two
+//     have the same template, it must scale up the older one. The checker reports this only if
+//     the existing ReplicaSet is in every cached state on which the process may have acted.
 type revisionsChecker struct{ findings }
 
 func newRevisionsChecker(Settings) Checker { return &revisionsChecker{} }
@@ -159,9 +156,9 @@ func (checker *revisionsChecker) checkCollisionCount(m *Model, r *history.Reques
 // nameMayBeTaken reports whether the API server may have rejected a recent create because
 // another ReplicaSet has the name.
 //
-// It looks for a ReplicaSet with that name in the cache and in etcd. One that the Deployment
-// controls and that has its template does not count. If there is none any more, the result is
-// true, because the ReplicaSet may have been deleted.
+// It looks in the cache and in etcd for a ReplicaSet with that name. A ReplicaSet that the
+// Deployment controls and that has its template does not count as another one. If no ReplicaSet
+// has the name any more, the result is true, because one may have been deleted.
 func (m *Model) nameMayBeTaken(r *rolloutState, d *objects.Deployment) bool {
 	for name := range r.takenNames {
 		holders := []*objects.Owner{

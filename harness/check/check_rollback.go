@@ -8,11 +8,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// rollbackCheck examines each update of a Deployment that changes its template or removes
-// its rollback annotation.
+// rollbackCheck examines each update of a Deployment that changes its template or removes its
+// rollback annotation.
 //
-// It skips a Deployment if an orphaned or terminating ReplicaSet makes it unclear which
-// ReplicaSets belong to the Deployment.
+// It skips a Deployment while it is unclear which ReplicaSets belong to it, because of an
+// orphaned or terminating ReplicaSet.
 var rollbackCheck = Check{
 	ID:               "rollback",
 	Guarantee:        "A controller changes a Deployment's template only for a requested rollback, to the template of that revision, and removes the rollback annotation with the same write. Without a rollback, it removes the annotation only if the revision does not exist or already has the template.",
@@ -71,8 +71,8 @@ func (checker *rollbackChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// wrongRollback returns what was expected instead of a wrong change of the template. It
-// returns "" if the change is right.
+// wrongRollback checks a write that changes the template of a Deployment. It returns what was
+// expected instead, or "" if the write is a correct rollback.
 func (r *rolloutState) wrongRollback(from, to *objects.Deployment) string {
 	switch {
 	case from.RollbackTo < 0:
@@ -91,8 +91,8 @@ func (r *rolloutState) wrongRollback(from, to *objects.Deployment) string {
 	return fmt.Sprintf("the template of the requested revision %d", from.RollbackTo)
 }
 
-// wrongRefusal returns the rollback that the controller should have done when it removed the
-// annotation. It returns "" if the controller was right not to roll back.
+// wrongRefusal checks a write that removes the rollback annotation without a rollback. It
+// returns the rollback that was expected, or "" if the controller was right not to roll back.
 func (r *rolloutState) wrongRefusal(from *objects.Deployment) string {
 	var asked *objects.Owner
 	for _, asked = range r.rollbackTargets(from) {
@@ -108,9 +108,8 @@ func (r *rolloutState) wrongRefusal(from *objects.Deployment) string {
 
 // rollbackTargets returns the ReplicaSets whose template the requested rollback may restore.
 //
-// The process may have acted on several states of the ReplicaSets. For each of them, the
-// result has an entry for each ReplicaSet with the requested revision, or a nil entry if there
-// is none.
+// The process may have acted on several states of the ReplicaSets. Each state contributes the
+// ReplicaSets with the requested revision, or a nil entry if it has none.
 func (r *rolloutState) rollbackTargets(d *objects.Deployment) (all []*objects.Owner) {
 	for _, state := range r.replicaSets {
 		for _, sets := range [][]*objects.Owner{state.value.cached, state.value.withOwnWrites} {

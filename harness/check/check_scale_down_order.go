@@ -37,8 +37,8 @@ var scaleDownOrderCheck = Check{
 // versions.
 //
 // A scale-down ends when the process is idle: it has sent nothing for a while and awaits no
-// response. It also ends when, after the last delete, the process gets a response to a create
-// or a status write for the owner. The next delete then begins another scale-down.
+// response. It also ends when the process gets a response to a create or a status write for the
+// owner.
 //
 // The checker ignores a scale-down that deleted fewer pods than necessary. More deletes may
 // follow, because the machine may have stalled.
@@ -138,10 +138,11 @@ func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
 
 // newScaleDown returns a scale-down that begins with the given delete.
 //
-// The controller may have decided on the scale-down some time before the delete, but not
-// before either of two times. One is lag (1 s) before the last response to a create or status
-// write for the owner. The other is batchTime before the delete, because the client-side rate
-// limit delays calls no longer than that.
+// Its candidates are the pods that the owner controlled during the whole time in which the
+// controller may have decided on the scale-down. This time begins batchTime before the delete,
+// because the client-side rate limit delays calls no longer than that. It begins later if the
+// last response to a create or status write for the owner arrived later: lag (1 s) before that
+// response.
 func newScaleDown(m *Model, c *call, ownerScaleDowns *scaleDownState) *scaleDown {
 	state := c.ownerState
 	begun := &scaleDown{firstRecord: c.seq, now: m.start.Time.Add(m.now), candidates: map[types.UID]*candidate{}, allPodsKnown: true,
@@ -234,9 +235,8 @@ func (c *scaleDown) hasAlternatives() bool {
 // findMistake returns a deleted pod (victim), a remaining pod that had to be deleted first
 // (left), and the reason. It returns nil pods if the order was right.
 //
-// It does not compare all pairs of pods. For each criterion of the deletion order, it compares
-// only two: the deleted pod that comes last in this order, and the remaining pod that comes
-// first.
+// It does not compare all pairs of pods. It compares one pair for each criterion of the
+// deletion order: the deleted pod that comes last, and the remaining pod that comes first.
 func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, reason string) {
 	ages := c.decidingAges(o)
 	orders := ages.orders()
@@ -273,10 +273,11 @@ func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, re
 // pod that comes last in this order, and left is the remaining pod that comes first.
 type extremes struct{ victim, left *candidate }
 
-// include compares a candidate with the extremes. The parameter by compares two pods in the
-// deletion order. A deleted pod that comes later in this order replaces victim, and a
-// remaining pod that comes earlier replaces left. For each pod, include uses the cached
-// version that favors the subject most.
+// include compares a candidate with the extremes, and replaces victim or left if the candidate
+// is more extreme.
+//
+// The parameter by compares two pods in the deletion order. For each pod, include uses the
+// cached version that favors the subject most.
 func (e *extremes) include(each *candidate, by func(a, b *objects.Pod) int) {
 	switch {
 	case each.deleted && (e.victim == nil || by(each.leastValued(), e.victim.leastValued()) > 0):
@@ -313,13 +314,12 @@ type ageOrder struct {
 	created bool // compare the container restarts, then the time since the creation of the pods
 }
 
-// decidingAges returns the ages that decide the order of the candidates.
+// decidingAges returns which ages the checker may compare.
 //
-// If the pods became ready at different times, only these times decide. Otherwise the
-// container restarts decide, and then the creation times. The checker compares restarts and
-// creation times only if every pod of the owner is a candidate with a single cached version.
-// If not, the controller may have sorted other pods, or other versions, than the checker
-// compares.
+// If the pods became ready at different times, only these times decide. Otherwise the container
+// restarts decide, and then the creation times. The checker compares these two only if every
+// pod of the owner is a candidate with a single cached version. If not, the controller may have
+// sorted other pods or versions than the checker knows.
 func (c *scaleDown) decidingAges(o *objects.Owner) ageOrder {
 	if o == nil || o.Controller.UID != "" {
 		return ageOrder{}
@@ -339,8 +339,8 @@ func (c *scaleDown) decidingAges(o *objects.Owner) ageOrder {
 	return ageOrder{created: single}
 }
 
-// orders returns a comparison function for each age that decides within one class. A pod
-// that scale-down deletes earlier comes first.
+// orders returns one comparison function for each age that the checker compares. Each puts the
+// pod that scale-down deletes earlier first.
 func (a ageOrder) orders() []func(a, b *objects.Pod) int {
 	switch {
 	case a.ready:
@@ -410,9 +410,11 @@ func compareClass(p, other *objects.Pod) int {
 	)
 }
 
-// classBefore returns the first field that makes scale-down delete pod p before the pod
-// other, in words. The parameter order is the result of compareClass. If it is positive,
-// classBefore returns "".
+// classBefore says why pod p comes before the pod other in the deletion order. The reason is
+// the first field in which their classes differ.
+//
+// The parameter order is the result of compareClass. If it is positive, p does not come first,
+// and classBefore returns "".
 func classBefore(p, other *objects.Pod, order int) string {
 	switch {
 	case order > 0:
@@ -437,8 +439,8 @@ const ageRatio = 2.5
 // younger returns the reason why timestamp a is in a younger age class (see ageRatio) than
 // timestamp b. If this is not certain, it returns "".
 //
-// The parameter verb describes the state of the pod since the timestamp, such as "has been
-// ready".
+// The parameter verb is used in the reason. It describes the state of the pod since the
+// timestamp, such as "has been ready".
 func (c *scaleDown) younger(a, b time.Time, verb string) string {
 	if a.IsZero() || b.IsZero() {
 		return ""

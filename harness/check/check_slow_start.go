@@ -25,25 +25,25 @@ var slowStartCheck = Check{
 // slowStartChecker reports more creates in flight for one owner than slow start allows.
 //
 // If n creates have succeeded since the sync began, at most n + 1 creates may be in flight.
-// The history does not show when a sync begins. The checker assumes that a new sync begins
-// after a failure, when the process has sent the rest of the failed batch. A new sync also
-// begins if the previous one has sent all its creates and the process then sent nothing for a
-// while.
 //
-// A rejected call that client-go resends by itself counts as in flight until client-go sends
-// it again. A call that is rejected because the namespace is terminating counts as a success,
+// The history does not show when a sync begins. The checker assumes that a new sync begins in
+// two cases. One is after a failure, when the process has sent the rest of the failed batch.
+// The other is after an idle time, if the previous sync had sent all its creates.
+//
+// A rejected call that client-go resends by itself counts as in flight until client-go sends it
+// again. A call that is rejected because the namespace is terminating counts as a success,
 // because the controller does not retry it.
 type slowStartChecker struct {
 	findings
 	states perOwnerState[slowStartState]
 }
 
-// slowStartState contains the creates that a process has sent for one owner since the
-// current sync may have begun.
+// slowStartState contains the creates that a process has sent for one owner in the current
+// sync. slowStartChecker says how the checker estimates when the sync began.
 type slowStartState struct {
 	idlePeriod    int             // process.idlePeriods at the latest create
 	needed        int             // number of creates that the syncs since the last idle period have to send
-	succeeded     int             // number of creates that succeeded since the current sync may have begun
+	succeeded     int             // number of creates that succeeded in the current sync
 	inFlight      map[uint64]bool // IDs of the creates without a response
 	clientRetries int             // number of rejected creates that client-go may resend by itself
 	// unsentOfFailedBatch is the number of calls of a failed batch that the process may still
@@ -122,9 +122,9 @@ func (s *slowStartState) answer(answered *answeredCall) {
 
 // fail ends the current batch after one of its creates failed.
 //
-// If n creates had succeeded before, the batch has at most n + 1 calls. The process may still
-// send the calls of the batch that it has not sent yet. If the calls that are now in flight
-// succeed, they do not count for the next sync.
+// The process may still send the remaining calls of the batch. After n successful creates, a
+// batch has at most n + 1 calls. The creates that are in flight now do not count for the next
+// sync, even if they succeed.
 func (s *slowStartState) fail() {
 	s.unsentOfFailedBatch = max(0, min(burstLimit, 1+s.succeeded)-len(s.inFlight)) + s.clientRetries
 	s.needed, s.succeeded, s.clientRetries = 0, 0, 0

@@ -29,13 +29,12 @@ var statusCheck = Check{
 // it has been ready for minReadySeconds. A delete that fails because the pod no longer exists
 // is not a ReplicaFailure.
 //
-// The API server rejects a status write that is not based on the latest version, so the
-// checker skips it. After a conflict, a controller reads the owner from the API server and
-// writes the same status again. The checker skips this second write too.
+// The checker skips a status write that is not based on the latest version, because the API
+// server rejects it. It also skips the write after such a conflict: the controller reads the
+// owner from the API server and writes the same status again.
 //
-// A process may read an owner from the API server that was never in its cache. If it then
-// writes the status of its cached owner to this owner, which has the same name, the checker
-// reports the known upstream issue namesake-status.
+// A process may read a new owner from the API server and write to it the status of its cached
+// owner, which had the same name. This is the known upstream issue namesake-status.
 type statusChecker struct{ findings }
 
 func newStatusChecker(s Settings) Checker {
@@ -90,7 +89,7 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 
 // writesOtherOwner reports whether a status write changes another owner than the cached one.
 // The two owners have the same name and different UIDs. The process must have read the other
-// owner from the API server, because it was never in the cache.
+// owner from the API server, because its cache never contained that owner.
 func (c *call) writesOtherOwner(r *history.Request) bool {
 	p, uid := c.process, r.Object.UID
 	_, read := p.liveReads[uid]

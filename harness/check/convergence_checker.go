@@ -16,18 +16,18 @@ import (
 //
 // An object has converged when the subject has nothing left to do for it. The checker tests
 // this only twice: when the run reports convergence (phase quiet), and when the run ends. If
-// all objects have converged at such a time, they converged at the last change of any of them,
-// or earlier.
+// all objects have converged at one of these times, their last change marks the time of
+// convergence.
 type convergenceChecker struct {
 	// convergingKind describes the kind of object that this checker checks.
 	convergingKind
-	within   time.Duration // the bound on convergence, from the beginning of the phase settle
+	within   time.Duration // how long the objects may take to converge, from the beginning of the phase settle
 	upstream bool          // true if the subject is the unmodified kube-controller-manager
 
 	settling      bool          // true after the phase settle has begun
 	settlingSince time.Duration // when the phase settle began
-	// lastChange is the last record that changed an object of the kind. Until there is one, it
-	// is the record that begins the phase settle.
+	// lastChange is the last record of the phases settle and quiet that changed an object of
+	// the kind. Before such a record, it is the beginning of the phase settle.
 	lastChange recordTime
 	// foundConverged is true if all objects had converged when the run reported convergence.
 	// convergedAt is the value of lastChange at that time.
@@ -64,8 +64,10 @@ type convergingKind struct {
 }
 
 // tolerance is how much a duration in the records may differ from the duration that the run
-// measured. The run waits for settle.within by its own clock. The times of the records may
-// therefore show a longer or shorter wait.
+// measured.
+//
+// The run waits for settle.within by its own clock, so the times of the records may show a
+// longer or shorter wait.
 const tolerance = 500 * time.Millisecond
 
 // newConvergenceChecker returns a checker for objects of the given kind.
@@ -97,11 +99,11 @@ func (checker *convergenceChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// countPending counts the differences of all objects from their converged state, except those
-// that the subject cannot resolve itself.
+// countPending counts the differences of all objects from their converged state. It leaves out
+// those that the subject cannot resolve itself.
 //
-// The result known is the known upstream issue of the first object that has not converged. If
-// at least one of these objects has no known issue, the result known is nil.
+// The result known is a known upstream issue if such an issue explains each object that has not
+// converged. If there are several issues, it is that of the first object.
 func (checker *convergenceChecker) countPending(m *Model) (result Result, known *KnownIssue) {
 	unexplained := false
 	for _, uid := range checker.all(m, m.start.Namespace) {

@@ -54,10 +54,11 @@ func (f *findings) addKnownViolation(issue *KnownIssue, describe func() Evidence
 
 // Result returns the verdict on the violations that were added.
 //
-// If there are any, the verdict is fail. It is known-upstream instead if known upstream issues
-// explain all of them and the subject is the unmodified kube-controller-manager. Without
-// violations, the verdict is pass, or not-exercised if nothing could have violated the
-// guarantee.
+//   - known-upstream: there are violations, known upstream issues explain all of them, and the
+//     subject is the unmodified kube-controller-manager.
+//   - fail: there are violations in any other case.
+//   - pass: there are no violations, but something could have violated the guarantee.
+//   - not-exercised: nothing could have violated the guarantee.
 func (f *findings) Result() Result {
 	result := Result{Exercised: f.exercised, Violations: f.violations, Evidence: f.evidence}
 	switch {

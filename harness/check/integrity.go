@@ -10,13 +10,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// integrity finds records that no run contains. Conclusions from such a record and from later
-// ones would be wrong.
+// integrity finds impossible records. Conclusions from such a record and from later ones would
+// be wrong.
 //
-// There are three kinds of such records. The first is a response, list, watch event or end of a
-// watch without its request. The second is a time before that of the previous record. The third
-// is a committed version that contradicts an earlier one, such as a pod that goes from Failed to
-// Running.
+// There are three kinds of impossible records:
+//
+//   - a response, list, watch event or end of a watch without its request
+//   - a record with an earlier time than the previous record
+//   - a committed version that contradicts an earlier one, such as a pod that goes from Failed
+//     to Running
 type integrity struct {
 	seq      int64                       // the sequence number of the latest record
 	at       time.Duration               // the time of the latest record
@@ -68,8 +70,8 @@ func (i *integrity) observe(r *history.Record) string {
 	return ""
 }
 
-// withoutRequest returns what is wrong with a record that belongs to the request with the given
-// ID. The parameter what names the content of the record.
+// withoutRequest returns an error text if no request has the given ID, and otherwise "". The
+// parameter what names the content of the record with this ID, such as a response.
 func (i *integrity) withoutRequest(seq int64, what string, id uint64) string {
 	if _, exists := i.answered[id]; exists {
 		return ""

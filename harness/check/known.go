@@ -156,8 +156,8 @@ func (issue *KnownIssue) String() string {
 // knownRolloutIssue returns the known upstream issue that explains why a Deployment has not
 // converged, or nil.
 //
-// The parameter abandoned is true if the last write of one of its ReplicaSets was a
-// scale-down that failed. dropped is true if the controller has dropped the key of the
+// The parameter abandoned is true if the controller last tried to scale down one of the
+// ReplicaSets, and failed. dropped is true if the controller has dropped the key of the
 // Deployment from its work queue.
 func (state *objectSet) knownRolloutIssue(d *objects.Deployment, abandoned, dropped bool) *KnownIssue {
 	if d.Paused || d.Terminating {
@@ -182,8 +182,8 @@ func (state *objectSet) knownRolloutIssue(d *objects.Deployment, abandoned, drop
 	return nil
 }
 
-// processStarts reports whether the record says that a process started. Its first lists
-// enqueue every object, so callers then forget the state of ended processes.
+// processStarts reports whether the record says that a process started. Callers then forget the
+// state of ended processes: the first lists of the new process enqueue every object.
 func processStarts(r *history.Record) bool {
 	return r.Process != nil && r.Process.Event == history.ProcessStarted
 }
@@ -193,9 +193,10 @@ func dropEndedProcesses[V any](of map[workQueueKey]V) {
 	maps.DeleteFunc(of, func(key workQueueKey, _ V) bool { return key.process.ended })
 }
 
-// activeKeys yields the work queue key of one object in each process that may reconcile it.
-// Such a process is not paused and may hold the lease. The parameter key names the object;
-// its field process is ignored.
+// activeKeys yields an object's work queue keys in the processes that may reconcile it. Such a
+// process is not paused and may hold the lease.
+//
+// The parameter key names the object; its field process is ignored.
 func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 	return func(yield func(workQueueKey) bool) {
 		for _, p := range m.processes {
@@ -207,8 +208,8 @@ func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 	}
 }
 
-// hasKey reports whether a map contains true for an object's work queue key. The key of any
-// process that may reconcile the object is enough.
+// hasKey reports whether a map contains true for an object in at least one process that may
+// reconcile it.
 func hasKey(m *Model, of map[workQueueKey]bool, i workQueueKey) bool {
 	for key := range m.activeKeys(i) {
 		if of[key] {
@@ -231,7 +232,7 @@ func eventOf(r *history.Record) (event history.EventType, of string) {
 }
 
 // enqueuesService reports whether a list or watch event enqueues a Service (contract Endpoints
-// 1). A list of pods does so only if it changed a pod in a field that Endpoints depend on.
+// 1). A list of pods enqueues it only if it changed a pod in a field that Endpoints depend on.
 //
 // If the Service is not enqueued, the result ended contains the pods that failed or succeeded
 // with this list or event.
@@ -277,9 +278,10 @@ func podEnqueuesService(m *Model, p *process, uid types.UID) (enqueues, ends boo
 	return false, now.Ended && !before.Ended
 }
 
-// sameForServices reports whether two versions of a pod differ in nothing that enqueues its
-// Services (contract Endpoints 1). It does not compare hostname and subdomain, which never
-// change.
+// sameForServices reports whether two versions of a pod agree in all fields whose changes
+// enqueue its Services (contract Endpoints 1).
+//
+// It does not compare hostname and subdomain, which never change.
 func (version podVersion) sameForServices(before podVersion) bool {
 	if version.Pod == nil || before.Pod == nil || version.Ready != before.Ready || version.Terminating != before.Terminating || !maps.Equal(version.Labels, before.Labels) {
 		return false

@@ -14,8 +14,8 @@ const maxRetries = 16
 // droppedKeys finds the work queue keys that a process has dropped. It recognizes the known
 // upstream issue dropped-key.
 //
-// A process drops a key after calls for it have failed maxRetries times in a row. The next
-// failure counts as the first again.
+// A process drops a key after calls for it have failed maxRetries times in a row. After the key
+// is enqueued again, counting starts at the first failure.
 type droppedKeys struct{ *failedAttempts }
 
 // newDroppedKeys returns droppedKeys without failures. It counts failures only of calls for
@@ -38,8 +38,11 @@ func (keys droppedKeys) observe(m *Model, r *history.Record) {
 	keys.failedAttempts.observe(m, r)
 }
 
-// certainlyEnqueues reports whether a list or watch event certainly enqueues a Service or
-// Deployment. For a Deployment, only an event of the Deployment itself is certain to do so.
+// certainlyEnqueues reports whether a list or watch event enqueues a Service or Deployment for
+// certain.
+//
+// Only an event of the Deployment itself enqueues a Deployment for certain. An event of a
+// ReplicaSet or pod may do so.
 func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 	if event.service != (objectName{}) {
 		enqueues, _ := enqueuesService(m, r, event.workQueueKey)
@@ -51,9 +54,8 @@ func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 
 // recordWork records that a process sent a call for a work queue key.
 //
-// A call that is longer than batchTime after the last failure comes from a later sync. Even if
-// the process had dropped the key, an event has then enqueued it again, and recordWork records
-// this event.
+// A call later than batchTime after the last failure belongs to a new sync. The key is
+// therefore in the work queue again, even if the process had dropped it.
 func (keys droppedKeys) recordWork(m *Model, sent *call) {
 	for _, tried := range keys.byKey[sent.queueKey] {
 		if m.processTime-tried.failedAt > sent.process.batchTime {
@@ -62,9 +64,10 @@ func (keys droppedKeys) recordWork(m *Model, sent *call) {
 	}
 }
 
-// explains reports whether an object is not synced because a process dropped its key. No event
-// must have enqueued the key since then. Processes that are paused, or that cannot hold the
-// lease, do not count.
+// explains reports whether an object is not synced because a process dropped its key.
+//
+// The result is true only if no event has enqueued the key since then. Processes that are
+// paused, or that cannot hold the lease, do not count.
 func (keys droppedKeys) explains(m *Model, i workQueueKey) bool {
 	for key := range m.activeKeys(i) {
 		for _, tried := range keys.byKey[key] {

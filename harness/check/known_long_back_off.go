@@ -16,8 +16,8 @@ const (
 	lastRetry  = 1000 * time.Second   // the maximum
 )
 
-// backingOffKeys finds the owners of pods whose key waits in a work queue for its next retry.
-// It recognizes the known upstream issue long-back-off.
+// backingOffKeys finds ReplicaSets and ReplicationControllers whose key waits in a work queue
+// for its next retry. It recognizes the known upstream issue long-back-off.
 //
 // It counts the consecutive failures of each call. A key no longer waits if an event has
 // enqueued it since the last failed call.

@@ -7,8 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// abandonedScaleDowns contains the Deployments for which the last write of a ReplicaSet was a
-// scale-down that failed. It recognizes the known upstream issue swallowed-error.
+// abandonedScaleDowns contains Deployments whose controller tried to scale down a ReplicaSet,
+// failed, and has not tried again. It recognizes the known upstream issue swallowed-error.
 type abandonedScaleDowns map[workQueueKey]bool
 
 // observe adds a Deployment when the scale-down of one of its ReplicaSets fails. It removes

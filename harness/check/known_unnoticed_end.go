@@ -10,9 +10,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// unnoticedEnds contains, for each Service, the pods that failed or succeeded without
-// enqueuing the Service. The value is the time when the watch event of the pod was delivered.
-// It recognizes the known upstream issue unnoticed-end.
+// unnoticedEnds contains, for each Service, the pods that failed or succeeded without enqueuing
+// the Service. The values are the times when the watch events of the pods were delivered. It
+// recognizes the known upstream issue unnoticed-end.
 //
 // The controller does not enqueue the Service if only the phase of a pod changed (contract
 // Endpoints 1). The next event that enqueues the Service removes its entry.
@@ -54,7 +54,7 @@ func (ends unnoticedEnds) add(m *Model, key workQueueKey, pod types.UID) {
 }
 
 // explains reports whether the Endpoints of a Service would be correct if the pods in
-// unnoticedEnds still ran. The wrong Endpoints are then due to the known upstream issue.
+// unnoticedEnds still ran. If so, the known upstream issue is the cause of the wrong Endpoints.
 func (ends unnoticedEnds) explains(m *Model, s *objects.Service) bool {
 	for key := range m.activeKeys(workQueueKey{service: nameOf(s.Ref)}) {
 		running := ends[key]

@@ -132,8 +132,8 @@ type enqueueEvent struct {
 	objectChanged bool // true if the object of the key itself changed, false if only an object that it owns or selects did
 }
 
-// workQueueKey is a key in a work queue of a process. The field service identifies a Service;
-// the field uid identifies any other object.
+// workQueueKey is a key in a work queue of a process. The field service identifies a Service.
+// For any other object, the field uid does.
 type workQueueKey struct {
 	process *process
 	uid     types.UID
@@ -252,7 +252,7 @@ type call struct {
 }
 
 // genericCall describes a write that a generic controller may have sent. A generic controller
-// is one whose kind the model does not know in detail.
+// reconciles a kind whose fields the model does not know.
 type genericCall struct {
 	kind   string          // the kind that the controller reconciles; "" if unknown
 	object *objectMetadata // the cached version of the written object; nil if it is not cached
@@ -279,7 +279,7 @@ const (
 const leaseResource = "leases.coordination.k8s.io"
 
 // objectSet is a set of objects of the kinds that the model knows. One objectSet is the
-// committed state; each process has another one for its informer caches.
+// committed state. Each process has another one for its informer caches.
 //
 // The set updates the pod counts of each owner when a pod changes, because counting all pods
 // for each record would be slow.
@@ -318,8 +318,8 @@ type objectSet struct {
 	noLongerActive []types.UID
 }
 
-// metadataSet contains the metadata of objects of any kind. Only checks of generic
-// controllers read it: those whose kind the model does not know in detail.
+// metadataSet contains the metadata of objects of any kind. Only checks of generic controllers
+// read it, because the model does not know the fields of their kinds.
 type metadataSet struct {
 	tested     *testedControllers
 	byUID      map[types.UID]*objectMetadata
@@ -351,7 +351,7 @@ type objectMetadata struct {
 	object       *history.Object // nil if metadataSet.decoder is nil
 }
 
-// change says what has changed about an object since the last call of clearChanges.
+// change says what has changed about an object since the last call of objectSet.clearChanges.
 type change struct {
 	objectChanged bool        // true if the object itself changed, false if only its pods, ReplicaSets or Endpoints did
 	newPods       []types.UID // pods that the object controls and that were not in the set before
@@ -466,12 +466,12 @@ type outstandingCalls struct {
 	expired map[types.UID]*call
 }
 
-// rolloutState contains the versions of one Deployment and of its ReplicaSets that one
-// process cached in the recent window.
+// rolloutState contains the versions of one Deployment and of its ReplicaSets that one process
+// cached in the recent window.
 //
-// Deployments and ReplicaSets arrive through different watches, and each watch may be late by
-// a different amount. The controller may therefore have acted on any pair of a version of the
-// Deployment and a state of the ReplicaSets.
+// Deployments and ReplicaSets arrive through different watches, and each watch may be late by a
+// different amount. The controller may therefore have acted on any pair of a Deployment version
+// and a state of the ReplicaSets.
 type rolloutState struct {
 	decisionWindow
 	process     *process

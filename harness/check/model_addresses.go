@@ -14,12 +14,11 @@ import (
 // sets of pairs of an address and a port. The order of addresses in Endpoints, and their
 // grouping into subsets, therefore do not matter.
 
-// expectedAddresses returns the pairs of address and port that the Endpoints of a Service
-// must contain.
+// expectedAddresses returns the pairs of address and port that the Endpoints of a Service must
+// contain.
 //
-// Pods that failed or succeeded are left out, except for the pods in the map running: they
-// are included as if they still ran. expectedAddresses returns an error if a pod cannot be
-// decoded.
+// It leaves out pods that have failed or succeeded. It includes those of them that are in the
+// map running, as if they still ran. It returns an error if a pod cannot be decoded.
 func (state *objectSet) expectedAddresses(s *objects.Service, running map[types.UID]time.Duration) (objects.AddressSet, error) {
 	all := objects.AddressSet{}
 	for uid, p := range state.pods {
@@ -66,12 +65,12 @@ func addAddresses(s *objects.Service, all objects.AddressSet, version podVersion
 	return nil
 }
 
-// describeDifference describes the first difference between the addresses of Endpoints and
-// the expected ones. It returns "" if they are equal.
+// describeDifference describes the first difference between the addresses of Endpoints and the
+// expected ones. It returns "" if they are equal.
 //
-// If more than AddressesMax addresses are expected, the controller may choose which of them
-// the Endpoints list. describeDifference then compares only the number of addresses and the
-// number of ready ones.
+// If more than AddressesMax addresses are expected, the controller may choose which of them to
+// list. describeDifference then compares only the number of addresses and the number of ready
+// ones.
 func describeDifference(got, want objects.AddressSet) string {
 	total, ready := want.Size()
 	fits := total <= objects.AddressesMax

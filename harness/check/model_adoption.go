@@ -50,8 +50,8 @@ func ownershipChangeOf(r *history.Request) (ownershipChange, error) {
 	return ownershipChangeOfReferences(patch.Metadata.OwnerReferences)
 }
 
-// ownershipChangeOfReferences returns whether a list of ownerReferences in a request adopts
-// or releases the pod. The list comes from a merge patch, or is the value in a JSON patch.
+// ownershipChangeOfReferences returns whether the ownerReferences in a request adopt or release
+// the pod. They are part of a merge patch, or the value of an operation in a JSON patch.
 func ownershipChangeOfReferences(raw json.RawMessage) (ownershipChange, error) {
 	var references []struct {
 		UID        types.UID

@@ -57,11 +57,11 @@ func (p *process) classify(c *call, r *history.Request) {
 	}
 }
 
-// deletingOwner returns the state of the owner for which the process deletes a pod. It
-// returns nil if no controller under test managed the pod in the recent window.
+// deletingOwner returns the state of the owner for which the process deletes a pod. It returns
+// nil if no controller under test managed the pod in the recent window.
 //
-// The owner is the one that adopted the pod, if the cache does not show the adoption yet.
-// Otherwise it is the last owner that the cached pod had in the recent window.
+// If the process has adopted the pod, and its cache does not show this yet, the owner is the
+// adopting one. Otherwise it is the last owner of the cached pod in the recent window.
 func (p *process) deletingOwner(target *objects.Pod) *ownerState {
 	if uid, ok := p.adopted[target.UID]; ok {
 		return p.ownerState(uid)
@@ -76,7 +76,7 @@ func (p *process) deletingOwner(target *objects.Pod) *ownerState {
 }
 
 // isRolloutCall reports whether the Deployment controller sent a write of a ReplicaSet. The
-// ReplicaSet controller, in contrast, writes only the status of ReplicaSets.
+// ReplicaSet controller writes only the status of ReplicaSets.
 func (p *process) isRolloutCall(r *history.Request) bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete":
@@ -253,11 +253,13 @@ func (c *call) deletesActivePod() bool {
 	return p != nil && p.Active
 }
 
-// reportedOwner returns the cached owner of pods whose status the call writes.
+// reportedOwner returns the cached owner of pods whose status the call writes. It returns nil
+// in three cases:
 //
-// It returns nil if the call does not write a status, or if the write is not based on the
-// cached version. It also returns nil if the process read that version from the API server,
-// because a controller may then repeat its earlier status.
+//   - The call does not write a status.
+//   - The write is not based on the cached version of the owner.
+//   - The process read this version from the API server. A controller may then repeat its
+//     earlier status.
 func (c *call) reportedOwner(r *history.Request) *objects.Owner {
 	if c.verb != callStatus || c.ownerState == nil || r.Subresource != "status" || r.Object == nil || !c.ownerState.synced {
 		return nil
@@ -303,7 +305,7 @@ func sameContent(e *objects.Endpoints, o *history.Object) bool {
 }
 
 // anyCachedState reports whether matches returns true for any recent state of the call's pod.
-// Recent states are those that the cache contained in the recent window.
+// Recent states are those in the cache during the recent window.
 func (c *call) anyCachedState(matches func(cachedPodState) bool) bool {
 	for _, s := range c.process.view.cachedPodStates(c.pod.UID) {
 		if matches(s) {

@@ -46,9 +46,11 @@ func (m *Model) clockOffset(name string) time.Duration {
 	return pauses.total
 }
 
-// stall records that gauntlet got no CPU time for the given duration. The subject probably
-// got none either (allowed behavior paused-process). The model therefore does not count this
-// duration as idle time of any process, nor towards the expiry of its lease.
+// stall records that gauntlet got no CPU time for the given duration. The subject probably got
+// none either (allowed behavior paused-process).
+//
+// A stall therefore counts neither as idle time of a process nor towards the expiry of its
+// lease.
 func (m *Model) stall(duration time.Duration) {
 	for name, p := range m.processes {
 		p.extendActivity(duration, m.now-m.clockOffset(name))
@@ -75,9 +77,10 @@ func (m *Model) resume(name string) {
 	}
 }
 
-// mayWork reports whether a process is not paused and may still hold the lease. A stall of
-// the machine does not count towards the expiry of the lease. A process that has never
-// written a lease may always work, because it may run without leader election.
+// mayWork reports whether a process is not paused and may still hold the lease.
+//
+// A stall of the machine does not count towards the expiry of the lease. A process that has
+// never written a lease may always work, because it may run without leader election.
 func (m *Model) mayWork(p *process) bool {
 	if pauses := m.pauses[p.name]; pauses != nil && pauses.paused {
 		return false

@@ -56,7 +56,7 @@ func (tested *testedControllers) reconciles(kind string) bool {
 }
 
 // genericKind reports whether some controller under test reconciles the kind, and the model
-// does not know the kind in detail.
+// does not know its fields.
 func (tested *testedControllers) genericKind(kind string) bool {
 	return reconciledBy(tested.generic, kind)
 }
@@ -108,9 +108,11 @@ func (tested *testedControllers) writesByTime(resource string) bool {
 	})
 }
 
-// requiredFor returns the resources that every generic controller of a kind watches. A
-// resource that only some of them watch is left out. The resource of the kind itself comes
-// first. Kinds without a row in the tables of package kube are left out, too.
+// requiredFor returns the resources that all generic controllers of a kind watch. The resource
+// of the kind itself comes first.
+//
+// It leaves out resources that only some of these controllers watch, and kinds without a row in
+// the tables of package kube.
 func (tested *testedControllers) requiredFor(kind string) []string {
 	var required []string
 	for _, c := range tested.generic {

@@ -22,13 +22,13 @@ type pendings struct {
 	all     []pending
 }
 
-// expect adds a difference that the subject must resolve, unless ok is true. The parameters
-// format and args describe the difference.
+// expect adds a difference that the subject must resolve, if ok is false. The parameters format
+// and args describe the difference.
 func (list *pendings) expect(ok bool, format string, args ...any) {
 	list.add(ok, false, format, args...)
 }
 
-// add adds a difference, unless ok is true. See pending.awaited for the parameter awaited.
+// add adds a difference if ok is false. The parameter awaited is explained at pending.awaited.
 func (list *pendings) add(ok, awaited bool, format string, args ...any) {
 	if !ok {
 		list.all = append(list.all, pending{text: list.subject + ": " + fmt.Sprintf(format, args...), awaited: awaited})
@@ -68,9 +68,9 @@ func (state *objectSet) pendingOwner(o *objects.Owner, now time.Time) []pending 
 	return list.all
 }
 
-// describeEnded says how many pods of an owner have failed or succeeded but still exist, as
-// an addition to evidence. If a controller counts such pods as active, the owner has too few
-// active pods.
+// describeEnded says how many pods of an owner have failed or succeeded but still exist. It
+// extends the evidence for an owner with too few pods: a controller may have counted these pods
+// as active.
 func (state *objectSet) describeEnded(o *objects.Owner) string {
 	n := 0
 	for _, p := range state.controlled[o.UID] {

@@ -112,9 +112,10 @@ func pendingStatus(d *objects.Deployment, list *pendings, sets, current []*objec
 const deadlineGrace = 10 * time.Second
 
 // progressOverdue reports whether the controller has not reported a missed progress deadline
-// within deadlineGrace. It returns false if the condition Progressing is absent, or has one
-// of three reasons: ProgressDeadlineExceeded, NewReplicaSetAvailable or
-// ReplicaSetCreateError.
+// within deadlineGrace.
+//
+// It returns false if there is nothing to report: without the condition Progressing, or if its
+// reason is ProgressDeadlineExceeded, NewReplicaSetAvailable or ReplicaSetCreateError.
 func progressOverdue(d *objects.Deployment, now time.Time) bool {
 	c := d.Status.ConditionWithTime(objects.ProgressingCondition)
 	switch c.Reason {
@@ -124,8 +125,8 @@ func progressOverdue(d *objects.Deployment, now time.Time) bool {
 	return c.LastUpdateTime.Add(d.ProgressDeadline + deadlineGrace).Before(now)
 }
 
-// expectCondition adds a difference if the status does not contain the condition want with
-// the same status and reason.
+// expectCondition adds a difference if the status lacks the condition want, or has it with
+// another status or reason.
 func (list *pendings) expectCondition(s *objects.DeploymentStatus, want objects.Condition) {
 	got := s.Condition(want.Type)
 	list.expect(got == want, "condition %s is %s, expected %s", want.Type, describeCondition(got), describeCondition(want))

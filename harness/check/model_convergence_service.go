@@ -15,8 +15,9 @@ func (state *objectSet) pendingService(s *objects.Service) []pending {
 	return state.pendingServiceWith(s, nil)
 }
 
-// pendingServiceWith is pendingService with one difference. It treats the pods in the map running
-// as running, even if they have failed or succeeded.
+// pendingServiceWith returns how the Endpoints of a Service differ from the expected ones.
+// Unlike pendingService, it treats the pods in the map running as running, even if they have
+// failed or succeeded.
 func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types.UID]time.Duration) []pending {
 	if !s.Managed() || s.Terminating {
 		return nil
@@ -49,9 +50,10 @@ func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types
 	return list.all
 }
 
-// pendingOrphan returns a difference if Endpoints exist whose Service was deleted. Endpoints
-// that never had a Service are no difference: the controller deletes them only when it starts
-// (allowed behavior manual-endpoints-edits).
+// pendingOrphan returns a difference if the Service of existing Endpoints was deleted.
+//
+// Endpoints that never had a Service are no difference: the controller deletes them only when
+// it starts (allowed behavior manual-endpoints-edits).
 func (state *objectSet) pendingOrphan(e *objects.Endpoints) []pending {
 	list := pendings{subject: e.String()}
 	name := serviceName(e.Ref)

@@ -60,8 +60,8 @@ func splitByTemplate(d *objects.Deployment, sets []*objects.Owner) (current, old
 }
 
 // deploymentComplete reports whether a rollout is complete according to the status of the
-// ReplicaSets. This means that only the new ReplicaSet has pods, that it has spec.replicas
-// pods, and that all are available.
+// ReplicaSets. In a complete rollout, only the new ReplicaSet has pods. It has spec.replicas
+// pods, and all are available.
 func deploymentComplete(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner) bool {
 	return sumOf(sets, statusReplicas) == d.Replicas && newSet.Status.Replicas == d.Replicas && newSet.Status.AvailableReplicas == d.Replicas
 }
@@ -99,8 +99,8 @@ func sumOf(sets []*objects.Owner, count func(*objects.Owner) int) int {
 	return sum
 }
 
-// rolloutEnded reports whether a rollout is complete. It is complete if the status of the
-// Deployment says so, or if the status of the ReplicaSets does.
+// rolloutEnded reports whether a rollout is complete according to the status of the Deployment
+// or that of the ReplicaSets.
 func rolloutEnded(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner) bool {
 	return d.Complete() || newSet != nil && deploymentComplete(d, sets, newSet)
 }

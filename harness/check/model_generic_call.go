@@ -7,11 +7,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// classifyGeneric describes a write that a generic controller may have sent. A generic
-// controller is one whose kind the model does not know in detail.
+// classifyGeneric describes a write that a generic controller may have sent. Such a controller
+// reconciles a kind whose fields the model does not know.
 //
-// classifyGeneric sets the written object, the work queue key, and the kind that the
-// controller reconciles.
+// It sets the written object, the work queue key, and the kind that the controller reconciles.
 func (p *process) classifyGeneric(c *call, r *history.Request) {
 	name := r.Name
 	if r.Verb == "create" {
@@ -33,12 +32,11 @@ func (p *process) classifyGeneric(c *call, r *history.Request) {
 	c.generic = call
 }
 
-// reconciledObject returns the kind and UID of the object for which a generic controller sent
-// a write. This is the written object itself, or the object that its controllerRef names.
+// reconciledObject returns the kind and UID of the object for which a generic controller sent a
+// write. This is the written object itself, or the object that its controllerRef names.
 //
-// Both results are empty if neither of them is an object that a generic controller
-// reconciles. Only the UID is empty if the written object is not in the cache and the request
-// does not contain its UID.
+// Both results are empty if a generic controller reconciles neither of them. Only the UID is
+// empty if the written object is not in the cache and the request does not contain its UID.
 func (p *process) reconciledObject(cached *objectMetadata, r *history.Request) (kind string, uid types.UID) {
 	if own := p.tested.genericKindOf(r.Resource); own != "" && r.Verb != "create" {
 		switch {
@@ -64,9 +62,9 @@ func (p *process) reconciledObject(cached *objectMetadata, r *history.Request) (
 	return "", ""
 }
 
-// mayBeGeneric reports whether the owner of a pod may have a kind that the model does not
-// know in detail. This is possible if a controller of such a kind writes pods, and the cache
-// contains no ReplicaSet or ReplicationController with this UID.
+// mayBeGeneric reports whether a generic controller may reconcile the owner of a pod. This is
+// possible if such a controller writes pods, and no cached ReplicaSet or ReplicationController
+// has this UID.
 func (p *process) mayBeGeneric(owner types.UID) bool {
 	return p.tested.genericWrites(kube.Pod) && p.view.owners[owner] == nil
 }

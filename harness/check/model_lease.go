@@ -73,8 +73,8 @@ func (lease *leaseHolder) recordRequest(r *history.Request, seq int64, at time.D
 	}
 }
 
-// recordAnswer records the response to a write of the lease. A response that names another
-// holder changes nothing: the process may write until its last renewal expires.
+// recordAnswer records the response to a write of the lease. It ignores a response that names
+// another holder: the process may write until its last renewal expires.
 func (lease *leaseHolder) recordAnswer(r *history.Response, seq int64, at time.Duration) {
 	written, ok := leaseOf(r.Object)
 	if ok && r.OK() && lease.identity != "" && written.Spec.HolderIdentity == lease.identity {

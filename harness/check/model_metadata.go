@@ -52,8 +52,8 @@ func (set *metadataSet) put(o *history.Object) {
 	set.uidByName[nameOf(o.Ref)] = o.UID
 }
 
-// keepObject stores the object itself if a generic controller reconciles it. It also adds the
-// object to set.terminating if it is terminating, whatever its kind.
+// keepObject stores the object itself, not only its metadata, if a generic controller
+// reconciles it. It also adds a terminating object of any kind to set.terminating.
 func (set *metadataSet) keepObject(now *objectMetadata, o *history.Object) {
 	if set.tested.genericKindOf(o.Resource) != "" {
 		now.object = o
@@ -132,16 +132,15 @@ func (o *objectMetadata) String() string {
 }
 
 // foreign reports whether it is certain that no controller under test is responsible for the
-// object. It follows the controllerRefs from the object to its controller, to the controller
-// of that controller, and so on.
+// object.
 //
-// The object is foreign if this chain ends with a controllerRef to an object that is not in
-// the set, and whose kind no generic controller under test watches. If a controller watches
-// the kind, the missing object may only be late.
+// It follows the controllerRefs from the object to its controller, to the controller of that
+// controller, and so on. The result is true only under these conditions:
 //
-// The object is not foreign if the chain ends with an object in the set, or if a
-// controllerRef in the chain has changed. It is not foreign either if a controller under test
-// reconciles the kind of an owner in the chain.
+//   - The last controllerRef names an object that is not in the set. If a controller under test
+//     watches its kind, the missing object may only be late, and the result is false.
+//   - No controllerRef on the way has changed.
+//   - No controller under test reconciles the kind of an owner on the way.
 func (set *metadataSet) foreign(o *objectMetadata) bool {
 	for range 16 { // the API server does not prevent cycles
 		if o.ownerChanged || o.controller.UID == "" {
@@ -162,9 +161,9 @@ func (set *metadataSet) foreign(o *objectMetadata) bool {
 // pendingGeneric returns how the objects that generic controllers reconcile differ from the
 // converged state. It looks at the objects in one namespace, sorted by name.
 //
-// It reads only fields that have a meaning in the Kubernetes API conventions:
-// status.observedGeneration and counts of replicas. A terminating object is a difference, too,
-// if a generic controller reconciles it or its controller.
+// It reads only fields that the Kubernetes API conventions define: status.observedGeneration
+// and counts of replicas. A terminating object is a difference, too, if a generic controller
+// reconciles it or its controller.
 func (set *metadataSet) pendingGeneric(namespace string) (all []pending) {
 	if set == nil {
 		return nil

@@ -245,8 +245,8 @@ func (state *objectSet) setOwner(o *objects.Owner) {
 	state.podCounts[o.UID] = counts
 }
 
-// indexReplicaSet records under which Deployment the map replicaSets contains a ReplicaSet.
-// It also marks the old and the new Deployment as changed.
+// indexReplicaSet moves a changed ReplicaSet to its new Deployment in the map replicaSets. It
+// also marks the old and the new Deployment as changed.
 func (state *objectSet) indexReplicaSet(old, now *objects.Owner) {
 	if old != nil && old.Controller.UID != "" {
 		state.markChanged(old.Controller.UID, false)
@@ -294,8 +294,8 @@ func (state *objectSet) countPod(p *objects.Pod, sign int) {
 	}
 }
 
-// clearChanges forgets all changes. The caller has processed changedObjects, changedServices
-// and noLongerActive before.
+// clearChanges forgets all changes. Callers process changedObjects, changedServices and
+// noLongerActive first.
 func (state *objectSet) clearChanges() {
 	clear(state.changedObjects)
 	clear(state.changedServices)
@@ -304,7 +304,7 @@ func (state *objectSet) clearChanges() {
 }
 
 // anyChanged reports whether an object has changed since the last call of clearChanges. It
-// ignores objects whose changes enqueue nothing in the controllers under test.
+// ignores objects whose changes cannot enqueue a key of a controller under test.
 func (state *objectSet) anyChanged() bool {
 	return len(state.changedObjects)+len(state.changedServices) > 0 || state.metadata.anyChanged()
 }
@@ -317,7 +317,7 @@ func (state *objectSet) markChanged(uid types.UID, objectChanged bool) {
 	state.changedObjects[uid] = change
 }
 
-// add adds a pod of the owner o to the counts. It subtracts the pod if sign is -1.
+// add adds a pod to the counts of its owner o. It subtracts the pod if sign is -1.
 func (counts *podCounts) add(o *objects.Owner, p *objects.Pod, sign int) {
 	if p.Terminating && !p.Orphan() {
 		counts.terminating += sign
@@ -351,8 +351,7 @@ func (counts *podCounts) add(o *objects.Owner, p *objects.Pod, sign int) {
 	}
 }
 
-// insert adds an object to an index. key is the first key of the index, and the UID of the
-// object is the second one.
+// insert adds an object to an index with two keys. The second key is the UID of the object.
 func insert[K comparable, T any](index map[K]map[types.UID]T, key K, uid types.UID, object T) {
 	if index[key] == nil {
 		index[key] = map[types.UID]T{}
@@ -360,9 +359,8 @@ func insert[K comparable, T any](index map[K]map[types.UID]T, key K, uid types.U
 	index[key][uid] = object
 }
 
-// remove removes an object from an index. key is the first key of the index, and the UID of
-// the object is the second one. If no object with the first key remains, remove deletes that
-// key.
+// remove removes an object from an index with two keys. The second key is the UID of the
+// object. If no object with the first key remains, remove deletes that key.
 func remove[K comparable, T any](index map[K]map[types.UID]T, key K, uid types.UID) {
 	delete(index[key], uid)
 	if len(index[key]) == 0 {

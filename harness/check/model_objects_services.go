@@ -61,7 +61,7 @@ func (state *objectSet) removeEndpoints(uid types.UID) {
 	state.markServiceChanged(serviceName(e.Ref), false)
 }
 
-// markServicesOf marks a Service as changed if its selector matches the old or the new labels
+// markServicesOf marks each Service as changed whose selector matches the old or the new labels
 // of a pod. The parameter old is nil if the pod is new.
 func (state *objectSet) markServicesOf(old, now *objects.Pod) {
 	for _, s := range state.services {

@@ -203,9 +203,10 @@ func (m *Model) applyViewChanges(p *process, complete bool) {
 	p.view.relisted = false
 }
 
-// applyDeploymentChanges updates the state of each Deployment if it, or one of its
-// ReplicaSets, changed in the caches. It also records each Deployment that an event of a
-// ReplicaSet, or of a pod of a ReplicaSet, may have enqueued.
+// applyDeploymentChanges updates the state of each Deployment if it, or one of its ReplicaSets,
+// changed in the caches.
+//
+// It also records which Deployments an event of a ReplicaSet or pod may have enqueued.
 func (m *Model) applyDeploymentChanges(p *process) {
 	for uid, change := range p.view.changedObjects {
 		if o := p.view.owners[uid]; o != nil && o.Controller.Kind == objects.DeploymentKind {
@@ -233,8 +234,10 @@ func (m *Model) processEvent(r *history.Process) {
 }
 
 // endProcess ends the process with the name in the record, and forgets its requests and
-// watches. A record of a start also ends a former process with this name, because the new
-// process begins with empty caches.
+// watches.
+//
+// The record of a start also ends the former process with this name, because the new process
+// begins with empty caches.
 func (m *Model) endProcess(r *history.Process) {
 	m.ended[r.Name] = r.Event != history.ProcessStarted
 	p := m.processes[r.Name]

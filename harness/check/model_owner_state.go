@@ -24,7 +24,7 @@ const (
 	// the constant is 10 seconds shorter.
 	expectationsTimeout = 5*time.Minute - 10*time.Second
 	// unlimited is the deleteBound of an owner whose pods must not be deleted. No number of
-	// remaining pods reaches it.
+	// remaining pods is high enough.
 	unlimited = math.MaxInt32
 )
 
@@ -51,7 +51,7 @@ func newOutstandingCalls() outstandingCalls {
 // successful calls whose effect is not in the cache.
 func (calls *outstandingCalls) outstanding() int { return len(calls.inFlight) + len(calls.unobserved) }
 
-// addUnobserved adds a call that succeeded before the cache showed its effect on the pod.
+// addUnobserved adds a successful call whose effect on the pod is not in the cache yet.
 func (calls *outstandingCalls) addUnobserved(pod types.UID, c *call) {
 	calls.unobserved[pod] = c
 	calls.oldestUnobserved = min(calls.oldestUnobserved, c.sentAt)
@@ -97,8 +97,8 @@ func (calls *outstandingCalls) records() []int64 {
 // does not contain it.
 func (state *ownerState) owner() *objects.Owner { return state.process.view.owners[state.uid] }
 
-// everCached reports whether a list or watch event has delivered the owner, or one of its
-// pods, to the process. Until then, the model does not know the bounds of spec.replicas.
+// everCached reports whether a list or watch event has delivered the owner, or one of its pods,
+// to the process. Until then, the model does not know which numbers of pods are allowed.
 func (state *ownerState) everCached() bool { return state.createBound.sinceIdle.valid }
 
 // name formats the owner as kind namespace/name for evidence. If the cache does not contain
@@ -137,21 +137,21 @@ func (calls *outstandingCalls) inFlightExcept(except *call) int {
 	return n
 }
 
-// noLongerAwaited returns how many unobserved creates the process may no longer wait for. A
-// create is unobserved until the cache contains its pod.
+// noLongerAwaited returns how many of its unobserved creates the process may no longer wait
+// for. A create is unobserved until the cache contains its pod.
 //
-// A controller may only count the pods that are added to the cache. It then takes pods of
-// another origin for its own, and stops waiting for as many of its own creates.
+// A controller may wait by counting the pods that are added to the cache. It then takes pods of
+// another origin for its own, and waits for that many fewer creates.
 func (state *ownerState) noLongerAwaited() int {
 	return min(len(state.creates.unobserved), max(0, state.excessObserved-len(state.observedBeforeAnswer)))
 }
 
-// possiblyUncounted returns how many cached pods of the owner the last decision of the process
-// may have missed.
+// possiblyUncounted returns how many cached pods of the owner the process may not have counted
+// in its last decision.
 //
-// The process waits until as many pods as it created were added to the cache. If pods of
-// another origin were among them, it stopped waiting before all its own pods had arrived. Its
-// decision then did not count the pods that arrived later.
+// The process waits until as many pods as it created are in the cache. If pods of another
+// origin are among them, it decides too early, and does not count its own pods that arrive
+// later.
 func (state *ownerState) possiblyUncounted() int {
 	return max(0, state.excessObserved-len(state.creates.unobserved))
 }
@@ -212,12 +212,10 @@ func (state *ownerState) trackTemplate(t *objects.Template) {
 // adopt.
 func (counts podCounts) controlledOrAdoptable() int { return counts.controlled + counts.orphans }
 
-// observeNewPods records pods of the owner that are new in the cache. A pod that this process
-// created is now observed. Any other pod is an excess pod: no response to a create has named
-// it.
+// observeNewPods records pods of the owner that are new in the cache. A new pod is either one
+// that this process created, or an excess pod: no response to a create has named it.
 //
 // The result is the number of pods that the process has certainly counted as its own creates.
-// The field gained does not count them.
 func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own int) {
 	for _, uid := range pods {
 		if state.creates.unobserved[uid] != nil {
@@ -242,8 +240,8 @@ func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own
 }
 
 // observeDeletion records that a pod which the process is deleting is no longer active in the
-// cache. It subtracts the pod from the field lost, which does not count deletes by this
-// process.
+// cache. The field lost does not count deletes by this process, so observeDeletion subtracts
+// the pod.
 func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
 	delete(state.process.deleting, pod)
 	if state.deletes.unobserved[pod] != nil {
@@ -261,12 +259,12 @@ func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
 }
 
 // forgetExcessObserved sets the number of excess pods to 0 when they can no longer affect the
-// expectations of the process. An excess pod is one that appeared in the cache although no
-// response to a create of this process named it.
+// expectations of the process. An excess pod is one that no response to a create of this
+// process has named.
 //
-// A controller sets its expectations when a batch begins, which may be long before the first
-// call of the batch. forgetExcessObserved therefore waits for lag after the last excess pod.
-// It also waits while a create is outstanding or while client-go may retry a call.
+// The expectations begin with a batch, which may be long before its first call.
+// forgetExcessObserved therefore waits for lag after the last excess pod. It also waits while a
+// create is outstanding or while client-go may retry a call.
 func (state *ownerState) forgetExcessObserved(at time.Duration) {
 	if state.creates.outstanding() == 0 && at-state.excessObservedAt > lag && !state.process.clientMayRetry(at) {
 		state.excessObserved = 0
@@ -340,11 +338,11 @@ func (state *ownerState) recordCreated(c *call, created *history.Object, at time
 	}
 }
 
-// dropObservedCreates removes creates whose pod will never appear in the cache. It reports
-// whether it removed a create.
+// dropObservedCreates removes creates whose pod will never appear in the cache, and reports
+// whether there were any.
 //
-// The cache has reached the resourceVersion of such a pod, but does not contain the pod: it
-// was created and deleted while the process had no watch.
+// The cache has reached the resourceVersion of such a pod, but does not contain the pod: it was
+// created and deleted while the process had no watch.
 func (state *ownerState) dropObservedCreates() bool {
 	before := len(state.creates.unobserved)
 	maps.DeleteFunc(state.creates.unobserved, func(_ types.UID, c *call) bool {
@@ -353,7 +351,7 @@ func (state *ownerState) dropObservedCreates() bool {
 	return len(state.creates.unobserved) < before
 }
 
-// expiredCreates returns the creates in creates.expired whose pod may still arrive, by the
+// expiredCreates returns the expired creates whose pod may still arrive in the cache, by the
 // UID of the pod. The cache of pods has not reached the resourceVersion of such a pod.
 func (state *ownerState) expiredCreates() map[types.UID]*call {
 	maps.DeleteFunc(state.creates.expired, func(_ types.UID, c *call) bool {

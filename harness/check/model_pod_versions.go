@@ -11,8 +11,9 @@ import (
 )
 
 // podVersions contains the versions of each pod in the recent window, with the fields that
-// Endpoints depend on. The latest version is last. A version without a pod says that the
-// cache did not contain the pod from that time on.
+// Endpoints depend on. The latest version is last.
+//
+// An entry without a pod says that the pod was not in the cache from that time on.
 type podVersions struct {
 	byPod   map[types.UID][]cachedVersion[podVersion]
 	removed []cachedVersion[types.UID] // the pods that were removed from the cache, the earliest removal first
@@ -30,8 +31,8 @@ func newPodVersions() podVersions {
 	return podVersions{byPod: map[types.UID][]cachedVersion[podVersion]{}}
 }
 
-// add records that the cache now contains the given version of a pod. It does nothing if
-// Endpoints would not change because of this version.
+// add records that the cache now contains the given version of a pod. It does nothing if the
+// version differs from the last one in no field that Endpoints depend on.
 func (versions *podVersions) add(p *objects.Pod, body []byte, at time.Duration) {
 	cached := versions.byPod[p.UID]
 	if n := len(cached); n > 0 && cached[n-1].value.sameAs(p, body) {

@@ -88,11 +88,11 @@ func (p *process) recordRequest(r *history.Request, seq int64, at time.Duration)
 }
 
 // endIdlePeriod ends the idle period of the process, because the process sends a request now.
+// The process has sent or dropped every request that it decided on before this period, so the
+// model can forget older versions.
+//
 // It does nothing if the process was not idle: it sent a request a short time ago, awaits a
 // response, or may resend a failed request.
-//
-// The process has sent or dropped every request that it decided on before the idle period.
-// The model can therefore forget older versions.
 func (p *process) endIdlePeriod(at time.Duration) {
 	if p.callsInFlight > 0 || at-p.lastActivity < p.idleAfter || p.clientMayRetry(at) {
 		return
@@ -112,9 +112,9 @@ func (p *process) endIdlePeriod(at time.Duration) {
 	}
 }
 
-// extendActivity moves the times of the last activity forward by the given duration, but not
-// beyond the time at. After a stall of the machine, the duration of the stall then does not
-// count as idle time.
+// extendActivity moves the times of the last activity forward by the duration of a stall of the
+// machine. The stall then does not count as idle time. The times do not move beyond the time
+// at.
 func (p *process) extendActivity(duration, at time.Duration) {
 	postpone := func(since *time.Duration) { *since = min(*since+duration, at) }
 	postpone(&p.lastActivity)

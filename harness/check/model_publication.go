@@ -9,17 +9,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// presence records whether the cache contains the Service or the Endpoints with a certain
-// name. It distinguishes several types of both, and records when each former state ended.
+// presence records whether the cache contains a certain Service or Endpoints object, and of
+// which type it is. For each state, it also records when the state last ended.
 type presence struct {
 	now   presenceKind                 // the current state
 	since time.Duration                // when the current state began
 	until [presenceKinds]time.Duration // when each state last ended; 0 if it never ended
 }
 
-// presenceKind says whether the cache contains an object with a certain name, and of which
-// type it is. It distinguishes only types that decide whether the controller may write the
-// Endpoints.
+// presenceKind says whether the cache contains a certain object, and of which type it is. The
+// types decide whether the controller may write the Endpoints.
 type presenceKind int
 
 // The values of presenceKind.
@@ -82,10 +81,13 @@ func (state *serviceState) update(v *view, at time.Duration) {
 // earliestDecision returns the earliest time at which the process may have decided on a write
 // of the Endpoints. The parameter from is the resourceVersion on which the write is based.
 //
-// A work queue never gives one key to two workers, so the process decided after the response
-// to its previous write. If from is the newest version in the cache, the process also decided
-// after the delivery of that version. The delivery says nothing if the previous write failed,
-// because the process may then have read the version from the API server.
+// The decision cannot be older than the later of two times:
+//
+//   - The response to the previous write. A work queue never gives one key to two workers at a
+//     time.
+//   - The delivery of version from, if it is the newest version in the cache. After a failed
+//     write, this time does not count: the process may have read the version from the API
+//     server.
 //
 // earliestDecision subtracts lag from both times as a tolerance.
 func (state *serviceState) earliestDecision(from history.Version) time.Duration {
@@ -96,9 +98,10 @@ func (state *serviceState) earliestDecision(from history.Version) time.Duration 
 	return since
 }
 
-// recordWrite records that the process sent a write of the Endpoints. It also moves the start
-// of the decision window forward to lag before the end of the last idle period. The process
-// had sent or dropped all earlier writes by then.
+// recordWrite records that the process sent a write of the Endpoints.
+//
+// All writes from before the last idle period have been sent or dropped. recordWrite therefore
+// moves the start of the decision window forward, to lag before the end of that period.
 func (state *serviceState) recordWrite(p *process, at time.Duration) {
 	state.decisionWindow.callSent(p, at)
 	state.from = max(state.from, p.idleUntil-lag)
@@ -114,11 +117,10 @@ func (state *serviceState) recordAnswer(r *history.Response, at time.Duration) {
 }
 
 // mayBeForeign reports whether the Endpoints with this name may belong to another client. The
-// controller must not write such Endpoints.
+// controller must not write them then.
 //
-// Endpoints may be foreign if the controller does not manage their Service. They may also be
-// foreign if they are a leader-election record, unless the cache contains a managed Service
-// with the same name.
+// This is the case if the controller does not manage their Service. It is also the case if they
+// are a leader-election record, unless the cache contains a managed Service with the same name.
 func (state *serviceState) mayBeForeign() bool {
 	return state.service.now == unmanagedService || state.endpoints.now == leaderElectionRecord && state.service.now != managedService
 }

@@ -76,11 +76,11 @@ func (window *recentWindow) advance(at time.Duration) {
 	window.current = window.value
 }
 
-// rangeSinceIdle stores the lowest and the highest value of a number since the process was
-// last idle. A process is idle if it has sent nothing for a while and awaits no response.
+// rangeSinceIdle stores the lowest and the highest value of a number since the process was last
+// idle. A process is idle if it has sent nothing for a while and awaits no response.
 //
-// The range also includes the values of at least lag before that. A request that the process
-// sends now was decided with a value in this range.
+// The range also includes the values of at least the last lag (1 s) of the idle time. The
+// process decided on a request that it sends now while the number was in this range.
 type rangeSinceIdle struct {
 	recent    recentWindow
 	sinceIdle valueRange // the range that rangeSinceIdle describes
@@ -98,15 +98,16 @@ func (values *rangeSinceIdle) becameIdle(at time.Duration) {
 	values.sinceIdle = values.recent.bounds(at)
 }
 
-// countSinceIdle counts events, from at least lag before the process was last idle until now.
-// A process is idle if it has sent nothing for a while and awaits no response.
+// countSinceIdle counts events since the process was last idle. It also counts those in at
+// least the last lag (1 s) of the idle time. A process is idle if it has sent nothing for a
+// while and awaits no response.
 type countSinceIdle struct {
 	since             time.Duration // when the current bucket began
 	current, previous int           // events in the current bucket, and in the bucket before
 	sinceIdle         int           // events since at least lag before the process was last idle
 }
 
-// add adds n events. n is negative if the caller has counted events before that turn out to
+// add adds n events. A negative n takes back events that were counted before and turn out to
 // have another cause.
 func (c *countSinceIdle) add(at time.Duration, n int) {
 	c.advance(at)
@@ -155,11 +156,11 @@ func keepSince[T any](all []cachedVersion[T], from time.Duration) []cachedVersio
 	return all[old:]
 }
 
-// decisionWindow is the recent window of one object in one process. A request that the
-// process sends for the object now was decided within this window.
+// decisionWindow is the recent window of one object in one process. The process decided on a
+// request that it sends for the object now within this window.
 //
-// The window begins batchTime before the first request that follows a time without requests
-// for the object. It is at most decisionWindowMax long.
+// If there was no request for the object for a while, the window begins batchTime before the
+// next one. It is at most decisionWindowMax long.
 type decisionWindow struct {
 	callsInFlight int           // requests for the object without a response
 	lastActivity  time.Duration // when the process last sent such a request or got its response

@@ -12,7 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// writeOrigin says on which version a write was based, and when its response arrived.
+// writeOrigin says on which version a write of a ReplicaSet was based, and when its response
+// arrived.
 type writeOrigin struct {
 	from history.Version
 	at   time.Duration
@@ -32,12 +33,14 @@ func newRolloutState(p *process, uid types.UID) *rolloutState {
 }
 
 // ownershipClear reports whether it is certain which ReplicaSets belonged to the Deployment in
-// a period. The period begins at the time since, minus lag (1 s), and ends at the time at.
+// a period. The period begins lag (1 s) before the time since, and ends at the time at.
 //
-// The ownership is uncertain for two kinds of ReplicaSets that match the selector. An orphan
-// belongs to the Deployment only after its adoption, and the event of the adoption may be
-// late. The model does not count a terminating ReplicaSet for the Deployment, but the
-// controller may do so until the deletion is delivered.
+// The ownership is uncertain for two kinds of ReplicaSets that match the selector:
+//
+//   - An orphan belongs to the Deployment only after its adoption, and the event of the
+//     adoption may be late.
+//   - A terminating ReplicaSet does not count in the model. The controller may count it until
+//     the deletion is delivered.
 func (r *rolloutState) ownershipClear(since, at time.Duration) bool {
 	view := r.process.view
 	if d := view.deployments[r.uid]; d != nil && view.anyReplicaSet(func(set *objects.Owner) bool {
@@ -113,9 +116,9 @@ func (r *rolloutState) recordCall(at time.Duration) {
 	maps.DeleteFunc(r.takenNames, func(_ string, at time.Duration) bool { return at < r.from })
 }
 
-// hasSeen records that a write was based on the given version of the Deployment. Every later
-// request is based on this version or a newer one, because only one worker at a time syncs a
-// Deployment.
+// hasSeen records that a write was based on the given version of the Deployment. It forgets
+// older versions: only one worker at a time syncs a Deployment, so later requests are not based
+// on them.
 func (r *rolloutState) hasSeen(at history.Version) {
 	for len(r.deployments) > 1 && r.deployments[1].value.Version <= at {
 		r.deployments = r.deployments[1:]
@@ -124,20 +127,20 @@ func (r *rolloutState) hasSeen(at history.Version) {
 
 // recordStatusWrite records that a write of the Deployment's status succeeded.
 //
-// A sync writes the status once, or twice if the Deployment was paused or resumed. Later
-// requests therefore come from a sync that began after the status write before this one. The
-// recent window begins at the response to that write, minus lag.
+// A sync writes the status at most twice (twice if the Deployment was paused or resumed). Later
+// requests therefore come from a sync that began after the previous status write. The recent
+// window begins at the response to that previous write, minus lag.
 func (r *rolloutState) recordStatusWrite(at time.Duration) {
 	r.from = max(r.from, r.statusWrittenAt-lag)
 	r.statusWrittenAt = at
 }
 
 // conflictsMax is the number of consecutive conflicts that do not count as a delay of the
-// rollout. After each of them, the work queue repeats the sync within milliseconds.
+// rollout. After a conflict, the work queue repeats the sync within milliseconds.
 const conflictsMax = 4
 
-// recordOutcome sets delayedAt if a call for the Deployment took longer than lag (1 s) or
-// failed. Up to conflictsMax failures in a row do not count if they are conflicts.
+// recordOutcome sets delayedAt if a call for the Deployment failed or took longer than lag (1
+// s). The first conflictsMax failures in a row do not count if they are conflicts.
 func (r *rolloutState) recordOutcome(answer *history.Response, sent, at time.Duration) {
 	if at-sent > lag {
 		r.delayedAt = at

@@ -62,12 +62,11 @@ func (r *rolloutState) newScaling(name string, pods *objects.Template, from hist
 }
 
 // firstStateWith returns the index of the first state on which a write of a ReplicaSet may be
-// based. It returns -1 if there is none. The parameter at is the version of the ReplicaSet
-// that the write contains.
+// based, or -1. The parameter at is the version of the ReplicaSet that the write contains.
 //
-// The controller may have got that version as the response to its own write. It may then have
-// read the other ReplicaSets before that write (allowed behavior writes-from-one-snapshot).
-// Such earlier states count, too.
+// A state counts if it has this version. It also counts if it has an older version, from which
+// the process got version at by its own writes. The controller may have read the other
+// ReplicaSets before these writes (allowed behavior writes-from-one-snapshot).
 func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], name string, at history.Version) int {
 	if at == 0 {
 		return -1
@@ -82,9 +81,8 @@ func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], 
 	return -1
 }
 
-// derivesFrom reports whether the process got a ReplicaSet version by its own writes,
-// beginning with the version in set. The parameter at is the resourceVersion to look for. The
-// result is also true if set itself has this resourceVersion.
+// derivesFrom reports whether the version in set became the version at by writes of the process
+// alone. The result is also true if set itself has the resourceVersion at.
 func (r *rolloutState) derivesFrom(set *objects.Owner, at history.Version) bool {
 	for range len(r.writtenFrom) + 1 {
 		if set.Version == at {
@@ -105,8 +103,8 @@ func (s *scaling) hasCachedState() bool {
 	return len(s.deployments) > 0 && len(s.replicaSetStates) > 0 && s.rollout.process.view.reachedVersion[objects.ReplicaSetResource] > 0
 }
 
-// scalesUp reports whether the call adds replicas, for each state of the ReplicaSets on which
-// it may be based.
+// scalesUp reports whether the call adds replicas, whatever state of the ReplicaSets it is
+// based on.
 func (s *scaling) scalesUp() bool {
 	return every(s.replicaSetStates, func(sets []*objects.Owner) bool { return s.to > s.replicasBefore(sets) })
 }

@@ -11,9 +11,9 @@ import (
 // statusBounds are the ranges of the values that a process may write to the status of a
 // ReplicaSet or ReplicationController.
 //
-// The ranges begin at least lag before the process received the version of the owner on which
-// the write is based. Earlier values do not matter, because the sync began after the process
-// had received that version.
+// A sync begins after the process has received the owner version on which its status write is
+// based. The ranges therefore leave out values from before that time, except for a tolerance of
+// at least lag (1 s).
 type statusBounds struct {
 	version             history.Version // the highest resourceVersion of the owner that was delivered
 	since               time.Duration   // when that version was first delivered
@@ -39,9 +39,11 @@ type statusBounds struct {
 	unreportedFailure bool
 }
 
-// update extends the ranges by the cached state of the owner and of its pods. o is nil if the
-// cache does not contain the owner. replaced is true if a list has just replaced the cached
-// objects. A sync may then have counted any mix of old and new pods.
+// update extends the ranges by the cached state of the owner and of its pods.
+//
+// The parameter o is nil if the cache does not contain the owner. replaced is true if a list
+// has just replaced the cached objects. A sync may then have counted any mix of old and new
+// pods.
 func (bounds *statusBounds) update(o *objects.Owner, before, now podCounts, replaced bool, at time.Duration) {
 	if o != nil && o.Version > bounds.version { // a list may return an older version
 		bounds.version, bounds.since = o.Version, at
@@ -76,8 +78,9 @@ func (bounds *statusBounds) record(counts podCounts, at time.Duration) {
 }
 
 // recordCallResult counts a failed create or delete of a pod. It does nothing if ok is true.
+//
 // The parameter certain is false if the call may have been for another owner. The status of
-// this owner need not report the failure then.
+// this owner then need not report the failure.
 func (bounds *statusBounds) recordCallResult(ok, certain bool, r *history.Response, at time.Duration) {
 	if ok {
 		return
@@ -92,8 +95,8 @@ func (bounds *statusBounds) recordCallResult(ok, certain bool, r *history.Respon
 }
 
 // startAtVersion begins new ranges when the process receives a new version of the owner. It
-// forgets values from before the recent window, because a sync of the new version read later
-// ones.
+// forgets values from before the recent window: a sync of the new version has read later
+// values.
 func (bounds *statusBounds) startAtVersion(at time.Duration) {
 	for _, values := range []*rangeSinceIdle{
 		&bounds.generation, &bounds.replicas, &bounds.fullyLabeled, &bounds.ready, &bounds.terminatingReplicas, &bounds.orphans, &bounds.minReady, &bounds.failing,

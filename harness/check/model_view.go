@@ -138,9 +138,9 @@ func (v *view) list(scope watchScope, l *history.List, seq int64, at time.Durati
 // replace replaces the cached objects in a scope by the objects of a complete list, as an
 // informer does. It does so even if the list is older than the cache.
 //
-// If the scope is selective, replace removes no object, because an object that is missing
-// from the list may still exist. The parameter at is the resourceVersion of the list, and now
-// is the time.
+// A list with a selector, or of one object, removes no object: an object that is missing from
+// the list may still exist. The parameter at is the resourceVersion of the list, and now is the
+// time.
 func (v *view) replace(scope watchScope, objects []history.Object, at history.Version, seq int64, now time.Duration) error {
 	v.relisted = true
 	listed := make(map[types.UID]bool, len(objects))
@@ -176,9 +176,8 @@ func (v *view) advance(resource string, at history.Version) {
 
 // putObject puts a version of an object into the cache.
 //
-// If the object has no body, it came from a watch of metadata only. putObject then stores
-// only its metadata. Endpoints are an exception, because Endpoints without addresses have no
-// body.
+// If the object has no body, it came from a watch of metadata only, and putObject stores only
+// its metadata. Endpoints are an exception: Endpoints without addresses have no body either.
 func (v *view) putObject(o *history.Object, seq int64, at time.Duration) error {
 	v.metadata.put(o)
 	if len(o.Body) == 0 && o.Resource != objects.EndpointsResource {

@@ -70,8 +70,8 @@ func (attempts *failedAttempts) observe(m *Model, r *history.Record) {
 
 // fail counts a failed call, unless it is part of an attempt that has already been counted.
 //
-// Requests that the process sent before it received the first failure are part of the same
-// attempt. So are the retries that client-go sends by itself.
+// An attempt includes all requests that the process sent before it received the first failure.
+// It also includes the retries that client-go sends by itself.
 func (attempts *failedAttempts) fail(m *Model, answered *answeredCall) {
 	attempt := attempts.attemptsOf(m, answered)
 	if answered.seq > attempt.latestFailed {
@@ -114,9 +114,10 @@ func (attempts *failedAttempts) attemptsOf(m *Model, answered *answeredCall) *ca
 	return calls[key]
 }
 
-// callOf returns a string that identifies a call among the calls for one work queue key. It
-// is "" for all writes of Endpoints: they are retries of each other, because a sync writes
-// the Endpoints of a Service only once.
+// callOf returns a string that identifies a call among the calls for one work queue key.
+//
+// It is "" for all writes of Endpoints: a sync writes the Endpoints of a Service only once, so
+// all of them are retries of each other.
 func callOf(answered *answeredCall) string {
 	if answered.serviceState != nil {
 		return ""

@@ -61,10 +61,9 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 }
 
 // excuseKnownUpstream changes the verdict unknown to not-exercised if a known upstream issue
-// prevented convergence.
+// prevented convergence. It changes only verdicts of checks that need a converged cluster.
 //
-// It changes the verdict only of checks that need a converged cluster. If any check has the
-// verdict known-upstream, excuseKnownUpstream assumes that the issue prevented convergence.
+// It assumes that an issue prevented convergence if any check has the verdict known-upstream.
 func excuseKnownUpstream(entries []*runnerEntry, results []Result) {
 	if !slices.ContainsFunc(results, func(r Result) bool { return r.Verdict == KnownUpstream }) {
 		return

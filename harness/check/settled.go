@@ -61,7 +61,7 @@ func (s *Settled) Observe(r *history.Record) {
 // Pending returns one line for each difference of an object from its converged state. It
 // returns no line if the run has converged. The lines are grouped by kind and sorted by name.
 //
-// The lines include states that the subject cannot change itself, such as a pod that is not
+// A difference may be one that the subject cannot resolve itself, such as a pod that is not
 // ready. When the pod becomes ready, the subject has to write the status of its owner. Until
 // then, the run has not converged.
 func (s *Settled) Pending() []string {
@@ -80,9 +80,9 @@ func (s *Settled) Pending() []string {
 // allPending returns the differences of all objects in a namespace from their converged state
 // at the given time.
 //
-// Comparing the Endpoints of a Service is slow, and a run calls Pending often. allPending
-// therefore compares Services only after all other objects have converged, and only once
-// after each change.
+// A run calls Pending often, and comparing the Endpoints of a Service is slow. allPending
+// therefore compares Services only after all other objects have converged, and only once after
+// each change.
 func (s *Settled) allPending(namespace string, now time.Time) (all []pending) {
 	state := s.committed
 	for _, uid := range sortedByName(state.owners, namespace) {

@@ -8,12 +8,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// WrongEndpoints measures for how long the Endpoints of at least one Service were wrong
-// during a run.
+// WrongEndpoints measures for how long the Endpoints of at least one Service were wrong during
+// a run.
 //
-// It compares each committed state of the run with what the check endpoints-exact expects,
-// and ignores why the Endpoints are wrong. Missing Endpoints are wrong. Endpoints without a
-// Service are not measured.
+// It compares each committed state of the run with what the check endpoints-exact expects, and
+// ignores why the Endpoints are wrong. Missing Endpoints are wrong. Endpoints without a Service
+// are not measured.
 type WrongEndpoints struct {
 	decoder   *objects.Decoder
 	committed *objectSet
