@@ -53,10 +53,9 @@ type Fault interface {
 	Summary() string
 }
 
-// ProviderLimited is implemented by faults whose parameters decide which capabilities they
-// need. The field Needs of [Type] lists the capabilities that every fault of a type needs.
-// Unsupported checks the further capabilities that one fault needs because of its
-// parameters.
+// ProviderLimited is implemented by faults that need further capabilities because of their
+// parameters. The field Needs of [Type] lists the capabilities that every fault of a type
+// needs.
 type ProviderLimited interface {
 	// Unsupported returns an error with the reason if the fault cannot run on a provider
 	// with these capabilities. Otherwise it returns nil.
@@ -198,8 +197,8 @@ func (t *Type) Supported(fault Fault, c cluster.Capabilities) error {
 	return nil
 }
 
-// Inject records in the history that the fault is injected, and then injects it. In the
-// history, every record of a firing therefore follows the record of the injection.
+// Inject injects a fault, and records this in the history first. A fault that fires at once has
+// a record of its own, which therefore follows the record of the injection.
 func Inject(ctx context.Context, fault Fault, env *Env) error {
 	env.Report.injected(env.Trigger)
 	if err := fault.Inject(ctx, env); err != nil {

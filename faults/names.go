@@ -15,8 +15,8 @@ var (
 	Resources = scenario.Resources
 )
 
-// OneOf returns an error with the position of the given field unless its value is one of
-// the known values.
+// OneOf returns an error if the value of the given field is not one of the known values. The
+// error contains the position of the field in the scenario.
 func OneOf(params Params, field, value string, known []string) error {
 	if slices.Contains(known, value) {
 		return nil

@@ -14,9 +14,10 @@ import (
 const otherControllerName = "other-controller"
 
 // OtherClient returns a controllerRef that makes an object belong to another controller.
-// The controllerRef refers to a ConfigMap in the namespace of the run, because no
-// controller reconciles ConfigMaps. OtherClient creates the ConfigMap if it does not exist.
-// Otherwise the garbage collector would delete every object that has this controllerRef.
+//
+// The controllerRef refers to a ConfigMap in the namespace of the run, because no controller
+// reconciles ConfigMaps. OtherClient creates the ConfigMap if it does not exist. Without it,
+// the garbage collector would delete every object that has this controllerRef.
 func (e *Env) OtherClient(ctx context.Context) (*metav1.OwnerReference, error) {
 	configMaps := e.Admin.CoreV1().ConfigMaps(e.Namespace)
 	owner, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: otherControllerName}}, metav1.CreateOptions{})

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// denyPolicy is a ValidatingAdmissionPolicy in the cluster. It denies creates of one
+// denyPolicy is a ValidatingAdmissionPolicy that a fault creates. It denies creates of one
 // resource in the namespace of the run, for objects that do not satisfy an expression.
 type denyPolicy struct {
 	// resource is the resource whose creates the policy denies. It may have a subresource,
@@ -26,9 +26,9 @@ type denyPolicy struct {
 	// reason is the field reason of the Status that the API server returns for a denied
 	// object.
 	reason metav1.StatusReason
-	// probe sends a dry-run create that the policy must deny. While the API server does not
-	// deny the create, it does not enforce the policy yet. If probe is nil, the create is that of
-	// a ConfigMap, which the policy then matches by its name in addition to the resource.
+	// probe sends a dry-run create that the policy must deny. As long as the API server admits
+	// this create, it does not enforce the policy yet. If probe is nil, the create is that of a
+	// ConfigMap. The policy then also matches this ConfigMap by its name.
 	probe func(context.Context, *faults.Env) error
 
 	env  *faults.Env
@@ -50,7 +50,8 @@ func (d *denyPolicy) create(ctx context.Context, env *faults.Env, prefix string)
 	return nil
 }
 
-// await waits until the API server enforces the policy, or no longer enforces it.
+// await waits until the API server enforces the policy. If enforced is false, it waits until
+// the API server no longer enforces the policy.
 func (d *denyPolicy) await(ctx context.Context, enforced bool) error {
 	probe := d.probe
 	if probe == nil {
@@ -101,7 +102,8 @@ func (d *denyPolicy) spec(meta metav1.ObjectMeta) *admissionv1.ValidatingAdmissi
 	}
 }
 
-// configMaps is the resource that the policy matches for its probe.
+// configMaps is the resource of the object that the default probe of a policy creates with
+// dry-run.
 var configMaps = schema.GroupResource{Resource: "configmaps"}
 
 // creates returns a rule that matches the creates of a resource in all API versions.

@@ -98,7 +98,7 @@ func (n *name) Inject(_ context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal ends the fault. It returns after all creates of the fault have ended.
+// Heal ends the fault. It returns when no create of the fault is in flight any more.
 func (n *name) Heal(context.Context) error {
 	if n.remove != nil {
 		n.remove()
@@ -117,8 +117,9 @@ func (n *name) Summary() string {
 }
 
 // match makes the subject's create of a ReplicaSet wait until the fault has created a
-// ReplicaSet with the same name. The API server then answers the subject with 409
-// (AlreadyExists).
+// ReplicaSet with the same name.
+//
+// The API server then answers the subject with 409 (AlreadyExists).
 func (n *name) match(request *history.Request) *interceptor.RequestEffect {
 	if request.Verb != "create" || request.Resource != setResource || request.Subresource != "" ||
 		request.Namespace != n.env.Namespace || request.Object == nil || request.Object.Name == "" ||
@@ -138,9 +139,10 @@ func (n *name) match(request *history.Request) *interceptor.RequestEffect {
 	}}
 }
 
-// take creates a ReplicaSet with the name in the request, and records a firing. If a
-// ReplicaSet with this name exists already, or the create fails, the fault may fire on a
-// later request instead.
+// take creates a ReplicaSet with the name in the request, and records that the fault fired.
+//
+// If a ReplicaSet with this name exists already, or the create fails, the fault may try again
+// at a later request.
 func (n *name) take(ctx context.Context, request *history.Request) {
 	ref := &history.Ref{Resource: setResource, Namespace: request.Namespace, Name: request.Object.Name}
 	set, err := n.conflictingSet(ctx, request.Object)
@@ -161,8 +163,8 @@ func (n *name) take(ctx context.Context, request *history.Request) {
 	n.left++
 }
 
-// detail describes the ReplicaSet that the fault creates. The record of a firing contains
-// this text.
+// detail describes the ReplicaSet that the fault creates, for the history record that the fault
+// fired.
 func (p *NameParams) detail() string {
 	if p.Template == templateSame {
 		return "the same template and another controller"

@@ -36,8 +36,8 @@ var Namespace = faults.Type{
 // Terminating. Heal removes it.
 const namespaceFinalizer = "gauntlet/terminating"
 
-// namespaceTimeout is the maximum time that Heal waits. It is long, because the API server
-// removes the namespace only after its pods, which have a grace period.
+// namespaceTimeout is the maximum time that Heal waits. It is long: the API server removes the
+// namespace only after its pods, which have a grace period.
 const namespaceTimeout = 2 * time.Minute
 
 // terminating is a fault of type namespace-terminating, which deletes the namespace of the

@@ -62,18 +62,19 @@ func newPending(params faults.Params) (faults.Fault, error) {
 	}}, nil
 }
 
-// probeBinding sends a dry-run binding of a pod whose name begins with prefix. The pod does
-// not exist. The returned error shows whether the policy denies bindings.
+// probeBinding sends a dry-run binding of a pod whose name begins with prefix. The pod does not
+// exist. The returned error shows whether the policy already denies bindings.
 func probeBinding(ctx context.Context, env *faults.Env, prefix string) error {
 	return env.Admin.CoreV1().Pods(env.Namespace).Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: prefix + "probe"}, Target: corev1.ObjectReference{Kind: "Node", Name: "probe"},
 	}, dryRun)
 }
 
-// pendingInterval is the time between two list requests for pods. The condition
-// PodScheduled of a denied pod contains the denial until the scheduler retries the pod,
-// which takes at least one second. The interval is shorter, so that the fault sees the
-// denial.
+// pendingInterval is the time between two list requests for pods. It is short enough to see
+// each denied binding.
+//
+// The condition PodScheduled of a pod contains the denial until the scheduler retries the pod,
+// which takes at least one second.
 const pendingInterval = 100 * time.Millisecond
 
 // pending is a fault of type pod-pending, which makes the API server deny the bindings of
@@ -104,8 +105,8 @@ func (p *pending) Summary() string {
 	return fmt.Sprintf("denied the bindings of %d pods", p.count.Load())
 }
 
-// run lists the pods until the fault is healed. It records one firing for each pod that the
-// scheduler cannot bind because of the policy.
+// run lists the pods until the fault is healed. It records that the fault fired for each pod
+// that the scheduler cannot bind because of the policy.
 func (p *pending) run(ctx context.Context) {
 	ticker := p.env.Clock.NewTicker(pendingInterval)
 	defer ticker.Stop()
@@ -124,8 +125,8 @@ func (p *pending) run(ctx context.Context) {
 	}
 }
 
-// reportDenied records a firing for each pod whose binding the policy has denied and that
-// is not in reported. It adds these pods to reported.
+// reportDenied records that the fault fired for each pod whose binding the policy has denied.
+// It skips the pods in reported, and adds the others to reported.
 func (p *pending) reportDenied(ctx context.Context, reported map[types.UID]bool) error {
 	list, err := p.env.Admin.CoreV1().Pods(p.env.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // from the watch cache
 	if err != nil {

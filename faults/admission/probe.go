@@ -25,9 +25,8 @@ const (
 	inForceInterval = 20 * time.Millisecond
 )
 
-// probePod sends a dry-run create of a pod. The API server enforces a new policy or quota
-// only some time after its creation. The error of the dry-run create shows whether the API
-// server enforces it already.
+// probePod sends a dry-run create of a pod. The returned error shows whether the API server
+// already enforces a new policy or quota, which takes some time after its creation.
 func probePod(ctx context.Context, env *faults.Env) error {
 	_, err := env.Admin.CoreV1().Pods(env.Namespace).Create(ctx, &corev1.Pod{
 		ObjectMeta: probeMeta(),
@@ -36,8 +35,8 @@ func probePod(ctx context.Context, env *faults.Env) error {
 	return err
 }
 
-// probeConfigMap sends a dry-run create of a ConfigMap with the given name, and otherwise does
-// the same as probePod.
+// probeConfigMap sends a dry-run create of a ConfigMap with the given name. The returned error
+// shows whether the API server already enforces a new policy.
 func probeConfigMap(ctx context.Context, env *faults.Env, name string) error {
 	meta := probeMeta()
 	meta.GenerateName, meta.Name = "", name
@@ -56,9 +55,10 @@ func probeMeta() metav1.ObjectMeta {
 }
 
 // awaitRefused waits until the API server enforces the policy or quota with the given name.
-// The API server then refuses the dry-run create of probe, with the name in the error. If refused is
-// false, awaitRefused waits until the error no longer contains the name. Another policy may
-// still refuse the create.
+//
+// The API server enforces it when it refuses the dry-run create of probe with the name in the
+// error. If refused is false, awaitRefused waits until the error no longer contains the name.
+// Another policy may still refuse the create.
 func awaitRefused(ctx context.Context, env *faults.Env, probe func(context.Context, *faults.Env) error, name string, refused bool) error {
 	ctx, cancel := context.WithTimeout(ctx, inForceTimeout)
 	defer cancel()

@@ -58,18 +58,20 @@ func newSkew(params faults.Params) (faults.Fault, error) {
 	return &skew{params: p}, nil
 }
 
-// sampleSkew draws random parameters of a clock-skew fault for a generated scenario. It
-// draws shifts of at most 5 s ahead. After such a shift, a new pod seems to become ready in
-// the future, and the subject counts it as available only later. A larger shift would delay
-// the workload too much.
+// sampleSkew draws random parameters of a clock-skew fault for a generated scenario.
+//
+// The clock of the API server is at most 5 s ahead. A new pod then seems to become ready in the
+// future, and the subject counts it as available only later. A larger shift would delay the
+// workload too much.
 func sampleSkew(r *rand.Rand, _ faults.SampleInput) any {
 	return &SkewParams{Ahead: faults.Pick(r, 300*time.Millisecond, 700*time.Millisecond, 2*time.Second, 5*time.Second,
 		-300*time.Millisecond, -700*time.Millisecond, -2*time.Second, -30*time.Second, -10*time.Minute)}
 }
 
-// skew is a fault of type clock-skew, which shifts the timestamps that the subject
-// receives. It records one firing for each object in the namespace of the run. It records
-// no other objects, such as the lease, because they are not part of the workload.
+// skew is a fault of type clock-skew, which shifts the timestamps that the subject receives.
+//
+// It records that it fired once for each object in the namespace of the run. It records no
+// other objects, such as the lease, because they are not part of the workload.
 type skew struct {
 	params  SkewParams
 	env     *faults.Env
@@ -85,8 +87,8 @@ func (s *skew) Inject(_ context.Context, env *faults.Env) error {
 	return nil
 }
 
-// report records one firing for each object in the namespace of the run. It does so when the
-// subject first receives this object with shifted timestamps.
+// report records that the fault fired when the subject first receives an object with shifted
+// timestamps. It ignores objects outside the namespace of the run.
 func (s *skew) report(request uint64, object *history.Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -43,7 +43,7 @@ const (
 	everyMax     = time.Hour
 	timesMax     = 1_000_000
 	// compactWithin is the maximum time of one compaction. Without this limit, a compaction
-	// would wait until etcd is available again.
+	// would wait as long as etcd is down.
 	compactWithin = 10 * time.Second
 )
 
@@ -94,8 +94,8 @@ func (c *compact) Heal(ctx context.Context) error {
 
 func (c *compact) Summary() string { return fmt.Sprintf("compacted etcd %d times", c.fired.Load()) }
 
-// run compacts etcd at every tick, until the fault is healed or the parameter times is
-// reached.
+// run compacts etcd at every tick. It ends when the fault is healed, or after as many
+// compactions as the parameter times says.
 func (c *compact) run(ctx context.Context) {
 	defer c.etcd.Close()
 	ticker := c.env.Clock.NewTicker(c.params.Every)

@@ -38,8 +38,8 @@ var Etcd = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// notGeneratedReason says why generated scenarios contain neither api-server-restart
-// nor etcd-restart.
+// notGeneratedReason says why generated scenarios never contain the faults api-server-restart
+// and etcd-restart.
 const notGeneratedReason = "the length of the outage depends on the machine, and a subject that cannot renew its lease exits correctly"
 
 // restartParams documents the parameters of api-server-restart and etcd-restart.
@@ -54,9 +54,9 @@ type RestartParams struct {
 
 const (
 	downtimeDefault = time.Second
-	// downtimeMax is the longest permitted downtime. During the downtime, kubelets cannot
-	// renew their leases. After a grace period, which is longer than downtimeMax, the node
-	// controller would set nodes to not ready, as the fault node-not-ready does.
+	// downtimeMax is the longest permitted downtime. It is shorter than the grace period after
+	// which the node controller sets nodes to not ready. During the downtime, kubelets cannot
+	// renew their leases.
 	downtimeMax = 30 * time.Second
 )
 

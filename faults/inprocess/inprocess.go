@@ -46,9 +46,9 @@ type Client struct {
 	handlers sync.WaitGroup // requests in flight
 }
 
-// Connect returns a client for one replica of the subject, such as "subject-0". The
-// interceptor gets each request, and sends it to the API server with upstream. The scheme
-// and the host of the URL of a request remain.
+// Connect returns a client for one replica of the subject, such as "subject-0". The interceptor
+// gets each request, and sends it to the API server with upstream. It does not change the
+// scheme and the host in the URL.
 func Connect(i *interceptor.Interceptor, subject string, upstream http.RoundTripper) *Client {
 	c := &Client{}
 	c.serve = func(on *connection, w http.ResponseWriter, r *http.Request) {
@@ -133,8 +133,8 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// call runs the handler, and returns why the response is incomplete: the request was
-// aborted, or its connection was reset. It returns nil for a complete response.
+// call runs the handler. It returns why the response is incomplete: the request was aborted, or
+// its connection was reset. It returns nil for a complete response.
 func (c *Client) call(on *connection, w http.ResponseWriter, r *http.Request) (err error) {
 	if r.Body != nil {
 		defer r.Body.Close() // an http.RoundTripper must close the body
@@ -171,7 +171,8 @@ func serverRequest(ctx context.Context, r *http.Request) *http.Request {
 	return received
 }
 
-// connection groups requests that break together. It implements [interceptor.Connection].
+// connection stands for one connection to the handler: when it is reset, all requests on it
+// break. It implements [interceptor.Connection].
 type connection struct {
 	delivering sync.RWMutex // held for reading during a delivery, for writing during a reset
 	broken     atomic.Bool
@@ -181,13 +182,14 @@ type connection struct {
 // BeginDelivery prevents a reset until EndDelivery.
 func (c *connection) BeginDelivery() { c.delivering.RLock() }
 
-// EndDelivery permits a reset after the last delivery.
+// EndDelivery permits a reset again. If several deliveries are in progress, the last one does.
 func (c *connection) EndDelivery() { c.delivering.RUnlock() }
 
 // Broken reports whether the connection was reset.
 func (c *connection) Broken() bool { return c.broken.Load() }
 
-// Reset breaks the connection after the deliveries in progress. A second call has no effect.
+// Reset breaks the connection, with all requests on it, after the deliveries in progress. A
+// second call has no effect.
 func (c *connection) Reset() {
 	c.delivering.Lock()
 	defer c.delivering.Unlock()

@@ -10,9 +10,10 @@ import (
 	"time"
 )
 
-// response is a response that the client reads while the handler writes it. It is the
-// http.ResponseWriter of the handler and the body of the client's http.Response. Writes
-// never block.
+// response is a response that the client reads while the handler writes it.
+//
+// It is both the http.ResponseWriter of the handler and the body of the client's http.Response.
+// Writes never block.
 type response struct {
 	request *http.Request
 	cancel  context.CancelFunc // cancels the request of the handler
@@ -75,7 +76,7 @@ func (w *response) Flush() {
 // call it.
 func (w *response) SetWriteDeadline(time.Time) error { return nil }
 
-// wake gives the response to RoundTrip, and continues a waiting Read. w.mu is locked.
+// wake lets RoundTrip return the response, and lets a waiting Read continue. w.mu is locked.
 func (w *response) wake() {
 	if !w.flushed {
 		w.flushed = true

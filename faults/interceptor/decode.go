@@ -82,7 +82,7 @@ func decode(in encoding, data []byte) (runtime.Object, error) {
 }
 
 // project returns the part of an object that the history stores. It omits the body and the
-// annotations if they may contain a credential.
+// annotations of an object that may contain a credential.
 func (t *target) project(obj runtime.Object) (*history.Object, error) {
 	object, err := history.Project(t.resource, obj)
 	if t.mayHoldCredentials() {

@@ -57,8 +57,10 @@ type exchange struct {
 	hook   *hook[RequestFault]
 }
 
-// serve processes one request until its response is complete. It records the request, gets
-// an effect from the faults and applies it. Then it forwards the request, and records and
+// serve processes one request until its response is complete.
+//
+// It records the request, asks the registered faults what to do with it, and does so: for
+// example, it delays or refuses the request. Otherwise it forwards the request, and records and
 // delivers the response.
 func (x *exchange) serve() {
 	body, err := x.readRequest()
@@ -103,7 +105,7 @@ func (x *exchange) serve() {
 // append appends a record to the history.
 func (x *exchange) append(record history.Record) { x.recorder.Append(record) }
 
-// gap records that the history lacks a part of this exchange. The error says why.
+// gap records that the history does not contain a part of this exchange. The error says why.
 func (x *exchange) gap(err error) {
 	source := x.target.resource
 	if source == "" {
@@ -115,10 +117,12 @@ func (x *exchange) gap(err error) {
 	}})
 }
 
-// readRequest reads the request of the subject and creates its record. It returns the body
-// for the API server. In the body of an update, it replaces the creationTimestamp and
-// deletionTimestamp that a clock skew has shifted by the original ones. An error means that
-// the subject did not send the complete request.
+// readRequest reads the request of the subject and creates its record. It returns the body for
+// the API server.
+//
+// An update may contain timestamps that a clock skew has shifted. readRequest restores the
+// creationTimestamp and deletionTimestamp in its body. An error means that the subject did not
+// send the complete request.
 func (x *exchange) readRequest() (io.Reader, error) {
 	r := x.request
 	x.target = classify(r.Method, r.URL)
@@ -155,8 +159,8 @@ func (x *exchange) readRequest() (io.Reader, error) {
 	return bytes.NewReader(body), nil
 }
 
-// matchFault calls the registered faults in order and stores the first effect that one of
-// them returns.
+// matchFault asks the registered faults, in order, what to do with the request. It stores the
+// first effect that one of them returns.
 func (x *exchange) matchFault() {
 	for _, h := range x.requestFaults.current.Load().all {
 		var effect *RequestEffect
@@ -168,7 +172,9 @@ func (x *exchange) matchFault() {
 	}
 }
 
-// forward sends the request to the API server and returns the response with an unread body.
+// forward sends the request to the API server and returns the response, whose body the caller
+// reads.
+//
 // The result reached is true if the interceptor had a connection to the API server. The API
 // server may then have received the request, even if forward returns an error.
 func (x *exchange) forward(body io.Reader) (response *http.Response, reached bool, err error) {
@@ -184,10 +190,12 @@ func (x *exchange) forward(body io.Reader) (response *http.Response, reached boo
 	return response, connected.Load(), err
 }
 
-// upstreamRequest returns the request that the interceptor sends to the API server, with the given
-// body. It differs from the subject's request in its host and its hop-by-hop headers. It
-// does not ask for compression, because the interceptor decodes responses. A stale-list fault also
-// changes its query.
+// upstreamRequest returns the request that the interceptor sends to the API server, with the
+// given body.
+//
+// It differs from the subject's request in its host and its hop-by-hop headers. It does not ask
+// for compression, because the interceptor decodes responses. If a stale-list fault is active,
+// its query differs too.
 func (x *exchange) upstreamRequest(ctx context.Context, body io.Reader) (*http.Request, error) {
 	to := *x.request.URL
 	to.Scheme, to.Host = x.route.Target.Scheme, x.route.Target.Host
@@ -248,9 +256,11 @@ func (x *exchange) relayObject(response *http.Response) {
 	}
 }
 
-// deliver records a response and writes it to the subject. It returns false if the subject
-// can no longer receive the response, or if the write fails. body is the part of the
-// response body that has been read, and complete says whether it is the whole body.
+// deliver records a response and writes it to the subject. It returns false if the subject can
+// no longer receive the response, or if the write fails.
+//
+// The parameter body is what has been read of the response body. complete says whether this is
+// the whole body.
 func (x *exchange) deliver(response *http.Response, body []byte, complete bool) bool {
 	x.conn.BeginDelivery()
 	defer x.conn.EndDelivery()

@@ -89,8 +89,8 @@ func nextJSON(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	}
 }
 
-// jsonObject finds the end of a JSON object by counting braces. This avoids parsing the
-// object twice.
+// jsonObject finds the end of a JSON object by counting braces. Nothing needs to parse the
+// object just to find its end.
 type jsonObject struct {
 	begun   bool // after the first opening brace
 	depth   int  // number of open braces

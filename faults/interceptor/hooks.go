@@ -10,18 +10,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// RequestFault returns the effect of a fault on a request, or nil to leave the request
-// unchanged. The interceptor calls it after it has recorded the request and before it forwards
-// the request. It calls the registered faults in order and applies the first effect. It
-// does not call the faults after that one.
+// RequestFault decides what a fault does to a request. It returns nil to leave the request
+// unchanged.
+//
+// The interceptor calls it after it has recorded the request and before it forwards the
+// request. It calls the registered faults in order, up to the first one that returns an effect.
 //
 // The interceptor calls a RequestFault from many goroutines, and the request waits until it
-// returns. A RequestFault must not change the request or keep a reference to it. It must
-// not call its own remove function, because remove waits for it.
+// returns. A RequestFault must not change the request or keep a reference to it. It must not
+// call its own remove function, because remove waits for it.
 type RequestFault func(*history.Request) *RequestEffect
 
-// RequestEffect is the effect of a fault on a request. The interceptor applies the fields in
-// their order. If only Fault is set, the interceptor forwards the request unchanged.
+// RequestEffect says what a fault does to a request, such as delaying or refusing it. The
+// interceptor applies the fields in their order.
+//
+// If only Fault is set, the interceptor forwards the request unchanged.
 type RequestEffect struct {
 	// Fault is the name of the fault type. The record of the response contains it.
 	Fault string
@@ -74,17 +77,19 @@ type LostResponse struct {
 	Break ConnectionBreak
 }
 
-// WatchFault returns the effect of a fault on a watch event, or nil to leave the event
-// unchanged. The interceptor calls every WatchFault when the event arrives from the API server.
-// If several faults hold the event, the longest hold applies. The field Held of the event
-// is 0, because the interceptor sets it only at the delivery.
+// WatchFault decides what a fault does to a watch event. It returns nil to leave the event
+// unchanged.
 //
-// The interceptor calls a WatchFault from many goroutines, and the events of the watch wait until
-// it returns. A WatchFault must not change stream or event, or keep a reference to them. It
-// must not call its own remove function, because remove waits for it.
+// The interceptor calls every WatchFault when the event arrives from the API server. If several
+// faults hold the event, the longest hold applies. The field Held of the event is 0, because
+// the interceptor sets it only at the delivery.
+//
+// The interceptor calls a WatchFault from many goroutines, and the events of the watch wait
+// until it returns. A WatchFault must not change stream or event, or keep a reference to them.
+// It must not call its own remove function, because remove waits for it.
 type WatchFault func(stream *history.Request, event *history.Delivery) *WatchEffect
 
-// WatchEffect is the effect of a fault on a watch event.
+// WatchEffect says what a fault does to a watch event: drop it, or deliver it later.
 type WatchEffect struct {
 	// Drop makes the interceptor discard the event if it is a bookmark. The interceptor ignores Drop
 	// for other events, because without them the cache of the subject would be wrong. It
@@ -96,8 +101,8 @@ type WatchEffect struct {
 	Hold time.Duration
 }
 
-// hooks is the set of registered faults. Requests read the set without a lock: every change
-// of the set stores a new snapshot in current.
+// hooks is the set of registered faults. Requests read the set without a lock: each change of
+// the set stores a new snapshot in current.
 type hooks[F any] struct {
 	mu      sync.Mutex // held while current is replaced
 	current atomic.Pointer[hookSet[F]]
@@ -110,9 +115,10 @@ type hookSet[F any] struct {
 	superseded chan struct{} // closed when a fault was added or removed
 }
 
-// hook is one registered fault. Each call of the fault holds mu for reading, and the
-// removal locks mu for writing. The removal therefore waits for calls in flight, and the
-// fault does not fire after its removal.
+// hook is one registered fault. Its removal waits for calls of the fault in progress, so the
+// fault does nothing after its removal.
+//
+// Each call of the fault holds mu for reading, and the removal locks mu for writing.
 type hook[F any] struct {
 	fault   F
 	mu      sync.RWMutex
@@ -153,7 +159,7 @@ func (h *hooks[F]) change(edit func([]*hook[F]) []*hook[F]) {
 	close(old.superseded)
 }
 
-// call passes the fault to the function use, unless the fault has been removed.
+// call calls use with the fault, unless the fault has been removed.
 func (h *hook[F]) call(use func(F)) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

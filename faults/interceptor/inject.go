@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// delay waits for the given time, or until the fault that requires the delay is removed. It
-// returns an error if the subject cancels the request.
+// delay waits for the given time. It returns early if the fault that requires the delay is
+// removed. It returns an error if the subject cancels the request.
 func (x *exchange) delay(d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -38,8 +38,10 @@ func (x *exchange) delay(d time.Duration) error {
 }
 
 // refuse sends the subject an error in place of the API server's response, and records the
-// error. The argument record says whether the API server received the request, and with
-// which status the API server answered. refuse sets the other fields of the record.
+// error.
+//
+// The caller sets two fields of record: whether the API server received the request, and with
+// which status it answered. refuse sets the other fields.
 func (x *exchange) refuse(refusal *Refusal, record history.Response) {
 	status := refusal.status(x.record)
 	record.ID, record.Code, record.Reason, record.Fault = x.record.ID, refusal.Code, string(status.Reason), x.effect.Fault
@@ -61,8 +63,8 @@ func (x *exchange) refuse(refusal *Refusal, record history.Response) {
 	}
 }
 
-// loseResponse reads the API server's response and does not deliver it. Instead the subject
-// gets the replacement in [RequestEffect].Lose.
+// loseResponse reads the API server's response and does not deliver it. The subject instead
+// gets what [RequestEffect].Lose says.
 func (x *exchange) loseResponse(response *http.Response) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, responseBytesMax))
 	if err != nil { // the connection to the API server broke, without a fault
@@ -116,13 +118,13 @@ func (x *exchange) abortInjected(how ConnectionBreak) {
 	x.abort(http2.StreamError{Code: http2.ErrCodeInternal, Cause: errInjectedBreak})
 }
 
-// errInjectedBreak is the cause of a stream reset or connection reset that a fault
-// requires.
+// errInjectedBreak is the cause of a reset that a fault requires, of a stream or a connection.
 var errInjectedBreak = errors.New("broken by an injected fault")
 
-// listAt adds a resourceVersion to the query of a list and returns the query. The API
-// server then answers with the state at this version. It reads this state from etcd, so the
-// subject receives a state that existed.
+// listAt returns the query of a list with a resourceVersion added. The API server then answers
+// with the state at this version.
+//
+// The API server reads this state from etcd, so the subject receives a state that existed.
 func listAt(query url.Values, version history.Version) string {
 	query.Set("resourceVersion", strconv.FormatUint(uint64(version), 10))
 	query.Set("resourceVersionMatch", "Exact")

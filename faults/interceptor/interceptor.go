@@ -116,9 +116,10 @@ type Connection interface {
 	Reset()
 }
 
-// Serve processes one request of the subject until its response is complete. It panics with
-// http.ErrAbortHandler if the subject receives no complete response, as handlers of net/http
-// do. The transport must then break the response.
+// Serve processes one request of the subject until its response is complete.
+//
+// If the subject receives no complete response, Serve panics with http.ErrAbortHandler, as
+// handlers of net/http do. The transport must then break the response.
 func (i *Interceptor) Serve(route *Route, connection Connection, w http.ResponseWriter, r *http.Request) {
 	x := &exchange{Interceptor: i, route: route, conn: connection, writer: w, request: r}
 	x.serve()

@@ -6,9 +6,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// ownerIndex maps each object that the subject has received to the owner in its
-// controllerRef. A delete request contains only the name of an object. With the index, a
-// fault can select such a request by the owner of the object.
+// ownerIndex maps each object that the subject has received to the owner in its controllerRef.
+//
+// Faults can select requests by the owner of the object. A delete request contains only the
+// name of the object, so they look up its owner in the index.
 type ownerIndex struct {
 	mu     sync.RWMutex
 	owners map[history.Ref]history.Owner // keyed by resource, namespace and name
@@ -40,10 +41,10 @@ func (i *ownerIndex) remove(object *history.Object) {
 	delete(i.owners, history.Ref{Resource: object.Resource, Namespace: object.Namespace, Name: object.Name})
 }
 
-// Controller returns the owner that controls the object of a request, or nil if there is
-// none. If the request contains an object, Controller uses the controllerRef of that
-// object. Otherwise it uses the controllerRef in the version that the subject received
-// last.
+// Controller returns the owner that controls the object of a request, or nil if there is none.
+//
+// If the request contains the object, the owner is that in its controllerRef. Otherwise it is
+// the owner in the version of the object that the subject received last.
 func (i *Interceptor) Controller(request *history.Request) *history.Owner {
 	if request.Object != nil {
 		return request.Object.ControllerRef()

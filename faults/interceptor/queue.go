@@ -27,15 +27,14 @@ type event struct {
 	end *streamEnd
 }
 
-// hold says until when one fault delays the delivery of an event.
+// hold says until when one fault delays the delivery of a watch event.
 type hold struct {
 	hook  *hook[WatchFault]
 	until time.Time
 }
 
-// due returns the time until which the event must wait: the latest end of its holds. It
-// ignores the holds of removed faults. If no fault holds the event, it returns the zero
-// time.
+// due returns the time until which the event must wait, or the zero time if no fault holds it.
+// If several faults hold the event, the latest end decides. A removed fault holds nothing.
 func (e *event) due() time.Time {
 	var due time.Time
 	for _, h := range e.holds {

@@ -57,7 +57,7 @@ func CanRefuse(code int) bool {
 	return ok
 }
 
-// status returns the Status object with which the interceptor refuses the request.
+// status returns the Status object that the interceptor sends to refuse the request.
 func (r *Refusal) status(request *history.Request) *metav1.Status {
 	known := refusals[r.Code]
 	reason, message := known.reason, known.message

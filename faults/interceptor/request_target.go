@@ -9,9 +9,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// target describes what a request asks for: the verb, and the object or collection in the
-// URL. classify parses it by the conventions of the Kubernetes API, without a list of
-// resources.
+// target says what a request asks for: the verb, and the object or collection in the URL.
+//
+// classify parses it by the conventions of the Kubernetes API, without a list of resources.
 type target struct {
 	verb        string
 	resource    string // with its API group, such as "replicasets.apps"; empty for paths such as /healthz
@@ -22,8 +22,8 @@ type target struct {
 	skewed      bool // the response has shifted timestamps; see SkewClock
 }
 
-// requestRef returns the given request ID with the resource of t. A clock skew uses both
-// when it reports an object with shifted timestamps.
+// requestRef returns the ID of a request together with the resource that it asks for. Both are
+// needed to report an object with shifted timestamps.
 func (t *target) requestRef(request uint64) requestRef { return requestRef{request, t.resource} }
 
 // namespaceSubresources are the subresources of a Namespace. In a path
@@ -76,9 +76,10 @@ func classify(method string, u *url.URL) target {
 	return t
 }
 
-// readQuery changes the verb of a list to "watch" if the request is a watch. Otherwise it
-// sets continued if the list asks for a later page. watched is true if the path is of the
-// old form /watch/RESOURCE.
+// readQuery finds out from the query whether a list is a watch, or asks for a later page. It
+// sets the verb to "watch", or the field continued.
+//
+// The parameter watched is true if the path is of the old form /watch/RESOURCE.
 func (t *target) readQuery(u *url.URL, watched bool) {
 	if t.verb != "list" && !(t.verb == "get" && watched) {
 		return

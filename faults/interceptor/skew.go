@@ -39,9 +39,11 @@ type skewedClock struct {
 // deleting is the zero time if the object is not being deleted.
 type serverTimes struct{ created, deleting metav1.Time }
 
-// SkewReporter is called when the subject receives an object with shifted timestamps.
-// request is the ID of the request that returned the object. For a watch event, this is the
-// ID of the watch. The interceptor calls it from many goroutines.
+// SkewReporter is called when the subject receives an object with shifted timestamps. The
+// interceptor calls it from many goroutines.
+//
+// The parameter request is the ID of the request that returned the object. For a watch event,
+// this is the ID of the watch.
 type SkewReporter func(request uint64, object *history.Ref)
 
 // requestRef contains the ID of a request and the resource that it asks for.
@@ -98,9 +100,11 @@ func (s *skewedClock) report(request requestRef, m metav1.Object) {
 func (s *skewedClock) offset() time.Duration { return time.Duration(s.ahead.Load()) }
 
 // skewTime returns the timestamp that a clock would have set if it were ahead by the given
-// duration. Timestamps contain no fractions of a second. For the rounding, skewTime assumes
-// a fraction for t, for example that the clock was at 12:00:05.3 when it set 12:00:05. The
-// fraction depends only on t.
+// duration.
+//
+// Timestamps contain no fractions of a second. To round the result, skewTime assumes a
+// fraction: for example, that the clock was at 12:00:05.3 when it set 12:00:05. The fraction
+// depends only on t.
 func skewTime(t time.Time, ahead time.Duration) time.Time {
 	if t.IsZero() {
 		return t
@@ -154,9 +158,10 @@ func (s *skewedClock) skewObject(request requestRef, obj runtime.Object, ahead t
 	return nil
 }
 
-// recordServerTimes stores the original creationTimestamp and deletionTimestamp of an
-// object. If original has no deletionTimestamp, the stored one remains: the subject has
-// then received an older version of an object that is being deleted.
+// recordServerTimes stores the original creationTimestamp and deletionTimestamp of an object.
+//
+// The subject may receive an older version of an object that is being deleted. If original has
+// no deletionTimestamp, the stored one therefore remains.
 func (s *skewedClock) recordServerTimes(uid types.UID, original serverTimes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,9 +254,11 @@ func (s *skewedClock) restoreBody(in encoding, body []byte) ([]byte, error) {
 	return encode(in, obj)
 }
 
-// skewBody returns the body of a response with shifted timestamps. The second result
-// reports whether they are shifted. It is false if no clock skew is active, or if the body
-// is empty, is a Status or cannot be decoded.
+// skewBody returns the body of a response with shifted timestamps. The second result is false
+// if they are not shifted.
+//
+// They are not shifted if no clock skew is active, or if the body is empty, is a Status or
+// cannot be decoded.
 func (s *skewedClock) skewBody(request requestRef, in encoding, body []byte) ([]byte, bool, error) {
 	ahead := s.offset()
 	if ahead == 0 || len(body) == 0 {
@@ -269,9 +276,10 @@ func (s *skewedClock) skewBody(request requestRef, in encoding, body []byte) ([]
 	return skewed, true, err
 }
 
-// skewEvent returns a watch event with shifted timestamps. The second result reports
-// whether they are shifted. It is false if no clock skew is active, or if the event
-// contains no object.
+// skewEvent returns a watch event with shifted timestamps. The second result is false if they
+// are not shifted.
+//
+// They are not shifted if no clock skew is active, or if the event contains no object.
 func (s *skewedClock) skewEvent(request requestRef, in encoding, frame []byte) ([]byte, bool, error) {
 	ahead := s.offset()
 	if ahead == 0 {

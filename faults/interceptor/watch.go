@@ -21,9 +21,11 @@ type streamEnd struct {
 	expired bool
 }
 
-// stream forwards the events of one watch from the API server to the subject. A reader
-// goroutine puts each event into a queue when the event arrives. The goroutine of the HTTP
-// handler delivers the event when no fault holds it any longer.
+// stream forwards the events of one watch from the API server to the subject. A fault may hold
+// an event, which delays its delivery.
+//
+// A reader goroutine puts each event into a queue when the event arrives. The goroutine of the
+// HTTP handler delivers the event when no fault holds it any longer.
 type stream struct {
 	*exchange
 	in     encoding // encoding of the events
@@ -124,8 +126,8 @@ func nextChunk(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	return buffer, err
 }
 
-// inspect decodes an event, calls the registered faults and stores their effects in the
-// event. If a clock skew is active, it also shifts the timestamps of the event.
+// inspect decodes an event and asks the registered faults what to do with it. It stores their
+// answers in the event. If a clock skew is active, it also shifts the timestamps of the event.
 func (s *stream) inspect(e *event) {
 	var err error
 	if e.raw, s.target.skewed, err = s.skew.skewEvent(s.target.requestRef(s.record.ID), s.in, e.raw); err != nil {
@@ -166,8 +168,8 @@ func (s *stream) endOf(err error) *streamEnd {
 	return &streamEnd{reason: "the connection to the API server broke: " + err.Error(), err: err}
 }
 
-// deliverEvents delivers the queued events in order, each one after no fault holds it any
-// longer. It returns a description of how the stream ended.
+// deliverEvents delivers the queued events in order. It waits at each event until no fault
+// holds it any longer. It returns a description of how the stream ended.
 func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 	control := http.NewResponseController(s.writer)
 	delivering := false // true between BeginDelivery and EndDelivery: from the record of an event until its flush

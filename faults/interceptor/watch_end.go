@@ -33,13 +33,13 @@ const (
 // Endings contains every value of [WatchEnding].
 var Endings = []WatchEnding{EndClosed, EndReset, EndDisconnected, EndExpired}
 
-// EndWatches ends each open watch for which matches returns true. It returns the requests
-// of these watches, and does not wait until their streams have ended. The interceptor discards
-// the events that it holds for these watches. The subject gets the discarded changes from
-// its next watch or list. The history record of the end of a watch contains the name of the
-// fault.
+// EndWatches ends each open watch for which matches returns true. It returns the requests of
+// these watches, and does not wait until their streams have ended.
 //
-// matches must not change the request or keep a reference to it.
+// The interceptor discards the events that it holds for these watches. The subject gets the
+// discarded changes from its next watch or list. The history record of the end of a watch
+// contains the name of the fault. matches must not change the request or keep a reference to
+// it.
 func (i *Interceptor) EndWatches(fault string, ending WatchEnding, matches func(*history.Request) bool) []*history.Request {
 	i.openStreams.mu.Lock()
 	defer i.openStreams.mu.Unlock()
@@ -84,9 +84,10 @@ func (s *stream) register(cancel context.CancelFunc) {
 	streams.all[s] = true
 }
 
-// unregister removes the stream from the set of open watches, and returns how the watch
-// ended. If a fault ended the watch, it returns s.injectedEnd. If no fault did, or if the
-// connection broke or the subject closed the watch first, it returns its argument.
+// unregister removes the stream from the set of open watches, and returns how the watch ended.
+//
+// If a fault ended the watch, this is s.injectedEnd. Otherwise it is the argument end, also if
+// the connection broke or the subject closed the watch before the fault did.
 func (s *stream) unregister(end *streamEnd) *streamEnd {
 	streams := &s.openStreams
 	streams.mu.Lock()

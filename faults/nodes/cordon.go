@@ -55,8 +55,8 @@ const taintKey = "gauntlet/out-of-service"
 // isTaint reports whether a node-taint fault has added the taint: if its key is taintKey.
 func isTaint(t corev1.Taint) bool { return t.Key == taintKey }
 
-// tainted returns the mark that adds a taint to a node. The taint has the key taintKey and
-// the given effect.
+// tainted returns the mark that adds a taint with the given effect to a node. The key of the
+// taint is taintKey.
 func tainted(effect corev1.TaintEffect) mark {
 	return mark{
 		state: state{"tainted " + string(effect), func(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isTaint) }},

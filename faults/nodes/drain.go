@@ -92,9 +92,10 @@ func (d *drain) Heal(ctx context.Context) error {
 
 func (d *drain) Summary() string { return fmt.Sprintf("evicted %d pods", d.evicted.Load()) }
 
-// run evicts the pods of the nodes in rounds. It ends after a round in which the API server
-// refused no eviction and no eviction failed. It also ends after the time in the parameter
-// patience, or when the fault is healed.
+// run evicts the pods of the nodes in rounds.
+//
+// It ends after a round in which every eviction succeeded. It also ends after the time in the
+// parameter patience, or when the fault is healed.
 func (d *drain) run(ctx context.Context, nodes []string) {
 	ticker := d.env.Clock.NewTicker(drainInterval)
 	defer ticker.Stop()

@@ -107,9 +107,11 @@ var (
 	}
 )
 
-// withCluster returns a function for the fields lose and recover of lossMode. The returned
-// function calls do, a method of the interface C, on the cluster of the run. It returns an
-// error if the cluster does not implement C.
+// withCluster turns a method of a cluster into a function for the fields lose and recover of
+// lossMode.
+//
+// The function calls the method do on the cluster of the run. It returns an error if the
+// cluster does not implement C.
 func withCluster[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		c, ok := env.Cluster.(C)
@@ -120,8 +122,8 @@ func withCluster[C any](do func(C, context.Context, string) error) func(context.
 	}
 }
 
-// withNodeMarkedLost returns a function for the field lose of lossMode. The returned
-// function calls do, which makes the node fail, and then markNodeLost.
+// withNodeMarkedLost returns a function for the field lose of lossMode. It calls do, which
+// makes the node fail, and then marks the node and its pods as not ready (markNodeLost).
 func withNodeMarkedLost[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		if err := withCluster(do)(ctx, env, node); err != nil {
@@ -141,7 +143,8 @@ func newLoss(params faults.Params, mode lossMode) (faults.Fault, error) {
 	return &loss{params: p, mode: mode}, nil
 }
 
-// loss is a fault that makes nodes fail, and recovers them in Heal. Its field mode says how.
+// loss is a fault that makes nodes fail, and makes them work again in Heal. Its field mode says
+// how.
 type loss struct {
 	params CountParams
 	mode   lossMode
@@ -175,8 +178,9 @@ func (l *loss) Heal(ctx context.Context) (err error) {
 func (l *loss) Summary() string { return fmt.Sprintf("%d nodes %s", l.count, l.mode.description) }
 
 // markNodeLost sets the Ready condition of a node to Unknown and that of its pods to False.
-// Without markNodeLost, the node controller would set these conditions only after its grace
-// period. After they are set, the node controller taints the node and evicts the pods.
+//
+// The node controller would set these conditions only after its grace period. When they are
+// set, it taints the node and evicts the pods.
 func markNodeLost(ctx context.Context, env *faults.Env, name string) error {
 	nodes := env.Admin.CoreV1().Nodes()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -200,9 +204,8 @@ func markNodeLost(ctx context.Context, env *faults.Env, name string) error {
 	return eachPod(ctx, env, name, func(pod *corev1.Pod) error { return markNotReady(ctx, env, pod) })
 }
 
-// markNotReady sets the Ready condition of a pod to False. If the pod has changed, it
-// returns a conflict error. The caller may ignore this error, because the node controller
-// evicts the pod anyway.
+// markNotReady sets the Ready condition of a pod to False. If the pod has changed, it returns a
+// conflict error. The caller may ignore this error: the node controller evicts the pod anyway.
 func markNotReady(ctx context.Context, env *faults.Env, pod *corev1.Pod) error {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
@@ -226,8 +229,8 @@ func deleteNode(ctx context.Context, env *faults.Env, name string) error {
 	})
 }
 
-// eachPod calls do for every pod of the workload on a node. It ignores an error of do if
-// the error says that the pod no longer exists or has changed.
+// eachPod calls do for every pod of the workload on a node. It ignores errors which say that
+// the pod no longer exists or has changed.
 func eachPod(ctx context.Context, env *faults.Env, node string, do func(*corev1.Pod) error) error {
 	list, err := env.Admin.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),

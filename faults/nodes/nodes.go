@@ -27,7 +27,7 @@ const countMax = 1000
 // countParam documents the parameter count, which all fault types of this package have.
 var countParam = faults.Param{Name: "count", Description: "The number of worker nodes, picked at random among those that are not affected yet. If fewer nodes remain, the fault picks all of them.", Bounds: "1 to 1000", Default: "1"}
 
-// checkCount returns an error unless the parameter count is from 1 to countMax.
+// checkCount returns an error if the parameter count is not from 1 to countMax.
 func checkCount(params faults.Params, count int) error {
 	if count < 1 || count > countMax {
 		return params.Errorf("count", "%d is out of bounds; expected 1 to %d", count, countMax)
@@ -116,7 +116,7 @@ func (m *markedNodes) removeAll(ctx context.Context) (err error) {
 }
 
 // forEach calls do for every node, even after an error. It returns the nodes for which do
-// failed, so that the caller can try again for these nodes.
+// failed, so that the caller can try these again.
 func forEach(nodes []string, do func(node string) error) (left []string, err error) {
 	var all []error
 	for _, node := range nodes {

@@ -13,10 +13,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// action is something that a fault does to a pod, such as deleting it. For some actions, it
-// also says how the fault undoes the action later.
+// action is something that a fault does to a pod, such as deleting it. Some actions also say
+// how the fault undoes them later.
 type action struct {
-	// detail returns the text for the record of a firing, such as "evicted".
+	// detail returns the text for the record that the fault fired, such as "evicted".
 	detail func(*churn) string
 	// applicable reports whether the action is possible for an active pod. If applicable is
 	// nil, the action is possible for every active pod.
@@ -127,9 +127,11 @@ func (c *churn) restart(ctx context.Context, pod *corev1.Pod) (history.Version, 
 	return c.makeUnready(ctx, restarted)
 }
 
-// restartsMax is the highest restart count at which the fault still restarts a container. A
-// real kubelet restarts a container at once the first time, and after 10 s the second time.
-// It doubles this back-off with each further restart, which would take too long.
+// restartsMax is the highest restart count at which the fault still restarts a container.
+//
+// A real kubelet restarts a container at once the first time, and after 10 s the second time.
+// It doubles this back-off with each further restart. To wait for more restarts would take too
+// long.
 const restartsMax = 1
 
 // restartable reports whether a pod is ready, and none of its containers has been restarted
@@ -140,8 +142,8 @@ func restartable(pod *corev1.Pod) bool {
 	})
 }
 
-// afterRestart undoes the action restart: it makes the pod ready again. It does nothing
-// with real kubelets, which write the pod status themselves.
+// afterRestart makes a pod ready again, to undo the action restart. It does nothing with real
+// kubelets, which write the pod status themselves.
 func (c *churn) afterRestart(ctx context.Context, pod *corev1.Pod) error {
 	if c.env.Capabilities.Has(cluster.RealKubelets) {
 		return nil

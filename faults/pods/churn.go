@@ -162,8 +162,8 @@ func (c *churn) run(ctx context.Context) {
 	}
 }
 
-// failDetail returns the text for the record that the fault made a pod fail. deleteDetail
-// returns the text for the record that the fault deleted a pod.
+// failDetail says how the fault made a pod fail, for a history record. deleteDetail says how it
+// deleted a pod.
 func failDetail(c *churn) string {
 	if !c.env.Capabilities.Has(cluster.SimulatedKubelets) {
 		return "set activeDeadlineSeconds to 1"

@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// sampledActions are the actions of pod-churn in generated scenarios. collapse is not among
-// them, because some controllers of upstream are known not to notice a collapsed pod.
+// sampledActions are the actions of pod-churn in generated scenarios. The action collapse is
+// not among them: some controllers of upstream do not notice a collapsed pod.
 var sampledActions = []string{actionDelete, actionEvict, actionFail, actionSucceed, actionUnready, actionRestart, actionLinger}
 
 // sampleChurn draws random parameters of a pod-churn fault for a generated scenario.

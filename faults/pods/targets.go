@@ -14,9 +14,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// actOnPod performs the action on a random pod and returns a reference to the pod. It
-// returns nil without an error if no pod is suitable. It also returns nil if the chosen pod
-// has been deleted or changed, or if its stand-in container does not answer.
+// actOnPod performs the action of the fault on a random pod and returns a reference to the pod.
+//
+// It returns nil without an error if it did nothing: no pod was suitable, the chosen pod had
+// been deleted or changed, or its stand-in container did not answer.
 func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
 	list, err := c.env.Admin.CoreV1().Pods(c.env.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector:   c.targets.Selector,
@@ -49,9 +50,9 @@ func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
 	return ref, nil
 }
 
-// candidates returns the active pods on which the fault may act. It includes pods without a
-// controllerRef only if orphans is true. It sorts the pods by name, so that a seed always
-// chooses the same pod among the same names.
+// candidates returns the active pods on which the fault may act, sorted by name. With the same
+// pod names, a seed therefore always chooses the same pod. It includes pods without a
+// controllerRef only if orphans is true.
 func candidates(pods []corev1.Pod, orphans bool) []*corev1.Pod {
 	var active []*corev1.Pod
 	for i := range pods {
@@ -90,8 +91,7 @@ func (c *churn) delete(ctx context.Context, pod *corev1.Pod) (history.Version, e
 }
 
 // fail writes the status that a kubelet writes when it evicts a pod: phase Failed and Ready
-// condition False. It sets phase and conditions in one update, so no client sees a pod with
-// only one of the two.
+// condition False. One update sets both, so no client sees a pod with only one of them.
 func (c *churn) fail(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()
 	changed.Status.Phase = corev1.PodFailed

@@ -19,7 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// pendingUndo says on which pod the fault must undo its action, and when.
+// pendingUndo says on which pod the fault must still undo its action, and when.
 type pendingUndo struct {
 	namespace, name string
 	uid             types.UID
@@ -49,9 +49,8 @@ func (c *churn) makeReady(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// restoreDue undoes the actions whose downtime has passed. It ignores the error of an undo
-// that fails, because the fault tries the undo again at the next tick, and finally in Heal.
-// If the undo fails in Heal too, Heal returns the error.
+// restoreDue undoes the actions whose downtime has passed. It ignores errors: the fault tries
+// the undo again at the next tick, and finally in Heal, which returns the error.
 func (c *churn) restoreDue(ctx context.Context) {
 	now := c.env.Clock.Now()
 	c.pendingUndos = slices.DeleteFunc(c.pendingUndos, func(p pendingUndo) bool {

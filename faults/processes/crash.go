@@ -41,17 +41,20 @@ func NewCrash(params faults.Params) (faults.Fault, error) {
 	return &crash{restart: restart{params: RestartParams{How: howKill, Replica: replicaLeader, Downtime: p.Downtime, Times: 1}}}, nil
 }
 
-// crash is a fault of type crash, which kills a replica and starts it again. If it has a
-// trigger, the trigger may hold a request until Inject returns. Inject therefore returns
+// crash is a fault of type crash, which kills a replica and starts it again.
+//
+// Its trigger, if it has one, may hold a request until Inject returns. Inject therefore returns
 // only after the kill.
 type crash struct {
 	restart
 	remove func() // makes the proxy no longer break the request of the trigger; nil without a trigger
 }
 
-// Inject kills the replica whose request or watch event matched the trigger. If the proxy
-// has not forwarded the request yet, it breaks the request, so that the API server does not
-// receive it. If the fault has no trigger, a goroutine kills the leader.
+// Inject kills the replica whose request or watch event matched the trigger. Without a trigger,
+// a goroutine kills the leader.
+//
+// If the proxy has not forwarded the request of the trigger yet, it breaks the request, so that
+// the API server does not receive it.
 func (c *crash) Inject(ctx context.Context, env *faults.Env) error {
 	if env.Trigger.Replica == "" {
 		return c.restart.Inject(ctx, env)

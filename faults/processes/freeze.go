@@ -88,8 +88,8 @@ func (f *freeze) Heal(ctx context.Context) error {
 
 func (f *freeze) Summary() string { return fmt.Sprintf("paused %d replicas", f.count) }
 
-// pause pauses the given replicas and adds them to f.paused. It also adds a replica whose
-// pause failed, because the replica may be paused nevertheless.
+// pause pauses the given replicas and adds them to f.paused. It also adds a replica whose pause
+// failed: the replica may be paused all the same.
 func (f *freeze) pause(ctx context.Context, replicas []string) {
 	for _, replica := range replicas {
 		f.paused = append(f.paused, replica)

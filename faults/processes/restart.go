@@ -94,7 +94,7 @@ func NewRestart(params faults.Params) (faults.Fault, error) {
 	return &restart{params: p}, nil
 }
 
-// validateDuration returns an error unless the duration in the given field is from 0 to
+// validateDuration returns an error if the duration in the given field is not from 0 to
 // durationMax.
 func validateDuration(params faults.Params, field string, d time.Duration) error {
 	if d < 0 || d > durationMax {
@@ -135,8 +135,8 @@ func (r *restart) Summary() string {
 	return fmt.Sprintf("stopped %d replicas (%s)", r.ended, r.params.How)
 }
 
-// run stops and starts replicas until the fault is healed, or as often as the parameter
-// times says.
+// run stops and starts replicas as often as the parameter times says, or until the fault is
+// healed.
 func (r *restart) run(ctx context.Context) {
 	for n := range r.params.Times {
 		if n > 0 && !r.wait(r.params.Every) {
@@ -168,8 +168,8 @@ func (r *restart) targets(ctx context.Context) []string {
 	return leader(ctx, r.env, &r.Background)
 }
 
-// leader waits until a replica holds the leader-election lease, and returns the name of
-// this replica. It returns no name if the fault is healed first.
+// leader waits until a replica holds the leader-election lease, and returns the name of this
+// replica. If the fault is healed first, it returns no name.
 func leader(ctx context.Context, env *faults.Env, background *faults.Background) []string {
 	failing := false
 	for {
@@ -187,8 +187,8 @@ func leader(ctx context.Context, env *faults.Env, background *faults.Background)
 	}
 }
 
-// end kills or terminates the given replicas concurrently. It records a firing for each
-// replica that was running.
+// end kills or terminates the given replicas concurrently. For each replica that was running,
+// it records that the fault fired.
 func (r *restart) end(ctx context.Context, replicas []string) {
 	end, done := r.env.Subject.Kill, "killed"
 	if r.params.How == howTerminate {

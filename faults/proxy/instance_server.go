@@ -26,12 +26,12 @@ type instanceServer struct {
 	transports transportPool
 }
 
-// streamsMax is the maximum number of concurrent requests on one connection of the subject.
-// It is larger than the largest burst of requests of a controller. A burst therefore never
-// makes the subject open a second connection.
+// streamsMax is the maximum number of concurrent requests on one connection of the subject. It
+// is larger than the largest burst of requests of a controller, so a burst never makes the
+// subject open a second connection.
 const streamsMax = 1000
 
-// connKey is the context key under which a request finds the connection that it arrived on.
+// connKey is the key of a request's context for the connection on which the request arrived.
 type connKey struct{}
 
 // newInstanceServer returns a server for one replica. The caller starts it with serve.

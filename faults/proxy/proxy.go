@@ -178,8 +178,9 @@ func (p *Proxy) Stop(ctx context.Context) error {
 }
 
 // enter registers a new request, so that Stop waits until the request has ended. The caller
-// must call handlers.Done after the request. After Stop was called, enter returns false, and
-// the caller must not serve the request.
+// calls handlers.Done after the request.
+//
+// After Stop was called, enter returns false, and the caller must not serve the request.
 func (p *Proxy) enter() bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

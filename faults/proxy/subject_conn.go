@@ -12,10 +12,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// subjectConn is a TCP connection of the subject. The proxy records a response before it
-// delivers the response. A fault may therefore reset the connection only after all recorded
-// responses are written. Otherwise the history would contain responses that the subject did
-// not receive.
+// subjectConn is a TCP connection of the subject.
+//
+// The proxy records a response before it delivers the response. A fault may reset the
+// connection, but only after all recorded responses are written. Otherwise the history would
+// contain responses that the subject did not receive.
 type subjectConn struct {
 	net.Conn
 	// delivering prevents a reset between the record of a response or event and its write.
@@ -30,7 +31,7 @@ type subjectConn struct {
 	broken atomic.Bool
 }
 
-// Write counts the write in writes, and writes the bytes to the connection.
+// Write writes the bytes to the connection, and increments c.writes before and after it.
 func (c *subjectConn) Write(b []byte) (int, error) {
 	c.writes.Add(1)
 	defer c.writes.Add(1)
@@ -47,9 +48,10 @@ func (c *subjectConn) SetLinger(seconds int) error {
 }
 
 const (
-	// writeQuietPeriod is the time without a write after which resetAfterWrites assumes
-	// that all data is written. The HTTP/2 server writes a response shortly after the
-	// handler has flushed it.
+	// writeQuietPeriod is the time without a write after which resetAfterWrites assumes that
+	// all data is written.
+	//
+	// The HTTP/2 server writes a response shortly after its handler has flushed it.
 	writeQuietPeriod = 10 * time.Millisecond
 	// writeDrainTimeout is the maximum time that Reset waits for pending writes.
 	// The writes of a paused subject never finish, because it does not read from its
@@ -116,7 +118,7 @@ func connOf(ctx context.Context) requestConn {
 // EndDelivery.
 func (c requestConn) BeginDelivery() { c.delivering.RLock() }
 
-// EndDelivery permits a reset after the last delivery.
+// EndDelivery permits a reset again. If several deliveries are in progress, the last one does.
 func (c requestConn) EndDelivery() { c.delivering.RUnlock() }
 
 // Broken reports whether the connection was reset.

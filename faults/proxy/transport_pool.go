@@ -9,7 +9,7 @@ import (
 // streamsPerConn is the maximum number of concurrent requests, including watches, that the
 // proxy sends on one connection. The API server allows 100.
 //
-// The proxy itself distributes requests over connections, because http.Transport does it
+// The proxy distributes the requests over connections itself, because http.Transport does it
 // badly. By default, http.Transport opens a connection for each request that finds no free
 // stream, which causes dozens of TLS handshakes for 1000 pods. With
 // StrictMaxConcurrentRequests, it counts waiting requests as streams and blocks when 100
@@ -17,8 +17,9 @@ import (
 const streamsPerConn = 80
 
 // transportPool contains the connections to the API server for one replica of the subject.
-// It opens another connection when all have streamsPerConn requests. Otherwise requests
-// would wait, and slow creates could delay the renewal of the leader-election lease.
+//
+// It opens another connection when all have streamsPerConn requests. Otherwise requests would
+// wait, and slow creates could delay the renewal of the leader-election lease.
 type transportPool struct {
 	newTransport func() *http.Transport
 

@@ -29,8 +29,9 @@ type TunnelOptions struct {
 
 const (
 	// idleWanted is the number of idle connections to the relay that a Tunnel keeps open.
-	// It is larger than the number of connections that a subject opens at the same time,
-	// which is one for each of its clients.
+	//
+	// It is larger than the number of connections that a subject opens at the same time: one
+	// for each of its clients.
 	idleWanted = 4
 	// backoffMin and backoffMax are the shortest and the longest time between two attempts
 	// to connect to the relay. The time doubles after each failed attempt.
@@ -38,9 +39,9 @@ const (
 	backoffMax = time.Second
 )
 
-// Tunnel is the side of a relay that runs in the gauntlet process. It keeps idle
-// connections to the relay open. When the subject needs one of them, the Tunnel connects it
-// to the fault proxy.
+// Tunnel connects the relay in a pod with the fault proxy. It runs in the gauntlet process, and
+// keeps idle connections to the relay open. When the subject needs one of them, the Tunnel
+// connects it to the fault proxy.
 type Tunnel struct {
 	options TunnelOptions
 	tls     *tls.Config
@@ -128,7 +129,7 @@ func (t *Tunnel) maintainIdle() {
 	}
 }
 
-// openIdle opens a connection to the relay, and returns after the relay has accepted the
+// openIdle opens a connection to the relay. It returns after the relay has accepted the
 // connection for its pool.
 func (t *Tunnel) openIdle() (conn *tls.Conn, err error) {
 	ctx, cancel := context.WithTimeoutCause(t.ctx, handshakeTimeout, fmt.Errorf("the relay did not accept the connection within %s", handshakeTimeout))

@@ -70,8 +70,8 @@ func ReadIdentity(dir string) (Identity, error) {
 	return i, nil
 }
 
-// tls returns the TLS configuration for a side with this identity, as server or as client.
-// It accepts only the certificate of the other side.
+// tls returns the TLS configuration of this side of a relay, as server or as client. It accepts
+// only the certificate of the other side.
 func (i Identity) tls() (*tls.Config, error) {
 	own, err := tls.X509KeyPair(i.Certificate, i.Key)
 	if err != nil {

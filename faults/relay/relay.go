@@ -61,10 +61,10 @@ type duplexConn interface {
 }
 
 // tunnelConn is the TCP connection that carries TLS between the pod and the gauntlet process.
-// Before a normal end of the data, TLS receives a close_notify alert and does not read up to
-// EOF. EOF on the TCP connection therefore means that the connection broke: a port
-// forwarder, such as that of a container engine, may turn a TCP reset into EOF. Read returns
-// an error in place of this EOF.
+// Its Read returns an error in place of EOF, because EOF means that the connection broke.
+//
+// A TLS connection ends with a close_notify alert, after which TLS does not read up to EOF. A
+// port forwarder, such as that of a container engine, may turn a TCP reset into EOF.
 type tunnelConn struct{ *net.TCPConn }
 
 // Read reads from the TCP connection. It returns errNoCloseNotify in place of io.EOF.

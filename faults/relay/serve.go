@@ -95,8 +95,8 @@ func accept(ctx context.Context, listener net.Listener, handle func(context.Cont
 	}
 }
 
-// park adds a connection of the gauntlet process to the pool. It returns when messageJoined has
-// arrived or the connection is broken.
+// park adds a connection of the gauntlet process to the pool. It returns when the connection is
+// joined with the proxy (messageJoined) or broken.
 func (s *server) park(ctx context.Context, accepted net.Conn) {
 	raw, err := newTunnelConn(accepted)
 	if err != nil {

@@ -93,8 +93,8 @@ func (p *LostParams) validate(params faults.Params) error {
 	return faults.OneOf(params, "breaks", p.Breaks, breakNames)
 }
 
-// loss returns what the proxy sends in place of the response. It also returns a text for
-// the record of the firing.
+// loss returns what the proxy sends in place of the response. It also returns a text about it
+// for the history record that the fault fired.
 func (p *LostParams) loss() (interceptor.LostResponse, string) {
 	loss := interceptor.LostResponse{After: p.After, Break: interceptor.ConnectionBreak(p.Breaks)}
 	instead := "a reset of the " + p.Breaks

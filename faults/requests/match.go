@@ -12,9 +12,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Match contains the parameters that select the requests on which a fault fires. The fields
-// from Verb to Owner select requests by their content. Nth, Every, Probability and Times
-// then select some of these matching requests. Nth, Every and Probability are nil if the
+// Match contains the parameters that select the requests to which a fault applies.
+//
+// The fields from Verb to Owner select requests by their content. Nth, Every, Probability and
+// Times then select some of these matching requests. Nth, Every and Probability are nil if the
 // scenario omits them.
 type Match struct {
 	Verb        string   `yaml:"verb"`
@@ -106,8 +107,8 @@ func (m *Match) validateTriggers(params faults.Params) error {
 	return nil
 }
 
-// matches reports whether the parameters Verb to Owner select a request. The function
-// controller returns the owner that controls the object of the request, or nil.
+// matches reports whether the fields Verb to Owner select a request. The function controller
+// returns the owner that controls the object of the request, or nil.
 func (m *Match) matches(request *history.Request, controller func(*history.Request) *history.Owner) bool {
 	return request.Verb == m.Verb &&
 		request.Resource == m.Resource &&
@@ -117,7 +118,7 @@ func (m *Match) matches(request *history.Request, controller func(*history.Reque
 		(m.Owner == "" || history.MatchOwner(m.Owner, controller(request)))
 }
 
-// selection counts the matching requests and decides on which of them the fault fires.
+// selection counts the matching requests and decides to which of them the fault applies.
 type selection struct {
 	matcher Match
 
@@ -125,10 +126,11 @@ type selection struct {
 	matches, fired int        // number of matching requests and of firings
 }
 
-// count counts a matching request, and reports whether the fault fires on it. If so, it
-// also returns the effect and a text for the record. It draws random numbers for every
-// matching request, even after the last permitted firing. The parameter times therefore
-// does not change the random draws.
+// count counts a matching request, and reports whether the fault fires: whether it applies to
+// this request. If so, count also returns the effect and a text for the record.
+//
+// It draws random numbers for every matching request, even after the last permitted one. The
+// parameter times therefore does not change the random draws.
 func (s *selection) count(random *rand.Rand, effectOf effectFunc) (effect interceptor.RequestEffect, detail string, fires bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,13 +20,15 @@ import (
 // request, and of the error or reset that the subject receives for a lost response.
 const durationMax = 10 * time.Minute
 
-// effectFunc returns the effect of the fault on a request, and a text for the record of the
-// firing. It must draw equally many random numbers for every request. Otherwise the same
-// seed could select other requests.
+// effectFunc decides what the fault does to a request. It also returns a text about it for the
+// history record that the fault fired.
+//
+// It must draw equally many random numbers for every request. Otherwise the same seed could
+// select other requests.
 type effectFunc func(random *rand.Rand) (effect interceptor.RequestEffect, detail string)
 
-// fault is a fault of any type in this package. It fires on the requests that selection
-// selects. Its field effect says what the proxy then does.
+// fault is a fault of any type in this package. It changes the requests that selection selects.
+// Its field effect says how.
 type fault struct {
 	selection
 	effect effectFunc
@@ -37,8 +39,8 @@ type fault struct {
 	remove func() // makes the proxy stop calling match; nil before Inject
 }
 
-// newFault returns a fault that has the given effect on the requests that match selects.
-// action is the first word of its summary.
+// newFault returns a fault that does to the requests selected by match what effect says. action
+// is the first word of its summary.
 func newFault(match Match, action string, effect effectFunc) *fault {
 	return &fault{selection: selection{matcher: match}, action: action, effect: effect}
 }
@@ -64,8 +66,8 @@ func (f *fault) Summary() string {
 	return fmt.Sprintf("%s %d of %d matching requests", f.action, f.fired, f.matches)
 }
 
-// match returns the effect on a request, or nil if the fault does not fire. It records each
-// firing.
+// match returns what the fault does to a request, or nil if the fault does not apply to it. It
+// records each time that the fault fires.
 func (f *fault) match(request *history.Request) *interceptor.RequestEffect {
 	if !f.matcher.matches(request, f.env.Interceptor.Controller) {
 		return nil
@@ -99,8 +101,8 @@ func breaksParam() faults.Param {
 	}
 }
 
-// validateDuration returns an error unless the duration in the given field is from lowest
-// to durationMax.
+// validateDuration returns an error if the duration in the given field is not from lowest to
+// durationMax.
 func validateDuration(params faults.Params, field string, d, lowest time.Duration) error {
 	if d < lowest || d > durationMax {
 		return params.Errorf(field, "%v is out of bounds; expected %v to %v", d, lowest, durationMax)

@@ -20,14 +20,15 @@ var codesByVerb = map[string][]int{
 	"delete": {409, 429, 500, 503, 504},
 }
 
-// outageMax is the longest time for which a generated fault fires on every matching
-// request. It is short: after the fault, a client that backs off may wait as long again
-// until its next request.
+// outageMax is the longest time for which a generated fault changes every matching request. It
+// is short: after the fault, a client that backs off may wait as long again until its next
+// request.
 const outageMax = 1500 * time.Millisecond
 
-// sampleMatch draws random parameters that select requests. Unless it draws the parameter
-// nth, it draws the parameter times from 1 to the argument times. If the argument is 0, it
-// draws no limit.
+// sampleMatch draws random parameters that select requests.
+//
+// If it does not draw the parameter nth, it draws the parameter times, from 1 to the argument
+// times. If this argument is 0, the number is unlimited.
 func sampleMatch(r *rand.Rand, o faults.SampleInput, times int) Match {
 	request := faults.Pick(r, o.Requests...)
 	m := Match{Verb: request.Verb, Resource: request.Resource, Subresource: request.Subresource}

@@ -66,10 +66,11 @@ type edit struct {
 	once  sync.Once     // closes begun
 }
 
-// Inject returns when the first step has completed or failed. The trigger of the fault may
-// hold a request until Inject returns, so the request continues after the step. If the first
-// step has a pause (after) or a condition (await), Inject returns at once. Otherwise the
-// step could await the effect of a request that continues only after the step.
+// Inject returns when the first step has completed or failed.
+//
+// The trigger of the fault may hold a request until Inject returns, so the request continues
+// after the step. If the first step has a pause (after) or a condition (await), Inject returns
+// at once: such a step could wait for the held request.
 func (e *edit) Inject(ctx context.Context, env *faults.Env) error {
 	e.begun = make(chan struct{})
 	e.Begin(ctx, func(ctx context.Context) { e.run(ctx, env) })
@@ -114,14 +115,16 @@ func (e *edit) run(ctx context.Context, env *faults.Env) {
 	}, e.params.Steps)
 }
 
-// stepRecorder records each step of the second user as a firing of the fault. It does not
-// write step records, which are only for the steps in the workload of the scenario.
+// stepRecorder records each step of the second user in the history as something that the fault
+// did. It writes no step records, which are only for the steps in the workload of the scenario.
 type stepRecorder struct {
 	edit   *edit
 	report *faults.Reporter
 }
 
-// Append records a completed step as a firing, and a failed step as a failure of the fault.
+// Append records that the fault fired for a completed step, and that the fault failed for a
+// failed step.
+//
 // It does not record a step that fails after Heal was called, because Heal cancels steps.
 func (d stepRecorder) Append(record history.Record) {
 	step := record.Step
@@ -150,6 +153,5 @@ func (e *edit) stopping() bool {
 	}
 }
 
-// firstStepTried makes Inject return. It is called when the first step has completed or
-// failed.
+// firstStepTried makes Inject return, because the first step has completed or failed.
 func (e *edit) firstStepTried() { e.once.Do(func() { close(e.begun) }) }

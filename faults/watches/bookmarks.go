@@ -73,8 +73,8 @@ func (b *bookmarks) Summary() string {
 	return fmt.Sprintf("dropped %d bookmarks", b.dropped)
 }
 
-// match makes the proxy drop a bookmark, and records the firing. It drops no other event. It
-// also keeps the bookmark that ends the initial events of a streaming list.
+// match makes the proxy drop a bookmark, and records that the fault fired. It keeps all other
+// events, and the bookmark that ends the initial events of a streaming list.
 func (b *bookmarks) match(stream *history.Request, event *history.Delivery) *interceptor.WatchEffect {
 	if stream.Resource != b.resource || event.Type != history.Bookmark || event.InitialEventsEnd {
 		return nil

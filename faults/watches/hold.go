@@ -139,8 +139,10 @@ func (h *holding) Summary() string {
 	return fmt.Sprintf("held %d events on %d watches", h.events, len(h.streams))
 }
 
-// match makes the proxy hold an event. It records a firing only for the first held event of
-// each watch, because the record of each delivery already says how long the event was held.
+// match makes the proxy hold an event.
+//
+// It records that the fault fired only for the first held event of each watch. The record of
+// each delivery already says how long the event was held.
 func (h *holding) match(stream *history.Request, event *history.Delivery) *interceptor.WatchEffect {
 	if stream.Resource != h.resource {
 		return nil

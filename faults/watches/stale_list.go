@@ -112,11 +112,12 @@ func (s *stale) match(request *history.Request) *interceptor.RequestEffect {
 	return nil
 }
 
-// mayAnswerAtVersion reports whether an API server with an outdated watch cache could
-// answer this query at s.version. It returns false for a list without a resourceVersion,
-// because such a list asks for the latest state. It returns true for a streaming list
-// without a resourceVersion. match refuses that request, so that the subject sends a normal
-// list.
+// mayAnswerAtVersion reports whether an API server with an outdated watch cache could answer
+// this query at s.version.
+//
+// A list without a resourceVersion asks for the latest state, so the result is false. For a
+// streaming list without a resourceVersion it is true: match refuses that request, so that the
+// subject sends a normal list.
 func (s *stale) mayAnswerAtVersion(query url.Values) bool {
 	asked := query.Get("resourceVersion")
 	version, err := history.ParseVersion(asked)

@@ -149,8 +149,8 @@ func (e *end) round() bool {
 	}
 }
 
-// matches reports whether the fault ends a watch: if the watch is of the resource in the
-// parameters.
+// matches reports whether the fault ends a watch, that is, whether the watch is of the resource
+// in the parameters.
 func (e *end) matches(watch *history.Request) bool { return watch.Resource == e.params.Resource }
 
 // holdBeforeEnd makes the proxy hold the events of the watches that the fault is going to

@@ -6,9 +6,11 @@ import (
 	"net"
 )
 
-// Reset closes a connection with a TCP reset, as the kernel does when a process is killed.
-// Data that is still in flight is lost. A TLS connection sends no close_notify alert. A
-// connection that does not use TCP is closed normally.
+// Reset closes a connection with a TCP reset, as the kernel does when a process is killed. Data
+// that is still in flight is lost.
+//
+// A TLS connection sends no close_notify alert. A connection that does not use TCP is closed
+// normally.
 func Reset(conn net.Conn) {
 	if encrypted, ok := conn.(*tls.Conn); ok {
 		conn = encrypted.NetConn() // closing the TLS connection itself would send close_notify
