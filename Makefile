@@ -32,7 +32,7 @@ ARGS        ?=
 # scenarios, the filter of the conformance specs, and the image of kind nodes.
 PROVIDERS   ?= kind
 CLUSTERS    ?= 1
-LABELS      ?= !slower && !full && !default
+LABELS      ?= !slower && !full
 ROWS        ?=
 comma       := ,
 NODE_IMAGE  ?=

@@ -122,7 +122,7 @@ func (p *provider) setUp(ctx context.Context) error {
 // controlPlane returns the options of the control plane. It runs all controllers of Kubernetes,
 // unless an option changes that.
 func (p *provider) controlPlane() providers.Options {
-	o := providers.Options{Nodes: p.nodes, NodeImage: p.nodeImage, Controllers: []kube.Controller{}}
+	o := providers.Options{Nodes: p.nodes, NodeImage: p.nodeImage, Controllers: []kube.Controller{}, DNS: true}
 	if p.locate != nil {
 		p.locate(&o)
 	}

@@ -36,6 +36,8 @@ type Options struct {
 	// NodeImage is the container image of the nodes of a kind cluster. Empty means that
 	// [kind.ChooseImage] selects the image.
 	NodeImage string
+	// DNS lets the pods of a kind cluster resolve the names of Services. Other providers ignore it.
+	DNS bool
 	// Relays is the number of subject replicas that run in pods. Each of these replicas connects to
 	// the fault proxy through a relay container in its pod. For each relay, the provider forwards a
 	// local port to the port on which the relay listens.

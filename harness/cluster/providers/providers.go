@@ -63,7 +63,7 @@ var All = []Provider{
 	{
 		Name:         kind.Name,
 		Capabilities: kind.Capabilities,
-		Flags:        []string{"node-image"},
+		Flags:        []string{"node-image", "dns"},
 		PodsPerNode:  90, // a kubelet runs at most 110 pods, including system pods and the subject
 		Start:        startKind,
 		Setup:        func(context.Context, Options) error { return nil },
@@ -111,6 +111,7 @@ func startKind(ctx context.Context, o Options) (cluster.Cluster, error) {
 		Dir:         o.Dir,
 		LogDir:      o.LogDir,
 		Keep:        o.Standing,
+		DNS:         o.DNS,
 		Ports:       pods.Ports(o.Relays),
 	})
 	if err != nil {

@@ -83,6 +83,7 @@ The command prints only the path of the kubeconfig to standard output.`,
 	f.StringVar(&target, "subject", noSubject, "the controllers to run on the control plane: "+noSubject+", or a value of --subject of \"gauntlet run\"")
 	f.IntVar(&replicas, "replicas", 1, "how many replicas of the subject to run; one of them holds the lease")
 	nodeImageFlag(f, &o.ControlPlane.NodeImage)
+	f.BoolVar(&o.ControlPlane.DNS, "dns", true, "whether CoreDNS runs on a kind cluster; without it, the cluster is up a little earlier")
 	upstreamDirFlag(f, &o.ControlPlane.UpstreamDir)
 	f.IntVar(&o.ControlPlane.Nodes, "nodes", upNodesDefault, "how many schedulable nodes to create; on kind, with more than one, the control-plane node is not schedulable")
 	return cmd

@@ -34,7 +34,7 @@ const (
 // clusterConfig returns the configuration from which kind creates the cluster. The argument
 // filesDir is the local path of sharedDir, which contains only tokensFile.
 func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
-	patches, err := kubeadmPatches(o.Controllers)
+	patches, err := kubeadmPatches(o)
 	if err != nil {
 		return nil, err
 	}
@@ -70,11 +70,11 @@ func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
 // patches, kube-controller-manager runs all its default controllers except those under test. The
 // patches have no apiVersion, because kind converts extraArgs to the kubeadm API version that it
 // uses.
-func kubeadmPatches(underTest []kube.Controller) ([]string, error) {
+func kubeadmPatches(o Options) ([]string, error) {
 	// "*" does not include bootstrap-signer-controller and token-cleaner-controller. Worker nodes
 	// can join only after bootstrap-signer-controller has signed the cluster-info ConfigMap.
 	controllers := []string{"*", "bootstrap-signer-controller", "token-cleaner-controller"}
-	for _, name := range kube.NamesOf(kube.OrDefault(underTest)) {
+	for _, name := range kube.NamesOf(kube.OrDefault(o.Controllers)) {
 		controllers = append(controllers, "-"+name)
 	}
 	client := map[string]string{
@@ -83,6 +83,10 @@ func kubeadmPatches(underTest []kube.Controller) ([]string, error) {
 		"leader-elect":   "false",
 		"kube-api-qps":   fmt.Sprint(supportQPS),
 		"kube-api-burst": fmt.Sprint(supportBurst),
+	}
+	skipped := []string{"preflight"}
+	if !o.DNS {
+		skipped = append(skipped, "addon/coredns")
 	}
 	var patches []string
 	for _, patch := range []map[string]any{
@@ -107,10 +111,7 @@ func kubeadmPatches(underTest []kube.Controller) ([]string, error) {
 			},
 			"scheduler": map[string]any{"extraArgs": client},
 		},
-		{
-			// No workload needs DNS. CoreDNS is a Deployment, so the subject would create its pods.
-			"kind": "InitConfiguration", "skipPhases": []string{"preflight", "addon/coredns"},
-		},
+		{"kind": "InitConfiguration", "skipPhases": skipped},
 		{
 			// By default, the kubelet of Kubernetes 1.35 and later exits on cgroup v1.
 			"kind": "KubeletConfiguration", "failCgroupV1": false,

@@ -124,13 +124,26 @@ func TestClusterConfig(t *testing.T) {
 // TestControllersUnderTest checks that kube-controller-manager runs the default controllers that
 // are not under test.
 func TestControllersUnderTest(t *testing.T) {
-	patches, err := kubeadmPatches([]kube.Controller{{Name: "statefulset-controller"}})
+	patches, err := kubeadmPatches(Options{Controllers: []kube.Controller{{Name: "statefulset-controller"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const want = "controllers: '*,bootstrap-signer-controller,token-cleaner-controller,-statefulset-controller'\n"
 	if !strings.Contains(patches[0], want) {
 		t.Errorf("patch without %q:\n%s", want, patches[0])
+	}
+}
+
+// TestDNS checks that kubeadm installs CoreDNS only in clusters that need it.
+func TestDNS(t *testing.T) {
+	for _, dns := range []bool{false, true} {
+		patches, err := kubeadmPatches(Options{DNS: dns})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if skipped := strings.Contains(strings.Join(patches, ""), "addon/coredns"); skipped == dns {
+			t.Errorf("DNS %v: kubeadm skips CoreDNS: %v", dns, skipped)
+		}
 	}
 }
 

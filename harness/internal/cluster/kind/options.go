@@ -30,6 +30,8 @@ type Options struct {
 	// If gauntlet dies before the start is complete, the guard process removes the cluster. [List]
 	// reports an incomplete cluster as [LeftBehind].
 	Keep bool
+	// DNS runs CoreDNS on the control plane node, so that pods can resolve the names of Services.
+	DNS bool
 	// Ports lists TCP ports of the control plane node. The container engine forwards a local port
 	// to each of them; see [Node.Dial].
 	Ports []int

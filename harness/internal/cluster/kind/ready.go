@@ -32,7 +32,7 @@ func poll(ctx context.Context, description string, condition func(context.Contex
 // awaitReady configures the pod network and waits until pods can run on all nodes. kind has a
 // function that also waits for the nodes. This package does not use it, because it checks less and
 // returns no error after a timeout.
-func (c *Cluster) awaitReady(ctx context.Context, client kubernetes.Interface) error {
+func (c *Cluster) awaitReady(ctx context.Context, client kubernetes.Interface, opts Options) error {
 	if err := poll(ctx, "the API server to be ready", func(ctx context.Context) error { return apiServerReady(ctx, client) }); err != nil {
 		return err
 	}
@@ -41,6 +41,11 @@ func (c *Cluster) awaitReady(ctx context.Context, client kubernetes.Interface) e
 	}
 	if err := c.awaitNodes(ctx, client); err != nil {
 		return err
+	}
+	if opts.DNS {
+		if err := runDNS(ctx, client); err != nil {
+			return err
+		}
 	}
 	if err := removeDeployments(ctx, client); err != nil {
 		return err
@@ -56,6 +61,11 @@ func (c *Cluster) awaitReady(ctx context.Context, client kubernetes.Interface) e
 	}
 	if err := poll(ctx, "the pods of the control plane to be Ready", func(ctx context.Context) error { return componentsReady(ctx, client, servers+","+clients) }); err != nil {
 		return err
+	}
+	if opts.DNS {
+		if err := poll(ctx, "CoreDNS to be Ready", func(ctx context.Context) error { return dnsReady(ctx, client) }); err != nil {
+			return err
+		}
 	}
 	return c.testPods(ctx, client)
 }

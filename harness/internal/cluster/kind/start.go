@@ -143,7 +143,7 @@ func (c *Cluster) createAndAwait(ctx context.Context, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("creating a client: %w", err)
 	}
-	if err := c.awaitReady(ctx, client); err != nil {
+	if err := c.awaitReady(ctx, client, opts); err != nil {
 		return err
 	}
 	// The kubeconfig is written last, because List considers a cluster complete if its kubeconfig
