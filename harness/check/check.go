@@ -127,6 +127,7 @@ var All = []Check{
 	addressesCheck,
 	endpointsExactCheck,
 	orphanEndpointsCheck,
+	noLostUpdateCheck,
 	needlessWritesCheck,
 	noWritesWhenSettledCheck,
 	leaseHolderWritesCheck,

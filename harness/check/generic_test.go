@@ -366,7 +366,7 @@ func TestScopes(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"ownership", "cache-synced", "back-off", "needless-writes", "no-writes-when-settled", "lease-holder-writes", "deletion-completes", "observed-generation", "rbac-denied", "hot-loop", "process-alive"}
+	want := []string{"ownership", "cache-synced", "back-off", "no-lost-update", "needless-writes", "no-writes-when-settled", "lease-holder-writes", "deletion-completes", "observed-generation", "rbac-denied", "hot-loop", "process-alive"}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("general checks: -want +got:\n%s", diff)
 	}

@@ -1,0 +1,331 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// noLostUpdateCheck examines updates without a resourceVersion and patches.
+//
+// A write loses an update if it sets a field back to the value that the process had read, although
+// another client had changed the field since. The check compares four versions of the object: the
+// one that the process had read, the one before the write, the one after it, and the written one.
+//
+// The version that the process had read is the newest version that it had received by a list, a
+// watch event or a response when it sent the write. If this version contains the change of the
+// other client, the process may have decided against the change.
+//
+// The value must come from another client, too. A controller may restore a value that it set
+// itself, because the value is the state that the controller maintains.
+var noLostUpdateCheck = Check{
+	ID:        "no-lost-update",
+	Guarantee: "A controller does not undo a change of another client that was committed after the version that the controller had read.",
+	Contract:  "Kubernetes API conventions, Concurrency control and consistency",
+	Property:  Safety,
+	Scope:     general,
+	Ignores: "Updates and patches with a resourceVersion, and JSON patches with a test operation, because the API server refuses them after a change. Server-side apply, because the API server resolves conflicts by field manager. " +
+		"A change that the process had received before it sent the write. A field whose former value was set by the subject. Fields that the write does not contain, such as those that the API server sets to a default. A patch that removes the field itself. " +
+		"Objects that the process never received. The content of Secrets, which histories do not contain. An object after a write of the subject with an unknown outcome. An object of which more than 32 versions were committed since the process read it.",
+	New: newNoLostUpdateChecker,
+}
+
+// recentVersionsMax is the maximum number of versions of an object that the checker keeps.
+const recentVersionsMax = 32
+
+// noLostUpdateChecker reports writes that undo a change of another client.
+type noLostUpdateChecker struct {
+	findings
+	received receivedVersions
+	objects  map[objectName]*recentVersions
+	writes   map[uint64]*unansweredWrite // the writes without a response, by request ID
+	// unknownCreates contains the resources of creates with generateName whose outcome is
+	// unknown. Any later object of the resource may be the subject's.
+	unknownCreates map[string]bool
+}
+
+// recentVersions contains the last committed versions of an object, oldest first.
+type recentVersions struct {
+	versions []committedVersion
+	// dropped is true if older versions existed.
+	dropped bool
+	// ownVersions contains the versions that responses to the subject's writes named before
+	// their commits were recorded.
+	ownVersions map[history.Version]bool
+	unanswered  int  // number of the subject's writes without a response
+	unknown     bool // the outcome of a write of the subject is unknown
+	// unconditional contains the successful writes without a precondition that the checker has
+	// not examined yet.
+	unconditional []*unansweredWrite
+}
+
+// committedVersion is a committed version of an object.
+type committedVersion struct {
+	*history.Object
+	seq int64
+	own bool // a write of the subject made this version
+}
+
+// unansweredWrite is a write of the subject until its response.
+type unansweredWrite struct {
+	*history.Request
+	name objectName
+	seq  int64
+	// read is the newest version that the process had received when it sent the write. 0 means
+	// that it had received none.
+	read history.Version
+	// before is the newest committed version when the process sent the write.
+	before history.Version
+	// made is the version that the write made.
+	made history.Version
+	// object counts the write in its field unanswered. It is nil if the object did not exist when
+	// the process sent the write.
+	object *recentVersions
+}
+
+func newNoLostUpdateChecker(Settings) Checker {
+	return &noLostUpdateChecker{
+		received: receivedVersions{}, objects: map[objectName]*recentVersions{},
+		writes: map[uint64]*unansweredWrite{}, unknownCreates: map[string]bool{},
+	}
+}
+
+func (checker *noLostUpdateChecker) Observe(m *Model, r *history.Record) {
+	checker.received.observe(m, r)
+	switch {
+	case r.Commit != nil && !history.IsBookkeeping(r.Commit.Object.Resource):
+		checker.commit(m, r.Commit)
+	case r.Request != nil && r.Request.IsWrite() && !strings.Contains(r.Request.Query, "dryRun="):
+		checker.sent(m, r.Request)
+	case r.Response != nil && checker.writes[r.Response.ID] != nil:
+		w := checker.writes[r.Response.ID]
+		delete(checker.writes, r.Response.ID)
+		checker.answered(m, w, r.Response)
+	}
+}
+
+// commit adds a committed version of an object.
+func (checker *noLostUpdateChecker) commit(m *Model, c *history.Commit) {
+	name := nameOf(c.Object.Ref)
+	if c.Type == history.Deleted {
+		delete(checker.objects, name)
+		return
+	}
+	o := checker.object(name)
+	own := o.ownVersions[c.Object.Version] || len(o.versions) == 0 && checker.unknownCreates[name.resource]
+	delete(o.ownVersions, c.Object.Version)
+	o.versions = append(o.versions, committedVersion{&c.Object, m.seq, own})
+	if len(o.versions) > recentVersionsMax {
+		o.versions, o.dropped = slices.Delete(o.versions, 0, 1), true
+	}
+	checker.examine(m, o)
+}
+
+// object returns the versions of an object. It adds an entry if there is none.
+func (checker *noLostUpdateChecker) object(name objectName) *recentVersions {
+	if checker.objects[name] == nil {
+		checker.objects[name] = &recentVersions{}
+	}
+	return checker.objects[name]
+}
+
+// sent records a write that a process sends.
+func (checker *noLostUpdateChecker) sent(m *Model, r *history.Request) {
+	w := &unansweredWrite{Request: r, seq: m.seq, name: objectName{r.Resource, r.Namespace, r.Name}}
+	if r.Verb == "create" {
+		w.name.name = ""
+		if r.Object != nil {
+			w.name.name = r.Object.Name
+		}
+	}
+	if o := checker.objects[w.name]; o != nil {
+		o.unanswered++
+		w.object = o
+		w.read = checker.received[r.Subject][w.name]
+		w.before = o.newest()
+	}
+	checker.writes[r.ID] = w
+}
+
+// newest returns the newest committed version of the object.
+func (o *recentVersions) newest() history.Version {
+	if len(o.versions) == 0 {
+		return 0
+	}
+	return o.versions[len(o.versions)-1].Version
+}
+
+// answered records the response to a write, or the loss of the response.
+func (checker *noLostUpdateChecker) answered(m *Model, w *unansweredWrite, r *history.Response) {
+	if w.object != nil {
+		w.object.unanswered--
+	}
+	if w.name.name == "" && r.Object != nil { // a create with generateName
+		w.name.name = r.Object.Name
+	}
+	made := r.ServerCode >= 200 && r.ServerCode < 300 && w.Verb != "delete" && w.Verb != "deletecollection"
+	switch {
+	case r.Reached && r.ServerCode == 0 || made && (r.Object == nil || r.Object.Version == 0):
+		if w.name.name == "" {
+			checker.unknownCreates[w.Resource] = true
+		} else {
+			checker.object(w.name).unknown = true
+		}
+	case made && r.Object.Version > w.before: // otherwise the write changed nothing
+		w.made = r.Object.Version
+		o := checker.object(w.name)
+		o.markOwn(w.made)
+		if w.unconditional() {
+			o.unconditional = append(o.unconditional, w)
+		}
+	case r.ServerCode == 409 && (w.Verb == "update" || w.Verb == "patch"): // the write had a precondition
+		checker.exercised++
+	}
+	if o := checker.objects[w.name]; o != nil {
+		checker.examine(m, o)
+	}
+}
+
+// markOwn records that a write of the subject made a version.
+func (o *recentVersions) markOwn(version history.Version) {
+	for i := range o.versions {
+		if o.versions[i].Version == version {
+			o.versions[i].own = true
+			return
+		}
+	}
+	if o.newest() < version {
+		if o.ownVersions == nil {
+			o.ownVersions = map[history.Version]bool{}
+		}
+		o.ownVersions[version] = true
+	}
+}
+
+// unconditional reports whether the API server accepts the write after a change of another client.
+// Server-side apply counts as conditional.
+func (w *unansweredWrite) unconditional() bool {
+	switch {
+	case w.Verb == "update":
+		return w.Object != nil && w.Object.Version == 0
+	case w.Verb == "patch" && !strings.Contains(w.PatchType, "apply-patch"):
+		return !patchHasVersion(w.Patch)
+	}
+	return false
+}
+
+// examine examines the unconditional writes of an object whose versions are committed. It waits
+// until the process has a response to each of its writes, because a response shows which versions
+// are the subject's.
+func (checker *noLostUpdateChecker) examine(m *Model, o *recentVersions) {
+	if o.unanswered > 0 || len(o.unconditional) == 0 || o.newest() < o.unconditional[len(o.unconditional)-1].made {
+		return
+	}
+	for _, w := range o.unconditional {
+		if !o.unknown {
+			checker.compare(m, o, w)
+		}
+	}
+	o.unconditional = nil
+}
+
+// compare reports the write if it undid a change that was committed since the version that the
+// process had read.
+func (checker *noLostUpdateChecker) compare(m *Model, o *recentVersions, w *unansweredWrite) {
+	read, made := o.index(w.read), o.index(w.made)
+	if read < 0 || made < 0 || !slices.ContainsFunc(o.versions[read+1:max(read+1, made)], func(v committedVersion) bool { return !v.own }) {
+		return
+	}
+	checker.exercised++
+	fields := make([]map[string]string, made+1)
+	for i := range fields {
+		fields[i] = fieldsOf(o.versions[i].Object)
+	}
+	for _, path := range slices.Sorted(maps.Keys(union(fields[read], fields[made-1]))) {
+		former, has := fields[read][path]
+		if changed := fields[made-1][path]; changed == former || fields[made][path] != former || !w.contains(path, former, has) {
+			continue
+		}
+		change := o.changes(fields[read:made], read, path)
+		if origin := o.origin(fields[:read+1], path); change < 0 || origin == nil || origin.own {
+			continue
+		}
+		checker.addViolation(func() Evidence {
+			field, ref := unescapePath.Replace(path), requestRef(w.Request)
+			return Evidence{
+				Summary: fmt.Sprintf("%s sent %s %s with %s %s, as in version %d, which it had read; version %d of another client had changed it to %s",
+					w.Subject, w.Verb, ref, field, describeValue(former), w.read, o.versions[change].Version, describeValue(fields[made-1][path])),
+				Expected: "a resourceVersion in the write, or a write without this field",
+				Object:   ref, At: m.now, Records: []int64{o.versions[read].seq, o.versions[change].seq, w.seq, o.versions[made].seq},
+			}
+		})
+		return // report each write once
+	}
+}
+
+// index returns the index of a version, or -1 if the checker does not have it.
+func (o *recentVersions) index(version history.Version) int {
+	return slices.IndexFunc(o.versions, func(v committedVersion) bool { return v.Version == version })
+}
+
+// changes returns the index of the first version that changed a field. It returns -1 if the
+// subject made one of the versions that changed it. The first of the given fields are those of the
+// version with the index from.
+func (o *recentVersions) changes(fields []map[string]string, from int, path string) int {
+	first := -1
+	for i := 1; i < len(fields); i++ {
+		if fields[i][path] == fields[i-1][path] {
+			continue
+		}
+		if o.versions[from+i].own {
+			return -1
+		}
+		if first < 0 {
+			first = from + i
+		}
+	}
+	return first
+}
+
+// origin returns the version that gave a field the value that it has in the last of the given
+// fields. It returns nil if that version is no longer known.
+func (o *recentVersions) origin(fields []map[string]string, path string) *committedVersion {
+	for i := len(fields) - 1; i > 0; i-- {
+		if fields[i][path] != fields[i-1][path] {
+			return &o.versions[i]
+		}
+	}
+	if o.dropped {
+		return nil
+	}
+	return &o.versions[0]
+}
+
+// contains reports whether the write sets a field to the given value. If has is false, an update
+// must lack the field.
+func (w *unansweredWrite) contains(path, value string, has bool) bool {
+	if w.Verb == "patch" {
+		return patchSets(w.Request, path, value)
+	}
+	sent, ok := fieldsOf(w.Object)[path]
+	return ok == has && sent == value
+}
+
+// union returns a map with the keys of both maps.
+func union(a, b map[string]string) map[string]string {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
+}
+
+// describeValue formats the value of a field for evidence. An empty value means that the field is
+// absent.
+func describeValue(value string) string {
+	if value == "" {
+		return "absent"
+	}
+	return fmt.Sprintf("%.60q", value)
+}
