@@ -10,10 +10,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// Annotations writes GitHub Actions workflow commands, which annotate the CI job. Each failure
-// group becomes one command: an error if its verdict is fail, a warning if it is unknown, and a
-// notice if it is known-upstream. GitHub documents the format in "Workflow commands for GitHub
-// Actions".
+// Annotations writes GitHub Actions workflow commands, which annotate the CI job.
+//
+// Failures with the same reason form a group. Each group becomes one command: an error if its
+// verdict is fail, a warning if it is unknown, and a notice if it is known-upstream. GitHub
+// documents the format in "Workflow commands for GitHub Actions".
 func Annotations(w io.Writer, runs []Run) error {
 	var b strings.Builder
 	for _, f := range groupFailures(runs) {
@@ -66,7 +67,7 @@ func writeAnnotations(w io.Writer, b *strings.Builder) error {
 }
 
 // These replacers escape the characters with a special meaning in a workflow command. Use
-// message for the text of a command, and property for its properties, such as the title.
+// message for its text, and property for its properties, such as the title.
 var (
 	message  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

@@ -39,8 +39,7 @@ const classificationLegend = "undeclared: no rule allows the difference; both wr
 	"not compared: it depends on steps that one run did not complete because of a known upstream issue; " +
 	"accepted: the guarantees allow both"
 
-// comparisonSummary has the parts of a comparison that the text, Markdown and HTML formats
-// show.
+// comparisonSummary has the parts of a comparison that reports in text, Markdown and HTML show.
 type comparisonSummary struct {
 	Scenario      string
 	Subject, Base string
@@ -66,13 +65,14 @@ type comparisonSummary struct {
 	Links bool
 }
 
-// pairSummary is a pair of runs with the file name of its HTML page.
+// pairSummary is a pair of runs, with the file name of the HTML page about it.
 type pairSummary struct {
 	*Pair
 	Page string
 }
 
-// distinctDifference is a difference with the pairs in which it occurs.
+// distinctDifference is a difference that occurs in one or more pairs of runs, with the numbers
+// of these pairs.
 type distinctDifference struct {
 	compare.Difference             // the difference in the first pair that has it
 	pairs, of          int         // the number of pairs that have it, and the number of all pairs
@@ -92,7 +92,7 @@ type reasonGroup struct {
 	All            []compare.Difference
 }
 
-// differenceTable is the input of the HTML template for a table of differences.
+// differenceTable is the data from which an HTML template makes a table of differences.
 type differenceTable struct {
 	Summary     comparisonSummary
 	Differences []compare.Difference
@@ -106,9 +106,10 @@ func (c *Comparison) summarize() comparisonSummary {
 	return s
 }
 
-// summarizePair returns the summary for the page of the pair with index i. It has only the
-// differences of this pair. The costs are those of all pairs, because one pair is too few for
-// the statistical test.
+// summarizePair returns the summary for the page of the pair with index i.
+//
+// It has only the differences of this pair, but the costs of all pairs. The costs of one pair
+// are too few for the statistical test.
 func (c *Comparison) summarizePair(i int) comparisonSummary {
 	single := Comparison{Scenario: c.Scenario, Subject: c.Subject, Base: c.Base, Pairs: c.Pairs[i : i+1], Ratios: c.Ratios}
 	pair := pairSummary{Pair: &c.Pairs[i]}
@@ -122,8 +123,9 @@ func (c *Comparison) summarizePair(i int) comparisonSummary {
 	return s
 }
 
-// summarizeDifferences returns a summary that has each difference in Differences, or in Others
-// if isSetAside returns true for it. The caller must set the verdict and the counts.
+// summarizeDifferences returns a summary with the given differences. Its field Others has those
+// for which isSetAside returns true, and Differences has those that are shown one by one. The
+// caller sets the verdict and the counts.
 func (c *Comparison) summarizeDifferences(differences []distinctDifference) comparisonSummary {
 	s := comparisonSummary{Scenario: c.Scenario, Subject: c.Subject, Base: c.Base, Costs: costsOf(c.Subject, c.Base, c.Ratios)}
 	for i := range c.Pairs {
@@ -144,9 +146,10 @@ func (c *Comparison) summarizeDifferences(differences []distinctDifference) comp
 	return s
 }
 
-// distinct returns the differences of all pairs, worst first. It returns differences of several
-// pairs as one if their Aspect, Object, What and Classification are equal; their values may
-// differ.
+// distinct returns the differences of all pairs, worst first.
+//
+// Differences of several pairs become one if their Aspect, Object, What and Classification are
+// equal; their values may differ.
 func (c *Comparison) distinct() []distinctDifference {
 	var all []distinctDifference
 	for i := range c.Pairs {
@@ -168,10 +171,11 @@ func (c *Comparison) distinct() []distinctDifference {
 	return all
 }
 
-// isSetAside reports whether reports show a difference only as part of a group with the same
-// reason. This holds for accepted differences and for declared differences of end states, which
-// are explained. It also holds for differences that are not compared. The exception is an
-// aborted workload, which is their cause.
+// isSetAside reports whether reports show a difference only within a group of differences with
+// the same reason.
+//
+// These are accepted differences, declared differences of end states, and differences that are
+// not compared. An aborted workload is shown on its own, because it is the cause of the latter.
 func isSetAside(d compare.Difference) bool {
 	switch d.Classification {
 	case compare.Accepted:
@@ -213,8 +217,8 @@ func (c *Comparison) Verdict() check.Verdict {
 	}
 }
 
-// partial reports whether only the first steps of the two runs are compared. This is so if a
-// known upstream issue aborted the workload of one run, and the other workload continued.
+// partial reports whether only the first steps of the two runs are compared. This happens if a
+// known upstream issue aborted the workload of one run, and the other run went on.
 func (p *Pair) partial() bool {
 	return slices.ContainsFunc(p.Differences, func(d compare.Difference) bool { return d.Classification == compare.NotCompared })
 }

@@ -10,9 +10,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// PairHTML writes the HTML page of the pair with index i. The page has the differences of the
-// pair, the verdicts of both runs, and both timelines, aligned at the steps of the workload. It
-// also has the costs of all pairs. Links are relative to the directory dir.
+// PairHTML writes the HTML page of the pair with index i.
+//
+// The page has the differences of the pair, the verdicts of both runs, and both timelines,
+// aligned at the steps of the workload. It also has the costs of all pairs. Links are relative
+// to the directory dir.
 func PairHTML(w io.Writer, c *Comparison, i int, dir string) error {
 	pair := &c.Pairs[i]
 	data := &pageData{
@@ -47,9 +49,10 @@ func (c *Comparison) PageName(i int) string {
 	return fmt.Sprintf("%s-seed%d.html", c.Scenario, c.Pairs[i].Subject.Seed)
 }
 
-// ComparedHTML writes all comparisons as one page, worst first. The page links to the page of
-// each pair, which must be in the same directory under the name that [Comparison.PageName]
-// returns.
+// ComparedHTML writes all comparisons as one HTML page, worst first.
+//
+// The page links to the page of each pair, which must be in the same directory under the name
+// that [Comparison.PageName] returns.
 func ComparedHTML(w io.Writer, comparisons []Comparison) error {
 	data := &pageData{Verdict: check.Pass}
 	wrong := 0

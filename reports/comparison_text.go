@@ -24,8 +24,8 @@ func ComparedMarkdown(w io.Writer, comparisons []Comparison) error {
 	return compared(w, comparisons, style{table.Writer.RenderMarkdown, escape, code})
 }
 
-// style has the functions with which [Compared] and [ComparedMarkdown] format tables, text and
-// file paths.
+// style has the functions that format a comparison: for the terminal ([Compared]) or as
+// Markdown ([ComparedMarkdown]).
 type style struct {
 	table      func(table.Writer) string
 	text, path func(string) string
@@ -34,8 +34,8 @@ type style struct {
 // asIs returns the text unchanged. A terminal needs no escapes.
 func asIs(text string) string { return text }
 
-// compared writes comparisons, formatted with the functions of a style. If there is a
-// difference, it then explains the classifications of differences.
+// compared writes comparisons in a style. If there are differences, it also explains their
+// classifications.
 func compared(w io.Writer, comparisons []Comparison, s style) error {
 	var b strings.Builder
 	explain := false
@@ -74,8 +74,8 @@ func (c *comparisonSummary) write(b *strings.Builder, s style) {
 	}
 }
 
-// writeCosts writes a table of the costs that [Comparison.shownCosts] returns. Below the table
-// it writes how many other metrics there are; the subjects do not differ in these.
+// writeCosts writes a table of the costs that [Comparison.shownCosts] returns. The line below
+// says how many other metrics there are, in which the subjects do not differ.
 func (c *Comparison) writeCosts(b *strings.Builder, s style) {
 	if reason := c.costSkippedReason(); reason != "" {
 		b.WriteString(reason + "\n\n")
@@ -92,8 +92,8 @@ func (c *Comparison) writeCosts(b *strings.Builder, s style) {
 	b.WriteString("\n\n")
 }
 
-// shownCosts returns the metrics for which the statistical test shows a difference. It also
-// returns, with or without a difference, the metrics of the whole run, such as CPU time.
+// shownCosts returns the metrics for which the statistical test shows a difference. It always
+// returns the metrics of the whole run, such as CPU time.
 func (c *Comparison) shownCosts() []compare.Ratio {
 	always := []string{
 		compare.TimeToConverge, compare.EndpointsWrong, compare.CPUTime, compare.PeakMemory, compare.BytesSent, compare.BytesReceived,

@@ -12,9 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// Detail has the parts of the page of a single run that are not in verdicts.json. These are,
-// for example, the timeline and the logs. If a part cannot be read, the page omits it, and
-// Missing says why.
+// Detail has the parts of a single run's page that are not in verdicts.json. Examples are the
+// timeline and the logs. If a part cannot be read, the page omits it, and Missing says why.
 type Detail struct {
 	Timeline *timeline.Timeline // nil if the run has no readable history
 	Scenario string             // the contents of scenario.yaml
@@ -40,10 +39,11 @@ func ReadDetail(run *Run) *Detail {
 	return newDetail(run, drawn, err)
 }
 
-// finishDetail returns the same details as [ReadDetail], but completes the draft of the
-// timeline instead of building a timeline. This is faster, because it reads only the records
-// that the evidence cites. If the draft does not have all records that the timeline must show,
-// finishDetail calls ReadDetail.
+// finishDetail returns the same details as [ReadDetail], but completes a draft of the timeline
+// instead of building a new one.
+//
+// This is faster, because it reads only the records that the evidence cites. If the draft lacks
+// records that the timeline must show, finishDetail calls ReadDetail.
 func finishDetail(run *Run, draft *timeline.Draft) *Detail {
 	if !draft.Covers(run.Results) {
 		return ReadDetail(run)
@@ -56,9 +56,8 @@ func finishDetail(run *Run, draft *timeline.Draft) *Detail {
 	return newDetail(run, drawn, err)
 }
 
-// newDetail returns the details of a run with the given timeline, and reads all other parts
-// from the run directory. If the timeline could not be built, drawn is nil and err is the
-// error.
+// newDetail returns the details of a run with the given timeline. It reads all other parts from
+// the run directory. If the timeline could not be built, drawn is nil and err is the error.
 func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
 	detail := &Detail{Timeline: drawn}
 	detail.note("no timeline", err)
@@ -101,8 +100,10 @@ func (d *Detail) parts(dir string, read func(path string) (Log, error)) []Log {
 }
 
 // note adds a line to Missing if err is not nil. The argument what names the missing part, such
-// as "no timeline". For a file that does not exist, the line has a fixed text instead of the
-// error. This case is normal, because a campaign deletes the directories of runs that passed.
+// as "no timeline".
+//
+// A campaign deletes the directories of runs that passed. For a file that does not exist, the
+// line therefore has a fixed text instead of the error.
 func (d *Detail) note(what string, err error) {
 	switch {
 	case err == nil:

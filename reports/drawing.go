@@ -10,10 +10,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// drawnTimeline is a timeline in the JSON form that the script of the page reads. A run has
-// tens of thousands of marks with few distinct strings. To keep the page small, marks are
-// stored as columns, and their strings as indexes in Words. All times are whole microseconds
-// since the start of the history.
+// drawnTimeline is a timeline in the JSON form that the script of the HTML page reads.
+//
+// A run has tens of thousands of marks with few distinct strings. To keep the page small, marks
+// are stored as columns, and their strings as indexes in Words. All times are whole
+// microseconds since the start of the history.
 type drawnTimeline struct {
 	Subject    string                    `json:"subject"`
 	End        int64                     `json:"end"`
@@ -29,13 +30,13 @@ type drawnTimeline struct {
 	Cited      map[int64]json.RawMessage `json:"cited"`
 }
 
-// drawnPhase is a [timeline.Phase] in the form that the script reads.
+// drawnPhase is a [timeline.Phase] in the JSON form that the script of the HTML page reads.
 type drawnPhase struct {
 	Name string `json:"name"`
 	At   int64  `json:"at"`
 }
 
-// drawnTrack is a [timeline.Track] in the form that the script reads.
+// drawnTrack is a [timeline.Track] in the JSON form that the script of the HTML page reads.
 type drawnTrack struct {
 	Group    string `json:"group"`
 	Name     string `json:"name"`
@@ -45,7 +46,7 @@ type drawnTrack struct {
 	Color string `json:"color,omitempty"`
 }
 
-// drawnBand is a [timeline.Band] in the form that the script reads.
+// drawnBand is a [timeline.Band] in the JSON form that the script of the HTML page reads.
 type drawnBand struct {
 	Track int    `json:"track"`
 	Kind  string `json:"kind"`
@@ -54,9 +55,9 @@ type drawnBand struct {
 	Note  string `json:"note"`
 }
 
-// drawnMarks has all marks as columns: one slice for each field of [timeline.Mark], with one
-// value for each mark. The values of Kind, Action, Object, Note and Fault are indexes in
-// drawnTimeline.Words.
+// drawnMarks has all marks of a timeline as columns. A column is a slice with the values of one
+// field of [timeline.Mark] for all marks. The values of Kind, Action, Object, Note and Fault
+// are indexes in drawnTimeline.Words.
 type drawnMarks struct {
 	Seq     []int64 `json:"seq"`
 	Answer  []int64 `json:"answer"`
@@ -71,21 +72,22 @@ type drawnMarks struct {
 	Version []int64 `json:"version"`
 }
 
-// drawnChart is a [timeline.Chart] in the form that the script reads.
+// drawnChart is a [timeline.Chart] in the JSON form that the script of the HTML page reads.
 type drawnChart struct {
 	Title string      `json:"title"`
 	Unit  string      `json:"unit"`
 	Lines []drawnLine `json:"lines"`
 }
 
-// drawnLine is a [timeline.Line] in the form that the script reads.
+// drawnLine is a [timeline.Line] in the JSON form that the script of the HTML page reads.
 type drawnLine struct {
 	Name   string    `json:"name"`
 	At     []int64   `json:"at"`
 	Values []float64 `json:"values"`
 }
 
-// drawnViolation is a [timeline.Violation] in the form that the script reads.
+// drawnViolation is a [timeline.Violation] in the JSON form that the script of the HTML page
+// reads.
 type drawnViolation struct {
 	Check   string  `json:"check"`
 	Number  int     `json:"number"`
@@ -95,7 +97,7 @@ type drawnViolation struct {
 	Records []int64 `json:"records"`
 }
 
-// draw converts a timeline to the form that the script reads.
+// draw converts a timeline to the JSON form that the script of the HTML page reads.
 func draw(t *timeline.Timeline) *drawnTimeline {
 	d := &drawnTimeline{
 		Subject: t.Start.Subject, End: t.End.Microseconds(), Omitted: t.Omitted, Cited: t.Cited,
@@ -125,9 +127,9 @@ func draw(t *timeline.Timeline) *drawnTimeline {
 	return d
 }
 
-// colorOfTrack returns the CSS color for the kind of the objects on a track. It returns "" for
-// a track without objects. For a kind that has no color of its own, it returns the gray of less
-// important text.
+// colorOfTrack returns the CSS color for the kind of the objects on a track. It returns "" if
+// the track shows no objects. Kinds without a color of their own get the gray of less important
+// text.
 func colorOfTrack(track timeline.Track) string {
 	if track.Resource == "" {
 		return ""
@@ -136,7 +138,7 @@ func colorOfTrack(track timeline.Track) string {
 	return cmp.Or(kind.Color, "var(--dim)")
 }
 
-// addMarks converts marks to columns, and stores each distinct string once in Words.
+// addMarks appends marks to the columns. It stores each distinct string once in Words.
 func (d *drawnTimeline) addMarks(marks []timeline.Mark) {
 	places := map[string]int{}
 	word := func(s string) int {

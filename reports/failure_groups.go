@@ -12,11 +12,11 @@ import (
 )
 
 // FailureGroups writes the number of runs of a campaign, and two lines for each failure group.
-// The first line has the failure, the number of runs with it, and the smallest of these runs.
-// The second line has the command that reproduces this run, and its directory. The text is
-// valid Markdown.
+// The text is valid Markdown.
 //
-// The argument runs is the number of all runs, and notPassed has the runs that did not pass.
+// The first line has the failure, the number of runs with it, and the smallest of these runs.
+// The second line has the command that reproduces this run, and its directory. The argument
+// runs is the number of all runs, and notPassed has the runs that did not pass.
 func FailureGroups(w io.Writer, runs int, notPassed []Run) error {
 	var b strings.Builder
 	b.WriteString(countRuns(runs))
@@ -52,7 +52,7 @@ type failureKey struct {
 	signature string
 }
 
-// failureGroup has the runs that show the same failure.
+// failureGroup has the runs of a campaign that show the same failure.
 type failureGroup struct {
 	failureKey
 	runs      int      // the number of runs
@@ -80,8 +80,8 @@ func (f failureGroup) String() string {
 		strings.ToUpper(string(f.verdict)), f.subject, escape(f.title()), countRuns(f.runs), f.scenarioText(), f.smallest.Seed, escape(f.reason))
 }
 
-// scenarioText returns the scenario of the smallest run, and the number of other scenarios with
-// the same failure. An example is "rollout and 2 more".
+// scenarioText returns the scenario of the smallest run of the group, and how many other
+// scenarios have the same failure. An example is "rollout and 2 more".
 func (f failureGroup) scenarioText() string {
 	if more := len(f.scenarios) - 1; more > 0 {
 		return fmt.Sprintf("%s and %d more", f.smallest.Scenario, more)
@@ -89,9 +89,10 @@ func (f failureGroup) scenarioText() string {
 	return f.smallest.Scenario
 }
 
-// failureKeyOf returns the key of the failure group to which a result belongs. The key has the
-// reason of the result. If the result has evidence, it has the summary of the first piece of
-// evidence instead.
+// failureKeyOf returns the key of the failure group to which a result belongs.
+//
+// The key contains the summary of the first piece of evidence. If there is no evidence, it
+// contains the reason of the result.
 func failureKeyOf(subject string, result check.Result) failureKey {
 	s := failureKey{verdict: result.Verdict, subject: subject, check: result.Check}
 	if len(result.Evidence) == 0 {
@@ -107,8 +108,8 @@ func failureKeyOf(subject string, result check.Result) failureKey {
 }
 
 // runSpecific matches the parts of a reason that differ between runs with the same failure.
-// These are numbers, names with a namespace or a generated suffix, and names of replicas of the
-// subject such as subject-0.
+// These are numbers, names with a namespace or a generated suffix, and names of replicas such
+// as subject-0.
 var runSpecific = regexp.MustCompile(`[\w.-]+/[\w./-]+|\b[a-z0-9]+(-[a-z0-9]+)*-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\bsubject-\d+\b|\d+(\.\d+)?`)
 
 // signature replaces the run-specific parts of a reason with "…". Reasons of the same failure
@@ -123,12 +124,14 @@ func countRuns(n int) string {
 	return fmt.Sprintf("%d runs", n)
 }
 
-// groupFailures groups the failures of runs by their failure keys. The groups are sorted by
-// verdict (worst first), then by number of runs (largest first), then by first occurrence.
+// groupFailures groups the failures of runs by their failure keys.
 //
-// A result is a failure only if it has the verdict of its run. For example, groupFailures
-// ignores the unknown results of a run that failed. If several checks of a run are unknown for
-// the same reason, they are one failure that belongs to no check.
+// The groups are sorted by verdict (worst first), then by number of runs (largest first), then
+// by first occurrence.
+//
+// A result is a failure only if it has the verdict of its run. For example, the unknown results
+// of a run that failed are ignored. If several checks of a run are unknown for the same reason,
+// they are one failure that belongs to no check.
 func groupFailures(runs []Run) []failureGroup {
 	var all []failureGroup
 	add := func(run *Run, s failureKey, reason string) {

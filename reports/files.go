@@ -19,8 +19,10 @@ const (
 	historyName  = "history.jsonl"
 )
 
-// files are the reports that WriteFiles writes for one or more runs. The function detail
-// returns what only the page of a single run shows, such as the timeline and the logs.
+// files are the reports that WriteFiles writes about one or more runs.
+//
+// The function detail returns what only the page of a single run shows, such as the timeline
+// and the logs.
 var files = []struct {
 	name   string
 	render func(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) error
@@ -31,8 +33,8 @@ var files = []struct {
 	{PageName, writePage},
 }
 
-// writePage writes the HTML page. For a single run, it calls detail and adds the result to the
-// page.
+// writePage writes the HTML page. For a single run, it calls detail and adds the result, such
+// as the timeline, to the page.
 func writePage(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) error {
 	if len(runs) == 1 {
 		return HTML(w, runs, detail(&runs[0]), dir)
@@ -45,8 +47,9 @@ func writePage(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) e
 // returns all errors.
 func WriteFiles(dir string, runs ...Run) error { return writeFiles(dir, runs, ReadDetail) }
 
-// WriteRun writes the reports of one run to the directory of the run, like [WriteFiles]. It
-// completes the draft of the timeline if the draft has all records that the timeline must show.
+// WriteRun writes the reports of one run to the directory of the run, as [WriteFiles] does.
+//
+// It uses the draft of the timeline if the draft has all records that the timeline must show.
 // This is faster than reading the history again.
 func WriteRun(run Run, draft *timeline.Draft) error {
 	return writeFiles(run.Directory, []Run{run}, func(run *Run) *Detail { return finishDetail(run, draft) })

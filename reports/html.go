@@ -55,8 +55,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"differencesWithTable": func(s comparisonSummary, group reasonGroup) differenceTable { return differenceTable{s, group.All} },
 }).Parse(pageSource))
 
-// colorOf chooses the color in which the page shows a classification of differences. It returns
-// the verdict that has the same color.
+// colorOf returns the verdict whose color the page uses for a classification of differences.
 func colorOf(c compare.Classification) check.Verdict {
 	switch c {
 	case compare.Undeclared, compare.BothWrong:
@@ -68,7 +67,7 @@ func colorOf(c compare.Classification) check.Verdict {
 	}
 }
 
-// pageData is the input of the template of the page.
+// pageData is the input of the template of the HTML page.
 type pageData struct {
 	Verdict      check.Verdict
 	Reason       string
@@ -83,7 +82,7 @@ type pageData struct {
 	Charts, Script template.JS
 }
 
-// pageRun is a run with the data that the template of the page needs to show the run.
+// pageRun is a run with the data that the template of the HTML page needs to show it.
 type pageRun struct {
 	Run
 	Sorted []check.Result // the results of the run, worst first
@@ -107,25 +106,25 @@ type pageRun struct {
 	Folded bool
 }
 
-// pageResult is the input of a template that shows one result of a run.
+// pageResult is the input of an HTML template that shows one result of a run.
 type pageResult struct {
 	Run    pageRun
 	Result check.Result
 }
 
-// pageResults is the input of a template that shows several results of a run.
+// pageResults is the input of an HTML template that shows several results of a run.
 type pageResults struct {
 	Run     pageRun
 	Results []check.Result
 }
 
-// pageEvidence is the input of a template that shows one piece of evidence of a run.
+// pageEvidence is the input of an HTML template that shows one piece of evidence of a run.
 type pageEvidence struct {
 	Run      pageRun
 	Evidence check.Evidence
 }
 
-// Listed returns the results that have a row in the table of checks: all results except those
+// Listed returns the results that have a row in the page's table of checks: all except those
 // that Inapplicable returns.
 func (r pageRun) Listed() []check.Result {
 	listed, _ := r.listedResults()
@@ -143,9 +142,10 @@ func (r pageRun) Inapplicable() []check.Result {
 const maxFindings = 3
 
 // Findings returns the results that the summary of the run explains in full, at most
-// maxFindings. All of them have the verdict of the run. Findings omits checks that are unknown
-// for the same reason, because this reason is about the run and not about the checks, such as a
-// gap in the history.
+// maxFindings. All of them have the verdict of the run.
+//
+// It omits checks that are unknown for the same reason. Such a reason is about the run, not
+// about the checks: for example, a gap in the history.
 func (r pageRun) Findings() []check.Result {
 	findings := slices.DeleteFunc(r.notPassed(), func(result check.Result) bool {
 		return result.Verdict != r.Verdict || r.sharesReason(result)
@@ -153,8 +153,8 @@ func (r pageRun) Findings() []check.Result {
 	return findings[:min(len(findings), maxFindings)]
 }
 
-// OtherFindings returns the results that did not pass and that [pageRun.Findings] omits. The
-// summary of the run only links to them.
+// OtherFindings returns the results that did not pass and that the summary of the run does not
+// explain ([pageRun.Findings]). The summary only links to them.
 func (r pageRun) OtherFindings() []check.Result {
 	findings := r.Findings()
 	return slices.DeleteFunc(r.notPassed(), func(result check.Result) bool {
@@ -188,7 +188,8 @@ func countsByVerdict(count map[check.Verdict]int) string {
 }
 
 // Passed returns the runs for which a page of several runs has only one line: those that are
-// not Full. It omits runs whose directory was deleted, because they have no page to link to.
+// not Full. It leaves out runs whose directory was deleted, because the line could link to
+// nothing.
 func (d *pageData) Passed() []pageRun {
 	return slices.DeleteFunc(slices.Clone(d.Runs), func(r pageRun) bool { return r.Full || r.Directory == "" })
 }
@@ -202,9 +203,10 @@ type drawnTimelines struct {
 	Knots [][]int64 `json:"knots,omitempty"`
 }
 
-// HTML writes runs as one self-contained page. The argument detail has the details of a single
-// run; it must be nil for several runs. Links to the pages of runs are relative to the
-// directory dir.
+// HTML writes runs as one self-contained page.
+//
+// The argument detail has the details of a single run; it must be nil for several runs. Links
+// to the pages of runs are relative to the directory dir.
 func HTML(w io.Writer, runs []Run, detail *Detail, dir string) error {
 	verdict, reason := summarize(runs)
 	data := &pageData{Verdict: verdict, Reason: reason, Detail: detail}

@@ -63,8 +63,8 @@ func nameOf(path string) string {
 // logWindow is the time range whose log lines the page shows.
 type logWindow struct{ from, to time.Time }
 
-// The lengths of a logWindow before and after the first violation. The lines before the
-// violation show what led to it, and the lines after it show how the subject reacted.
+// The lengths of a logWindow before and after the first violation. The lines before it show
+// what led to the violation. The lines after it show how the subject reacted.
 const (
 	before = 3 * time.Second
 	after  = time.Second
@@ -84,9 +84,10 @@ func logWindowAround(t *timeline.Timeline) *logWindow {
 	return &logWindow{at.Add(-before), at.Add(after)}
 }
 
-// read reads the lines of a log file whose time is in the window. A line without a time counts
-// as having the time of the line before it. If the lines have more than maxLogPart bytes, read
-// omits the first of them.
+// read reads the lines of a log file whose time is in the window.
+//
+// A line without a time belongs to the line before it. If the lines have more than maxLogPart
+// bytes, read omits the first of them.
 func (w *logWindow) read(path string) (Log, error) {
 	file, err := inputfile.Open(path)
 	if err != nil {
@@ -128,9 +129,10 @@ var (
 	jsonTime = regexp.MustCompile(`"(?:ts|time)":"([^"]+)"`)
 )
 
-// timeOf returns the time of a log line. The klog format has neither year nor time zone, so
-// timeOf takes both from near, a time shortly before the violation. It returns false for a line
-// without a time.
+// timeOf returns the time of a log line, or false if the line has none.
+//
+// The klog format has neither year nor time zone, so timeOf takes both from near, a time
+// shortly before the violation.
 func timeOf(line []byte, near time.Time) (time.Time, bool) {
 	if found := klogTime.FindSubmatch(line); found != nil {
 		at, err := time.ParseInLocation("0102 15:04:05.999999", string(found[1]), near.Location())

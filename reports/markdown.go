@@ -13,9 +13,11 @@ import (
 // megabyte.
 const maxEvidence = 3
 
-// Markdown writes runs as the Markdown summary of a CI job. The summary has a table of the
-// runs, worst first, then a section for each failure group, then a collapsed table of checks
-// for each run. Links to the pages of runs are relative to the directory dir.
+// Markdown writes runs as the Markdown summary of a CI job.
+//
+// The summary has a table of the runs, worst first, then a section for each failure group, then
+// a collapsed table of checks for each run. Links to the pages of runs are relative to the
+// directory dir.
 func Markdown(w io.Writer, runs []Run, dir string) error {
 	var b strings.Builder
 	verdict, reason := summarize(runs)
@@ -41,7 +43,7 @@ func Markdown(w io.Writer, runs []Run, dir string) error {
 }
 
 // markdownRuns writes a table with one row for each run, but at most 100. If there are more
-// runs, a last row has the number of those that are not listed.
+// runs, a last row says how many are not listed.
 func markdownRuns(b *strings.Builder, runs []Run, dir string) {
 	if len(runs) == 0 {
 		return
@@ -151,7 +153,7 @@ var markup = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", "&lt;", ">", "&gt;", "&", "&amp;",
 	"|", `\|`, "~", `\~`, "\n", " ", "\r", " ")
 
-// escape returns text with Markdown escapes, as one line. A Markdown viewer displays the
+// escape returns text as one line in which Markdown has no effect: a viewer displays the
 // original text.
 func escape(text string) string {
 	text = markup.Replace(text)

@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// overviewData has the data for the first part of a page of several runs. It has the failure
-// groups, and the numbers of runs by day, subject, scenario and verdict.
+// overviewData has the data for the first part of a page of several runs. This part shows the
+// failure groups, and the numbers of runs by day, subject, scenario and verdict.
 type overviewData struct {
 	When     string          // the range of the start times; empty if no start time is known
 	Failures []pageFailure   // worst first
@@ -21,7 +21,7 @@ type overviewData struct {
 	Clean    []verdictCounts // counts by scenario and subject if all runs passed
 }
 
-// pageFailure has the fields of a failure group that the page shows, as text.
+// pageFailure has, as text, the fields of a failure group that the HTML page shows.
 type pageFailure struct {
 	Verdict                                    check.Verdict
 	Subject, Scenario, Check, Times, Reproduce string
@@ -34,7 +34,8 @@ type dayCounts struct {
 	Runs, Fail, Unknown, Known, Pass int
 }
 
-// Shares returns the percentage of the day's runs for each verdict that occurs.
+// Shares returns which percentage of the day's runs has each verdict. It omits verdicts that do
+// not occur.
 func (n dayCounts) Shares() []share {
 	var all []share
 	for _, s := range []struct {
@@ -68,7 +69,7 @@ func (t verdictCounts) clean() bool {
 	return !slices.ContainsFunc(t.Counts, func(c verdictCount) bool { return c.N > 0 && !needsNoExplanation(c.Verdict) })
 }
 
-// verdictCountsTable is the input of the HTML template for a table of runs by verdict.
+// verdictCountsTable is the data from which an HTML template makes a table of runs by verdict.
 type verdictCountsTable struct {
 	Verdicts  []check.Verdict
 	Rows      []verdictCounts

@@ -20,10 +20,11 @@ type costTable struct {
 	Rows          []costRow
 }
 
-// costRow is the row of one metric in a [costTable]. Subject and Base are the medians of the
-// two subjects. In each pair, the ratio is the subject's value divided by the base's value;
-// Ratio and Spread are the median and the range of these ratios. Finding is the result of the
-// statistical test.
+// costRow is the row of one metric in a [costTable].
+//
+// Subject and Base are the medians of the two subjects. In each pair, the ratio is the
+// subject's value divided by the base's value. Ratio and Spread are the median and the range of
+// these ratios. Finding is the result of the statistical test.
 type costRow struct {
 	Metric, Subject, Base, Ratio, Spread, Finding string
 	// Same is true if the statistical test shows no difference between the subjects.
@@ -77,9 +78,11 @@ func Ratios(w io.Writer, subject, base string, ratios []compare.Ratio) error {
 	return nil
 }
 
-// findingText returns a finding as a word that fits the metric: for a shorter duration
-// "faster", not "less". It returns "too few pairs" if the values of the subjects differ, but
-// the number of pairs is too small for the test.
+// findingText returns the result of the statistical test as a word that fits the metric. For a
+// shorter duration, this is "faster", not "less".
+//
+// It returns "too few pairs" if the values of the subjects differ, but the number of pairs is
+// too small for the test.
 func findingText(r compare.Ratio, finding compare.Finding) string {
 	switch {
 	case finding == compare.Same && len(r.Base) < compare.PairsMin && !slices.Equal(r.Subject, r.Base):
@@ -95,7 +98,8 @@ func findingText(r compare.Ratio, finding compare.Finding) string {
 	}
 }
 
-// amount formats a value with its unit. A value without a unit is a number of requests.
+// amount formats a value with its unit. A value without a unit is a count, such as a number of
+// requests.
 func amount(value float64, unit string) string {
 	if unit == "" {
 		return fmt.Sprintf("%.0f", value)

@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// Run has the data of one run that reports show. Only the page of a single run shows more: the
-// parts in [Detail].
+// Run has the data of one run that reports show. Only the page of a single run shows more; see
+// [Detail].
 type Run struct {
 	Scenario    string // the name of the scenario
 	Description string // the description of the scenario
@@ -62,13 +62,14 @@ func (r *Run) sortedResults() []check.Result {
 	return slices.SortedStableFunc(slices.Values(r.Results), func(a, b check.Result) int { return byVerdict(a.Verdict, b.Verdict) })
 }
 
-// withDirectory returns the runs whose directory still exists. A campaign deletes the
-// directories of runs that passed.
+// withDirectory returns the runs whose directory still exists. A campaign, which is a series of
+// runs, deletes the directories of runs that passed.
 func withDirectory(runs []Run) []Run {
 	return slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return r.Directory == "" })
 }
 
-// needsNoExplanation reports whether a verdict is pass or not-exercised.
+// needsNoExplanation reports whether a verdict is pass or not-exercised, so that reports need
+// not give its reason.
 func needsNoExplanation(v check.Verdict) bool { return v == check.Pass || v == check.NotExercised }
 
 // notPassed returns the results with a verdict other than pass and not-exercised, worst first.
@@ -77,15 +78,15 @@ func (r *Run) notPassed() []check.Result {
 }
 
 // sharesReason reports whether the result is unknown for the same reason as another result of
-// the run. Such a reason is about the whole run, such as a gap in its history.
+// the run. Such a reason is about the whole run: for example, a gap in its history.
 func (r *Run) sharesReason(result check.Result) bool {
 	return result.Verdict == check.Unknown && slices.ContainsFunc(r.Results, func(other check.Result) bool {
 		return other.Check != result.Check && other.Verdict == check.Unknown && other.Reason == result.Reason
 	})
 }
 
-// worseThanResults reports whether the verdict of the run is worse than the verdicts of all its
-// results. Reports then show the reason of the run, because no result explains the verdict.
+// worseThanResults reports whether the verdict of the run is worse than those of all its
+// results. No result then explains the verdict, so reports show the reason of the run.
 func (r *Run) worseThanResults() bool {
 	worst := check.NotExercised
 	for _, result := range r.Results {
@@ -113,8 +114,9 @@ func (r *Run) result(id string) (check.Result, bool) {
 }
 
 // checkIDs returns the IDs of the checks of all runs, worst verdict first. Checks with equal
-// verdicts keep the order of the results. A check is omitted if, in every run, it is only for
-// controllers that are not under test.
+// verdicts keep the order of the results.
+//
+// It omits a check that applies to the controllers under test in none of the runs.
 func checkIDs(runs []Run) []string {
 	var ids []string
 	worst := map[string]check.Verdict{}

@@ -28,15 +28,17 @@ func scopeOf(id string) string {
 }
 
 // appliesTo reports whether a check applies to at least one of the controllers. It returns true
-// for the ID of a check that this version of gauntlet does not know.
+// if this version of gauntlet does not know the check.
 func appliesTo(id string, controllers []kube.Controller) bool {
 	c, ok := check.Find(id)
 	return !ok || c.Scope.AppliesTo(controllers)
 }
 
-// listedResults returns the results for which a table of checks has a row, worst verdict first.
-// The second list has the results that reports show apart from this table. Their checks were
-// not exercised, because they are part of the contract of controllers that are not under test.
+// listedResults returns the results with a row in the table of checks, worst verdict first. The
+// second list has the results that reports show apart from this table.
+//
+// Their checks belong to the contract of controllers that are not under test, so they were not
+// exercised.
 func (r *Run) listedResults() (listed, inapplicable []check.Result) {
 	controllers, err := kube.ControllersNamed(r.Controllers...)
 	for _, result := range r.sortedResults() {
@@ -49,7 +51,7 @@ func (r *Run) listedResults() (listed, inapplicable []check.Result) {
 	return listed, inapplicable
 }
 
-// countInapplicable returns how many results are of checks for controllers that are not under
+// countInapplicable says how many results are of checks for controllers that are not under
 // test. Reports show this text below the table of checks.
 func countInapplicable(results []check.Result) string {
 	noun := "checks are"

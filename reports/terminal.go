@@ -24,9 +24,10 @@ const (
 )
 
 // Terminal writes runs as text for a terminal. It writes the failures with their evidence,
-// tables of the verdicts of all checks, and the run directories. The width is that of the
-// terminal in characters. If it is 0, the output does not go to a terminal, and the text has no
-// escape sequences for colors.
+// tables of the verdicts of all checks, and the run directories.
+//
+// The width is that of the terminal in characters. 0 means that the output does not go to a
+// terminal: the text then has no escape sequences for colors.
 func Terminal(w io.Writer, runs []Run, width int) error {
 	p := layout{color: width > 0, width: maxWidth}
 	if width > 0 {
@@ -51,7 +52,7 @@ func Terminal(w io.Writer, runs []Run, width int) error {
 	return nil
 }
 
-// blankLine writes a blank line, unless the text is still empty.
+// blankLine writes a blank line if the text already has a line.
 func blankLine(b *strings.Builder) {
 	if b.Len() > 0 {
 		b.WriteString("\n")
@@ -86,7 +87,8 @@ func (p layout) verdict(v check.Verdict) string {
 	return word
 }
 
-// failures writes each result of a run that has a verdict other than pass and not-exercised.
+// failures writes the results of a run that did not pass, with their reasons.
+//
 // Checks that are unknown for the same reason and have no evidence share a paragraph. If no
 // result explains the verdict of the run, failures also writes the reason of the run.
 func (p layout) failures(b *strings.Builder, run *Run) {
@@ -134,9 +136,11 @@ func (p layout) failure(b *strings.Builder, run *Run, result check.Result) {
 	}
 }
 
-// resultTable writes a table of the checks of one run. It omits the column scope if this
-// version of gauntlet knows none of the checks, or if the terminal is narrow. It writes no table if
-// no check could decide anything, because failures has written the reason.
+// resultTable writes a table of the checks of one run. If no check could decide anything, it
+// writes none, because failures has written the reason.
+//
+// It omits the column scope if the terminal is narrow, or if this version of gauntlet knows
+// none of the checks.
 func (p layout) resultTable(b *strings.Builder, run *Run) {
 	if len(run.Results) == 0 || run.Undecided() {
 		return
@@ -188,8 +192,9 @@ func brief(reason string) string {
 }
 
 // resultMatrices writes tables of the verdicts of several runs. A table has a row for each
-// check and a column for each run. Runs whose columns would make a table wider than p.width
-// are in the next table.
+// check and a column for each run.
+//
+// It begins another table when the columns would be wider than p.width.
 func (p layout) resultMatrices(b *strings.Builder, runs []Run) {
 	ids := checkIDs(runs)
 	first := len("verdict")

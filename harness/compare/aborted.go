@@ -25,9 +25,11 @@ type Aborted struct {
 	awaited *history.Ref
 }
 
-// abortedAt returns the description of a workload that the failed step aborted, or nil if the
-// step is nil. It sets KnownIssue if a check found a known upstream issue in the object for
-// which the step waited.
+// abortedAt describes a workload that the given failed step aborted. It returns nil for a nil
+// step.
+//
+// It sets KnownIssue if a check found a known upstream issue in the object for which the step
+// waited.
 func abortedAt(step *history.Step, results []check.Result) *Aborted {
 	if step == nil {
 		return nil
@@ -49,9 +51,10 @@ type knownFailure struct {
 	object history.Ref // the object of the violation
 }
 
-// knownFailures returns the violations that match a known upstream issue. It reads only checks
-// with the verdict known-upstream. A check with the verdict fail also has violations that no
-// known issue explains.
+// knownFailures returns the violations that match a known upstream issue.
+//
+// It reads only checks with the verdict known-upstream. A check with the verdict fail also has
+// violations that no known issue explains.
 func knownFailures(results []check.Result) []knownFailure {
 	var all []knownFailure
 	for _, result := range results {
@@ -78,10 +81,11 @@ func (s *Side) stepOutcome(index int) string {
 	}
 }
 
-// workloadDifferences returns one difference for each workload that was aborted. The
-// classification is NotCompared if a known upstream issue aborted the workload. Otherwise it
-// becomes Undeclared, because no rule covers an aborted workload. If both workloads were
-// aborted at the same step, sameStepDifference decides.
+// workloadDifferences returns one difference for each workload that was aborted.
+//
+//   - If a known upstream issue aborted the workload, the classification is NotCompared.
+//   - Otherwise it later becomes Undeclared, because no rule covers an aborted workload.
+//   - If both workloads were aborted at the same step, sameStepDifference decides.
 func workloadDifferences(subject, base *Side) []Difference {
 	mine, theirs := subject.Aborted, base.Aborted
 	if mine != nil && theirs != nil && mine.Index == theirs.Index {
@@ -101,9 +105,10 @@ func workloadDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// sameStepDifference compares two workloads that were aborted at the same step. If known
-// upstream issues aborted both, there is no difference. If no known upstream issue aborted
-// either of them, the classification is BothWrong.
+// sameStepDifference compares two workloads that were aborted at the same step.
+//
+// If known upstream issues aborted both, there is no difference. If no known upstream issue
+// aborted either, the difference has the classification BothWrong.
 func sameStepDifference(subject, base *Side) []Difference {
 	mine, theirs := subject.Aborted, base.Aborted
 	d := stepDifference(mine.Index, mine.Step, subject, base)
@@ -127,9 +132,10 @@ func stepDifference(index int, step string, subject, base *Side) Difference {
 	}
 }
 
-// unfinishedDifferences compares two runs of which at least one is incomplete. It compares only
-// the checks that failed in one of the runs. All other results of an incomplete run cover only
-// a part of the run.
+// unfinishedDifferences compares two runs of which at least one is incomplete.
+//
+// It compares only the checks that failed in one of the runs. A failure remains a failure, but
+// all other results of an incomplete run cover only a part of the run.
 func unfinishedDifferences(subject, base *Side) []Difference {
 	outcome := func(s *Side) string { return cmp.Or(s.Unfinished, "complete") }
 	all := []Difference{{
@@ -158,9 +164,11 @@ func abortedByKnownIssue(subject, base *Side) *Side {
 	return short
 }
 
-// dependsOnMissingSteps reports whether the end state of an object depends on steps that the
-// aborted run did not complete. It does if the other run changed the object during or after
-// these steps. It also does if the failed step waited for the object or for its owner.
+// dependsOnMissingSteps reports whether the end state of an object depends on steps that only
+// one of the runs completed.
+//
+// It does if the run that went on changed the object during or after these steps. It also does
+// if the failed step of the aborted run waited for the object or for its owner.
 func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 	short, long := abortedByKnownIssue(subject, base), subject
 	if short == subject {
@@ -170,9 +178,11 @@ func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 	return ok && changed >= short.Aborted.Index || short.isOrIsOwnedBy(d.Object, *short.Aborted.awaited, long)
 }
 
-// followsMissingSteps reports whether a difference of milestones depends on steps that the
-// aborted run did not complete. A condition or an event that first occurred before the failed
-// step does not depend on them.
+// followsMissingSteps reports whether a difference of milestones depends on steps that only one
+// of the runs completed. A milestone is an event of a run that is compared, such as a rollout.
+//
+// A condition or an event that first occurred before the failed step does not depend on these
+// steps.
 func followsMissingSteps(d *Difference, subject, base *Side) bool {
 	step := abortedByKnownIssue(subject, base).Aborted.Index
 	switch kind := MilestoneKind(d.What); kind {

@@ -11,7 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// Difference is one difference between a run of the subject and a run of the base.
+// Difference is one difference between a run of the subject and a run of the base. The base is
+// the subject that it is compared with.
 type Difference struct {
 	// Aspect says what differs: the workload, a verdict, an end state or a milestone.
 	Aspect Aspect
@@ -78,9 +79,11 @@ func orNone(s string) string {
 }
 
 // Differences returns the differences between a run of the subject and a run of the base, worst
-// classification first. It compares the completed steps, the verdicts, the end states and the
-// milestones. The rules in [Deliberate] apply only if the subject is ours and the base is not.
-// The rules in [Incomparable] apply only if a known upstream issue aborted one run.
+// classification first.
+//
+// It compares the completed steps, the verdicts, the end states and the milestones. The rules
+// in [Deliberate] apply only if the subject is ours and the base is not. The rules in
+// [Incomparable] apply only if a known upstream issue aborted one run.
 func Differences(subject, base *Side) []Difference {
 	all := slices.Concat(workloadDifferences(subject, base), verdictDifferences(subject, base), endStateDifferences(subject, base), milestoneDifferences(subject, base))
 	if subject.Unfinished+base.Unfinished != "" {
@@ -109,15 +112,16 @@ var WorstFirst = []Classification{Undeclared, BothWrong, Declared, NotCompared, 
 // ours is the name of the subject to which the rules in [Deliberate] apply.
 const ours = "ours"
 
-// ruleTable is a list of rules, with the classification of the differences that they cover.
+// ruleTable is a list of rules. All differences that they cover get the same classification.
 type ruleTable struct {
 	classification Classification
 	rules          []Rule
 }
 
 // classify sets the classification and the reason from the first rule that covers the
-// difference. A difference that no rule covers becomes Undeclared. It does nothing if the
-// difference already has a classification.
+// difference. If no rule covers it, the classification becomes Undeclared.
+//
+// It does nothing if the difference already has a classification.
 func (d *Difference) classify(tables []ruleTable, subject, base *Side) {
 	if d.Classification != "" {
 		return
@@ -158,7 +162,7 @@ func verdictDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// wholeObject is the value of Difference.What if only one run has the object.
+// wholeObject is the value of Difference.What if only one of the two runs has the object.
 const wholeObject = "the object"
 
 // endStateDifferences compares the objects at the end of the two runs, field by field. For an
@@ -180,9 +184,10 @@ func endStateDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// presence describes an object that may be missing at the end of one run. It returns "" for
-// nil, which means missing. Otherwise it returns "spec.replicas: N" if the object has this
-// field, and "exists" if it does not.
+// presence describes an object that only one of two runs may have at its end.
+//
+// It returns "spec.replicas: N" if the object has this field, and otherwise "exists". It
+// returns "" for nil, which means that this run lacks the object.
 func presence(object map[string]string) string {
 	if object == nil {
 		return ""
@@ -193,9 +198,11 @@ func presence(object map[string]string) string {
 	return "exists"
 }
 
-// milestoneDifferences compares the milestones of the two runs. For conditions and events, it
-// returns one difference for each value that only one run has. For other milestones, it
-// compares the whole sequence of values.
+// milestoneDifferences compares the milestones of the two runs, such as rollouts, conditions
+// and events.
+//
+// For conditions and events, it returns one difference for each value that only one run has.
+// For other milestones, it compares the whole sequence of values.
 func milestoneDifferences(subject, base *Side) []Difference {
 	var all []Difference
 	milestones := slices.SortedFunc(maps.Keys(merged(subject.Milestones, base.Milestones)), func(a, b Milestone) int {
@@ -223,7 +230,7 @@ func milestoneDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// missing returns the values that are not in others.
+// missing returns the values that others does not contain.
 func missing(values, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return slices.Contains(others, v) })
 }

@@ -12,9 +12,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// endState returns the fields of the objects that exist at the end of the run, by stable name
-// and path. For pods, it returns the number of pods of each owner by state, because names of
-// pods are random.
+// endState returns the fields of the objects that exist at the end of the run.
+//
+// The first key is the stable name of an object, which is equal in all runs. The second key is
+// the path of a field. Names of pods are random, so pods are only counted, by owner and state.
 func (o *observer) endState() (map[string]map[string]string, error) {
 	state := map[string]map[string]string{}
 	counts := map[string]map[string]int{} // number of pods by owner and state
@@ -46,7 +47,7 @@ func (o *observer) endState() (map[string]map[string]string, error) {
 	return state, nil
 }
 
-// podsOf is the prefix of the keys in Side.End for the pods of an owner.
+// podsOf is the prefix of the keys in Side.End that stand for all pods of an owner.
 const podsOf = "pods of "
 
 // The states by which [observer.endState] counts pods.
@@ -82,8 +83,8 @@ func oneLine(flat map[string]string) string {
 	return strings.Join(parts, "; ")
 }
 
-// omitted has the paths of fields that are not compared. These fields differ between runs even
-// if the subjects behave alike: hash labels, generations and times.
+// omitted has the paths of fields that are not compared: hash labels, generations and times.
+// They differ between runs even if the subjects behave alike.
 var omitted = map[string]bool{
 	"status.observedGeneration":                                             true,
 	"metadata.labels." + objects.PodTemplateHashLabel:                       true,
@@ -92,8 +93,8 @@ var omitted = map[string]bool{
 	"metadata.annotations.endpoints.kubernetes.io/last-change-trigger-time": true,
 }
 
-// sizeAnnotations are annotations of a ReplicaSet with the sizes of its Deployment at the last
-// scaling. The sizes are replicas, and replicas + maxSurge.
+// sizeAnnotations are the annotations in which a ReplicaSet stores the size of its Deployment
+// at the last scaling. They contain replicas, and replicas + maxSurge.
 var sizeAnnotations = map[string]bool{
 	objects.DesiredReplicasAnnotation: true, objects.MaxReplicasAnnotation: true,
 }
@@ -132,7 +133,8 @@ func (o *observer) flatten(object *history.Object) (map[string]string, error) {
 	return flat.flat, nil
 }
 
-// flattener converts a tree of JSON values to a map from paths to text.
+// flattener converts a tree of JSON values to a flat map. The keys are paths, and the values
+// are text.
 type flattener struct {
 	names *names            // to replace real names in text
 	flat  map[string]string // the result
@@ -171,8 +173,10 @@ func (f *flattener) value(path string, value any) {
 	}
 }
 
-// list adds the items of a list. The path of an item with a field type, such as a condition,
-// ends with that type in brackets. For other items, list adds the number of equal items.
+// list adds the items of a list.
+//
+// If an item has a field type, as conditions have, its path ends with that type in brackets.
+// For other items, list adds the number of equal items.
 func (f *flattener) list(path string, elements []any) {
 	counts := map[string]int{}
 	for _, element := range elements {

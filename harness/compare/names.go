@@ -12,13 +12,15 @@ import (
 )
 
 // names maps the real names of objects to stable names, which are equal in every run of a
-// scenario. ReplicaSets, pods and objects with generateName need stable names. Their real names
-// end with suffixes that are random or depend on the implementation.
+// scenario.
 //
-// The stable name of a ReplicaSet of a Deployment has a hash of its pod template. The stable
-// name of a pod has the name of its owner. The stable name of any other object with
-// generateName has the name of its owner and a number. The number counts the objects of the
-// kind that the owner has created.
+// ReplicaSets, pods and objects with generateName need stable names, because their real names
+// end with suffixes that are random or depend on the implementation. The stable names are:
+//
+//   - of a ReplicaSet of a Deployment: a name with a hash of its pod template
+//   - of a pod: a name with the name of its owner
+//   - of any other object with generateName: the name of its owner and a number, which counts
+//     the objects of the kind that the owner has created
 type names struct {
 	// stable has the stable names. The key is the resource and the real name.
 	stable map[string]string
@@ -77,7 +79,7 @@ func (n *names) observe(o *history.Object) {
 }
 
 // stableName returns the resource and the stable name of an object, such as "replicasets.apps
-// web-<a1b2>". For an unknown object, it returns the real name.
+// web-<a1b2>". An object that names does not know keeps its real name.
 func (n *names) stableName(o *history.Object) string {
 	if name, ok := n.stable[o.Resource+" "+o.Name]; ok {
 		return name
@@ -94,7 +96,7 @@ func (n *names) endStateName(o *history.Object) string {
 	return n.stableName(o)
 }
 
-// noOwner is the name of the owner in the keys of pods without a controller.
+// noOwner stands for the name of the owner in the keys of pods that have no controller.
 const noOwner = "no owner"
 
 // ownerName returns the stable name of the controller of an object. It returns noOwner if the
@@ -108,7 +110,7 @@ func (n *names) ownerName(o *history.Object) string {
 }
 
 // ownerPrefix returns the beginning of the stable name of an object with generateName: the
-// owner's name and a hyphen. For an object without a controller, it returns generateName.
+// owner's name and a hyphen. If the object has no controller, it returns the generateName.
 func (n *names) ownerPrefix(o *history.Object) string {
 	if o.ControllerRef() == nil {
 		return o.GenerateName
@@ -117,9 +119,10 @@ func (n *names) ownerPrefix(o *history.Object) string {
 	return name + "-"
 }
 
-// templateHash returns a short hash of a ReplicaSet's pod template. The hash ignores the label
-// pod-template-hash, because its value depends on the implementation of the Deployment
-// controller.
+// templateHash returns a short hash of a ReplicaSet's pod template.
+//
+// It ignores the label pod-template-hash, because its value depends on the implementation of
+// the Deployment controller.
 func (n *names) templateHash(o *history.Object) string {
 	set, err := n.decoder.Owner(objects.OwnerKindByResource(o.Resource), o)
 	if err != nil {
@@ -131,7 +134,7 @@ func (n *names) templateHash(o *history.Object) string {
 }
 
 // These patterns match text that differs between two runs even if the subjects behave alike.
-// Such text is a time, an IP address or the name of an object.
+// They match times, IP addresses and names of objects.
 var (
 	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 	ipPattern   = regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}\b`)

@@ -13,8 +13,8 @@ import (
 // one after the other.
 type Pair struct{ Subject, Base Cost }
 
-// Ratio has the values of one metric in several pairs of runs, and compares the subject with
-// the base.
+// Ratio compares one metric of the subject with that of the base, over several pairs of runs. A
+// pair is one run on each of the two.
 type Ratio struct {
 	Metric string // such as "CPU time", the text of a step, or a verb with a resource
 	Unit   string // s, KiB or MiB; empty for a number of requests
@@ -39,10 +39,12 @@ func (p Pair) Comparable() bool {
 	return !p.Subject.Unfinished && !p.Base.Unfinished && slices.EqualFunc(p.Subject.Steps, p.Base.Steps, func(a, b Step) bool { return a.Index == b.Index })
 }
 
-// Ratios compares every metric that all comparable pairs have. The metrics are the duration of
-// each step, the time to converge, the time with wrong Endpoints, CPU time, peak memory and
-// bytes. The numbers of requests by verb and resource follow, sorted by name. Ratios omits a
-// metric that is 0 in every run, such as bytes of a subject without the fault proxy.
+// Ratios compares every metric that all comparable pairs have.
+//
+// The metrics are the duration of each step, the time to converge, the time with wrong
+// Endpoints, CPU time, peak memory and bytes. The numbers of requests by verb and resource
+// follow, sorted by name. Ratios omits a metric that is 0 in every run, such as bytes of a
+// subject without the fault proxy.
 func Ratios(pairs []Pair) []Ratio {
 	pairs = slices.DeleteFunc(slices.Clone(pairs), func(p Pair) bool { return !p.Comparable() })
 	if len(pairs) == 0 {
@@ -76,8 +78,8 @@ func Ratios(pairs []Pair) []Ratio {
 	return slices.DeleteFunc(all, func(r Ratio) bool { return !r.hasAllValues() || r.allZero() })
 }
 
-// ratio returns the values of one metric in all pairs. The last parameter computes the value
-// for one run. NaN means that the run does not have the metric.
+// ratio returns the values of one metric in all pairs. The function of computes the value for
+// one run, or NaN if the run does not have the metric.
 func ratio(metric, unit string, pairs []Pair, of func(Cost) float64) Ratio {
 	r := Ratio{Metric: metric, Unit: unit}
 	for _, pair := range pairs {
@@ -116,7 +118,9 @@ func (r Ratio) allZero() bool {
 }
 
 // Median returns the median of the pairs' ratios. The ratio of a pair is the subject's value
-// divided by the base's value. It is +Inf if only the base's value is 0, and 1 if both are 0.
+// divided by the base's value.
+//
+// If only the base's value is 0, the ratio is +Inf. If both are 0, it is 1.
 func (r Ratio) Median() float64 { return median(r.ratios()) }
 
 // Spread returns the lowest and the highest of the pairs' ratios.
@@ -161,16 +165,19 @@ const (
 	More Finding = "more" // the subject used more than the base
 )
 
-// PairsMin is the minimum number of pairs with which the test of [Ratio.Finding] can show a
-// difference.
+// PairsMin is the minimum number of pairs with which the statistical test in [Ratio.Finding]
+// can show a difference.
 const PairsMin = 4
 
-// significance is the significance level of the statistical test.
+// significance is the significance level of the test in [Ratio.Finding]: the highest p-value
+// that counts as a difference.
 const significance = 0.05
 
 // Finding tests whether the subject's values differ from the base's values, and returns the
-// result with the p-value. It uses the Mann-Whitney U test with a significance level of 5 %.
-// With fewer than PairsMin pairs, the finding is always Same.
+// result with the p-value.
+//
+// It uses the Mann-Whitney U test with a significance level of 5 %. With fewer than PairsMin
+// pairs, the finding is always Same.
 func (r Ratio) Finding() (finding Finding, p float64) {
 	thresholds := &benchmath.Thresholds{CompareAlpha: significance}
 	// NewSample sorts its argument, so it gets a copy. The values of r keep the order of the
@@ -190,10 +197,11 @@ func (r Ratio) Finding() (finding Finding, p float64) {
 	}
 }
 
-// String returns the comparison as one line. An example is "CPU time: 1.2 s to 2.4 s, ratio
-// 0.50 (0.48-0.53), less (p=0.008, 5 pairs)". Here 1.2 s is the median of the subject, 2.4 s
-// the median of the base, 0.50 the median ratio of the pairs, and (0.48-0.53) the range of
-// these ratios.
+// String returns the comparison as one line.
+//
+// An example is "CPU time: 1.2 s to 2.4 s, ratio 0.50 (0.48-0.53), less (p=0.008, 5 pairs)".
+// Here 1.2 s is the median of the subject, 2.4 s the median of the base, 0.50 the median ratio
+// of the pairs, and (0.48-0.53) the range of these ratios.
 func (r Ratio) String() string {
 	subject, base := r.Medians()
 	low, high := r.Spread()

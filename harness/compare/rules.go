@@ -33,8 +33,8 @@ func (r *Rule) covers(d *Difference, subject, base *Side) bool {
 	return r.Match(d) && (r.And == nil || r.And(d, subject, base))
 }
 
-// Acceptable has the rules for differences that the guarantees allow, so neither subject is
-// wrong. The classification of these differences is Accepted.
+// Acceptable has the rules for differences that the guarantees allow: both behaviors are right.
+// The classification of these differences is Accepted.
 var Acceptable = []Rule{
 	{
 		Reason: "timing decides whether a run exercises a guarantee",
@@ -152,8 +152,10 @@ var Acceptable = []Rule{
 }
 
 // Deliberate has the rules for differences that our controllers have on purpose, to avoid
-// upstream issues. The classification of these differences is Declared. The rules for the
-// issues in [check.KnownIssues] come first. controllers/README.md describes the differences.
+// upstream issues. The classification of these differences is Declared.
+//
+// The rules for the issues in [check.KnownIssues] come first. controllers/README.md describes
+// the differences.
 var Deliberate = append(knownIssueRules(), []Rule{
 	{
 		Issue:  "kubernetes#102551, kubernetes#128798",
@@ -183,8 +185,10 @@ var Deliberate = append(knownIssueRules(), []Rule{
 	},
 }...)
 
-// knownIssueRules returns a rule for each known upstream issue. The rule covers the checks that
-// failed for the base because of the issue, and the end states of the affected objects.
+// knownIssueRules returns a rule for each known upstream issue.
+//
+// The rule covers the checks that failed for the base because of the issue. It also covers the
+// end states of the affected objects.
 func knownIssueRules() []Rule {
 	var rules []Rule
 	for _, issue := range check.KnownIssues {
@@ -213,8 +217,10 @@ func knownIssueRules() []Rule {
 }
 
 // Incomparable has the rules for differences that exist because one run did not complete its
-// workload. A known upstream issue aborted that run at an earlier step than the other run
-// reached; see [Aborted]. The classification of these differences is NotCompared.
+// workload. The classification of these differences is NotCompared.
+//
+// A known upstream issue aborted that run at an earlier step than the other run reached; see
+// [Aborted].
 var Incomparable = []Rule{
 	{
 		Reason: "the end state depends on steps that only one run completed",
@@ -251,8 +257,8 @@ func isSize(d *Difference, subject, base *Side) bool {
 	return d.What == wholeObject || d.What == "spec.replicas" || counted || annotated && sizeAnnotations[key]
 }
 
-// sideWithout returns the run that lacks the value of a difference, if only one of the runs has
-// it.
+// sideWithout returns the run that lacks the value of a difference. The other run must have a
+// value.
 func sideWithout(d *Difference, subject, base *Side) *Side {
 	if d.Subject == "" {
 		return subject
@@ -296,13 +302,15 @@ func onlyBaseFails(d *Difference, id string) bool {
 	return d.Aspect == Verdicts && d.Object == id && d.Base == string(check.Fail) && slices.Contains(notViolated, d.Subject)
 }
 
-// notViolated has the verdicts of checks whose guarantee was not violated.
+// notViolated has the verdicts which say that the guarantee of a check was not violated.
 var notViolated = []string{string(check.Pass), string(check.NotExercised)}
 
-// isTransient reports whether a correct controller may set a condition of an object only for a
-// short time. The argument condition is the type, the status and the reason, such as
-// "Progressing=True ReplicaSetUpdated". For objects of other kinds than those of the contract,
-// every condition with the status False or Unknown counts as transient.
+// isTransient reports whether a correct controller may set a condition of an object for a short
+// time only.
+//
+// The argument condition is the type, the status and the reason, such as "Progressing=True
+// ReplicaSetUpdated". For a kind without a contract, every condition with the status False or
+// Unknown counts as transient.
 func isTransient(object, condition string) bool {
 	prefixes := []string{"ReplicaFailure=", "Available=False ", "Progressing=True ", "Progressing=False ReplicaSetCreateError", "Progressing=Unknown "}
 	if resource, _, _ := strings.Cut(object, " "); !slices.Contains(managedResources(), resource) {
@@ -312,7 +320,8 @@ func isTransient(object, condition string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(condition, prefix) })
 }
 
-// inSameOrder reports whether the values that occur in both sequences have the same order.
+// inSameOrder reports whether the values that both sequences contain have the same order in
+// both.
 func inSameOrder(a, b []string) bool {
 	in := func(others []string) func(string) bool {
 		return func(s string) bool { return !slices.Contains(others, s) }

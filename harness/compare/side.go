@@ -63,9 +63,10 @@ func (s *Side) isNameOf(name string, object history.Ref) bool {
 	return name == s.names.stableName(&history.Object{Ref: object})
 }
 
-// isOrIsOwnedBy reports whether a key of End names the given object or a dependent of the
-// object. A dependent is owned directly or through other objects. If only the other run has a
-// dependent, its owner is taken from that run.
+// isOrIsOwnedBy reports whether a key of End names the given object or one of its dependents,
+// direct or indirect.
+//
+// If only the other run has a dependent, its owner is taken from that run.
 func (s *Side) isOrIsOwnedBy(name string, to history.Ref, other *Side) bool {
 	for name = strings.TrimPrefix(name, podsOf); name != ""; name = cmp.Or(s.names.ownerOf[name], other.names.ownerOf[name]) {
 		if s.isNameOf(name, to) {
@@ -133,7 +134,7 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 	return side, nil
 }
 
-// observer reads the history of a run and collects what [SideOf] needs.
+// observer reads the history of a run and collects the data of a [Side].
 type observer struct {
 	subject       string
 	controllers   []string // the controllers under test; empty means the default controllers
@@ -153,7 +154,7 @@ type observer struct {
 	stalledEvents map[string]bool               // the components whose last event got no response; see Side.stalledEvents
 }
 
-// pendingRequest is a write whose response is not yet in the history.
+// pendingRequest is a write whose response the history does not contain yet.
 type pendingRequest struct {
 	resource  string
 	component string // the component that created the event; empty for other requests
@@ -172,16 +173,16 @@ func componentOf(event *history.Object) string {
 	return cmp.Or(body.Source.Component, body.ReportingController)
 }
 
-// versionAtStep is a version of an object, with the index of a step. This step was the last one
-// to begin before the version was committed.
+// versionAtStep is a version of an object, with the index of a step. It is the last step that
+// had begun when the version was committed.
 type versionAtStep struct {
 	*history.Object
 	step int
 }
 
-// trackLostAnswers updates lostAnswers and stalledEvents from the next record. Responses and
-// events may be lost if a write of the subject has an unknown outcome, or if a replica of the
-// subject ended.
+// trackLostAnswers updates lostAnswers and stalledEvents from the next record. It finds out
+// whether responses and events may be lost: after a write of the subject with unknown outcome,
+// or after the end of a replica.
 func (o *observer) trackLostAnswers(r *history.Record) {
 	switch {
 	case r.Request != nil && r.Request.Verb != "get" && r.Request.Verb != "list" && r.Request.Verb != "watch" &&
@@ -224,7 +225,7 @@ func isEvents(resource string) bool {
 }
 
 // managedResources returns the resources that the named controllers reconcile. Without names,
-// it returns the resources of the default controllers.
+// it uses the default controllers.
 func managedResources(controllers ...string) []string {
 	rows, _ := kube.ControllersNamed(controllers...) // no rows for an unknown name
 	var resources []string
@@ -240,9 +241,11 @@ func resourceOf(kind string) string {
 	return k.Resource()
 }
 
-// hasMilestones reports whether objects of a resource have milestones. This holds for kinds
-// with the role [kube.Workload], such as Deployment, and for kinds that [kube.Kinds] does not
-// contain.
+// hasMilestones reports whether the milestones of a resource's objects are compared, such as
+// their rollouts and conditions.
+//
+// This holds for kinds with the role [kube.Workload], such as Deployment, and for kinds that
+// [kube.Kinds] does not contain.
 func hasMilestones(resource string) bool {
 	kind, known := kube.ByResource(resource)
 	return !known || kind.Role == kube.Workload
@@ -295,7 +298,8 @@ var (
 	endpoints   = objects.EndpointsResource
 )
 
-// milestoneSet collects the values of all milestones of a run.
+// milestoneSet collects the values of all milestones of a run, such as the conditions that a
+// Deployment has had.
 type milestoneSet struct {
 	milestones map[Milestone][]string       // all values in order, with repetitions
 	firstSeen  map[Milestone]map[string]int // see Side.firstSeen
@@ -313,8 +317,8 @@ func (c *milestoneSet) add(step int, kind MilestoneKind, object, value string) {
 	}
 }
 
-// milestones returns the values of all milestones, and the step in which each value first
-// occurred.
+// milestones returns the values of all milestones of the run, and the step in which each value
+// first occurred.
 func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[string]int, error) {
 	all := milestoneSet{map[Milestone][]string{}, map[Milestone]map[string]int{}}
 	for _, version := range o.versions {
@@ -338,7 +342,8 @@ func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[strin
 	return all.milestones, all.firstSeen, nil
 }
 
-// milestonesOf adds the milestone values of one version of an object.
+// milestonesOf adds what one version of an object says about milestones, such as its
+// conditions.
 func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error {
 	name := o.names.stableName(version.Object)
 	decoded, err := o.decoder.Decode(version.Object)
@@ -376,8 +381,8 @@ func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error 
 	return nil
 }
 
-// normalize reduces the values of a milestone to those that correct runs have in common. For
-// example, it removes repetitions. The result is compared with the other run.
+// normalize reduces the values of a milestone to those in which correct runs agree. For
+// example, it removes repetitions. The result is what is compared with the other run.
 func (k MilestoneKind) normalize(values []string) []string {
 	switch k {
 	case Conditions, Events:
@@ -403,8 +408,8 @@ func firstOccurrences(values []string) []string {
 	return first
 }
 
-// turningPoints returns the integers at which a sequence changes between rising and falling. It
-// also returns the first and the last integer.
+// turningPoints returns the integers at which a rising sequence begins to fall or a falling one
+// to rise. It also returns the first and the last integer.
 func turningPoints(values []string) []string {
 	number := func(i int) int {
 		var n int

@@ -2,10 +2,10 @@ package timeline
 
 import "time"
 
-// Align returns times at which two runs of one scenario are at the same point. Run a is at a
-// point at the time ofA[i], and run b at the time ofB[i]. The points are the start, the start
-// of each step and phase that both runs have, and the end.
+// Align returns times at which two runs of one scenario are at the same point. At the point i,
+// run a is at the time ofA[i], and run b at ofB[i].
 //
+// The points are the start, the start of each step and phase that both runs have, and the end.
 // Each point is later, in both runs, than the point before it. Align skips a point for which
 // this does not hold, such as steps that began in different orders.
 func Align(a, b *Timeline) (ofA, ofB []time.Duration) {
@@ -30,7 +30,7 @@ type landmark struct {
 	at   time.Duration
 }
 
-// end is the type of landmark.what for the end of a run.
+// end is the type of landmark.what if the landmark is the end of a run.
 type end struct{}
 
 // landmarks returns the landmarks of a run in the order of their times. If a step or phase

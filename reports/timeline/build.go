@@ -17,9 +17,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// Build builds the timeline of a run from its history and the results of its checks. If the
-// last line of the history is incomplete, the timeline ends before that line. Build returns any
-// other read error.
+// Build builds the timeline of a run from its history and the results of its checks.
+//
+// If the last line of the history is incomplete, the timeline ends before that line. Build
+// returns any other read error.
 //
 // The timeline shows at most about maxRecords records in full. In a longer history, these are
 // the records around the first violation, or the first records if there is no violation.
@@ -27,8 +28,8 @@ func Build(records iter.Seq2[*history.Record, error], results []check.Result) (*
 	return build(records, results, maxRecords)
 }
 
-// build is [Build] with the argument limit in place of maxRecords, so that tests can use short
-// histories.
+// build does the same as [Build], with limit in place of maxRecords, so that tests can use
+// short histories.
 func build(records iter.Seq2[*history.Record, error], results []check.Result, limit int64) (*Timeline, error) {
 	b := newBuilder(windowAround(results, limit), results)
 	if err := b.read(records); err != nil {
@@ -52,8 +53,8 @@ func NewDraft(records iter.Seq2[*history.Record, error]) *Draft {
 	return newDraft(records, maxRecords)
 }
 
-// newDraft is [NewDraft] with the argument limit in place of maxRecords, so that tests can use
-// short histories.
+// newDraft does the same as [NewDraft], with limit in place of maxRecords, so that tests can
+// use short histories.
 func newDraft(records iter.Seq2[*history.Record, error], limit int64) *Draft {
 	d := &Draft{builder: newBuilder(windowAround(nil, limit), nil), limit: limit}
 	d.err = d.read(records)
@@ -71,10 +72,12 @@ func (d *Draft) read(records iter.Seq2[*history.Record, error]) (err error) {
 	return d.builder.read(records)
 }
 
-// Covers reports whether [Draft.Finish] can build the timeline for the results. It returns
-// false if a long history has a late violation or a late cited record, because the draft shows
-// only the first records in full. The caller must then call [Build]. Covers returns true if the
-// history could not be read, because Finish returns this error.
+// Covers reports whether [Draft.Finish] can build the timeline for the results. If not, the
+// caller must call [Build].
+//
+// The draft shows only the first records in full. The result is therefore false if a long
+// history has a late violation or a late cited record. It is true if the history could not be
+// read, because Finish returns this error.
 func (d *Draft) Covers(results []check.Result) bool {
 	drawn := d.builder.window
 	if d.err != nil || d.builder.last <= drawn.to {
@@ -84,9 +87,10 @@ func (d *Draft) Covers(results []check.Result) bool {
 	return windowAround(results, d.limit) == drawn && (len(cited) == 0 || cited[len(cited)-1] <= drawn.to)
 }
 
-// Finish adds the results to the draft, and returns the same timeline as [Build]. The caller
-// must have called [Draft.Covers], and it must have returned true. The argument cited has the
-// records whose Seqs [Cited] returns for the results. Finish must be called only once.
+// Finish adds the results to the draft, and returns the same timeline as [Build]. It must be
+// called only once, and only if [Draft.Covers] has returned true.
+//
+// The argument cited has the records that [Cited] lists for the results.
 func (d *Draft) Finish(results []check.Result, cited map[int64]*history.Record) (*Timeline, error) {
 	if d.err != nil {
 		return nil, d.err
@@ -99,8 +103,8 @@ func (d *Draft) Finish(results []check.Result, cited map[int64]*history.Record) 
 	return d.builder.finish(results), nil
 }
 
-// Cited returns the Seqs of all records that the evidence of the results cites. They are
-// ascending, and each occurs once.
+// Cited returns the Seqs (numbers) of all records that the evidence of the results cites. They
+// are ascending, and each occurs once.
 func Cited(results []check.Result) []int64 {
 	var all []int64
 	for _, result := range results {
@@ -137,8 +141,8 @@ type builder struct {
 	rates         *eventRates
 }
 
-// newBuilder returns a builder whose timeline shows the records of a window in full. It also
-// shows the records outside the window that the evidence of the results cites.
+// newBuilder returns a builder whose timeline shows the records of a window in full. Of the
+// other records, it shows those that the evidence of the results cites.
 func newBuilder(drawn window, results []check.Result) *builder {
 	b := &builder{
 		t:            &Timeline{Cited: map[int64]json.RawMessage{}},
@@ -207,9 +211,10 @@ func (b *builder) observe(r *history.Record) error {
 	return b.observeOutside(r)
 }
 
-// drawRecord adds everything that the timeline shows of a record: marks, bands and counts. It
-// does not check whether the record is in the displayed window; its callers decide which
-// records outside the window are shown.
+// drawRecord adds everything that the timeline shows of a record: marks, bands and counts.
+//
+// Its callers decide which records the timeline shows. drawRecord does not check whether the
+// record is in the displayed window.
 func (b *builder) drawRecord(r *history.Record) error {
 	switch {
 	case r.Start != nil:
@@ -283,8 +288,8 @@ func (b *builder) endMark(place int, r *history.Record) *Mark {
 	return m
 }
 
-// fault adds a mark for a record of a fault. It begins a band when the fault is injected, and
-// ends the band when the fault is healed.
+// fault adds a mark for an event of a fault. It also shows as a band how long the fault lasted,
+// from the injection until it was healed.
 func (b *builder) fault(r *history.Record) {
 	f := r.Fault
 	track := b.orderedTrack(Run, fmt.Sprintf("fault %d: %s", f.Index, f.Name), "", trackOrder{family: "faults", depth: f.Index})
@@ -301,9 +306,11 @@ func (b *builder) fault(r *history.Record) {
 	b.mark(m)
 }
 
-// process adds a mark for a record of a process. It begins a band when the process starts. The
-// next record of the process, such as died or paused, ends the band. A process that is resumed
-// gets no new band.
+// process adds a mark for an event of a process. It also shows as a band how long the process
+// ran.
+//
+// The band begins with the start of the process, and ends with the next record of the process,
+// such as died or paused. A process that is resumed gets no new band.
 func (b *builder) process(r *history.Record) {
 	p := r.Process
 	track := b.track(Run, "process "+p.Name)
@@ -324,9 +331,10 @@ func (b *builder) band(band Band) int {
 	return len(b.t.Bands) - 1
 }
 
-// endBand ends an open band. The map open has the indexes of open bands, with a key such as the
-// index of a fault. endBand removes the key from the map; it does nothing if the map does not
-// have the key.
+// endBand ends the open band with the given key.
+//
+// The map open has the indexes of open bands, with a key such as the index of a fault. endBand
+// removes the key from the map; it does nothing if the map does not have the key.
 func (b *builder) endBand(open map[int]int, key int, at time.Duration) {
 	if place, ok := open[key]; ok {
 		b.t.Bands[place].To = at
@@ -364,8 +372,9 @@ func (b *builder) finish(results []check.Result) *Timeline {
 	return t
 }
 
-// marksOfRecords returns for each record with a mark the index of that mark. The argument
-// records has the Seqs of the records, ascending. The keys of the map are Seqs, too.
+// marksOfRecords returns the indexes of the marks that show the given records. Records without
+// a mark are left out. Both the argument and the keys of the map are Seqs, the numbers of
+// records; the argument is ascending.
 func (b *builder) marksOfRecords(records []int64) map[int64]int {
 	places := map[int64]int{}
 	if len(records) == 0 {
@@ -390,8 +399,8 @@ func (b *builder) marksOfRecords(records []int64) map[int64]int {
 	return places
 }
 
-// violation converts a piece of evidence to a violation with its marks. The argument places has
-// the indexes of marks, by the Seq of the record that the mark shows.
+// violation converts a piece of evidence to a violation with its marks. The argument places
+// maps the Seq (number) of a record to the index of its mark.
 func violation(id string, number int, e check.Evidence, places map[int64]int) Violation {
 	v := Violation{Check: id, Number: number, Summary: e.Summary, Expected: e.Expected, At: e.At, Records: e.Records}
 	for _, seq := range e.Records {

@@ -26,7 +26,7 @@ func (b *builder) commit(r *history.Record) error {
 	return nil
 }
 
-// state has the fields of an object that the notes of marks or the charts show.
+// state has the fields of an object that charts and the notes of marks show.
 type state struct {
 	resource    string
 	terminating bool

@@ -30,8 +30,8 @@ type podCount struct {
 	active, ready bool // a ready pod is also active
 }
 
-// ownerCount has the number of pods of an owner. It also has the fields of the owner's last
-// version that determine the values of the charts.
+// ownerCount has the number of pods of an owner, and the fields of its last version that the
+// charts show.
 type ownerCount struct {
 	owner types.UID // the controller of this owner; empty if it has none
 	// existing is the number of active pods, and ready is the number of those that are ready.
@@ -72,8 +72,8 @@ func (l *chartLines) set(name string, at time.Duration, value int) {
 	line.At, line.Values = append(line.At, at), append(line.Values, float64(value))
 }
 
-// forget drops all values of each line except the last. The chart still needs the last value,
-// because it holds until the next value is added.
+// forget drops all values of each line except the last, which holds until the next value is
+// added.
 func (l *chartLines) forget() {
 	for i := range l.lines {
 		line := &l.lines[i]
@@ -87,9 +87,10 @@ func newCounts() *counts {
 	return &counts{pods: map[types.UID]podCount{}, owners: map[types.UID]*ownerCount{}, services: map[string]*serviceCount{}}
 }
 
-// dropOld drops values that are before the displayed window, so the charts do not show them. It
-// keeps the last value of each line. It also drops deleted objects, except owners that still
-// have pods.
+// dropOld drops values from before the displayed window, because the charts do not show them.
+// It keeps the last value of each line.
+//
+// It also drops deleted objects, except owners that still have pods.
 func (c *counts) dropOld() {
 	maps.DeleteFunc(c.owners, func(_ types.UID, o *ownerCount) bool { return o.deleted && o.existing == 0 })
 	maps.DeleteFunc(c.services, func(_ string, s *serviceCount) bool { return !s.exists[services] && !s.exists[endpoints] })
@@ -192,8 +193,10 @@ func (c *counts) ownerByUID(uid types.UID) *ownerCount {
 }
 
 // setController sets the controller of an owner. It moves the owner's pods from the counts of
-// the old controller to those of the new one. Owner references may form a cycle. To break it,
-// an owner gets no controller that it controls itself, directly or indirectly.
+// the old controller to those of the new one.
+//
+// Owner references may form a cycle. To break it, an owner gets no controller that it controls
+// itself, directly or indirectly.
 func (c *counts) setController(uid, controller types.UID) {
 	owner := c.ownerByUID(uid)
 	for above := controller; above != ""; above = c.ownerByUID(above).owner {
@@ -224,8 +227,9 @@ func (c *counts) updateLines(uid types.UID, at time.Duration) {
 	}
 }
 
-// owner updates the values of the charts with a version of an object that may control pods. It
-// adds a chart for the object, unless the chart of its controller includes its pods. For
+// owner updates the charts with a version of an object that may control pods.
+//
+// It adds a chart for the object, except if the chart of its controller includes its pods. For
 // example, the chart of a Deployment includes the pods of its ReplicaSets.
 func (c *counts) owner(o *history.Object, at time.Duration, s state, deleted bool) {
 	owner := c.ownerByUID(o.UID)
@@ -266,8 +270,8 @@ func (l *chartLines) setReplicas(at time.Duration, s state, deleted bool) {
 	l.setOrZero(available, at, s.available)
 }
 
-// setOrZero adds a value to a line. A nil value means that the object does not have the field.
-// If the chart has the line, it then falls to 0; otherwise setOrZero adds nothing.
+// setOrZero adds a value to a line. If the value is nil, because the object does not have the
+// field, it adds 0 to an existing line and nothing to a missing one.
 func (l *chartLines) setOrZero(name string, at time.Duration, value *int) {
 	switch {
 	case value != nil:
@@ -307,8 +311,9 @@ func (c *counts) service(o *history.Object, at time.Duration, s state, deleted b
 	service.lines.set(selectedLine, at, c.selected(service.selector))
 }
 
-// updateSelected updates the line selectedLine of Services after a pod has changed. It does so
-// for each Service whose selector matches the old or the new labels of the pod.
+// updateSelected updates the number of selected pods in the charts of Services after a pod has
+// changed. It does so for each Service whose selector matches the old or the new labels of the
+// pod.
 func (c *counts) updateSelected(at time.Duration, before, now map[string]string) {
 	for _, service := range c.services {
 		if selects(service.selector, before) || selects(service.selector, now) {

@@ -10,22 +10,27 @@ import (
 )
 
 // maxRecords is the maximum number of records that the timeline shows in full. It limits the
-// memory of gauntlet and the size of the page. If the first violation is near the end of these
-// records, the timeline shows up to a quarter more, so that readers see what happened next. A
-// run of a few minutes has about 20,000 records.
+// memory of gauntlet and the size of the page.
+//
+// If the first violation is near the end of these records, the timeline shows up to a quarter
+// more, so that readers see what happened next. A run of a few minutes has about 20,000
+// records.
 const maxRecords = 200_000
 
 // dropEvery is the number of records after which the builder drops data that it no longer
-// needs. See dropOld.
+// needs; see dropOld.
 const dropEvery = 10_000
 
-// window is the displayed window of a history: the Seqs of its first and of its last record.
+// window is the part of a history that the timeline shows in full. Its fields are the numbers
+// (Seq) of the first and the last record.
 type window struct{ from, to int64 }
 
 // windowAround returns a window of limit records around the first violation, three quarters of
-// them before it. The position of a violation is the last record of its evidence. If there is
-// no violation, or if it is among the first limit records, the window begins at record 1. It is
-// up to a quarter longer if the violation is near its end.
+// them before it. The last record of the evidence is the position of the violation.
+//
+// If there is no violation, or if it is among the first limit records, the window begins at
+// record 1. If the violation is near the end of the window, the window is up to a quarter
+// longer.
 func windowAround(results []check.Result, limit int64) window {
 	first := int64(0)
 	for _, result := range results {
@@ -48,10 +53,12 @@ func windowAround(results []check.Result, limit int64) window {
 // contains reports whether the record with the given Seq is in the window.
 func (s window) contains(seq int64) bool { return s.from <= seq && seq <= s.to }
 
-// observeOutside adds a record that is outside the displayed window and that no evidence cites.
-// It shows only the records from which readers see the course of the run: phases, steps,
-// processes, gaps, and the start, failure and end of faults. Of other records it stores what
-// later records in the window need.
+// observeOutside reads a record that is outside the displayed window and that no evidence
+// cites.
+//
+// The timeline shows such a record only if it helps to follow the course of the run: phases,
+// steps, processes, gaps, and the start, failure and end of faults. Of the others,
+// observeOutside stores what later records in the window need.
 func (b *builder) observeOutside(r *history.Record) error {
 	switch {
 	case r.Start != nil, r.Phase != nil, r.Step != nil, r.Process != nil, r.Gap != nil, r.Stall != nil:
@@ -114,8 +121,9 @@ func (b *builder) dropObject(o *history.Object) {
 }
 
 // dropOld drops data to save memory. It drops values of charts before the displayed window, and
-// times of commits far from the window. It does so at the start of the window, and outside the
-// window every dropEvery records.
+// times of commits far from the window.
+//
+// It does so at the start of the window, and outside the window every dropEvery records.
 func (b *builder) dropOld(r *history.Record) {
 	begins := r.Seq == b.window.from && r.Seq > 1
 	now := r.Seq%dropEvery == 0
@@ -141,8 +149,8 @@ func (b *builder) updateDisplayed(r *history.Record) {
 // complete reports whether the displayed window contains all records of the history.
 func (b *builder) complete() bool { return b.window.from == 1 && b.last <= b.window.to }
 
-// omitted returns a sentence that says which records the timeline does not show. It returns ""
-// if it shows all records.
+// omitted says in one sentence which records the timeline does not show. It returns "" if the
+// timeline shows all.
 func (b *builder) omitted() string {
 	if b.complete() {
 		return ""

@@ -6,21 +6,23 @@ import (
 	"time"
 )
 
-// eventRates collects the values of two charts: the lag of watch events, and the request rate
-// of the subject.
+// eventRates collects the values of two charts: the request rate of the subject, and the lag of
+// watch events. The lag is the time from the commit of a version to its delivery.
 type eventRates struct {
 	lags     map[string][]lagSample     // the lags of deliveries, by resource
 	requests map[string][]time.Duration // the times of requests, by the kind of the mark
 }
 
-// lagSample is the time at which a watch event was delivered, and the lag of this delivery.
+// lagSample is the time at which a watch event was delivered, and its lag. The lag is the time
+// since the commit of the delivered version.
 type lagSample struct{ at, lag time.Duration }
 
 func newEventRates() *eventRates {
 	return &eventRates{lags: map[string][]lagSample{}, requests: map[string][]time.Duration{}}
 }
 
-// delivered records the lag of a delivery: the time since etcd committed the delivered version.
+// delivered records the lag of a watch event: the time from the commit of a version to its
+// delivery.
 func (p *eventRates) delivered(at time.Duration, resource string, lag time.Duration) {
 	p.lags[resource] = append(p.lags[resource], lagSample{at, lag})
 }
@@ -37,8 +39,10 @@ const (
 	minSlice  = 50 * time.Millisecond // minimum length of a slice
 )
 
-// charts returns a chart of the lag and a chart of the requests per second. In each time slice,
-// the lag chart shows the longest lag. The argument end is the time at which the run ended.
+// charts returns a chart of the lag of watch events and a chart of the requests per second.
+//
+// In each time slice, the lag chart shows the longest lag. The argument end is the time at
+// which the run ended.
 func (p *eventRates) charts(end time.Duration) []Chart {
 	slice := max(end/maxSlices, minSlice)
 	n := max(0, int(end/slice)) + 1

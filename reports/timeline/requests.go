@@ -117,7 +117,7 @@ func answer(a *history.Response) string {
 }
 
 // delivery adds the mark of a watch event that was delivered to the subject. It ignores
-// bookmarks, because they carry no object.
+// bookmarks, because they are about no object.
 func (b *builder) delivery(r *history.Record) {
 	d := r.Delivery
 	if d.Type == history.Bookmark {
@@ -146,8 +146,10 @@ func (b *builder) delivery(r *history.Record) {
 }
 
 // setLag moves the start of a delivery's mark to the time of the commit. The length of the mark
-// is then the lag of the delivery. setLag does not move the start before the start of the
-// watch: a new watch may deliver versions that etcd committed long before.
+// then shows the lag of the delivery.
+//
+// A new watch may deliver versions that etcd committed long before. setLag therefore does not
+// move the start before the start of the watch.
 func (b *builder) setLag(place int) {
 	m := &b.t.Marks[place]
 	committed, ok := b.committedAt[m.Version]

@@ -54,9 +54,12 @@ func (o trackOrder) compare(p trackOrder) int {
 	return cmp.Or(strings.Compare(o.family, p.family), cmp.Compare(o.depth, p.depth), strings.Compare(o.name, p.name))
 }
 
-// after derives the order of a dependent's track from the order of its owner's track. The
-// result has the family of the owner. If o.below is not 0, it also has a depth below the owner.
-// If the order of the owner is not final either, the parent of the result is the owner's owner.
+// after derives the position of a dependent's track from that of its owner's track, which it
+// follows.
+//
+// The result has the family of the owner. If o.below is not 0, it also has a depth below the
+// owner. If the position of the owner is not final either, the parent of the result is the
+// owner's owner.
 func (o trackOrder) after(parent trackOrder) trackOrder {
 	o.family, o.parent = parent.family, parent.parent
 	if o.below == 0 {
@@ -72,22 +75,23 @@ func (o trackOrder) after(parent trackOrder) trackOrder {
 	return o
 }
 
-// parentName is a placeholder in trackOrder.name. The method after replaces it by the name in
-// the order of the owner's track. The tracks of pods are thus sorted like their owners.
+// parentName is a placeholder in trackOrder.name, for a track that is sorted by the name of its
+// owner. The method after replaces it by the name in the owner's trackOrder.
 const parentName = "\x00parent"
 
-// The depths of tracks in a family. The track of a workload object is followed by the track of
-// its pods, and then by the tracks of its other dependents.
+// The depths of tracks in a family. The track of the pods follows the track of their owner, and
+// then come the tracks of its other dependents.
 const (
 	podsBelow       = 1   // how much deeper the track of the pods is than the owner's track
 	dependentsBelow = 2   // how much deeper the tracks of other dependents are than the owner's track
 	routingDepth    = 100 // the depth of Services, which is higher than the depth of any workload object
 )
 
-// depthOf returns trackOrder.depth for an object without controllerRef. Such an object needs a
-// depth, because objects of several kinds may have the same name and are then in one family. A
-// Deployment web comes first, then a ReplicaSet web, because a Deployment may control it. Kinds
-// that send traffic to pods, such as Service, come last.
+// depthOf returns trackOrder.depth for an object without controllerRef.
+//
+// Objects of several kinds may have the same name and are then in one family. A Deployment web
+// comes first, then a ReplicaSet web, because a Deployment may control it. Kinds that send
+// traffic to pods, such as Service, come last.
 func depthOf(kind kube.Kind) int {
 	depth := 0
 	if kind.Role == kube.Routing {
@@ -106,14 +110,14 @@ func depthOf(kind kube.Kind) int {
 }
 
 // track returns the index of the track with the given name, and adds the track if it is
-// missing. Tracks that this method adds are displayed in the order in which it added them.
+// missing. New tracks are displayed in the order in which they were added.
 func (b *builder) track(group Group, name string) int {
 	return b.orderedTrack(group, name, "", trackOrder{})
 }
 
 // orderedTrack returns the index of the track with the given name. If the track is missing,
-// orderedTrack adds it with the given display order, unless the builder has already stored an
-// order for the name.
+// orderedTrack adds it with the given position. A position that the builder has already stored
+// for the name takes precedence.
 func (b *builder) orderedTrack(group Group, name, resource string, order trackOrder) int {
 	if place, ok := b.tracks[name]; ok {
 		return place
@@ -127,10 +131,13 @@ func (b *builder) orderedTrack(group Group, name, resource string, order trackOr
 	return place
 }
 
-// objectTrack returns the index of the track that shows an object. Pods of one owner share a
-// track, and so do other objects whose kind has the role Child. Events share a track, and so do
-// objects of other namespaces, and cluster-scoped objects of one resource. Any other object has
-// its own track.
+// objectTrack returns the index of the track that shows an object.
+//
+//   - Pods of one owner share a track, and so do other objects whose kind has the role Child.
+//   - Events share a track.
+//   - Objects of other namespaces share a track.
+//   - Cluster-scoped objects of one resource share a track.
+//   - Any other object has its own track.
 func (b *builder) objectTrack(o *history.Object) int {
 	kind, known := kube.ByResource(o.Resource)
 	switch {
@@ -155,8 +162,10 @@ type sharedTrack struct {
 }
 
 // sharedTrackOf returns the track that an object shares with other objects of its kind and
-// owner. The first version of the object determines the owner. The object stays on this track
-// if its owner changes, for example because a controller adopts the object.
+// owner.
+//
+// The owner is that of the object's first version. The object stays on this track if its owner
+// changes, for example because a controller adopts it.
 func (b *builder) sharedTrackOf(o *history.Object) sharedTrack {
 	title := b.title(o.Ref)
 	if h, ok := b.sharedTracks[title]; ok && o.Name != "" {
@@ -183,9 +192,10 @@ func (b *builder) titleOfOwner(ref *history.Owner) string {
 	return b.owners.Resource(ref.UID, ref.Kind) + " " + ref.Name
 }
 
-// orderAfter returns the order of a dependent's track, so that it comes after the track of the
-// owner. The argument order has all parts of it that do not depend on the owner. If the owner
-// has not occurred yet, resolvedOrders completes the order later.
+// orderAfter returns the position of a dependent's track, after the track of the owner. The
+// argument order has all parts of it that do not depend on the owner.
+//
+// If the owner has not occurred yet, resolvedOrders completes the position later.
 func (b *builder) orderAfter(ref *history.Owner, order trackOrder) trackOrder {
 	order.parent = b.titleOfOwner(ref)
 	if parent, known := b.orders[order.parent]; known {
@@ -198,15 +208,17 @@ func (b *builder) orderAfter(ref *history.Owner, order trackOrder) trackOrder {
 	return order
 }
 
-// refTrack returns the index of the track that shows an object of which only the reference is
-// known.
+// refTrack returns the index of the track that shows an object. Unlike objectTrack, it needs
+// only the reference of the object.
 func (b *builder) refTrack(ref history.Ref) int {
 	return b.objectTrack(&history.Object{Ref: ref})
 }
 
-// orderOf returns the display order of an object's own track. The track comes after the track
-// of the object's controller. An Endpoints object has no controllerRef, so it comes after the
-// Service with the same name.
+// orderOf returns the position of an object's own track, which comes after the track of the
+// object's controller.
+//
+// An Endpoints object has no controllerRef. Its track comes after that of the Service with the
+// same name.
 func (b *builder) orderOf(o *history.Object, kind kube.Kind) trackOrder {
 	order := trackOrder{family: o.Name, depth: depthOf(kind), name: o.Resource + " " + o.Name}
 	ref := o.ControllerRef()
@@ -223,9 +235,10 @@ func (b *builder) orderOf(o *history.Object, kind kube.Kind) trackOrder {
 	return b.orderAfter(ref, order)
 }
 
-// resolvedOrders returns the final display orders of all tracks, by name. An owner may occur in
-// the history only after its dependents. The order of the dependents' tracks is then derived
-// here.
+// resolvedOrders returns the final positions of all tracks, by name.
+//
+// An owner may occur in the history only after its dependents. The positions of their tracks
+// are therefore derived at the end.
 func (b *builder) resolvedOrders() map[string]trackOrder {
 	resolved := map[string]trackOrder{}
 	for name, order := range b.orders {
