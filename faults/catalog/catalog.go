@@ -30,6 +30,7 @@ var All = []faults.Type{
 	watches.Delay,
 	watches.Stall,
 	watches.End,
+	watches.Skip,
 	watches.Bookmarks,
 	watches.Stale,
 	pods.Churn,

@@ -17,6 +17,7 @@ var Examples = map[string]string{
   for: 5s`,
 	"watch-end": `- watch-end: {resource: pods, how: expired, blind: 500ms, every: 2s}
   for: 10s`,
+	"watch-skip":    `- watch-skip: {resource: deployments.apps, type: MODIFIED, name: web, nth: 2}`,
 	"bookmark-loss": `- bookmark-loss: {resource: pods}`,
 	"stale-list": `- stale-list: {resource: pods}
   for: 5s

@@ -176,6 +176,45 @@ func TestLiveEndsAgain(t *testing.T) {
 	i.awaitCached("a", true)
 }
 
+// TestLiveSkip checks that the informer never receives one version of an object. It must find
+// the later state.
+func TestLiveSkip(t *testing.T) {
+	l := startLive(t)
+	i := inform(l)
+	l.commit("kept")
+	i.awaitCached("kept", true)
+	l.inject("watch-skip", "{resource: configmaps, name: short, type: ADDED}")
+	short := l.commit("short")
+	l.commit("other") // waits behind the held event
+	l.remove("short")
+	i.awaitFired()
+	i.awaitCached("other", true)
+	version, err := history.ParseVersion(short.ResourceVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	received := slices.ContainsFunc(l.All(), func(r history.Record) bool { return r.Delivery != nil && r.Delivery.Object.Name == "short" })
+	fired := l.Await(t, "firing", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFired })
+	if i.mu.Lock(); i.present["short"] || !i.present["kept"] || received || fired.Fault.Object.Version != version {
+		t.Errorf("cached: %v, received the skipped object: %v, firing at version %d; want the skip of version %d", i.present, received, fired.Fault.Object.Version, version)
+	}
+	i.mu.Unlock()
+}
+
+// TestLiveSkipNothing checks that the informer receives the held event without a later one
+// of the same object.
+func TestLiveSkipNothing(t *testing.T) {
+	l := startLive(t)
+	i := inform(l)
+	l.inject("watch-skip", "{resource: configmaps, within: 300ms}")
+	l.commit("a")
+	i.awaitCached("a", true)
+	held := l.Await(t, "delivery", func(r history.Record) bool { return r.Delivery != nil && r.Delivery.Object.Name == "a" })
+	if held.Delivery.Held == 0 || l.fired() != 0 {
+		t.Errorf("the event was held for %v and the fault fired %d times; want a hold and no firing", held.Delivery.Held, l.fired())
+	}
+}
+
 // TestLiveBookmarks checks that the API server sends a bookmark before the timeout of a
 // watch. The subject must receive this bookmark only without the fault.
 func TestLiveBookmarks(t *testing.T) {

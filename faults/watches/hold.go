@@ -18,12 +18,11 @@ import (
 // time.
 var Delay = faults.Type{
 	Name:        "watch-delay",
-	Description: "The fault proxy delays the events of the subject's watches of one resource. The order of the events does not change.",
+	Description: "The fault proxy delays the events of the subject's watches of one resource, or those of them that match the other parameters. The order of the events of a watch does not change.",
 	Healing:     "The proxy delivers the held events at once and in order.",
-	Params: []faults.Param{
-		resourceParam("The resource of the watches, with its API group. Bookmarks and initial events are held too, so that the order is kept."),
-		{Name: "delay", Description: "The time for which each event is held after its arrival.", Bounds: "1ms to 10m"},
-	},
+	Params: withEventMatch("The resource of the watches, with its API group. Bookmarks and initial events are held too, so that the order is kept.",
+		faults.Param{Name: "delay", Description: "The time for which each event is held after its arrival.", Bounds: "1ms to 10m"},
+	),
 	New:    NewDelay,
 	Sample: sampleDelay,
 }
@@ -31,8 +30,8 @@ var Delay = faults.Type{
 // DelayParams contains the parameters of a watch-delay fault in a scenario. The field
 // Params of [Delay] describes each of them.
 type DelayParams struct {
-	Resource string        `yaml:"resource"`
-	Delay    time.Duration `yaml:"delay"`
+	EventMatch
+	Delay time.Duration `yaml:"delay"`
 }
 
 const (
@@ -47,7 +46,7 @@ func NewDelay(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.Resource(params, p.Resource); err != nil {
+	if err := p.validate(params); err != nil {
 		return nil, err
 	}
 	if p.Delay == 0 {
@@ -56,7 +55,7 @@ func NewDelay(params faults.Params) (faults.Fault, error) {
 	if p.Delay < delayMin || p.Delay > delayMax {
 		return nil, params.Errorf("delay", "%v is out of bounds; expected %v to %v", p.Delay, delayMin, delayMax)
 	}
-	return newHolding(p.Resource, p.Delay, fmt.Sprintf("holds each event of this watch for %v", p.Delay)), nil
+	return newHolding(p.EventMatch, p.Delay, fmt.Sprintf("holds %s of this watch for %v", p.described(), p.Delay)), nil
 }
 
 // Stall is the fault type watch-stall: the fault proxy holds all watch events until the
@@ -91,33 +90,27 @@ func NewStall(params faults.Params) (faults.Fault, error) {
 	if err := faults.Resource(params, p.Resource); err != nil {
 		return nil, err
 	}
-	return newHolding(p.Resource, holdUntilHealed, "holds the events of this watch until the fault is healed"), nil
+	return newHolding(EventMatch{Resource: p.Resource}, holdUntilHealed, "holds the events of this watch until the fault is healed"), nil
 }
 
-// resourceParam returns the documentation of the parameter resource. The text begins with
-// the given description.
-func resourceParam(description string) faults.Param {
-	return faults.Param{Name: "resource", Description: description + " It may also be the resource of another kind that the workload creates.", Bounds: faults.ResourceBounds}
-}
-
-// holding is a fault of type watch-delay or watch-stall, which holds the watch events of
-// one resource.
+// holding is a fault of type watch-delay or watch-stall, which holds the watch events that
+// its selection selects.
 type holding struct {
-	resource string
-	hold     time.Duration // from the arrival of an event until its delivery
-	detail   string        // text for the record of a firing
-	env      *faults.Env
-	remove   func() // makes the proxy stop calling match; nil before Inject
+	eventSelection
+	hold   time.Duration // from the arrival of an event until its delivery
+	detail string        // text for the record of a firing
+	env    *faults.Env
+	remove func() // makes the proxy stop calling match; nil before Inject
 
 	mu      sync.Mutex
 	streams map[uint64]bool // watches with a held event, by request ID
 	events  int             // number of held events
 }
 
-// newHolding returns a fault that holds watch events of a resource. detail is the text for
+// newHolding returns a fault that holds the watch events that match. detail is the text for
 // the record of a firing.
-func newHolding(resource string, hold time.Duration, detail string) *holding {
-	return &holding{resource: resource, hold: hold, detail: detail, streams: map[uint64]bool{}}
+func newHolding(match EventMatch, hold time.Duration, detail string) *holding {
+	return &holding{eventSelection: eventSelection{matcher: match}, hold: hold, detail: detail, streams: map[uint64]bool{}}
 }
 
 func (h *holding) Inject(_ context.Context, env *faults.Env) error {
@@ -144,7 +137,7 @@ func (h *holding) Summary() string {
 // It records that the fault fired only for the first held event of each watch. The record of
 // each delivery already says how long the event was held.
 func (h *holding) match(stream *history.Request, event *history.Delivery) *interceptor.WatchEffect {
-	if stream.Resource != h.resource {
+	if !h.selects(stream, event) {
 		return nil
 	}
 	h.mu.Lock()

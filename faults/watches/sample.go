@@ -10,8 +10,8 @@ import (
 // sampleDelay draws random parameters of a watch-delay fault for a generated scenario.
 func sampleDelay(r *rand.Rand, o faults.SampleInput) any {
 	return &DelayParams{
-		Resource: faults.Pick(r, o.Resources...),
-		Delay:    faults.PickTime(r, 50*time.Millisecond, 1500*time.Millisecond, 50*time.Millisecond),
+		EventMatch: EventMatch{Resource: faults.Pick(r, o.Resources...)},
+		Delay:      faults.PickTime(r, 50*time.Millisecond, 1500*time.Millisecond, 50*time.Millisecond),
 	}
 }
 

@@ -1,0 +1,110 @@
+package watches
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// EventMatch contains the parameters that select watch events. The fault types watch-delay and
+// watch-skip have them. If only Resource is set, every event of the watches matches, including
+// bookmarks.
+type EventMatch struct {
+	Resource string `yaml:"resource"`
+	Type     string `yaml:"type"`
+	Name     string `yaml:"name"`
+	Owner    string `yaml:"owner"`
+	Nth      *int   `yaml:"nth"`
+}
+
+// eventTypes are the permitted values of the parameter type.
+var eventTypes = []string{string(history.Added), string(history.Modified), string(history.Deleted)}
+
+// nthMax is the largest permitted value of the parameter nth.
+const nthMax = 1_000_000
+
+// withEventMatch returns the documentation of the parameters in [EventMatch], followed by that
+// of the further parameters of a fault type. The documentation of the parameter resource begins
+// with the given description.
+func withEventMatch(resource string, own ...faults.Param) []faults.Param {
+	return append([]faults.Param{
+		resourceParam(resource),
+		{Name: "type", Description: "The type of the events.", Bounds: "one of " + strings.Join(eventTypes, ", "), Default: "any type"},
+		{Name: "name", Description: "A glob for the object's name.", Bounds: "a glob (* ? [a-z])", Default: "any name"},
+		{Name: "owner", Description: "A glob for the kind and name of the controlling owner of the object.", Bounds: "such as ReplicaSet/web-*", Default: "any owner, or none"},
+		{Name: "nth", Description: "The fault acts on this matching event only, counted from 1 over all watches.", Bounds: "1 to 1000000", Default: "every match"},
+	}, own...)
+}
+
+// resourceParam returns the documentation of the parameter resource. The text begins with
+// the given description.
+func resourceParam(description string) faults.Param {
+	return faults.Param{Name: "resource", Description: description + " It may also be the resource of another kind that the workload creates.", Bounds: faults.ResourceBounds}
+}
+
+// validate returns an error with the position of the first invalid parameter, or nil.
+func (m *EventMatch) validate(params faults.Params) error {
+	if err := faults.Resource(params, m.Resource); err != nil {
+		return err
+	}
+	if m.Type != "" {
+		if err := faults.OneOf(params, "type", m.Type, eventTypes); err != nil {
+			return err
+		}
+	}
+	for _, glob := range []struct{ field, pattern string }{{"name", m.Name}, {"owner", m.Owner}} {
+		if _, err := path.Match(glob.pattern, ""); err != nil {
+			return params.Errorf(glob.field, "found %q, which is not a valid glob; expected each [ to be closed, such as web-[a-c]*", glob.pattern)
+		}
+	}
+	switch {
+	case m.Owner != "" && strings.Count(m.Owner, "/") != 1:
+		return params.Errorf("owner", "found %q; expected a kind and a name, such as ReplicaSet/web-*", m.Owner)
+	case m.Nth != nil && (*m.Nth < 1 || *m.Nth > nthMax):
+		return params.Errorf("nth", "%d is out of bounds; expected 1 to %d", *m.Nth, nthMax)
+	}
+	return nil
+}
+
+// described returns the selected events as text for the record of a firing.
+func (m *EventMatch) described() string {
+	if m.Nth != nil {
+		return "one event"
+	}
+	return "each event"
+}
+
+// matches reports whether the parameters Resource to Owner select an event of a watch.
+func (m *EventMatch) matches(watch *history.Request, event *history.Delivery) bool {
+	if watch.Resource != m.Resource {
+		return false
+	}
+	if m.Type == "" && m.Name == "" && m.Owner == "" && m.Nth == nil {
+		return true // also bookmarks and errors, which have no object
+	}
+	return slices.Contains(eventTypes, string(event.Type)) && (m.Type == "" || m.Type == string(event.Type)) &&
+		history.MatchGlob(m.Name, event.Object.Name) && history.MatchOwner(m.Owner, event.Object.ControllerRef())
+}
+
+// eventSelection counts the matching events and decides on which of them the fault acts.
+type eventSelection struct {
+	matcher EventMatch
+
+	counting sync.Mutex // the proxy calls the fault from many goroutines
+	count    int        // number of matching events
+}
+
+// selects reports whether the fault acts on an event. It counts the event if it matches.
+func (s *eventSelection) selects(watch *history.Request, event *history.Delivery) bool {
+	if !s.matcher.matches(watch, event) {
+		return false
+	}
+	s.counting.Lock()
+	defer s.counting.Unlock()
+	s.count++
+	return s.matcher.Nth == nil || *s.matcher.Nth == s.count
+}

@@ -1,0 +1,109 @@
+package watches
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Skip is the fault type watch-skip: the subject never receives one version of an object.
+var Skip = faults.Type{
+	Name: "watch-skip",
+	Description: "The subject never receives one version of an object. The fault proxy holds the first matching event, and all later events of its watch, until a later event of the same object arrives. " +
+		"It then ends the watch with a 410 (Expired), so that the subject lists again and finds the later version.",
+	Healing: "The proxy delivers the held events at once and in order, if it has not ended the watch.",
+	Params: withEventMatch("The resource of the watches, with its API group.",
+		faults.Param{Name: "within", Description: "The time after which the proxy delivers the held events, if no later event of the object has arrived.", Bounds: "1ms to 10m", Default: "5s"},
+	),
+	New:                NewSkip,
+	NotGeneratedReason: "it needs a place in a run, which gauntlet explore finds; watch-end with blind skips events at random times",
+}
+
+// SkipParams contains the parameters of a watch-skip fault in a scenario. The field Params of
+// [Skip] describes each of them.
+type SkipParams struct {
+	EventMatch
+	Within time.Duration `yaml:"within"`
+}
+
+// NewSkip returns a watch-skip fault with the given parameters, or an error if a parameter is
+// invalid.
+func NewSkip(params faults.Params) (faults.Fault, error) {
+	p := SkipParams{Within: 5 * time.Second}
+	if err := params.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := p.validate(params); err != nil {
+		return nil, err
+	}
+	if p.Within < delayMin || p.Within > delayMax {
+		return nil, params.Errorf("within", "%v is out of bounds; expected %v to %v", p.Within, delayMin, delayMax)
+	}
+	if p.Nth == nil {
+		p.Nth = new(int)
+		*p.Nth = 1
+	}
+	return &skip{eventSelection: eventSelection{matcher: p.EventMatch}, within: p.Within}, nil
+}
+
+// skip is a fault of type watch-skip, which makes the subject miss one version of an object.
+type skip struct {
+	eventSelection
+	within time.Duration
+	env    *faults.Env
+	remove func() // makes the proxy stop calling match; nil before Inject
+
+	mu      sync.Mutex
+	held    uint64      // ID of the watch whose events the proxy holds; 0 before and after the hold
+	skipped history.Ref // version of the object that the subject must not receive
+	until   time.Time   // end of the hold
+	ended   bool        // the fault has ended the watch
+}
+
+func (s *skip) Inject(_ context.Context, env *faults.Env) error {
+	s.env = env
+	s.remove = env.Interceptor.OnWatchEvent(s.match)
+	return nil
+}
+
+func (s *skip) Heal(context.Context) error {
+	if s.remove != nil {
+		s.remove()
+	}
+	return nil
+}
+
+func (s *skip) Summary() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		return "skipped no event"
+	}
+	return fmt.Sprintf("skipped version %d of %s", s.skipped.Version, s.skipped)
+}
+
+// match makes the proxy hold the selected event. At a later event of the same object, it ends
+// the watch. The other events of the watch wait behind the held one.
+func (s *skip) match(watch *history.Request, event *history.Delivery) *interceptor.WatchEffect {
+	selected := s.selects(watch, event)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	object := event.Object.Ref // a copy: a fault must not keep a reference to the event
+	switch {
+	case selected && s.held == 0 && !s.ended:
+		s.held, s.skipped, s.until = watch.ID, object, s.env.Clock.Now().Add(s.within)
+		return &interceptor.WatchEffect{Hold: s.within}
+	case s.held != watch.ID || !s.env.Clock.Now().Before(s.until) || object.Namespace != s.skipped.Namespace || object.Name != s.skipped.Name:
+		return nil
+	}
+	s.held, s.ended = 0, true
+	id := watch.ID
+	s.env.Interceptor.EndWatches(s.env.Report.Name(), interceptor.EndExpired, func(open *history.Request) bool { return open.ID == id })
+	s.env.Report.Fired(id, &s.skipped, fmt.Sprintf("skipped version %d and ended the watch with a 410", s.skipped.Version))
+	return nil
+}
