@@ -42,13 +42,14 @@ type Results struct {
 	Passed []reports.Run
 }
 
-// failedStartsMax is the number of consecutive runs that cannot start after which a campaign
-// ends. After fewer such runs it continues, because the reason may be temporary.
+// failedStartsMax is after how many consecutive failed starts of runs a campaign ends. After
+// fewer of them it continues, because the reason may be temporary.
 const failedStartsMax = 3
 
-// Run starts runs until Series ends, Duration has passed, or ctx ends. The end of ctx is not
-// an error. An error means that the campaign cannot continue. The returned results are valid
-// even if there is an error.
+// Run starts runs until Series ends, Duration has passed, or ctx ends. The end of ctx is not an
+// error.
+//
+// An error means that the campaign cannot continue. The returned results are valid even then.
 func Run(ctx context.Context, o Options) (Results, error) {
 	var results Results
 	failed := map[int]*reports.Run{} // key: index in the series
@@ -83,7 +84,8 @@ func Run(ctx context.Context, o Options) (Results, error) {
 	return results, err
 }
 
-// attemptsUntilDeadline returns an iterator over Series that ends when Duration has passed.
+// attemptsUntilDeadline returns an iterator over Series that ends early when Duration has
+// passed.
 func (o *Options) attemptsUntilDeadline() iter.Seq2[Attempt, error] {
 	started := o.Clock.Now()
 	return func(yield func(Attempt, error) bool) {

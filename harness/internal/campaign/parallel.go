@@ -12,13 +12,14 @@ import (
 // error says why.
 type Attempt func(ctx context.Context) (*reports.Run, error)
 
-// RunParallel makes the runs of a series, at most parallel of them at the same time. After
-// each run it calls take with the index of the run in the series, the run, and the error of
-// its attempt. It never calls take concurrently.
+// RunParallel makes the runs of a series, at most parallel of them at the same time.
+//
+// After each run it calls take with the index of the run in the series, the run, and the error
+// of its attempt. It never calls take concurrently.
 //
 // RunParallel returns the first error of the series or of take. After such an error, or after
-// ctx has ended, no further run starts, and RunParallel waits for the runs in progress. An
-// error of an attempt does not end the series, unless take returns an error too.
+// ctx has ended, no further run starts, and RunParallel waits for the runs in progress. The
+// error of an attempt is only passed to take, which decides whether the series ends.
 func RunParallel(ctx context.Context, parallel int, series iter.Seq2[Attempt, error], take func(index int, run *reports.Run, err error) error) error {
 	next, stop := iter.Pull2(series)
 	defer stop()

@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Combination is one cell of the table: a situation of a Deployment or a Service. It includes
+// Combination is one cell of the table. It is a situation of a Deployment or a Service, and
 // what happens to the watches of the subject meanwhile.
 type Combination struct {
 	// Object is the strategy of the Deployment, or "Service".
@@ -40,7 +40,8 @@ const (
 // slow is the least delay for which pods count as slow.
 const slow = 500 * time.Millisecond
 
-// Change is what users do to a Deployment, or to a Service or the Deployment that it selects.
+// Change is what users do to a Deployment, to a Service, or to the Deployment whose pods a
+// Service selects.
 type Change string
 
 // These are the changes. All but Reselect happen in a rollout that is not complete.
@@ -51,7 +52,7 @@ const (
 	Reselect            Change = "new selector"
 )
 
-// Watch is what happens to the watches of the subject.
+// Watch is what faults do to the watches of the subject, such as delaying the events of pods.
 type Watch string
 
 // These are the columns of the table. A kind of object lags if its watch events are delayed or
@@ -73,7 +74,7 @@ var (
 	serviceWatches    = []Watch{PodsLag, ServicesLag, EndpointsLag, Relist}
 )
 
-// lagging maps the resource of a watch fault to a column.
+// lagging maps a resource to the column of the table for delayed watch events of this resource.
 var lagging = map[string]Watch{
 	"pods": PodsLag, "replicasets.apps": ReplicaSetsLag, "deployments.apps": DeploymentsLag,
 	"services": ServicesLag, "endpoints": EndpointsLag,
@@ -118,7 +119,8 @@ type object struct {
 	rolling  bool // a rollout has begun that no step has awaited
 }
 
-// workload follows the Deployments and Services of a scenario, step by step.
+// workload contains the Deployments and Services of a scenario, as its steps create and change
+// them.
 type workload struct{ objects []*object }
 
 // workloadOf returns the objects of a scenario after all of its steps.
@@ -173,7 +175,7 @@ func (w *workload) create(op *scenario.Create) {
 	}
 }
 
-// change notes a change of a Deployment that is in a rollout. It is also a change of the
+// change records a change of a Deployment that is in a rollout. The change also counts for the
 // Services that select the pods of the Deployment.
 func (w *workload) change(target scenario.Target, change Change) {
 	deployment := w.find(target)
@@ -219,7 +221,8 @@ func podsOf(s *scenario.Scenario, o *object) []Pods {
 	return found
 }
 
-// churn returns what a fault does to pods, if that is one of the behaviors of pods.
+// churn returns the behavior of pods that a fault causes. It returns false if the fault causes
+// none of the behaviors in the table.
 func churn(fault scenario.Fault) (Pods, bool) {
 	switch action := fault.Params.Text("action"); {
 	case fault.Name == "pod-pending":
@@ -242,8 +245,8 @@ func untilEnd(fault scenario.Fault) bool {
 	return err == nil && fault.For > 0 && downtime >= fault.For
 }
 
-// selects reports whether a fault on pods may act on the pods of an object. If the labels of
-// these pods are not known, it may.
+// selects reports whether a fault on pods may act on the pods of an object. It returns true if
+// the labels of these pods are not known.
 func selects(fault scenario.Fault, o *object) bool {
 	set := o.labels
 	if set == nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Cell is one combination for which the package counts effects: a fault, a request, an
-// outcome and a phase.
+// Cell is one combination of a fault, a request, an outcome and a phase. The package counts how
+// often the fault acted in this combination.
 type Cell struct {
 	// Fault is the type of the fault, as scenarios name it.
 	Fault string `json:"fault"`
@@ -59,18 +59,17 @@ const (
 // Phases lists the phases in the order of the table's columns.
 var Phases = []Phase{StartUp, Rollout, Scale, Steady}
 
-// Count is the number of effects of faults in one cell.
+// Count is how often faults acted in the situation that a cell describes.
 type Count struct {
 	Cell
 	Times int `json:"times"`
 }
 
-// Table contains the number of effects of faults in each cell. The zero value is an empty
-// table.
+// Table contains, for each cell, how often faults acted. The zero value is an empty table.
 type Table struct{ cells map[Cell]int }
 
-// Add counts the effects of faults in a history. If reading the history fails, Add counts
-// the records before the error and returns the error.
+// Add counts how often faults acted in a history. If reading the history fails, Add counts the
+// records before the error and returns the error.
 func (t *Table) Add(records iter.Seq2[*history.Record, error]) error {
 	if t.cells == nil {
 		t.cells = map[Cell]int{}
@@ -100,8 +99,8 @@ func (t *Table) Counts() []Count {
 	return counts
 }
 
-// Seen returns the sum of all counts of a fault type with the given verb and resource. The
-// resource includes a subresource after a slash. An empty verb or resource matches any
+// Seen returns how often faults of a type acted on requests with the given verb and resource.
+// The resource includes a subresource after a slash. An empty verb or resource matches any
 // value.
 func (t *Table) Seen(fault, verb, resource string) int {
 	sum := 0
@@ -113,8 +112,8 @@ func (t *Table) Seen(fault, verb, resource string) int {
 	return sum
 }
 
-// Sum returns a checksum of the table. A generated scenario contains this checksum, to name
-// the table that influenced it.
+// Sum returns a checksum of the table. A scenario that was generated with the help of a table
+// names the table by this checksum.
 func (t *Table) Sum() string {
 	hash := fnv.New32a()
 	for _, count := range t.Counts() {
@@ -137,7 +136,7 @@ const format = 1
 func (t *Table) MarshalJSON() ([]byte, error) { return json.Marshal(file{format, t.Counts()}) }
 
 // UnmarshalJSON reads a table from the output of MarshalJSON. It returns an error if the
-// format is another one.
+// version of the format is not the constant format.
 func (t *Table) UnmarshalJSON(data []byte) error {
 	var read file
 	if err := json.Unmarshal(data, &read); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
-// observer counts the effects of faults in one history.
+// observer counts in one history how often faults acted, and on what.
 type observer struct {
 	table *Table
 	// requests contains the requests without a response and the open watches, by ID. faulty
@@ -50,9 +50,10 @@ func (w *observer) observe(r *history.Record) {
 	}
 }
 
-// fire counts an effect of a fault. If the fault acts on a request other than a watch, fire
-// only stores the cell: the outcome depends on the response, so the method answer counts it
-// later.
+// fire counts that a fault acted.
+//
+// If the fault acts on a request other than a watch, the outcome depends on the response. fire
+// then only stores the cell, and the method answer counts it later.
 func (w *observer) fire(fault *history.Fault) {
 	cell := Cell{Fault: fault.Name, Outcome: fault.Name, Phase: w.phase("")}
 	if fault.Object != nil {
@@ -74,8 +75,10 @@ func (w *observer) fire(fault *history.Fault) {
 	w.faulty[request.ID] = append(w.faulty[request.ID], cell)
 }
 
-// answer counts the faults that acted on a request, now that its response is known. A watch
-// stays in requests after a successful response, because faults can act on its events.
+// answer counts the faults that acted on a request, now that its response is known.
+//
+// A watch stays in requests after a successful response, because faults can still act on its
+// events.
 func (w *observer) answer(response *history.Response) {
 	for _, cell := range w.faulty[response.ID] {
 		if response.Fault == cell.Fault {
@@ -89,7 +92,7 @@ func (w *observer) answer(response *history.Response) {
 	}
 }
 
-// finish counts the faults that acted on requests without a response before the end of the
+// finish counts the faults that acted on requests which have no response at the end of the
 // history.
 func (w *observer) finish() {
 	for _, cells := range w.faulty {
@@ -140,13 +143,14 @@ func (w *observer) commit(t *history.Commit) {
 	}
 }
 
-// genericPhase returns the phase that follows from an object that is not a Deployment,
-// ReplicaSet or ReplicationController.
+// genericPhase returns the phase of the subject that an object shows. The object is not a
+// Deployment, ReplicaSet or ReplicationController.
 //
-// It is Rollout until the controller of the object has observed the latest spec, and then
-// Scale while status.replicas differs from spec.replicas. It is always Steady for kinds whose
-// objects belong to an object of another kind, such as Pod, and for kinds that route
-// traffic, such as Service.
+// The phase is Rollout until the controller of the object has observed the latest spec. It is
+// then Scale while status.replicas differs from spec.replicas.
+//
+// It is always Steady for kinds whose objects belong to an object of another kind, such as Pod,
+// and for kinds that route traffic, such as Service.
 func (w *observer) genericPhase(o *history.Object) Phase {
 	if kind, ok := kube.ByResource(o.Resource); ok && (kind.Role == kube.Child || kind.Role == kube.Routing) {
 		return Steady
@@ -170,7 +174,7 @@ func (w *observer) scaling(o *history.Object) bool {
 	return err == nil && len(o.Body) > 0 && owner.Status.Replicas != owner.Replicas
 }
 
-// phase returns the phase of the replica of the subject on which a fault acts. An empty
+// phase returns what the replica of the subject was doing when a fault acted on it. An empty
 // name means that the fault acts on no replica.
 func (w *observer) phase(subject string) Phase {
 	if starting := !w.active[subject]; starting && (subject != "" || len(w.active) == 0) {

@@ -14,7 +14,8 @@ import (
 	"strings"
 )
 
-// machines maps architectures of Go to the ELF machines that their kernels run.
+// machines maps architectures, as Go names them, to the ELF machines whose executables their
+// kernels run.
 var machines = map[string][]elf.Machine{
 	"386":     {elf.EM_386},
 	"amd64":   {elf.EM_X86_64, elf.EM_386},
@@ -25,10 +26,12 @@ var machines = map[string][]elf.Machine{
 	"s390x":   {elf.EM_S390},
 }
 
-// Check returns an error if this machine cannot run the file at path. The file may be no regular
-// file, have no executable bit, be empty, be for another architecture, or need an interpreter that is
-// missing. The error does not contain the path. A file without an error may still fail, for example because a shared
-// library is missing.
+// Check returns an error if this machine cannot run the file at path. The error does not
+// contain the path.
+//
+// The reasons that it finds are: the file is no regular file, is empty, has no executable bit,
+// is for another architecture, or needs an interpreter that is missing. A file without an error
+// may still fail, for example because a shared library is missing.
 func Check(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -52,8 +55,10 @@ func Check(path string) error {
 	return check(file, "/proc/sys/fs/binfmt_misc")
 }
 
-// check checks the content of a file. The argument formats is the directory that lists the
-// additional formats of executables that the kernel runs, such as those of an emulator.
+// check checks the content of a file.
+//
+// The kernel may run additional formats of executables, such as those of an emulator. The
+// argument formats is the directory that lists them.
 func check(file io.ReaderAt, formats string) error {
 	start := make([]byte, len(elf.ELFMAG))
 	n, err := file.ReadAt(start, 0)

@@ -32,9 +32,12 @@ func newEditor(r *rand.Rand, s *scenario.Scenario) *editor {
 	return e
 }
 
-// draw draws the steps and the trigger of an edit. An edit is valid under three conditions: its
-// object exists when the trigger matches, no other edit changes the object, and the workload
-// does not delete the object later. If none of editTriesMax draws is valid, draw returns nil.
+// draw draws the steps and the trigger of an edit: a change by another user. If none of
+// editTriesMax draws is valid, it returns nil. An edit is valid under three conditions:
+//
+//   - Its object exists when the trigger matches.
+//   - No other edit changes the object.
+//   - The workload does not delete the object later.
 func (e *editor) draw() ([]scenario.Step, *scenario.Trigger) {
 	for range editTriesMax {
 		if steps, when := e.try(); steps != nil {
@@ -47,8 +50,8 @@ func (e *editor) draw() ([]scenario.Step, *scenario.Trigger) {
 // editTriesMax is the number of draws after which [editor.draw] gives up.
 const editTriesMax = 20
 
-// try draws one edit. Its trigger is the beginning or the end of a step of the workload. try
-// returns nil if the edit is not valid.
+// try draws one edit, which is a change by another user. Its trigger is the beginning or the
+// end of a step of the workload. try returns nil if the edit is not valid.
 func (e *editor) try() ([]scenario.Step, *scenario.Trigger) {
 	at := e.IntN(len(e.steps))
 	target, acts := e.steps[at].Target()
@@ -73,8 +76,9 @@ func (e *editor) deleted(target scenario.Target, at int) bool {
 }
 
 // unused reports whether no later step of the workload acts on the object or waits for it.
-// Later means after the trigger, which is the beginning or the end of the step at the given
-// index.
+//
+// A step is later if it comes after the trigger, which is the beginning or the end of the step
+// at the given index.
 func (e *editor) unused(target scenario.Target, at int, edge scenario.Edge) bool {
 	if edge == scenario.Done {
 		at++
@@ -85,8 +89,8 @@ func (e *editor) unused(target scenario.Target, at int, edge scenario.Edge) bool
 	})
 }
 
-// objectAt returns the state of the object after the step of the workload at the given index.
-// The result made is true if that step created the object.
+// objectAt returns an object as it is after the step of the workload at the given index. The
+// result made is true if that step created the object.
 func (e *editor) objectAt(target scenario.Target, at int) (o *object, made bool) {
 	for i, step := range e.steps[:at+1] {
 		if on, acts := step.Target(); !acts || on != target {
@@ -110,9 +114,10 @@ func (e *editor) objectAt(target scenario.Target, at int) (o *object, made bool)
 	return o, made
 }
 
-// changes draws a change of an object and returns its steps. If unused is false, later steps of
-// the workload use the object. A change that could make them fail is then not valid, and
-// changes returns nil.
+// changes draws a change of an object and returns its steps.
+//
+// If unused is false, later steps of the workload use the object. changes then returns nil if
+// the drawn change could make these steps fail.
 func (e *editor) changes(o *object, unused bool) []scenario.Step {
 	changes := ownerChanges
 	switch o.Kind {
@@ -208,8 +213,8 @@ func (e *editor) newSelector(o *object) []scenario.Step {
 
 func (e *editor) newPorts(o *object) []scenario.Step { return one(e.users().publication(o)) }
 
-// remove deletes an object. At least one owner must remain that no edit changes: if the object
-// is the last such owner, remove returns nil.
+// remove deletes an object. It returns nil if the object is the last owner that no edit
+// changes: one such owner must remain.
 func (e *editor) remove(o *object) []scenario.Step {
 	owners := 0
 	for _, target := range e.existing {
@@ -233,8 +238,8 @@ func (e *editor) recreate(o *object) []scenario.Step {
 	}
 }
 
-// users returns users without objects and steps. The editor uses their methods to draw single
-// operations from its own random source.
+// users returns an empty users, whose methods draw single operations from the random source of
+// the editor.
 func (e *editor) users() *users { return &users{Rand: e.Rand} }
 
 // withEdits returns the steps of the workload and the steps of all user-edit faults.

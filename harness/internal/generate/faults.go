@@ -12,9 +12,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Bounds of the duration of a fault. Faults are short because the back-off of a work queue key
-// grows while a fault makes its syncs fail. After a fault of N seconds, the next retry of the
-// key may take another N seconds.
+// Bounds of the duration of a fault.
+//
+// Faults are short because the back-off of a work queue key grows while a fault makes its syncs
+// fail. After a fault of N seconds, the next retry of the key may take another N seconds.
 const (
 	spanMin = 500 * time.Millisecond
 	spanMax = 3 * time.Second
@@ -33,8 +34,7 @@ const faultsMax = 100
 const triesMax = 200
 
 // addFaults draws the faults of a scenario. The first one begins together with the workload. If
-// it is a fault on requests, it affects creates of pods, because every workload causes such
-// requests.
+// it acts on requests, these are creates of pods, because every workload causes such requests.
 func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 	r := o.random("faults")
 	occasion := sampleInputOf(u.steps)
@@ -64,12 +64,14 @@ func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 	return nil
 }
 
-// preferTries is the number of faults from which drawFault chooses if Options.PreferUncovered
-// is set.
+// preferTries is how many faults are drawn for each one that is used, if
+// Options.PreferUncovered is set.
 const preferTries = 6
 
-// drawFault draws a valid fault. If Options.PreferUncovered is set, it draws preferTries
-// faults, and returns the one that fired least often in the runs of that coverage.
+// drawFault draws a valid fault.
+//
+// If Options.PreferUncovered is set, it draws preferTries faults, and returns the one that
+// fired least often in the earlier runs which this option describes.
 func (o *Options) drawFault(r *rand.Rand, on faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
 	best, err := o.drawFitting(r, on, s)
 	if o.PreferUncovered == nil || err != nil {
@@ -87,8 +89,8 @@ func (o *Options) drawFault(r *rand.Rand, on faults.SampleInput, s *scenario.Sce
 	return best, nil
 }
 
-// seen returns how often faults like the given one fired in the runs of
-// Options.PreferUncovered. These are faults with the same type, verb and resource.
+// seen returns how often faults with the same type, verb and resource fired in the runs that
+// Options.PreferUncovered describes.
 func (o *Options) seen(fault scenario.Fault) int {
 	resource := fault.Params.Text("resource")
 	if subresource := fault.Params.Text("subresource"); subresource != "" {
@@ -133,15 +135,15 @@ func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.S
 	return scenario.Fault{}, fmt.Errorf("found no valid fault in %d draws; expected a type of fault that fits the workload", triesMax)
 }
 
-// podCreates is the input for the first fault. It has only creates and watches of pods, which
-// every workload causes.
+// podCreates says on what the first fault of a scenario may act. These are creates and watches
+// of pods, which every workload causes.
 var podCreates = faults.SampleInput{
 	Requests:  []faults.Request{{Verb: "create", Resource: resource(kube.Pod)}},
 	Resources: []string{resource(kube.Pod)},
 }
 
-// sampleInputs has the requests and watches that the subject makes for the objects of each
-// kind. A fault draws its parameters, such as verb and resource, from them.
+// sampleInputs lists the requests and watches that the subject makes for the objects of each
+// kind. A fault draws from them what it acts on, such as verb and resource.
 var sampleInputs = map[scenario.Kind]faults.SampleInput{
 	scenario.ReplicaSet: {
 		Requests: []faults.Request{

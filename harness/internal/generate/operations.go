@@ -36,8 +36,8 @@ var userOperations = []userOperation{
 	{1, (*users).replace},
 }
 
-// addOwner creates a ReplicaSet, ReplicationController or Deployment with an unused name. The
-// name is also the label that its selector matches, so no two owners have the same selector.
+// addOwner creates a ReplicaSet, ReplicationController or Deployment with an unused name. Its
+// selector matches this name as a label, so no two owners have the same selector.
 func (u *users) addOwner() {
 	room := u.room()
 	if len(u.free) == 0 || room < 2 {
@@ -106,8 +106,10 @@ func (u *users) scale() {
 	u.await(u.step(&scenario.Scale{Target: o.Target, Replicas: &replicas}), o)
 }
 
-// newReplicas draws a new number of replicas for an owner. With this number, the sum of all
-// replicas does not exceed users.podsMax. The number is sometimes 0, and may equal the old one.
+// newReplicas draws a new number of replicas for an owner. The sum of all replicas stays at
+// most users.podsMax.
+//
+// The number is sometimes 0, and may equal the old one.
 func (u *users) newReplicas(o *object) int {
 	if scalesUpOnly(o.create) {
 		return o.replicas + u.IntN(max(1, u.room()/2))
@@ -250,9 +252,10 @@ var morePorts = [][]scenario.Port{
 // firstPorts are the ports of a new Service.
 var firstPorts = []scenario.Port{{Name: "http", Port: 80, TargetPort: scenario.PortName("http"), Protocol: scenario.TCP}}
 
-// addPods creates pods with the labels of an owner. Some of these pods have no controller, so
-// the owner may adopt them. The others have a foreign controller, a ConfigMap, so the owner
-// must not change them.
+// addPods creates pods with the labels of an owner.
+//
+// Some of these pods have no controller, so the owner may adopt them. The others have another
+// controller, a ConfigMap, so the owner must not change them.
 func (u *users) addPods() {
 	o := u.pick(plain)
 	if o == nil {
@@ -274,11 +277,11 @@ func (u *users) relabelPods() {
 	}
 }
 
-// touch changes the label "touched" of an owner, so that the controller enqueues the owner.
+// touch makes a controller enqueue an owner, by a change of the label "touched".
 func (u *users) touch() { u.enqueue(u.pick(owner)) }
 
-// enqueue sets the label "touched" of an owner, which no selector uses. The controller receives
-// an event and enqueues the owner.
+// enqueue makes the controller of an owner receive an event and enqueue the owner. It sets the
+// label "touched", which no selector uses.
 func (u *users) enqueue(o *object) {
 	u.step(&scenario.Label{Target: o.Target, Labels: map[string]string{"touched": fmt.Sprintf("at-%d", len(u.steps))}})
 }

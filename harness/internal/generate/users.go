@@ -49,9 +49,11 @@ func newUsers(r *rand.Rand, podsMax int) *users {
 	return u
 }
 
-// workload draws a workload of about the given duration, which does not include awaits. The
-// first steps create owners. Half of the workloads end with a label change of each owner. The
-// event of this change enqueues the owner again, even if its work queue key is in back-off.
+// workload draws a workload of about the given duration, which does not include the time that
+// steps wait for conditions. The first steps create owners.
+//
+// Half of the workloads end with a label change of each owner. Its event enqueues the owner
+// again, even if its work queue key is in back-off.
 func (u *users) workload(p Profile, duration time.Duration) []scenario.Step {
 	for range p.owners.draw(u.Rand) {
 		u.addOwner()
@@ -109,8 +111,8 @@ func (u *users) pick(fit func(*object) bool) *object {
 	return faults.Pick(u.Rand, found...)
 }
 
-// room returns podsMax minus the replicas of all owners: how many replicas the workload can
-// still add.
+// room returns how many replicas the workload can still add: podsMax minus the replicas of all
+// owners.
 func (u *users) room() int {
 	room := u.podsMax
 	for _, o := range u.objects {
@@ -153,8 +155,8 @@ func (u *users) deletion(o *object) *scenario.Delete {
 	return &scenario.Delete{Target: o.Target, Propagation: propagation}
 }
 
-// await adds an await for an owner to the step with a probability of 1/8. It adds none for a
-// paused Deployment, because the rollout of a paused Deployment may never complete.
+// await makes a step wait for an owner, with a probability of 1/8. It never waits for a paused
+// Deployment, whose rollout may never complete.
 func (u *users) await(step *scenario.Step, o *object) {
 	if u.IntN(8) > 0 || o.paused {
 		return

@@ -15,9 +15,11 @@ var architectures = map[elf.Machine]string{
 	elf.EM_AARCH64: "arm64",
 }
 
-// architecture returns the architecture of a static Linux executable, such as "amd64". It returns
-// an error for any other file. A dynamically linked executable would fail in a container with the
-// misleading error "no such file or directory", because the image contains no dynamic linker.
+// architecture returns the architecture of a static Linux executable, such as "amd64". It
+// returns an error for any other file.
+//
+// In a container of the image, which has no dynamic linker, a dynamically linked executable
+// would fail with the misleading error "no such file or directory".
 func architecture(binary []byte) (string, error) {
 	file, err := elf.NewFile(bytes.NewReader(binary))
 	if err != nil {

@@ -24,14 +24,15 @@ const (
 	recentBytes = 8 << 10
 )
 
-// limits are the sizes of the parts of a log, in bytes. Tests use small ones.
+// limits are the sizes of the beginning and the end that a log keeps, in bytes. Tests use small
+// ones.
 type limits struct{ head, tail int64 }
 
-// File is a log file. Its methods may be called from several goroutines.
+// File is a log file of limited size. Its methods may be called from several goroutines.
 //
-// A File appends until the file has BytesMax bytes. It then drops bytes between the beginning and
-// the last tailBytes, and goes on. The cost of a byte stays constant: each time a File moves
-// tailBytes, it has written tailBytes.
+// A File appends until the file has BytesMax bytes. It then drops bytes between the beginning
+// and the last tailBytes, and goes on. The cost of a byte stays constant: each time a File
+// moves tailBytes, it has written tailBytes.
 type File struct {
 	limits limits
 
@@ -79,8 +80,11 @@ func Trim(path string) error {
 	return errors.Join(l.drop(), l.Close())
 }
 
-// Write appends to the log. It never fails, because the process that writes the log must not wait
-// or end for it. If the disk is full, it drops the bytes, and says so as soon as it can write again.
+// Write appends to the log. It never fails, because the process that writes the log must not
+// wait or end for it.
+//
+// If the disk is full, it drops the bytes, and says so in the log as soon as it can write
+// again.
 func (l *File) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,8 +133,8 @@ func (l *File) Close() error {
 	return l.file.Close()
 }
 
-// drop removes the bytes between the beginning and the last limits.tail bytes of the file. In their
-// place, it writes the line that says how many bytes were dropped.
+// drop removes the bytes between the beginning and the end that the log keeps. In their place,
+// it writes the line that says how many bytes were dropped.
 func (l *File) drop() error {
 	from, err := l.nextLine(l.size - l.limits.tail)
 	if err != nil {
@@ -166,10 +170,11 @@ func (l *File) nextLine(offset int64) (int64, error) {
 	return offset + int64(bytes.IndexByte(buffer[:n], '\n')+1), nil
 }
 
-// markerFormat is the text between the beginning and the end of a log that was too large.
+// markerFormat is the text that stands in a shortened log between its beginning and its end.
 const markerFormat = "\n[gauntlet dropped %d bytes of this log here: a log keeps its first %d bytes and at least its last %d]\n"
 
-// marker returns the text between the beginning and the end, if dropped bytes were dropped.
+// marker returns the text between the beginning and the end of a shortened log. The argument is
+// the number of bytes that were dropped.
 func (l *File) marker(dropped int64) []byte {
 	return fmt.Appendf(nil, markerFormat, dropped, l.limits.head, l.limits.tail)
 }

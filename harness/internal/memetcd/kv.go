@@ -273,7 +273,7 @@ func (t *transaction) remove(kv *mvccpb.KeyValue) {
 	t.events = append(t.events, t.append(&mvccpb.KeyValue{Key: kv.Key, ModRevision: t.next}, mvccpb.DELETE, kv))
 }
 
-// commit sends the events of the transaction to the watches, and advances the revision of the
+// commit sends the events of the transaction to the watches, and increases the revision of the
 // Store. It does nothing if the transaction wrote nothing. The Store is locked.
 func (t *transaction) commit() {
 	if len(t.events) == 0 {

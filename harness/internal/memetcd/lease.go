@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// lease is a lease and the keys that exist as long as the lease.
+// lease is an etcd lease, with the keys that are deleted when it expires.
 type lease struct {
 	seconds int64
 	expires time.Time
@@ -119,8 +119,8 @@ func (s *Store) expire(id int64) bool {
 	return true
 }
 
-// attach updates the keys of the leases after a key has changed from previous to kv. Both may be
-// nil. s.mu is locked.
+// attach updates which keys belong to which leases, after a key has changed from previous to
+// kv. Both may be nil. s.mu is locked.
 func (s *Store) attach(kv, previous *mvccpb.KeyValue) {
 	if previous != nil && s.leases[previous.Lease] != nil {
 		delete(s.leases[previous.Lease].keys, string(previous.Key))

@@ -15,13 +15,14 @@ import (
 // notification. It is etcd's default.
 const progressInterval = 10 * time.Minute
 
-// watches implements clientv3.Watcher. The implementation of package clientv3 cannot be used: it
-// waits for a channel that exists for the whole process, so the clock of a bubble of
-// testing/synctest would stand still.
+// watches implements clientv3.Watcher, the interface for watches of an etcd client.
 //
-// An implementation outside of clientv3 does not see all options. Every event contains the previous
-// version of the key, and every idle watch gets progress notifications, as if the caller had asked
-// for them. Filters and notifications of the creation are ignored.
+// The implementation of package clientv3 cannot be used: it waits for a channel that exists for
+// the whole process, so the clock of a bubble of testing/synctest would stand still.
+//
+// An implementation outside of clientv3 does not see all options. Every event contains the
+// previous version of the key, and every idle watch gets progress notifications, as if the
+// caller had asked for them. Filters and notifications of the creation are ignored.
 type watches struct {
 	store *Store
 	ctx   context.Context // ends all watches

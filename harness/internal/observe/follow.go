@@ -69,8 +69,8 @@ func Follow(ctx context.Context, options FollowOptions) (*Follower, error) {
 	return f, nil
 }
 
-// CatchUp waits until the Follower has recorded everything that was committed before the call. If
-// ctx ends first, the error says which revisions of etcd the Follower has not received.
+// CatchUp waits until the Follower has recorded everything that was committed before the call.
+// If ctx ends first, the error says which revisions of etcd are missing.
 func (f *Follower) CatchUp(ctx context.Context) error {
 	// The header of every response contains etcd's current revision, whatever the key is.
 	response, err := f.Etcd.Get(ctx, "/", clientv3.WithCountOnly())
@@ -98,8 +98,10 @@ func (f *Follower) Stop() {
 	<-f.ended
 }
 
-// run follows etcd until ctx ends. If etcd has compacted changes that the Follower has not read,
-// run records a gap. It then calls resync repeatedly until a call succeeds, and continues.
+// run follows etcd until ctx ends.
+//
+// If etcd has compacted changes that the Follower has not read, run records a gap. It then
+// calls resync until a call succeeds, and continues.
 func (f *Follower) run(ctx context.Context) {
 	for {
 		err := f.follow(ctx)
@@ -117,9 +119,10 @@ func (f *Follower) run(ctx context.Context) {
 	}
 }
 
-// follow records all changes after seenUpTo. It returns when ctx ends, or when etcd has compacted
-// the next revision. It needs no code for broken connections and restarts of etcd, after which the
-// etcd client reconnects.
+// follow records all changes after seenUpTo. It returns when ctx ends, or when etcd has
+// compacted the next revision.
+//
+// The etcd client reconnects by itself after a broken connection or a restart of etcd.
 func (f *Follower) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -171,8 +174,8 @@ func (f *Follower) event(event *clientv3.Event) {
 	}
 }
 
-// resync reads all observed objects from etcd. It records every object that was created, modified
-// or deleted since its last recorded version. The first call records all objects.
+// resync reads all observed objects from etcd, and records what has changed since their last
+// recorded versions. The first call records all objects.
 func (f *Follower) resync(ctx context.Context) error {
 	present, revision, err := f.snapshot(ctx)
 	if err != nil {
@@ -232,8 +235,8 @@ func (f *Follower) record(event history.EventType, key string, object history.Ob
 	f.Recorder.Append(history.Record{Commit: &history.Commit{Type: event, Object: object}})
 }
 
-// recordDeletion records a deletion in the form in which the API server reports deletions. The
-// record contains the last state of the object, with the revision of the deletion as its version.
+// recordDeletion records a deletion as the API server reports it. The record contains the last
+// state of the object, with the revision of the deletion as its version.
 func (f *Follower) recordDeletion(key string, last history.Object, revision int64) {
 	delete(f.latest, key)
 	last.Version = history.Version(revision)

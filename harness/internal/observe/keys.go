@@ -13,9 +13,10 @@ type etcdKeys struct {
 	kinds     []kube.Kind
 }
 
-// newEtcdKeys returns the etcdKeys for kinds. If several kinds have the same etcd prefix, it
-// observes only the first of them. For example, the same etcd keys store the events of v1 and of
-// events.k8s.io.
+// newEtcdKeys returns the etcdKeys for kinds.
+//
+// If several kinds have the same etcd prefix, it observes only the first of them. For example,
+// events of v1 and of events.k8s.io are stored under the same keys.
 func newEtcdKeys(namespace string, kinds []kube.Kind) etcdKeys {
 	k := etcdKeys{namespace: namespace}
 	for _, kind := range kinds {
@@ -37,17 +38,20 @@ func (k etcdKeys) kindOf(key string) (kube.Kind, bool) {
 	return kube.Kind{}, false
 }
 
-// observes reports whether an object is observed: its namespace is k.namespace, or it has no
-// namespace. The argument rest is the object's key without the prefix of its kind. It is
-// namespace/name, or only the name if the object has no namespace.
+// observes reports whether an object is observed: whether its namespace is k.namespace, or it
+// has no namespace.
+//
+// The argument rest is the object's key without the prefix of its kind. It is namespace/name,
+// or only the name if the object has no namespace.
 func (k etcdKeys) observes(rest string) bool {
 	namespace, _, namespaced := strings.Cut(rest, "/")
 	return !namespaced || namespace == k.namespace
 }
 
-// prefix returns a prefix that the keys of all observed objects of a kind have. The scope of a
-// custom resource is unknown, so its prefix does not contain the namespace. Keys of objects in
-// other namespaces may therefore have it too.
+// prefix returns a prefix that the keys of all observed objects of a kind have.
+//
+// A custom resource may be namespaced or not, so its prefix does not contain the namespace.
+// Keys of objects in other namespaces may therefore have it too.
 func (k etcdKeys) prefix(kind kube.Kind) string {
 	if kind.ClusterScoped || !kind.Builtin() {
 		return kind.EtcdPrefix

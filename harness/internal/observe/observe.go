@@ -39,8 +39,10 @@ type Options struct {
 // Recorder appends the commit records and gap records to the history.
 type Recorder interface{ Append(history.Record) }
 
-// Observer records commits from watches on the API server until the caller stops it. It can miss
-// the last commits before an exit of the API server, which may not have sent all events.
+// Observer records commits from watches on the API server until the caller stops it.
+//
+// An API server that exits may not have sent all events, so an Observer can miss the last
+// commits before the exit.
 type Observer struct {
 	watchers []*resourceWatcher
 	cancel   context.CancelFunc
@@ -71,11 +73,11 @@ func Start(ctx context.Context, o Options) (*Observer, error) {
 	return observer, nil
 }
 
-// CatchUp waits until the Observer has recorded everything that was committed before the call. If
-// ctx ends first, the error names versions that are missing.
+// CatchUp waits until the Observer has recorded everything that was committed before the call.
+// If ctx ends first, the error names versions that are missing.
 //
-// CatchUp itself records no gap after a timeout, because the missing events may still arrive. The
-// caller decides whether to record a gap.
+// The missing events may still arrive, so CatchUp records no gap. The caller decides whether to
+// record one.
 func (o *Observer) CatchUp(ctx context.Context) error {
 	missing := make([]error, len(o.watchers))
 	var group errgroup.Group

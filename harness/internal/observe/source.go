@@ -21,8 +21,8 @@ type source interface {
 	watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// newSource returns the source of a kind. If client-go contains the Go type of the kind, list and
-// watch return objects of this type. Otherwise, they return unstructured objects.
+// newSource returns the source of a kind. Its methods return objects of the Go type of the kind
+// if client-go contains this type, and otherwise unstructured objects.
 func newSource(config *rest.Config, kind kube.Kind, namespace string) (source, error) {
 	c := rest.CopyConfig(config)
 	c.QPS = -1 // a client-side rate limit would delay the records
@@ -40,8 +40,9 @@ type typedSource struct {
 	namespace string // empty for cluster-scoped kinds
 }
 
-// newTypedSource returns a source that uses protobuf, because it needs less CPU time than JSON. The
-// control plane may run on the same machine. newTypedSource changes config.
+// newTypedSource returns a source that uses protobuf. It changes config.
+//
+// Protobuf needs less CPU time than JSON, and the control plane may run on the same machine.
 func newTypedSource(config *rest.Config, kind kube.Kind, namespace string) (source, error) {
 	version := kind.GVR.GroupVersion()
 	config.GroupVersion = &version
@@ -106,11 +107,12 @@ func (s *unstructuredSource) watch(ctx context.Context, options metav1.ListOptio
 	})
 }
 
-// inEitherScope sends the request for the resource in the namespace. If the API server returns 404,
-// it sends the request for the whole cluster.
+// inEitherScope sends a request for objects of a resource, without knowing whether the resource
+// is namespaced. It asks for the objects in the namespace first. If the API server returns 404,
+// it asks for those in the whole cluster.
 //
-// A namespaced resource may become defined between the two requests. The result of the second
-// request then contains objects of all namespaces.
+// A namespaced resource may become defined between the two requests. The result then contains
+// objects of all namespaces.
 func inEitherScope[T any](s *unstructuredSource, request func(dynamic.ResourceInterface) (T, error)) (T, error) {
 	result, err := request(s.inNamespace)
 	if apierrors.IsNotFound(err) {

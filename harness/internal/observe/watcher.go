@@ -99,8 +99,8 @@ func (w *resourceWatcher) run(ctx context.Context, stream watch.Interface) {
 // awaitDefinition waits until the resource is defined, and then records its objects. It returns
 // false if ctx ends first.
 //
-// If the first list contains objects, awaitDefinition records a gap, because earlier versions of
-// these objects may be missing. It does not detect an object that was deleted before the first
+// If the first list contains objects, their earlier versions may be missing, and
+// awaitDefinition records a gap. It does not notice an object that was deleted before the first
 // list.
 func (w *resourceWatcher) awaitDefinition(ctx context.Context) bool {
 	for pause(ctx) {
@@ -117,7 +117,7 @@ func (w *resourceWatcher) awaitDefinition(ctx context.Context) bool {
 	return false
 }
 
-// pause waits for the duration [retryDelay]. It returns false if ctx ends first.
+// pause waits for retryDelay. It returns false if ctx ends first.
 func pause(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
@@ -127,8 +127,8 @@ func pause(ctx context.Context) bool {
 	}
 }
 
-// drain records events until the watch ends. The result expired is true if the API server no longer
-// has all events that the watcher needs; the watcher has then missed events.
+// drain records events until the watch ends. The result expired is true if the watcher has
+// missed events, because the API server no longer has all of them.
 func (w *resourceWatcher) drain(ctx context.Context, stream watch.Interface) (expired bool) {
 	for {
 		select {
@@ -152,8 +152,10 @@ func gone(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// event records one watch event. If the event modifies or deletes an object that the watcher does
-// not know, an earlier event is missing. event then also records a gap.
+// event records one watch event.
+//
+// If the event modifies or deletes an object that the watcher does not know, an earlier event
+// is missing, and event also records a gap.
 func (w *resourceWatcher) event(event watch.Event) {
 	object, err := history.Project(w.resource, event.Object)
 	if err != nil {
@@ -206,8 +208,8 @@ func (w *resourceWatcher) record(event history.EventType, object history.Object)
 	w.advance(object.Version)
 }
 
-// advance sets seenUpTo to version, unless seenUpTo is higher. It means that the watcher has
-// received every change up to version. advance wakes the callers of catchUp.
+// advance records that the watcher has received every change up to version. It raises seenUpTo
+// to version, if seenUpTo is lower, and wakes the callers of catchUp.
 func (w *resourceWatcher) advance(version history.Version) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -264,9 +266,10 @@ func (w *resourceWatcher) catchUp(ctx context.Context) error {
 }
 
 // missing compares a list of all objects with the versions that the watcher has received. It
-// returns a description of one object or deletion that the watcher has not received, or "" if
-// nothing is missing. An object is not missing if the watcher has received its listed version or a
-// newer one.
+// describes one object or deletion that the watcher has not received, or returns "" if there is
+// none.
+//
+// An object counts as received if the watcher has received its listed version or a newer one.
 func (w *resourceWatcher) missing(objects []history.Object, version history.Version) string {
 	listed := make(map[types.UID]bool, len(objects))
 	for i := range objects {

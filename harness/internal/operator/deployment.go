@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// process is how the container of a Deployment runs. Its arguments and environment variables are
-// templates; see [subject.Definition].
+// process says how the container of a Deployment runs. Its arguments and environment variables
+// are templates; see [subject.Definition].
 type process struct {
 	args      []string
 	env       map[string]string
 	namespace string
 }
 
-// processOf returns how the manager of a Deployment runs. It returns an error if the object is no
-// valid Deployment.
+// processOf returns how the manager container of a Deployment runs: its arguments and
+// environment variables. It returns an error if the object is no valid Deployment.
 func processOf(o *unstructured.Unstructured) (process, error) {
 	var d appsv1.Deployment
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &d); err != nil {
@@ -59,8 +59,9 @@ func managerOf(containers []corev1.Container) (manager corev1.Container, ok bool
 	return containers[0], true
 }
 
-// valueOf returns the value of an environment variable as a template. The result ok is false if the
-// value comes from an object or a field that a local process does not have.
+// valueOf returns the value of an environment variable as a template. The result ok is false if
+// the value comes from something that a local process does not have, such as a ConfigMap or a
+// field of the pod.
 func valueOf(variable corev1.EnvVar) (value string, ok bool) {
 	if variable.ValueFrom == nil {
 		return variable.Value, true

@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// installed lists the kinds that exist before the program starts. Objects of all other kinds are
-// ignored.
+// installed lists the kinds of objects that a run creates before the program starts. It ignores
+// objects of all other kinds.
 var installed = []string{
 	"Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
 	"ConfigMap", "Secret", "PriorityClass",
@@ -30,7 +30,8 @@ type objects struct {
 	ignored []string                // kinds
 }
 
-// sort decides what a run does with each object.
+// sort puts each object of the manifests into the field of objects that says what a run does
+// with it.
 func sort(manifests []*unstructured.Unstructured) (*objects, error) {
 	sorted := &objects{}
 	bound := boundRoles(manifests)
@@ -42,7 +43,8 @@ func sort(manifests []*unstructured.Unstructured) (*objects, error) {
 	return sorted, nil
 }
 
-// add adds an object of the manifests. The argument bound has the roles that role bindings name.
+// add adds an object of the manifests. The argument bound contains the roles to which role
+// bindings refer.
 func (s *objects) add(o *unstructured.Unstructured, bound map[string]bool) error {
 	switch kind := o.GetKind(); {
 	case kind == "Deployment" && s.process.env == nil:
@@ -106,9 +108,11 @@ func kindOf(definition *unstructured.Unstructured) (scenario.ExternalKind, error
 	return kind, nil
 }
 
-// operator returns the controllers and kinds of the subject file. Where the file has none, there is
-// one controller for each kind of the CustomResourceDefinitions. It writes the kinds that the roles
-// allow it to write.
+// operator returns the controllers and kinds of a program, from its subject file and its
+// manifests.
+//
+// If the file names no controllers, there is one for each kind of the
+// CustomResourceDefinitions. It writes the kinds that the roles allow it to write.
 func (s *objects) operator(found *scenario.Operator) scenario.Operator {
 	var o scenario.Operator
 	if found != nil {
@@ -150,8 +154,7 @@ func withKind(kinds []string, kind string) []string {
 // writeVerbs are the verbs that change objects.
 var writeVerbs = []string{"create", "update", "patch", "delete", "deletecollection", rbacv1.VerbAll}
 
-// notWorkload lists resources that almost every program may write, but that do not belong to its
-// work.
+// notWorkload lists resources that almost every program may write, whatever it manages.
 var notWorkload = []string{"events", "events.events.k8s.io", "leases.coordination.k8s.io"}
 
 // written returns the namespaced kinds that the roles allow the program to write, sorted by name. It

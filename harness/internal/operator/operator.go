@@ -114,7 +114,7 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 	return &Operator{Target: target, Scenario: described, Ignored: slices.Compact(deployed.ignored)}, nil
 }
 
-// within returns the path of a file relative to a directory.
+// within returns the absolute form of a path that is relative to a directory.
 func within(dir, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path

@@ -22,8 +22,8 @@ const (
 	// subject has ended.
 	confirmEndTimeout = 30 * time.Second
 	// exitStatusTimeout limits the time in which exitError waits for the exit code in the pod
-	// status. The kubelet writes the exit code late, because it checks its containers only once per
-	// second.
+	// status. The kubelet checks its containers only once per second, and writes the exit code
+	// after that.
 	exitStatusTimeout = 5 * time.Second
 )
 
@@ -122,9 +122,10 @@ func (i *instance) awaitEnd(ctx context.Context) {
 }
 
 // reportLoss calls Lost if a connection to the relay has broken while the subject is running.
-// Otherwise it does nothing: the kubelet stops the relay after the subject has ended, so a broken
-// connection is then expected. The tunnel calls reportLoss. It may do so until awaitEnd has closed
-// the tunnel.
+// The tunnel calls it until awaitEnd has closed the tunnel.
+//
+// If the subject has ended, reportLoss does nothing: the kubelet stops the relay after the
+// subject, so its connections are expected to break.
 func (i *instance) reportLoss(ctx context.Context, loss error) {
 	if !i.checkingLoss.CompareAndSwap(false, true) {
 		return // another connection has broken at the same time, and is reported
@@ -137,9 +138,11 @@ func (i *instance) reportLoss(ctx context.Context, loss error) {
 	})
 }
 
-// confirmEnded returns nil when the process of the subject has ended. If i.follow, which copies the
-// log, has exited successfully, the subject has ended. If i.follow has failed or was killed, the
-// subject may still run. confirmEnded then asks the node until the subject has ended.
+// confirmEnded returns nil when the process of the subject has ended.
+//
+// The process i.follow copies the log until the subject ends. If it has exited successfully,
+// the subject has ended. If it has failed or was killed, the subject may still run, and
+// confirmEnded asks the node until the subject has ended.
 func (i *instance) confirmEnded(ctx context.Context) error {
 	var exit *process.ExitError
 	if errors.As(i.follow.Err(), &exit) && exit.Signal == 0 && exit.Code == 0 {
@@ -156,8 +159,8 @@ func (i *instance) confirmEnded(ctx context.Context) error {
 	return nil
 }
 
-// exitError returns an error that says how the process of the subject has ended. It reads the exit
-// code from the pod status, unless Kill was called.
+// exitError returns an error that says how the process of the subject has ended. It reads the
+// exit code from the pod status, except if Kill ended the process.
 func (i *instance) exitError(ctx context.Context) error {
 	ended := &process.ExitError{Name: i.replica, LogPath: i.logPath, LogTail: i.follow.LogTail()}
 	i.mu.Lock()

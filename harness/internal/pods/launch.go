@@ -121,9 +121,10 @@ func (r *relayLauncher) startInstance(ctx context.Context, pod *corev1.Pod, t *r
 	return i, nil
 }
 
-// awaitStart waits until the container of the subject in the named pod has started, and returns the
-// pod. The container may have ended since its start. As soon as it is certain that the pod cannot
-// start, awaitStart returns an error.
+// awaitStart waits until the container of the subject in the named pod has started, and returns
+// the pod. The container may have ended again by then.
+//
+// If the pod can certainly not start, awaitStart returns an error at once.
 func (o *Options) awaitStart(ctx context.Context, name string) (pod *corev1.Pod, err error) {
 	var failure error
 	err = cluster.Poll(ctx, pollInterval, "pod "+Namespace+"/"+name+" to start", func(ctx context.Context) error {

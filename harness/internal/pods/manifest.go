@@ -43,8 +43,8 @@ func configSecret(replica string) string { return replica + "-config" }
 // relaySecret returns the name of the Secret with the certificates of the relay of a replica.
 func relaySecret(replica string) string { return replica + "-relay" }
 
-// manifest returns a pod that contains only the container of the subject, without a relay. The
-// arguments name and replica are the names of the pod and of the replica.
+// manifest returns the pod of a replica with only the container of the subject, without a
+// relay. The arguments name and replica are the names of the pod and of the replica.
 func (o *Options) manifest(name, replica string, restart corev1.RestartPolicy) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

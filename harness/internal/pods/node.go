@@ -9,8 +9,8 @@ import (
 // The scripts in this file use ctr, the client of containerd, because not every node image contains
 // crictl.
 
-// pidOf is a shell function that prints the process ID of the container with the ID $1. It prints
-// nothing if the container does not run, and fails if containerd does not respond.
+// pidOf is a shell function that prints the process ID of the container with the ID $1. It
+// prints nothing if the container does not run, and fails if containerd does not respond.
 const pidOf = `
 pid_of() {
 	tasks=$(ctr --namespace k8s.io tasks ls) || return 1

@@ -17,9 +17,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// The ports on which the relay of replica number i listens. The pods use the network of their node.
-// The subject connects to the relay at port subjectPort+i of the loopback address. gauntlet
-// connects to the relay at port controlPort+i.
+// The relay of replica number i listens on two ports of the node, because the pods use its
+// network. The subject connects to subjectPort+i of the loopback address, and gauntlet to
+// controlPort+i.
 const (
 	subjectPort = 10800
 	controlPort = 10900
@@ -56,9 +56,10 @@ func indexOf(replica string) (int, error) {
 	return index, nil
 }
 
-// newTunnel creates the replicaTunnel of a replica, before its first instance starts. It calls
-// r.Route to get the address of the fault proxy's listener for the replica. It also creates the
-// certificates of the relay, and the Secrets that the pods of the replica mount.
+// newTunnel creates the replicaTunnel of a replica, before its first instance starts.
+//
+// It calls r.Route to get the address of the fault proxy's listener for the replica. It also
+// creates the certificates of the relay, and the Secrets that the pods of the replica mount.
 func (r *relayLauncher) newTunnel(ctx context.Context, replica string) (*replicaTunnel, error) {
 	index, err := indexOf(replica)
 	if err != nil {
@@ -101,8 +102,10 @@ func kubeconfigOf(server string, ca []byte) ([]byte, error) {
 	})
 }
 
-// connect connects the relay of a running instance to the fault proxy, and waits until the relay is
-// ready. Later, the tunnel calls lost each time an idle connection to the relay breaks.
+// connect connects the relay of a replica to the fault proxy, and waits until the relay is
+// ready.
+//
+// After that, it calls lost each time an idle connection to the relay breaks.
 func (r *relayLauncher) connect(ctx context.Context, t *replicaTunnel, lost func(error)) (*relay.Tunnel, error) {
 	tunnel, err := relay.Connect(ctx, relay.TunnelOptions{
 		Name:     t.replica,

@@ -18,12 +18,12 @@ import (
 	"time"
 )
 
-// guardVariable is an environment variable whose value is a process ID. If it is set, a program
-// that contains this package runs as the guard of the gauntlet process with this ID.
+// guardVariable is an environment variable whose value is a process ID. It makes a program that
+// contains this package run as the guard of the gauntlet process with this ID.
 const guardVariable = "GAUNTLET_GUARD_OF"
 
-// guardReady is the text that a guard prints as soon as it ignores signals. The gauntlet process
-// that has started the guard waits for this text.
+// guardReady is the text that a guard prints as soon as it ignores the signals that stop
+// gauntlet. The gauntlet process that has started the guard waits for this text.
 const guardReady = "ready"
 
 // init runs the program as a guard if guardVariable is set. The main function of the program then
@@ -35,9 +35,11 @@ func init() {
 	}
 }
 
-// guardMessage is a message from gauntlet that tells the guard what to clean up after gauntlet has
-// exited. gauntlet sends each message as one line of JSON. Exactly one of Watch, Unwatch, Directory
-// and Command is set.
+// guardMessage is a message from gauntlet to its guard. It says what the guard must clean up
+// after gauntlet has exited.
+//
+// gauntlet sends each message as one line of JSON. Exactly one of Watch, Unwatch, Directory and
+// Command is set.
 type guardMessage struct {
 	// Watch is a process group that the guard kills during the cleanup.
 	Watch *processGroup `json:"watch,omitempty"`
@@ -145,9 +147,11 @@ func (g *guardClient) watchGroup(pid int) error {
 	return g.send(guardMessage{Watch: &processGroup{PID: pid, Session: stat.session, StartTicks: stat.startTicks}})
 }
 
-// unwatchGroup tells the guard not to kill a process group any more. The caller must call it before
-// it reaps the group leader, because the kernel may give the PID of a reaped process to another
-// process. Errors are ignored: they mean that the guard has exited and kills nothing.
+// unwatchGroup tells the guard not to kill a process group any more.
+//
+// The caller must call it before it reaps the group leader, because the kernel may give the PID
+// of a reaped process to another process. Errors are ignored: they mean that the guard has
+// exited and kills nothing.
 func (g *guardClient) unwatchGroup(pid int) { _ = g.send(guardMessage{Unwatch: pid}) }
 
 // GuardDirectory makes the guard remove a directory, with all its content, if gauntlet exits before
@@ -174,10 +178,11 @@ const commandTimeout = time.Minute
 // commandNumber is the number of the latest cleanup command of this process; see [cleanupCommand].
 var commandNumber atomic.Int64
 
-// GuardCommand makes the guard run a command if gauntlet exits before the caller calls release. Use
-// it to remove something other than a process or a directory, for example a container. The first
-// element of args is the absolute path of the program. The argument env is the complete environment
-// of the command. The guard kills the command after one minute.
+// GuardCommand makes the guard run a command if gauntlet exits before the caller calls release.
+// Use it to remove something other than a process or a directory, for example a container.
+//
+// The first element of args is the absolute path of the program. The argument env is the
+// complete environment of the command. The guard kills the command after one minute.
 func GuardCommand(args, env []string) (release func(), err error) {
 	if len(args) == 0 || !filepath.IsAbs(args[0]) {
 		return nil, fmt.Errorf("guarding with command %q: expected the absolute path of a program as the first element", args)
@@ -233,9 +238,11 @@ func runAsGuard(pipe io.Reader, ready io.WriteCloser) {
 // environment of a cleanup command.
 const messageBytesMax = 8 << 20
 
-// cleanUp first kills the process groups. It repeats this until the groups have no process left,
-// because a process may fork before it is killed. It then runs the commands. It removes the
-// directories last, because processes and commands may write to them.
+// cleanUp kills the process groups, runs the commands and removes the directories, in this
+// order. Processes and commands may write to the directories.
+//
+// A process may fork before it is killed, so cleanUp kills the groups until they have no
+// process left.
 func cleanUp(groups map[int]processGroup, commands map[int64]cleanupCommand, directories map[string]bool) {
 	const (
 		attemptsMax = 1000
@@ -257,8 +264,8 @@ func cleanUp(groups map[int]processGroup, commands map[int64]cleanupCommand, dir
 	}
 }
 
-// run runs the command, and kills it after [commandTimeout]. It returns no error, because gauntlet
-// has exited and could not report it.
+// run runs the command, and kills it after [commandTimeout]. It returns no error, because
+// gauntlet has exited and nobody could report the error.
 func (c cleanupCommand) run() {
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Env = append([]string{}, c.Env...)
@@ -296,12 +303,13 @@ func killGroups(groups map[int]processGroup) int {
 	return killed
 }
 
-// contains reports whether a process is in this group, and not in a later group with the same ID.
+// contains reports whether a process is in this group, and not in a later group with the same
+// ID.
 //
 // The kernel does not give the ID of a group to another group while the group has a process. A
-// process is therefore in a later group if its session is different, or if it has started before
-// the leader of this group. If its PID is the ID of the group, it must be the leader, and have the
-// leader's start time.
+// process is therefore in a later group if its session is different, or if it has started
+// before the leader of this group. If its PID is the ID of the group, it must be the leader,
+// and have the leader's start time.
 func (g processGroup) contains(pid int, stat procStat) bool {
 	if stat.group != g.PID || stat.session != g.Session {
 		return false
@@ -333,8 +341,8 @@ func readStat(pid int) (procStat, error) {
 }
 
 // parseStat parses the content of /proc/<pid>/stat. It parses only the fields after the last
-// closing parenthesis. Before this parenthesis is the name of the command, which may itself contain
-// spaces and parentheses.
+// closing parenthesis, which ends the name of the command. The name may itself contain spaces
+// and parentheses.
 func parseStat(line string) (procStat, error) {
 	end := strings.LastIndexByte(line, ')')
 	fields := strings.Fields(line[end+1:])

@@ -66,9 +66,11 @@ type Process struct {
 // wraps ErrEnded.
 var ErrEnded = errors.New("the process has exited")
 
-// Start starts a process in its own process group, so that Ctrl-C at the terminal interrupts only
-// gauntlet. The process runs until it exits, until [Process.Stop] or [Process.Kill], or until
-// gauntlet exits. Canceling ctx after Start has returned does not stop the process.
+// Start starts a process in its own process group, so that Ctrl-C at the terminal interrupts
+// only gauntlet.
+//
+// The process runs until it exits, until [Process.Stop] or [Process.Kill], or until gauntlet
+// exits. Canceling ctx after Start has returned does not stop the process.
 func Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", spec.Name, err)
@@ -116,9 +118,10 @@ func (p *Process) CommandLine() []string { return append([]string{p.spec.Path}, 
 // killed the rest of the process group.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err returns nil until the channel of Done is closed. After that, it returns an [*ExitError]. It
-// does so even if the process has exited with status 0, because a component of a run must not exit
-// before gauntlet stops it.
+// Err returns nil until the channel of Done is closed. After that, it returns an [*ExitError].
+//
+// It returns an error even for exit status 0, because a component of a run must not exit before
+// gauntlet stops it.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -143,10 +146,12 @@ func (p *Process) Usage() Usage {
 // returns at most 15 lines.
 func (p *Process) LogTail() string { return lastLines(p.log.Recent()) }
 
-// Signal sends a signal to the process or to its process group. SIGKILL and SIGSTOP go to the whole
-// group, because the process cannot catch them and forward them to its children. SIGCONT also goes
-// to the whole group, because it ends the effect of SIGSTOP. All other signals go only to the
-// process. The error wraps [ErrEnded] if the process has exited.
+// Signal sends a signal to the process or to its process group. The error wraps [ErrEnded] if
+// the process has exited.
+//
+// SIGKILL and SIGSTOP go to the whole group, because the process cannot catch them and forward
+// them to its children. SIGCONT also goes to the whole group, because it undoes SIGSTOP. All
+// other signals go only to the process.
 func (p *Process) Signal(sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -169,11 +174,11 @@ func (p *Process) Signal(sig syscall.Signal) error {
 // if the kernel blocks the process, for example in a write to a failed disk.
 const killTimeout = 10 * time.Second
 
-// Stop sends SIGTERM to the process and, after the grace period, SIGKILL to its process group. If
-// ctx is canceled, Stop sends SIGKILL immediately. Stop returns when the process has exited. It
-// returns an error if the process still exists 10 seconds after SIGKILL.
+// Stop sends SIGTERM to the process and, after the grace period, SIGKILL to its process group.
+// It returns when the process has exited. If ctx is canceled, Stop sends SIGKILL immediately.
 //
-// Stop returns nil whatever the exit status is; see [Process.Err]. A process that is paused with
+// It returns an error if the process still exists 10 seconds after SIGKILL. Otherwise it
+// returns nil, whatever the exit status is; see [Process.Err]. A process that is paused with
 // SIGSTOP exits only after SIGKILL.
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	if err := p.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, ErrEnded) {
@@ -206,7 +211,9 @@ func (p *Process) Kill() error {
 	}
 }
 
-// reap waits until the process has exited, kills the rest of its group, and then releases the PID.
+// reap waits until the process has exited, kills the rest of its group, and then releases the
+// PID.
+//
 // It kills the group while the process is a zombie. At that time, no other process or group can
 // have the PID, so reap cannot kill a wrong group.
 func (p *Process) reap(guard *guardClient, output *output) {
@@ -235,9 +242,11 @@ func waitUntilZombie(pid int) {
 	}
 }
 
-// forkFromOneThread starts a command from a thread that exists as long as gauntlet runs. The kernel
-// sends the parent-death signal when the thread that started the process exits, even if gauntlet
-// continues. The Go runtime may end any other thread, and the kernel would then kill the process.
+// forkFromOneThread starts a command from a thread that exists as long as gauntlet runs.
+//
+// The kernel sends the parent-death signal when the thread that started the process exits, even
+// if gauntlet continues. The Go runtime may end any other thread, and the kernel would then
+// kill the process.
 func forkFromOneThread(cmd *exec.Cmd) error {
 	startForker.Do(func() {
 		go func() {
@@ -253,7 +262,7 @@ func forkFromOneThread(cmd *exec.Cmd) error {
 	return <-request.started
 }
 
-// forkRequest asks the thread of forkFromOneThread to start a command.
+// forkRequest is a request to the thread of forkFromOneThread to start a command.
 type forkRequest struct {
 	cmd     *exec.Cmd
 	started chan error // receives the result of cmd.Start

@@ -91,7 +91,7 @@ func (e *Entry) isNamed(name string) bool {
 	})
 }
 
-// fieldAt returns the field at a path below another field.
+// fieldAt returns the field at a path that begins below another field.
 func fieldAt(at schema.Field, path []string) (Entry, error) {
 	parents := at.Name
 	for _, name := range path {
@@ -113,7 +113,8 @@ func fieldAt(at schema.Field, path []string) (Entry, error) {
 	return e, nil
 }
 
-// unknownField returns the error for a field that is not among the fields at a path.
+// unknownField returns the error for a field that does not exist at a path. The argument fields
+// has those that exist.
 func unknownField(path, name string, fields []schema.Field) error {
 	var known []string
 	for _, f := range fields {

@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers"
 )
 
-// numbers matches one number of a reference to the contract, or a range such as "3 to 10". A
-// section may stand before the number.
+// numbers matches a reference to one numbered statement of the contract, or to a range such as
+// "3 to 10". A section may stand before the number.
 var numbers = regexp.MustCompile(`^(?:(\w+) )?(\d+)(?: to (\d+))?$`)
 
 // statements returns the statements of the contract that a text such as "ReplicaSet 11,

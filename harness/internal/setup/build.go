@@ -15,9 +15,10 @@ import (
 	"time"
 )
 
-// tempPrefix is the beginning of the names of temporary directories in the cache. The go command
-// writes a binary to such a directory. Only a complete binary is then renamed to its path in the
-// cache.
+// tempPrefix is the beginning of the names of temporary directories in the cache.
+//
+// The go command writes a binary to such a directory. Only a complete binary is then renamed to
+// its path in the cache.
 const tempPrefix = ".build-"
 
 // build compiles the targets and moves the binaries to their paths in the cache directory root. It
@@ -90,8 +91,9 @@ func install(from, to string) error {
 	return nil
 }
 
-// stalePackages returns the import paths of all packages that the build in the directory module has
-// to compile. It also downloads the Go modules that are missing.
+// stalePackages returns the import paths of all packages that must be compiled to build the
+// given packages of a module. It also downloads the Go modules that are missing. The argument
+// module is the directory of the module.
 func stalePackages(ctx context.Context, module string, packages []string, p *progress) ([]string, error) {
 	var out strings.Builder
 	args := append([]string{"list", "-deps", "-trimpath", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, packages...)
@@ -102,9 +104,10 @@ func stalePackages(ctx context.Context, module string, packages []string, p *pro
 }
 
 // goCommand runs the go command in the directory dir, and shows its progress. If the command
-// fails, the error contains its standard error without the progress output. The go command runs in
-// its own process group. After Ctrl-C, it therefore receives SIGINT only from this program and not
-// also from the terminal.
+// fails, the error contains its standard error without the progress output.
+//
+// The go command runs in its own process group. After Ctrl-C, it therefore receives SIGINT only
+// from this program and not also from the terminal.
 func goCommand(ctx context.Context, dir string, args []string, stdout io.Writer, p *progress) error {
 	// The kernel sends the signal Pdeathsig when the forking thread exits, so this thread must
 	// exist as long as the go command runs.

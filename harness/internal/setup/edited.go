@@ -10,12 +10,13 @@ import (
 	"path/filepath"
 )
 
-// Edited builds kube-controller-manager from changed source files, and writes the program to the
-// absolute path program. Each file in the directory edited replaces the file with the same path in
-// the module k8s.io/kubernetes.
+// Edited builds kube-controller-manager from changed source files, and writes the program to
+// the absolute path program.
 //
-// Edited uses an overlay, but the go command rejects an overlay for files in its module cache. The
-// go.mod therefore replaces the module with a symbolic link to its directory in the cache.
+// Each file in the directory edited replaces the file with the same path in the module
+// k8s.io/kubernetes. Edited uses an overlay of the go command, which rejects overlays for files
+// in its module cache. The go.mod therefore replaces the module with a symbolic link to its
+// directory in the cache.
 func Edited(ctx context.Context, edited, program string) error {
 	versions, err := pinnedVersions()
 	if err != nil {
@@ -64,9 +65,10 @@ func replaceKubernetes(ctx context.Context, dir string) (link string, err error)
 	return link, err
 }
 
-// overlayJSON returns the content of the file for the flag -overlay of `go build`. With the
-// overlay, each file in the directory edited replaces the file with the same path in moduleDir. A
-// file that does not exist in moduleDir is an error, because its path is most likely wrong.
+// overlayJSON returns the content of the file for the flag -overlay of `go build`.
+//
+// It makes each file in the directory edited replace the file with the same path in moduleDir.
+// A file that does not exist in moduleDir is an error, because its path is most likely wrong.
 func overlayJSON(edited, moduleDir string) ([]byte, error) {
 	replace := map[string]string{}
 	err := filepath.WalkDir(edited, func(path string, entry fs.DirEntry, err error) error {

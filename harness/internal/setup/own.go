@@ -25,12 +25,13 @@ var ownPackages = map[string]string{
 // ownModule is the path of gauntlet's module.
 const ownModule = "github.com/kube-gauntlet/gauntlet"
 
-// Own returns the path of a program of gauntlet's own module. It is in the directory of the gauntlet
-// executable, as after `make build`. Otherwise Own builds it, from the version of the module that the
-// running executable contains.
+// Own returns the path of a program of gauntlet's own module.
 //
-// An executable that was built in a source tree contains no such version. Own then returns the path
-// in the directory of gauntlet, at which the program is missing.
+// The program is in the directory of the gauntlet executable, as after `make build`. Otherwise
+// Own builds it, from the version of the module that the running executable contains.
+//
+// An executable that was built in a source tree contains no such version. Own then returns the
+// path in the directory of gauntlet, at which the program is missing.
 func Own(ctx context.Context, gauntlet, program string) (string, error) {
 	sibling := filepath.Join(filepath.Dir(gauntlet), program)
 	if _, err := os.Stat(sibling); err == nil {
@@ -75,9 +76,10 @@ func moduleIn(info *debug.BuildInfo) (module debug.Module, ok bool) {
 	return info.Main, info.Main.Replace != nil || strings.HasPrefix(info.Main.Version, "v")
 }
 
-// buildOwn builds a program of gauntlet's module into the cache, and returns its path. A version of
-// a module never changes, so its program is built once. The program of a directory is built again
-// each time, because its files may have changed.
+// buildOwn builds a program of gauntlet's module into the cache, and returns its path.
+//
+// It builds the program of a released version only once, because a version never changes. It
+// builds the program of a directory each time, because its files may have changed.
 func buildOwn(ctx context.Context, module debug.Module, program string) (string, error) {
 	cache, err := cacheDir(os.Getenv)
 	if err != nil {
@@ -140,8 +142,8 @@ func buildInto(ctx context.Context, temp, source, path string, p *progress, argu
 	return install(built, path)
 }
 
-// isDirectory reports whether a module that replaces another one is a directory. Its version is then
-// empty or "(devel)".
+// isDirectory reports whether a module is a directory, because a replace directive says so. Its
+// version is then empty or "(devel)".
 func isDirectory(module debug.Module) bool { return !strings.HasPrefix(module.Version, "v") }
 
 // sourceOf returns the directory with the source of a module. A module that is a

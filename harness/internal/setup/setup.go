@@ -20,9 +20,11 @@ import (
 	"time"
 )
 
-// upstreamMod and upstreamSum are the go.mod and go.sum of a module that requires etcd, Kubernetes
-// and KWOK. The names differ, because a go.mod file would exclude the directory from this module.
-// The script pin changes the versions.
+// upstreamMod and upstreamSum are the go.mod and go.sum of a module that requires etcd,
+// Kubernetes and KWOK.
+//
+// The files have other names, because a go.mod file would exclude the directory from this
+// module. The script pin changes the versions.
 var (
 	//go:embed upstream.mod
 	upstreamMod []byte
@@ -30,15 +32,17 @@ var (
 	upstreamSum []byte
 )
 
-// Upstream builds the programs of the embedded control plane that the cache does not have. It
-// returns the paths of all of them. On 2 cores, the first build takes about 7 minutes. The progress
-// is written to standard error.
+// Upstream builds the missing programs of the embedded control plane. It returns the paths of
+// all of them.
+//
+// On 2 cores, the first build takes about 7 minutes. The progress is written to standard error.
 func Upstream(ctx context.Context) ([]string, error) { return buildAll(ctx, forEmbedded) }
 
-// Nodes does the same as [Upstream] for the programs of a kind node image.
+// Nodes builds the missing programs of a kind node image. It returns the paths of all of them,
+// as [Upstream] does.
 func Nodes(ctx context.Context) ([]string, error) { return buildAll(ctx, forNodes) }
 
-// buildAll builds the programs for a use that the cache does not have. It returns the paths of all
+// buildAll builds the programs for a use that the cache lacks. It returns the paths of all
 // programs for this use.
 func buildAll(ctx context.Context, wanted use) ([]string, error) {
 	cache, err := cacheDir(os.Getenv)
@@ -66,8 +70,10 @@ func buildAll(ctx context.Context, wanted use) ([]string, error) {
 	return paths, nil
 }
 
-// buildMissing locks the cache and builds the targets that are not in the cache. It checks which
-// targets are missing after it has the lock, because another process may have built some of them.
+// buildMissing locks the cache and builds the targets that it lacks.
+//
+// Another process may have built some of them before the lock was free, so it looks for missing
+// targets only after that.
 func buildMissing(ctx context.Context, root string, targets []target, versions map[string]string) error {
 	if err := checkGo(); err != nil {
 		return err

@@ -52,6 +52,7 @@ type target struct {
 }
 
 // output returns the file name that `go build -o <directory>/` gives the binary of the program.
+//
 // This is the last element of the import path, or the one before if the last element is a major
 // version such as v3.
 func (c command) output() string {

@@ -44,7 +44,9 @@ const (
 	firstRuns = 3
 	// missProbability is the maximum probability that [Prober.Fails] misses a failure. It
 	// misses one if all runs of a scenario pass, although the scenario fails as often as the
-	// original. The probability can be higher if runsMax limits the runs.
+	// original.
+	//
+	// The probability can be higher if runsMax limits the runs.
 	missProbability = 0.05
 	// runsMax is the maximum number of runs after which a scenario counts as passing.
 	runsMax = 10
@@ -68,7 +70,7 @@ func (p *Prober) Resume(journal io.Reader) error {
 	}
 }
 
-// add returns the counts with the result of one more run.
+// add returns the counts after one more run, which failed or passed.
 func (t counts) add(failed bool) counts {
 	t.runs++
 	if failed {
@@ -77,9 +79,10 @@ func (t counts) add(failed bool) counts {
 	return t
 }
 
-// rate estimates the probability that a run fails, by Laplace's rule of succession. The
-// estimate is below 1 even if every run failed. With a rate of 1, [Prober.Runs] would return
-// 0.
+// rate estimates the probability that a run fails, by Laplace's rule of succession.
+//
+// The estimate is below 1 even if every run failed. With a rate of 1, [Prober.Runs] would
+// return 0.
 func (t counts) rate() float64 { return float64(t.failed+1) / float64(t.runs+2) }
 
 // Calibrate runs the original scenario several times to estimate its failure rate. It returns
@@ -122,8 +125,8 @@ func (p *Prober) Confirm(ctx context.Context, s *scenario.Scenario, runs int) (f
 	return t.failed, err
 }
 
-// probe runs a scenario until enough returns true for the counts of all its runs. It returns
-// these counts, which include the runs in the journal.
+// probe runs a scenario until enough returns true for the counts of its runs. It returns these
+// counts. Runs in the journal count.
 func (p *Prober) probe(ctx context.Context, s *scenario.Scenario, enough func(counts) bool) (counts, error) {
 	data, err := s.Marshal()
 	if err != nil {

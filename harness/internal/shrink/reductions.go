@@ -58,8 +58,8 @@ func dropObjects(s *scenario.Scenario, from, to int) bool {
 	return true
 }
 
-// dropSteps removes steps. It adds their delays to the step that follows, so that the other
-// steps still happen at the same time relative to the faults.
+// dropSteps removes steps. It adds their delays to the next step, so that the other steps still
+// happen at the same time relative to the faults.
 func dropSteps(s *scenario.Scenario, from, to int) bool {
 	var delay time.Duration
 	for _, step := range s.Workload[from:to] {
@@ -83,8 +83,8 @@ func dropAwaits(s *scenario.Scenario, from, to int) bool {
 	return changed
 }
 
-// environment are functions that set a field of cluster, subject or exercises to its simplest
-// value. Each reports whether the field changed.
+// environment has a function for each field of cluster, subject or exercises that can be
+// simplified. It sets the field to its simplest value, and reports whether the field changed.
 var environment = []func(*scenario.Scenario) bool{
 	func(s *scenario.Scenario) bool { return set(&s.Subject.Replicas, 1) },
 	func(s *scenario.Scenario) bool { return set(&s.Cluster.Nodes, 1) },
@@ -113,12 +113,13 @@ func set[T comparable](field *T, to T) bool {
 	return changed
 }
 
-// eachStep returns an apply function of a reduction. It calls change for each step of a range.
+// eachStep returns an apply function of a reduction, which applies a change to each step of a
+// range.
 func eachStep(change func(*scenario.Step) bool) func(*scenario.Scenario, int, int) bool {
 	return func(s *scenario.Scenario, from, to int) bool { return each(s.Workload[from:to], change) }
 }
 
-// eachFault returns an apply function of a reduction. It calls change for each fault of a
+// eachFault returns an apply function of a reduction, which applies a change to each fault of a
 // range.
 func eachFault(change func(*scenario.Fault) bool) func(*scenario.Scenario, int, int) bool {
 	return func(s *scenario.Scenario, from, to int) bool { return each(s.Faults[from:to], change) }

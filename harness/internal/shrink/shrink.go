@@ -15,9 +15,11 @@ import (
 // ends the search.
 type Fails func(*scenario.Scenario) (bool, error)
 
-// Shrink returns the smallest failing scenario that its reductions reach. No single fault,
-// object or step can be removed from it: the rest would pass or be invalid. If fails returns
-// an error, Shrink returns it with the smallest failing scenario so far.
+// Shrink returns the smallest failing scenario that its reductions reach.
+//
+// Every fault, object and step of the result is needed: without it, the scenario would pass or
+// be invalid. If fails returns an error, Shrink returns it with the smallest failing scenario
+// so far.
 func Shrink(s *scenario.Scenario, fails Fails) (*scenario.Scenario, error) {
 	best := s
 	for {
@@ -34,9 +36,11 @@ func Shrink(s *scenario.Scenario, fails Fails) (*scenario.Scenario, error) {
 	}
 }
 
-// reduce applies one reduction to chunks of its parts, as long as the scenario still fails.
-// The first chunks are half of the parts. Each further pass halves the chunks, down to single
-// parts.
+// reduce tries to remove parts of a scenario with one reduction, as long as the scenario still
+// fails.
+//
+// It first tries half of the parts at a time. Each further pass halves these chunks, down to
+// single parts.
 func reduce(best *scenario.Scenario, r reduction, fails Fails) (*scenario.Scenario, error) {
 	for size := max(1, (r.parts(best)+1)/2); ; size /= 2 {
 		for at := 0; at < r.parts(best); {
@@ -61,8 +65,8 @@ func reduce(best *scenario.Scenario, r reduction, fails Fails) (*scenario.Scenar
 	}
 }
 
-// without returns a copy of a scenario with the parts from, …, to-1 reduced. It returns nil if
-// the reduction changes nothing or makes the scenario invalid.
+// without returns a copy of a scenario in which a reduction was applied to the parts from, …,
+// to-1. It returns nil if that changes nothing or makes the scenario invalid.
 func without(s *scenario.Scenario, r reduction, from, to int) *scenario.Scenario {
 	smaller := s.Clone()
 	if !r.apply(smaller, from, to) {

@@ -19,8 +19,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// HostCommand is the name of a hidden gauntlet command. A host process runs this command, which
-// must call [Host].
+// HostCommand is the name of a hidden gauntlet command, which runs a standing cluster in the
+// background. The command must call [Host].
 const HostCommand = "host-cluster"
 
 const (
@@ -34,8 +34,8 @@ const (
 	hostEndTimeout = 30 * time.Second
 )
 
-// upHosted starts a host process, and waits until the host process reports that its cluster is
-// ready. The host process keeps running after `gauntlet up` has ended.
+// upHosted starts a standing cluster in a separate process, the host process, and waits until
+// the cluster is ready. The host process keeps running after `gauntlet up` has ended.
 func upHosted(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
 	if err := os.Mkdir(o.LogDir, 0o755); err != nil {
 		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
@@ -80,9 +80,11 @@ func upHosted(ctx context.Context, o environment.Options, s *environment.Subject
 	}, host.Process.Release()
 }
 
-// Host runs a cluster until ctx is canceled or a component of the cluster fails. The directory
-// o.StateDir contains the state of the cluster. If s is not nil, Host also runs a subject. When the
-// cluster and the subject are ready, Host writes the line "ready" to answer.
+// Host runs a cluster until ctx is canceled or a component of the cluster fails. If s is not
+// nil, Host also runs a subject.
+//
+// The directory o.StateDir contains the state of the cluster. When the cluster and the subject
+// are ready, Host writes the line "ready" to answer.
 func Host(ctx context.Context, o environment.Options, s *environment.SubjectOptions, answer io.Writer) (err error) {
 	if _, err := providers.NamedWith(o.Provider, cluster.StandingClusters); err != nil {
 		return err
@@ -110,8 +112,8 @@ func Host(ctx context.Context, o environment.Options, s *environment.SubjectOpti
 	return e.Failed(ctx)
 }
 
-// listHosted returns the clusters in root that a host process has started, even if the host process
-// has ended.
+// listHosted returns the clusters in root that a host process has started. It includes those
+// whose host process has ended.
 func listHosted(root string) ([]Cluster, error) {
 	states := map[process.Existence]State{process.Lives: Standing, process.Gone: LeftBehind, process.Elsewhere: Elsewhere}
 	var all []Cluster

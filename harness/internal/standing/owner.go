@@ -10,9 +10,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// ownerFile is the name of a file in the directory of a cluster. It contains the process.Identity
-// of the owner. If a host process runs the cluster, the owner is the host process. Otherwise, the
-// owner is the process that has created the directory.
+// ownerFile is the name of a file in the directory of a cluster, which contains the
+// process.Identity of the owner.
+//
+// If a host process runs the cluster, the owner is the host process. Otherwise, the owner is
+// the process that has created the directory.
 const ownerFile = "owner"
 
 // owner is the process that owns the directory of a cluster.

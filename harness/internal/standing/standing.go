@@ -73,8 +73,10 @@ func Root() (string, error) {
 }
 
 // Up starts a standing cluster and returns when the cluster is ready. If s is not nil, Up also
-// starts a subject. Up overwrites the fields StateDir, KeepState and LogDir of o. If the start
-// fails, Up does not remove the logs, and the error contains their path.
+// starts a subject.
+//
+// It overwrites the fields StateDir, KeepState and LogDir of o. If the start fails, the logs
+// remain, and the error contains their path.
 func Up(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
 	provider, err := providers.NamedWith(o.Provider, cluster.StandingClusters)
 	if err != nil {
@@ -199,8 +201,8 @@ func Down(ctx context.Context, c Cluster) error {
 	return nil
 }
 
-// Clean removes all clusters whose state is LeftBehind. It returns the clusters that it has
-// removed, and the clusters that it has not removed because they have another state.
+// Clean removes all clusters whose state is LeftBehind. It returns the removed clusters, and
+// the remaining ones, which have another state.
 func Clean(ctx context.Context) (removed, remaining []Cluster, err error) {
 	all, err := List(ctx)
 	if err != nil {

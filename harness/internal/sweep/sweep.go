@@ -55,9 +55,11 @@ func Writes(records iter.Seq2[*history.Record, error]) ([]Write, error) {
 // settleWithin is the time limit of the awaits that WithoutFaults adds.
 const settleWithin = time.Minute
 
-// WithoutFaults returns a copy of the scenario without faults, to which the sweep later adds one
-// fault at one write. Faults begin only during the workload, so the workload must last until the
-// last write. WithoutFaults therefore adds awaits at its end, until all objects have settled.
+// WithoutFaults returns a copy of the scenario without faults, to which the sweep later adds
+// one fault at one write.
+//
+// Faults begin only during the workload, so the workload must last until the last write.
+// WithoutFaults therefore adds steps at its end, which wait until all objects have settled.
 func WithoutFaults(s *scenario.Scenario) *scenario.Scenario {
 	calm := s.Clone()
 	calm.Faults, calm.Exercises = nil, nil
@@ -71,10 +73,12 @@ func WithoutFaults(s *scenario.Scenario) *scenario.Scenario {
 	return calm
 }
 
-// settled returns the condition that shows that an object has settled. This is the condition
-// complete, if the kind has it and no step pauses the object. Otherwise it is available, if
-// the kind has that. For a kind with neither, settled returns false, and the workload of the
-// scenario must itself await the object.
+// settled returns the condition that shows that an object has settled.
+//
+//   - This is complete, if the kind has this condition and no step pauses the object.
+//   - Otherwise it is available, if the kind has that.
+//   - For a kind with neither, settled returns false, and the workload of the scenario must
+//     itself await the object.
 func settled(s *scenario.Scenario, target scenario.Target) (scenario.Until, bool) {
 	conditions := conditionsOf(target.Kind)
 	paused := slices.ContainsFunc(s.Workload, func(step scenario.Step) bool { return pauses(step, target) })
@@ -155,8 +159,8 @@ func newFault(name string, params any) (scenario.Fault, error) {
 }
 
 // At returns a copy of a scenario without faults, with the disturbance as its only fault. The
-// fault acts at the given write. The index k is the position of this write among all writes of
-// the subject, counted from 1.
+// disturbance acts at the given write. The index k is the position of this write among all
+// writes of the subject, counted from 1.
 func (m Disturbance) At(calm *scenario.Scenario, k int, write Write) (*scenario.Scenario, error) {
 	s := calm.Clone()
 	fault, err := m.faultAt(k, write)

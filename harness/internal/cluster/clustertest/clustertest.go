@@ -30,9 +30,11 @@ func implements[I any](c cluster.Cluster) bool {
 	return ok
 }
 
-// CheckCapabilities returns an error if a cluster's capabilities do not match the interfaces that
-// it implements. It also returns an error if capabilities contradict each other, for example
-// simulated and real kubelets. The cluster need not be started.
+// CheckCapabilities returns an error if a cluster's capabilities do not match the interfaces
+// that it implements. It also returns an error if two capabilities contradict each other, such
+// as simulated and real kubelets.
+//
+// The cluster need not be started.
 func CheckCapabilities(c cluster.Cluster) error {
 	has := c.Capabilities()
 	var all []error

@@ -23,12 +23,12 @@ type component struct {
 }
 
 const (
-	// stopGrace is the grace period of all components except kube-apiserver. They exit about 20 ms
-	// after SIGTERM.
+	// stopGrace is the time between SIGTERM and SIGKILL for all components except
+	// kube-apiserver. They exit about 20 ms after SIGTERM.
 	stopGrace = 2 * time.Second
-	// apiServerStopGrace is the grace period of kube-apiserver. It stops serving within this time,
-	// and would then sleep for one second before it exits. SIGKILL ends this sleep, so that runs
-	// end faster.
+	// apiServerStopGrace is the time between SIGTERM and SIGKILL for kube-apiserver. It stops
+	// serving within this time, and would then sleep for one second before it exits. SIGKILL
+	// ends this sleep, so that runs end faster.
 	apiServerStopGrace = 200 * time.Millisecond
 )
 
@@ -42,9 +42,9 @@ const (
 	stopEtcd             // etcd
 )
 
-// The client-side rate limit of kube-scheduler and kube-controller-manager: requests per second,
-// and burst. The limit is so high that it never delays a request. A run must contain no delays
-// except those of its faults.
+// The client-side rate limit of kube-scheduler and kube-controller-manager: requests per
+// second, and burst. It is so high that it never delays a request: only faults may cause delays
+// in a run.
 const (
 	supportQPS   = 5000
 	supportBurst = 10000
@@ -119,9 +119,10 @@ func apiServerComponent(l layout, b Binaries, verbosity int) component {
 	}
 }
 
-// unneededControllers lists controllers that kube-controller-manager does not run, because they
-// have no work. An embedded cluster has no volumes, metrics, certificate requests or devices.
-// Without these controllers, the cluster starts faster and the log of the API server is shorter.
+// unneededControllers lists the controllers of kube-controller-manager that have no work in an
+// embedded cluster. It has no volumes, metrics, certificate requests or devices.
+//
+// The cluster does not run them, so it starts faster and the log of the API server is shorter.
 var unneededControllers = []string{
 	"horizontal-pod-autoscaler-controller",
 	"certificatesigningrequest-signing-controller", "certificatesigningrequest-approving-controller",

@@ -89,8 +89,8 @@ func (c *Cluster) Capabilities() cluster.Capabilities { return Capabilities }
 // same kube-controller-manager binary.
 func (c *Cluster) Binaries() Binaries { return c.binaries }
 
-// Config returns a client configuration for a role. Its clients connect directly to the API server,
-// not through the fault proxy.
+// Config returns a client configuration for a role, such as the subject's. Its clients connect
+// directly to the API server, not through the fault proxy.
 func (c *Cluster) Config(role cluster.Role) *rest.Config {
 	return &rest.Config{
 		Host:            c.layout.apiServerURL(),
@@ -126,9 +126,10 @@ func (c *Cluster) Err() error {
 	return c.err
 }
 
-// Health returns nil if all components run and their health endpoints return status 200. If a
-// component is halted or restarting, Health waits at most one minute ([recoveryTimeout]) until all
-// components run again.
+// Health returns nil if all components run and their health endpoints return status 200.
+//
+// If a fault has stopped a component or is restarting it, Health first waits until all
+// components run again, at most one minute ([recoveryTimeout]).
 func (c *Cluster) Health(ctx context.Context) error {
 	if halts := c.haltCount(); !c.isDegraded() {
 		if err := c.checkHealth(ctx); err == nil || c.haltCount() == halts {
@@ -175,7 +176,7 @@ func unhealthy(p *part, err error) error {
 }
 
 // launch starts a process of a component, and calls handleExit when the process exits. If the
-// component ran before, the new process replaces the earlier process in c.parts.
+// component ran before, launch replaces its part in c.parts.
 func (c *Cluster) launch(ctx context.Context, component component) error {
 	p, err := process.Start(ctx, c.layout.spec(component))
 	if err != nil {
@@ -196,8 +197,8 @@ func (c *Cluster) launch(ctx context.Context, component component) error {
 	return nil
 }
 
-// fail stores err, the reason why the cluster failed, and closes the channel failed. Only the first
-// call has an effect, and only before Stop.
+// fail records that the cluster has failed because of err, and closes the channel failed. Only
+// the first call has an effect, and only before Stop.
 func (c *Cluster) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -232,8 +233,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.stopErr
 }
 
-// stopAll stops the parts whose stopGroup is group, all at the same time, and waits until they have
-// exited.
+// stopAll stops all parts of a stop group at the same time, and waits until they have exited.
 func stopAll(ctx context.Context, parts []*part, group int) error {
 	var stops errgroup.Group
 	for _, p := range parts {

@@ -41,12 +41,12 @@ func (c *Cluster) Halt(_ context.Context, name cluster.Component) error {
 	return nil
 }
 
-// Resume starts a halted component with its previous port and data. It then waits until the API
-// server and all its clients are healthy.
+// Resume starts a component that Halt has killed, with its previous port and data. It then
+// waits until the API server and all its clients are healthy.
 //
-// If both components are halted, Resume of etcd does not wait, because kube-apiserver is still
-// halted. Resume of kube-apiserver first waits until etcd runs, because kube-apiserver exits
-// without etcd.
+// If both etcd and kube-apiserver are halted, Resume of etcd does not wait, because
+// kube-apiserver is still halted. Resume of kube-apiserver first waits until etcd runs, because
+// kube-apiserver exits without etcd.
 func (c *Cluster) Resume(ctx context.Context, name cluster.Component) error {
 	p, err := c.part(name)
 	if err != nil {
@@ -92,9 +92,11 @@ func (c *Cluster) relaunch(ctx context.Context, p *part) error {
 	return c.launch(ctx, p.component)
 }
 
-// recoverClients restarts the clients that have exited because the API server was unavailable. It
-// does not wait, but returns an error if the API server is not ready or a component does not run
-// yet. Callers repeat the call until it returns nil.
+// recoverClients restarts the clients of the API server that have exited because it was
+// unavailable.
+//
+// It does not wait. It returns an error if the API server is not ready or a component does not
+// run yet, and callers repeat the call until it returns nil.
 func (c *Cluster) recoverClients(ctx context.Context) error {
 	c.recovering.Lock()
 	defer c.recovering.Unlock()
@@ -131,9 +133,11 @@ func (c *Cluster) recoverClients(ctx context.Context) error {
 	return nil
 }
 
-// handleExit marks the cluster as failed if the process of a part has exited unexpectedly. The exit
-// is expected if Halt has killed the process. While a component is halted, an exit of a client of
-// the API server is also expected.
+// handleExit marks the cluster as failed if the process of a part has exited unexpectedly. An
+// exit is expected in two cases:
+//
+//   - Halt has killed the process.
+//   - The process is a client of the API server, and a component is halted.
 func (c *Cluster) handleExit(p *part) {
 	c.mu.Lock()
 	if c.degraded && p.stopGroup == stopClients {
@@ -161,8 +165,7 @@ func (c *Cluster) haltCount() int {
 	return c.halts
 }
 
-// halted reports whether Halt is the reason why the named component is down; see the field down of
-// [part].
+// halted reports whether Halt, and not a crash, is the reason why the named component is down.
 func (c *Cluster) halted(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

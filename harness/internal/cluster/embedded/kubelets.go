@@ -24,7 +24,7 @@ func (c *Cluster) PauseKubelet(ctx context.Context, node string) error {
 	return c.label(ctx, node, `"yes"`)
 }
 
-// ResumeKubelet ends the effect of PauseKubelet on a node, and waits until the node is healthy.
+// ResumeKubelet undoes PauseKubelet on a node, and waits until the node is healthy.
 func (c *Cluster) ResumeKubelet(ctx context.Context, node string) error {
 	if err := c.label(ctx, node, "null"); err != nil {
 		return err
@@ -49,14 +49,16 @@ func (c *Cluster) Register(ctx context.Context, name string) error {
 	return cluster.AwaitNode(ctx, c, name, pollInterval, recoveryTimeout)
 }
 
-// retriggerAnnotation is a pod annotation. A change of its value causes a watch event, because of
-// which KWOK processes the pod again.
+// retriggerAnnotation is a pod annotation that gauntlet changes only to cause a watch event.
+// KWOK then processes the pod again.
 const retriggerAnnotation = "gauntlet/reminded"
 
-// retriggerKWOK makes KWOK process all unfinished pods again after the control plane has restarted.
-// KWOK retries a failed request only if the connection was refused. After any other error, it waits
-// for the next watch event of the pod. Without such an event, the pod would stay Pending or
-// Terminating forever.
+// retriggerKWOK makes KWOK process all unfinished pods again after the control plane has
+// restarted.
+//
+// KWOK retries a failed request only if the connection was refused. After any other error, it
+// waits for the next watch event of the pod. Without such an event, the pod would stay Pending
+// or Terminating forever.
 func (c *Cluster) retriggerKWOK(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -80,8 +82,8 @@ func (c *Cluster) retriggerKWOK(ctx context.Context) error {
 	return nil
 }
 
-// isFinished reports whether KWOK has no more work for a pod. The pod is then Running and Ready, or
-// has terminated and is not Ready.
+// isFinished reports whether KWOK has no more work for a pod. This is so if the pod is Running
+// and Ready, or has terminated and is not Ready.
 func isFinished(pod *corev1.Pod) bool {
 	ready := cluster.PodReady(pod)
 	switch {
@@ -94,8 +96,8 @@ func isFinished(pod *corev1.Pod) bool {
 	return terminated && !ready
 }
 
-// label sets the label [silentLabel] of a node. The argument value is JSON: a quoted string, or
-// null, which removes the label.
+// label sets the label [silentLabel] of a node, or removes it. The argument value is JSON: a
+// quoted string, or null to remove the label.
 func (c *Cluster) label(ctx context.Context, node, value string) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {

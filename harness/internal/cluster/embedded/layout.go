@@ -24,8 +24,10 @@ type ports struct {
 	etcd, etcdPeer, apiServer, controllerManager, scheduler int
 }
 
-// freePorts selects free ports for the components. Another process may bind one of these ports
-// before the component does. Start then tries again with other ports.
+// freePorts selects free ports for the components.
+//
+// Another process may bind one of these ports before the component does. [Start] then tries
+// again with other ports.
 func freePorts() (ports, error) {
 	var p ports
 	for _, port := range []*int{&p.etcd, &p.etcdPeer, &p.apiServer, &p.controllerManager, &p.scheduler} {
@@ -106,8 +108,8 @@ func (l layout) write(opts Options, creds *credentials) error {
 // spec returns the command line, environment and log file with which a component is started.
 //
 // The environment contains no variables of the user; HOME is the state directory. GOGC and
-// GOMEMLIMIT make Go collect garbage less often. This costs memory, but saves CPU time. With more
-// CPU time, a cluster starts faster and creates pods faster.
+// GOMEMLIMIT make Go collect garbage less often. This costs memory, but saves CPU time, so that
+// a cluster starts and creates pods faster.
 func (l layout) spec(c component) process.Spec {
 	return process.Spec{
 		Name: c.name, Path: c.path, Args: c.args, Dir: l.dir,

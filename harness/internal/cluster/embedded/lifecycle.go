@@ -23,7 +23,8 @@ import (
 // lifecyclePolicy is the name of the policy for the status of pods that have terminated.
 const lifecyclePolicy = "gauntlet-pod-lifecycle"
 
-// podPolicies are the policies that protect the lifecycle of pods, whoever writes them.
+// podPolicies are admission policies. They refuse writes of pods which no kubelet sends, such
+// as making a Failed pod Running.
 var podPolicies = []admissionv1.ValidatingAdmissionPolicy{
 	podPolicy(lifecyclePolicy, admissionv1.Update, "pods/status", nil,
 		admissionv1.Validation{
@@ -57,7 +58,8 @@ func readyIn(variable string) string {
 	return fmt.Sprintf("has(%[1]s.status.conditions) && %[1]s.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')", variable)
 }
 
-// kubeletRequest restricts a policy to requests of the simulated kubelets.
+// kubeletRequest is the match condition of policies that apply only to requests of the
+// simulated kubelets.
 var kubeletRequest = []admissionv1.MatchCondition{{
 	Name: "simulated-kubelet", Expression: fmt.Sprintf("request.userInfo.username == %q", cluster.KubeletUser),
 }}
@@ -80,7 +82,8 @@ func podPolicy(name string, operation admissionv1.OperationType, resource string
 	}
 }
 
-// protectPodLifecycle creates the policies and waits until the API server enforces them.
+// protectPodLifecycle creates the policies in podPolicies and waits until the API server
+// enforces them.
 func protectPodLifecycle(ctx context.Context, client kubernetes.Interface) error {
 	api := client.AdmissionregistrationV1()
 	for i := range podPolicies {
@@ -109,10 +112,11 @@ func protectPodLifecycle(ctx context.Context, client kubernetes.Interface) error
 	return awaitPodPolicies(ctx, client)
 }
 
-// awaitPodPolicies waits until the API server refuses to make a Failed pod Running. It uses a pod
-// that no scheduler assigns to a node, and deletes this pod.
+// awaitPodPolicies waits until the API server enforces podPolicies: until it refuses to make a
+// Failed pod Running.
 //
-// The API server loads all policies at the same time, so it then also enforces the other ones.
+// It uses a pod that no scheduler assigns to a node, and deletes this pod. The API server loads
+// all policies at the same time, so it then also enforces the other ones.
 func awaitPodPolicies(ctx context.Context, client kubernetes.Interface) error {
 	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
 	probe := &corev1.Pod{

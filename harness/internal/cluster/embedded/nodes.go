@@ -14,8 +14,10 @@ import (
 )
 
 // podsPerNodeMax is the maximum number of pods per node, which the status of each Node object
-// reports. With the default of the kubelet, 110, scenarios with many pods would need a dozen nodes.
-// More nodes would not make these scenarios test more.
+// reports.
+//
+// With the default of the kubelet, 110, scenarios with many pods would need a dozen nodes. More
+// nodes would not make these scenarios test more.
 const podsPerNodeMax = 2000
 
 // nodeName is the format of node names. Its argument is the number of the node, from 1.
@@ -82,9 +84,10 @@ func (c *Cluster) createNodes(ctx context.Context, client kubernetes.Interface, 
 	})
 }
 
-// create calls request until the request succeeds or the API server says that the object exists. A
-// single call is not enough, because the API server may reject requests until its admission plugins
-// are ready. The argument object is the kind and name of the object, for errors.
+// create sends a create request, and repeats it until it succeeds or the API server says that
+// the object exists. The API server may reject requests until its admission plugins are ready.
+//
+// The argument object is the kind and name of the object, for errors.
 func create(ctx context.Context, object string, request func(context.Context) error) error {
 	return poll(ctx, "the API server to create "+object, func(ctx context.Context) error {
 		if err := request(ctx); !apierrors.IsAlreadyExists(err) {
@@ -94,9 +97,11 @@ func create(ctx context.Context, object string, request func(context.Context) er
 	})
 }
 
-// awaitDefaultServiceAccount waits until ServiceAccount default/default exists. Without it, the API
-// server rejects pods. kube-controller-manager creates the ServiceAccount, so its existence shows
-// that kube-controller-manager works.
+// awaitDefaultServiceAccount waits until ServiceAccount default/default exists. Without it, the
+// API server rejects pods.
+//
+// kube-controller-manager creates the ServiceAccount, so its existence also shows that
+// kube-controller-manager works.
 func (c *Cluster) awaitDefaultServiceAccount(ctx context.Context, client kubernetes.Interface) error {
 	return poll(ctx, "ServiceAccount default/default", func(ctx context.Context) error {
 		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})

@@ -82,8 +82,9 @@ func (o Options) absolute() (Options, error) {
 	return o, nil
 }
 
-// checkDiskSpace returns nil if the disk of dir has at least bytesMin bytes of free space. On a
-// full disk, components fail with errors that are hard to understand, or without a log.
+// checkDiskSpace returns an error if the disk of dir has less than bytesMin bytes of free
+// space. On a full disk, components fail with errors that are hard to understand, or without a
+// log.
 func checkDiskSpace(dir string, bytesMin int64) error {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err != nil {

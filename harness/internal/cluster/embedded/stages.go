@@ -14,8 +14,8 @@ import (
 //go:embed stages.yaml
 var stagesSource string
 
-// stagesTemplate is the parsed template. Its delimiters are << and >>, because the file also
-// contains templates in {{ }}, which KWOK renders.
+// stagesTemplate is the parsed template of the KWOK configuration. Its delimiters are << and
+// >>, because the file also contains templates in {{ }}, which KWOK renders.
 var stagesTemplate = template.Must(template.New("stages.yaml").Delims("<<", ">>").Option("missingkey=error").Parse(stagesSource))
 
 // renderStages returns the configuration file of KWOK. The Stage objects in the file define when

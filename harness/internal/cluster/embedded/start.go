@@ -25,9 +25,10 @@ const (
 	attemptsMax = 5
 )
 
-// Start starts a control plane and returns when the control plane is ready. The control plane is
-// ready when all components are healthy, all nodes are schedulable, and kube-controller-manager has
-// created the default ServiceAccount.
+// Start starts a control plane and returns when the control plane is ready.
+//
+// It is ready when all components are healthy, all nodes are schedulable, and
+// kube-controller-manager has created the default ServiceAccount.
 //
 // If Start returns an error, it has stopped all processes. After Start has returned a cluster,
 // canceling ctx does not stop it; call [Cluster.Stop].
@@ -110,8 +111,9 @@ func prepare(ctx context.Context, opts Options, binaries Binaries) (*Cluster, er
 	return c, nil
 }
 
-// startComponents starts all components and waits until the cluster is ready (see [Start]). It
-// starts each client of the API server as soon as the API server is ready for that client. If a
+// startComponents starts all components and waits until the cluster is ready (see [Start]).
+//
+// It starts each client of the API server as soon as the API server is ready for it. If a
 // component exits, startComponents immediately returns an error.
 func (c *Cluster) startComponents(ctx context.Context, opts Options) error {
 	ctx, cancel := context.WithCancelCause(ctx)

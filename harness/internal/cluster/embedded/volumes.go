@@ -21,15 +21,16 @@ import (
 // its provisioner.
 const storageClass = "gauntlet-simulated"
 
-// volumeControllers lists the controllers of kube-controller-manager that a cluster with simulated
-// volumes needs, although [unneededControllers] lists them.
+// volumeControllers lists those of the [unneededControllers] that a cluster with simulated
+// volumes needs.
 var volumeControllers = []string{
 	"persistentvolume-binder-controller", "persistentvolumeclaim-protection-controller", "persistentvolume-protection-controller",
 }
 
-// provisioner simulates the provisioner of the default StorageClass. It creates a volume for each
-// claim, and deletes it after the claim. A volume is only an API object, because simulated nodes
-// mount nothing.
+// provisioner simulates the provisioner of the default StorageClass. It creates a volume for
+// each PersistentVolumeClaim, and deletes the volume after the claim.
+//
+// A volume is only an API object, because simulated nodes mount nothing.
 type provisioner struct {
 	client kubernetes.Interface
 	queue  workqueue.TypedRateLimitingInterface[any] // claims and volumes as the watches delivered them

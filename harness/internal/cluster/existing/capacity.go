@@ -37,9 +37,10 @@ func checkCapacity(ctx context.Context, admin kubernetes.Interface, pods int) er
 	return nil
 }
 
-// freeCapacity returns how many more pods the schedulable nodes can run. From the allocatable pods
-// of these nodes, it subtracts those of existingPods that run on them. If no node is schedulable,
-// the error contains the reason for one of the nodes.
+// freeCapacity returns how many more pods the schedulable nodes can run.
+//
+// It subtracts the existing pods on these nodes from the pods that the nodes can run. If no
+// node is schedulable, the error contains the reason for one of the nodes.
 func freeCapacity(nodes []corev1.Node, existingPods []corev1.Pod) (int, error) {
 	problem := errors.New("the cluster has no nodes")
 	capacity := map[string]int{}

@@ -19,15 +19,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The arguments with which gauntlet calls the program of the flag --controller-switch: "off" before
-// a run, and "on" after it.
+// The arguments with which gauntlet calls the program of the flag --controller-switch. "off"
+// turns off the cluster's own controllers before a run, and "on" turns them on after it.
 const (
 	argumentOff = "off"
 	argumentOn  = "on"
 )
 
-// turnOffTimeout limits the time until all controllers under test are inactive on the cluster. It
-// starts when gauntlet calls the program that turns them off.
+// turnOffTimeout is how long the controllers under test may remain active on the cluster. It
+// starts when gauntlet calls the user's program to turn them off.
 const turnOffTimeout = 90 * time.Second
 
 // controllerSwitch turns the cluster's own controllers off and on with the program of the user.
@@ -39,11 +39,11 @@ type controllerSwitch struct {
 	turnOnErr error     // result of that call
 }
 
-// turnOffControllers ensures that none of the controllers under test is active on the cluster. If
-// one of them is active, it calls the program in o.ControllerSwitch.
+// turnOffControllers ensures that none of the controllers under test is active on the cluster.
 //
-// It returns an error if a controller under test is active and o.ControllerSwitch is empty. It also
-// returns an error if a default controller that is not under test is inactive.
+// If one of them is active, it calls the program in o.ControllerSwitch. If there is no such
+// program, it returns an error. It also returns an error if a default controller that is not
+// under test is inactive.
 func (c *Cluster) turnOffControllers(ctx context.Context, o Options) error {
 	client, err := dynamic.NewForConfig(c.config)
 	if err != nil {
@@ -106,9 +106,10 @@ func readControllers(ctx context.Context, client dynamic.Interface, underTest []
 	return state, err
 }
 
-// checkOthers returns an error if a default controller that is not under test is inactive. The run
-// needs these controllers, but not every cluster runs them. For example, a standing cluster of
-// gauntlet runs none of the default controllers.
+// checkOthers returns an error if a default controller that is not under test is inactive.
+//
+// The run needs these controllers, but some clusters do not run them, such as a standing
+// cluster of gauntlet.
 func (s controllerState) checkOthers(host string) error {
 	if len(s.missingOthers) == 0 {
 		return nil
@@ -117,8 +118,9 @@ func (s controllerState) checkOthers(host string) error {
 		strings.Join(s.missingOthers, ", "), host)
 }
 
-// newControllerSwitch returns the controllerSwitch for the program in o.ControllerSwitch. If
-// gauntlet dies after this call, the guard process turns the controllers on again.
+// newControllerSwitch prepares to turn the cluster's own controllers off and on with the
+// program in o.ControllerSwitch. If gauntlet dies after this call, the guard process turns them
+// on again.
 func newControllerSwitch(o Options) (*controllerSwitch, error) {
 	program, err := exec.LookPath(o.ControllerSwitch)
 	if err == nil {

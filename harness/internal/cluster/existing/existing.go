@@ -116,9 +116,10 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	return c, c.createServiceAccount(ctx)
 }
 
-// Config returns the client configuration of a context in a kubeconfig file. Empty arguments mean
-// the kubeconfig file and the context that kubectl would use. The configuration has no client-side
-// rate limit.
+// Config returns the client configuration of a context in a kubeconfig file. It has no
+// client-side rate limit.
+//
+// Empty arguments mean the kubeconfig file and the context that kubectl would use.
 func Config(kubeconfig, context string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
@@ -136,8 +137,8 @@ func Config(kubeconfig, context string) (*rest.Config, error) {
 	return config, nil
 }
 
-// Preflight returns an error if the kubeconfig or the list of controllers is invalid, so that
-// [Start] would fail. It sends no request to the cluster.
+// Preflight returns an error if [Start] would fail because the kubeconfig or the list of
+// controllers is invalid. It sends no request to the cluster.
 func Preflight(o Options) error {
 	if _, err := probesFor(o.Controllers); err != nil {
 		return err

@@ -56,9 +56,11 @@ func acquireLock(ctx context.Context, admin kubernetes.Interface, host string, c
 	return nil, fmt.Errorf("existing cluster: creating namespace %q: %w", Namespace, err)
 }
 
-// release deletes the namespace of the run and waits until the namespace is gone. Only the first
-// call deletes the namespace; later calls return the same error. The deletion also works if the
-// controllers under test do not run, because the namespace controller deletes the objects.
+// release deletes the namespace of the run and waits until the namespace is gone. This works
+// even without the controllers under test, because the namespace controller deletes the
+// objects.
+//
+// Only the first call deletes the namespace; later calls return the same error.
 func (l *namespaceLock) release(ctx context.Context) error {
 	if l == nil {
 		return nil
@@ -90,14 +92,14 @@ func removeNamespace(ctx context.Context, admin kubernetes.Interface) error {
 	})
 }
 
-// ErrInUse means that the run that created the namespace may still be running. [Clean] then returns
-// an error that wraps ErrInUse.
+// ErrInUse is the error of [Clean] if the run that created the namespace may still be running.
 var ErrInUse = errors.New("in use")
 
-// Clean deletes the namespace of a run that was killed, and reports whether the namespace existed.
-// If the gauntlet process that created the namespace is running, Clean returns an error that wraps
-// [ErrInUse]. It does the same if that process was started on another machine. Clean does not
-// delete objects outside of the namespace.
+// Clean deletes the namespace of a run that was killed, and reports whether the namespace
+// existed. It deletes no other objects.
+//
+// If the gauntlet process that created the namespace is running, Clean returns an error that
+// wraps [ErrInUse]. It does the same if that process was started on another machine.
 func Clean(ctx context.Context, admin kubernetes.Interface) (removed bool, err error) {
 	namespace, err := admin.CoreV1().Namespaces().Get(ctx, Namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -18,9 +18,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// probeTimeout is the time in which an active controller must react to its probe object. A running
-// controller reacts within milliseconds. Just after a change of the leader, a reaction may take
-// longer than probeTimeout. Start then wrongly considers the controller inactive.
+// probeTimeout is the time in which an active controller must react to the object that probes
+// it.
+//
+// A running controller reacts within milliseconds. Just after a change of the leader, a
+// reaction may take longer than probeTimeout. Start then wrongly considers the controller
+// inactive.
 const probeTimeout = 5 * time.Second
 
 // probe describes an object that gauntlet creates to find out whether a controller is active. An
@@ -69,8 +72,8 @@ var (
 	}
 )
 
-// workloadProbe returns the probe for a controller that sets status.observedGeneration of its
-// objects.
+// workloadProbe returns the probe for a controller that reacts to a new object by setting its
+// status.observedGeneration.
 func workloadProbe(controller, kind string, spec map[string]any) probe {
 	k := kube.MustNamed(kind)
 	return probe{
@@ -80,8 +83,10 @@ func workloadProbe(controller, kind string, spec map[string]any) probe {
 }
 
 // probesFor returns the probes of the given controllers, in the same order. If controllers is
-// empty, it returns the probes of the default controllers. It returns an error if a controller has
-// no probe, because gauntlet cannot find out whether the cluster runs that controller.
+// empty, it returns the probes of the default controllers.
+//
+// It returns an error if a controller has no probe: gauntlet then cannot find out whether the
+// cluster runs that controller.
 func probesFor(controllers []kube.Controller) ([]probe, error) {
 	var found []probe
 	for _, c := range kube.OrDefault(controllers) {

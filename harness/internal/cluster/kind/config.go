@@ -23,16 +23,16 @@ const (
 	tokensFile = "tokens.csv"
 )
 
-// The client-side rate limit of kube-scheduler and kube-controller-manager: requests per second,
-// and burst. The limit is so high that it never delays a request. A run must contain no delays
-// except those of its faults.
+// The client-side rate limit of kube-scheduler and kube-controller-manager: requests per
+// second, and burst. It is so high that it never delays a request: only faults may cause delays
+// in a run.
 const (
 	supportQPS   = 5000
 	supportBurst = 10000
 )
 
 // clusterConfig returns the configuration from which kind creates the cluster. The argument
-// filesDir is the local path of sharedDir, which contains only tokensFile.
+// filesDir is the local directory that is mounted into the control plane node.
 func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
 	patches, err := kubeadmPatches(o)
 	if err != nil {
@@ -66,10 +66,11 @@ func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
 	return config, nil
 }
 
-// kubeadmPatches returns YAML patches for the kubeadm configuration that kind generates. With these
-// patches, kube-controller-manager runs all its default controllers except those under test. The
-// patches have no apiVersion, because kind converts extraArgs to the kubeadm API version that it
-// uses.
+// kubeadmPatches returns YAML patches for the kubeadm configuration that kind generates. With
+// them, kube-controller-manager runs all its default controllers except those under test.
+//
+// The patches have no apiVersion, because kind converts extraArgs to the kubeadm API version
+// that it uses.
 func kubeadmPatches(o Options) ([]string, error) {
 	// "*" does not include bootstrap-signer-controller and token-cleaner-controller. Worker nodes
 	// can join only after bootstrap-signer-controller has signed the cluster-info ConfigMap.
@@ -127,7 +128,7 @@ func kubeadmPatches(o Options) ([]string, error) {
 }
 
 // with returns a copy of the map from, with key set to value. If from already contains key, the
-// copy keeps the value that from has.
+// copy keeps that value.
 func with(from map[string]string, key, value string) map[string]string {
 	to := map[string]string{key: value}
 	for k, v := range from {

@@ -16,9 +16,11 @@ const (
 	controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 )
 
-// runDNS creates a DaemonSet that runs CoreDNS on the control plane node. The DaemonSet replaces
-// the Deployment that kubeadm has created, and [removeDeployments] deletes the Deployment. The pods
-// of a Deployment would depend on the controllers under test, which may be broken or not running.
+// runDNS creates a DaemonSet that runs CoreDNS on the control plane node.
+//
+// The DaemonSet replaces the Deployment that kubeadm has created, and that [removeDeployments]
+// deletes. The pods of a Deployment would depend on the controllers under test, which may be
+// broken or not running.
 func runDNS(ctx context.Context, client kubernetes.Interface) error {
 	deployment, err := client.AppsV1().Deployments(metav1.NamespaceSystem).Get(ctx, dnsName, metav1.GetOptions{})
 	if err != nil {

@@ -14,9 +14,10 @@ import (
 	kindexec "sigs.k8s.io/kind/pkg/exec"
 )
 
-// engine runs commands of the container engine with the command line client `docker`. kind also
-// runs `docker`. A variable of the user such as DOCKER_HOST therefore selects the same engine for
-// gauntlet and for kind.
+// engine runs commands of the container engine with the command line client `docker`.
+//
+// kind also runs `docker`. A variable of the user such as DOCKER_HOST therefore selects the
+// same engine for gauntlet and for kind.
 type engine struct{}
 
 // program is the name of the command line client of the container engine.
@@ -101,7 +102,8 @@ func (e *commandError) Error() string {
 
 func (e *commandError) Unwrap() error { return e.err }
 
-// The known reasons why commands of the container engine fail. Most texts end with the next step.
+// The known reasons why commands of the container engine fail. Most of these errors end with
+// the next step for the user.
 var (
 	// ErrNoEngine means that no container engine is installed on this machine.
 	ErrNoEngine = errors.New("there is no container engine: `docker` is not on PATH; install Docker Engine (on Debian, run `make engine` as root)")
@@ -118,7 +120,7 @@ var (
 	errInotifyLimit = errors.New("the machine allows too few inotify instances for another node; raise fs.inotify.max_user_instances and fs.inotify.max_user_watches")
 )
 
-// inotifyLimitText is in the output of programs that cannot create another inotify instance.
+// inotifyLimitText is what programs print when they cannot create another inotify instance.
 const inotifyLimitText = "too many open files"
 
 // errorPatterns maps texts in the output of a failed command to the reason for the failure. If the
@@ -144,8 +146,8 @@ var errorPatterns = []struct {
 	{"no such container", errNotFound},
 }
 
-// explain adds the reason for the failure of a command before err, if errorPatterns contains the
-// reason. The argument err is an error of a command that this package or kind has run.
+// explain adds the reason why a command failed before the error err, if errorPatterns contains
+// the reason. The argument err is an error of a command that this package or kind has run.
 func explain(err error) error {
 	if err == nil {
 		return nil

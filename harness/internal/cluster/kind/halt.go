@@ -25,8 +25,10 @@ const (
 	// creates.
 	pkiDir = "/etc/kubernetes/pki/"
 	// recoveryTimeout limits the time that a method waits until the control plane or a node is
-	// healthy again. It is long because of the restart backoff of the kubelet. The kubelet restarts
-	// a container immediately after its first exit, but waits 10 s, 20 s, 40 s and so on after
+	// healthy again.
+	//
+	// It is long because of the restart back-off of the kubelet. The kubelet restarts a
+	// container immediately after its first exit, but waits 10 s, 20 s, 40 s and so on after
 	// further exits.
 	recoveryTimeout = 3 * time.Minute
 )
@@ -55,9 +57,11 @@ func (c *Cluster) Etcd(ctx context.Context) (*clientv3.Client, error) {
 	return cluster.DialEtcd("https://"+address, &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
 }
 
-// Halt kills kube-apiserver or etcd with SIGKILL, and pauses the kubelet of the control plane node.
-// The paused kubelet does not restart the component until Resume. Halt could instead stop the
-// kubelet or remove the static pod, but the restart in Resume would then take minutes.
+// Halt kills kube-apiserver or etcd with SIGKILL, and pauses the kubelet of the control plane
+// node. The paused kubelet does not restart the component until Resume.
+//
+// To stop the kubelet or to remove the static pod would also work, but a restart would then
+// take minutes.
 func (c *Cluster) Halt(ctx context.Context, part cluster.Component) error {
 	if part != cluster.APIServer && part != cluster.Etcd {
 		return fmt.Errorf("component %q cannot be halted: expected %s or %s", part, cluster.APIServer, cluster.Etcd)
@@ -93,9 +97,11 @@ for process in $found; do
 	while [ "$(cat $process/comm 2>/dev/null)" = "$1" ]; do sleep 0.05; done
 done`
 
-// Resume resumes the kubelet, which restarts the component, and waits until the cluster is healthy.
-// If the other component is still halted, Resume returns immediately and leaves the kubelet paused.
-// Resume of the last halted component then resumes the kubelet.
+// Resume resumes the paused kubelet, which restarts the component, and waits until the cluster
+// is healthy.
+//
+// If Halt has also killed the other component, and Resume was not called for it yet, the
+// kubelet stays paused and Resume returns immediately.
 func (c *Cluster) Resume(ctx context.Context, part cluster.Component) error {
 	c.halting.Lock()
 	defer c.halting.Unlock()

@@ -122,8 +122,8 @@ func (c *Cluster) Err() error {
 	return c.err
 }
 
-// fail stores err, the reason why the cluster failed, and closes the channel failed. Only the first
-// call has an effect, and only before Stop.
+// fail records that the cluster has failed because of err, and closes the channel failed. Only
+// the first call has an effect, and only before Stop.
 func (c *Cluster) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,8 +149,10 @@ func (c *Cluster) untilFailed(ctx context.Context) (context.Context, context.Can
 }
 
 // Health waits at most 3 minutes ([healthTimeout]) until the control plane and the nodes are
-// healthy. /readyz of the API server must succeed; it also checks etcd. The pods of kube-scheduler
-// and kube-controller-manager must be Ready. Health ignores nodes that a fault has killed, paused
+// healthy.
+//
+// /readyz of the API server must succeed; it also checks etcd. The pods of kube-scheduler and
+// kube-controller-manager must be Ready. Health ignores nodes that a fault has killed, paused
 // or cut off.
 func (c *Cluster) Health(ctx context.Context) error {
 	if err := c.Err(); err != nil {

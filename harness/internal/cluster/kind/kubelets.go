@@ -31,8 +31,9 @@ func (c *Cluster) ResumeKubelet(ctx context.Context, node string) error {
 	return c.awaitNodeHealthy(ctx, node)
 }
 
-// Register restarts the kubelet of a node if the Node object was deleted, and waits until the node
-// is healthy. The restart is necessary because a kubelet registers its node only when it starts.
+// Register restarts the kubelet of a node whose Node object was deleted, and waits until the
+// node is healthy. A kubelet registers its node only when it starts.
+//
 // Register also configures the pod network again, because the new Node object gets another pod
 // subnet.
 func (c *Cluster) Register(ctx context.Context, node string) error {

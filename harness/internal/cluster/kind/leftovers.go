@@ -48,10 +48,12 @@ func (c *Cluster) createNetwork(ctx context.Context, keep bool) error {
 	return err
 }
 
-// removeScript is a shell script that removes a cluster; the guard process runs it after gauntlet
-// has died. $1 is nodeLabel and $2 the name of the cluster. The script does the same as
-// [engine.remove]. It repeats the removal up to 20 times, because commands that gauntlet started
-// may still create nodes. The inner loop unfreezes processes, as [thaw] does.
+// removeScript is a shell script that removes a cluster; the guard process runs it after
+// gauntlet has died. $1 is nodeLabel and $2 the name of the cluster.
+//
+// The script does the same as [engine.remove]. It repeats the removal up to 20 times, because
+// commands that gauntlet started may still create nodes. The inner loop unfreezes processes, as
+// [thaw] does.
 const removeScript = `
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	nodes=$(docker ps --all --quiet --no-trunc --filter "label=$1=$2")
@@ -174,9 +176,11 @@ func parseNetwork(line string) (Found, error) {
 	return f, nil
 }
 
-// stateOf returns the state of a cluster. The argument owner says whether the gauntlet process that
-// created the cluster exists. The argument keep is the value of Options.Keep for the cluster. The
-// argument complete is true if the kubeconfig of the cluster exists.
+// stateOf returns the state of a cluster.
+//
+// The argument owner says whether the gauntlet process that created the cluster exists. The
+// argument keep is the value of Options.Keep for the cluster. The argument complete is true if
+// the kubeconfig of the cluster exists.
 func stateOf(owner process.Existence, keep, complete bool) State {
 	switch {
 	case owner == process.Lives:

@@ -33,9 +33,10 @@ const (
 // components lists the components of the control plane. Stop writes a log file for each of them.
 var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
-// writeLogs writes the logs of the components and kubelets to the log directory. If all is true, it
-// also exports all other logs of the nodes (see [Cluster.ExportLogs]). It ignores errors: the log
-// of a component or kubelet that it cannot read is missing.
+// writeLogs writes the logs of the components and kubelets to the log directory. A log that it
+// cannot read is missing, without an error.
+//
+// If all is true, it also exports all other logs of the nodes (see [Cluster.ExportLogs]).
 func (c *Cluster) writeLogs(ctx context.Context, all bool) {
 	ctx, cancel := context.WithTimeout(ctx, logsTimeout)
 	defer cancel()
@@ -77,8 +78,10 @@ func (c *Cluster) writeLog(ctx context.Context, name, node string, command ...st
 var _ cluster.LogExporter = (*Cluster)(nil)
 
 // ExportLogs writes the same logs to a directory as the command `kind export logs`. It shortens
-// those that are too large for package logfile. Without crictl on the nodes, it writes no list of
-// images. If ctx is canceled, it returns an error before all logs are written.
+// those that are too large for package logfile.
+//
+// Without crictl on the nodes, it writes no list of images. If ctx is canceled, it returns an
+// error before all logs are written.
 func (c *Cluster) ExportLogs(ctx context.Context, dir string) error {
 	exported := make(chan error, 1)
 	go func() {
@@ -94,9 +97,10 @@ func (c *Cluster) ExportLogs(ctx context.Context, dir string) error {
 	}
 }
 
-// withoutImageLists removes the errors of crictl from the error of an export of logs. kind lists the
-// images of each node with crictl. The node image of `make node-image` does not contain it, and the
-// list is not a log.
+// withoutImageLists removes the errors of crictl from the error of an export of logs.
+//
+// kind lists the images of each node with crictl, which the node image of `make node-image`
+// does not contain. The list is not a log, so the error does not matter.
 func withoutImageLists(err error) error {
 	parts := kinderrors.Errors(err)
 	if len(parts) == 0 {
@@ -168,8 +172,8 @@ func (l *kindLog) Error(message string) { l.line("%s", message) }
 // Errorf writes a formatted error message to the log file.
 func (l *kindLog) Errorf(format string, args ...any) { l.line(format, args...) }
 
-// V returns the logger for messages of a verbosity level. The loggers of levels 0 to 3 write their
-// messages, which include the output of kubeadm. All other loggers drop them.
+// V returns the logger for messages of a verbosity level of kind. Levels 0 to 3, which include
+// the output of kubeadm, go to the file. All others are dropped.
 func (l *kindLog) V(level kindlog.Level) kindlog.InfoLogger {
 	return kindInfo{l, level <= 3}
 }

@@ -27,9 +27,11 @@ func (c *Cluster) KillNode(ctx context.Context, node string) error {
 	return nil
 }
 
-// StartNode starts the container of a node that KillNode has killed, and waits until the node is
-// healthy. It also configures the pod network again. If no fault has killed, paused or cut off the
-// node, StartNode does nothing.
+// StartNode starts the container of a node that KillNode has killed, and waits until the node
+// is healthy. It also configures the pod network again.
+//
+// If the node is available, because no fault has killed, paused or cut it off, StartNode does
+// nothing.
 func (c *Cluster) StartNode(ctx context.Context, node string) error {
 	if !c.isUnavailable(node) {
 		return nil
@@ -75,9 +77,11 @@ func (c *Cluster) awaitNodeHealthy(ctx context.Context, node string) error {
 	return nil
 }
 
-// awaitHeartbeat waits until the kubelet has renewed the Lease of its node after the time in since.
-// The conditions of the Node object do not show that the kubelet works: they may still have their
-// values from before the fault.
+// awaitHeartbeat waits until the kubelet has renewed the Lease of its node after the time in
+// since.
+//
+// The Lease shows that the kubelet works. The conditions of the Node object do not: they may
+// still have their values from before the fault.
 func (c *Cluster) awaitHeartbeat(ctx context.Context, node string, since time.Time) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -97,9 +101,10 @@ func (c *Cluster) awaitHeartbeat(ctx context.Context, node string, since time.Ti
 	})
 }
 
-// cutOff is a shell script that makes a node drop all packets on its network interface eth0. This
-// interface connects the node, and the pods on it, with all other nodes. The shell script reconnect
-// removes the iptables rules that cutOff adds.
+// cutOff is a shell script that makes a node drop all packets on its network interface eth0.
+// This interface connects the node, and the pods on it, with all other nodes.
+//
+// reconnect is a shell script that removes the iptables rules of cutOff.
 const (
 	cutOff = "set -e\n" +
 		"iptables -w -t mangle -I PREROUTING -i eth0 -j DROP\n" +
@@ -118,7 +123,7 @@ func (c *Cluster) CutOff(ctx context.Context, node string) error {
 	return nil
 }
 
-// Reconnect ends the effect of [Cluster.CutOff] and waits until the node is healthy.
+// Reconnect undoes [Cluster.CutOff] and waits until the node is healthy.
 func (c *Cluster) Reconnect(ctx context.Context, node string) error {
 	if !c.isUnavailable(node) {
 		return nil
@@ -133,8 +138,8 @@ func (c *Cluster) Reconnect(ctx context.Context, node string) error {
 	return c.awaitNodeHealthy(ctx, node)
 }
 
-// execOn runs a shell script on a node. If the script fails, the error message begins with the
-// argument action, such as "cutting off".
+// execOn runs a shell script on a node. The argument action begins the error message if the
+// script fails, such as "cutting off".
 func (c *Cluster) execOn(ctx context.Context, node, action, script string) error {
 	if _, err := c.engine.run(ctx, engineChangeTimeout, "exec", node, "sh", "-c", script); err != nil {
 		return fmt.Errorf("%s node %s: %w", action, node, err)
@@ -142,8 +147,8 @@ func (c *Cluster) execOn(ctx context.Context, node, action, script string) error
 	return nil
 }
 
-// setUnreachable records whether a fault has paused or cut off a node. The container of such a node
-// still runs. [Cluster.Health] ignores unreachable nodes.
+// setUnreachable records whether a fault has paused or cut off a node whose container still
+// runs. [Cluster.Health] ignores such nodes.
 func (c *Cluster) setUnreachable(node string, unreachable bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

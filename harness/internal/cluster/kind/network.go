@@ -37,8 +37,8 @@ func subnetOf(node *corev1.Node) (netip.Prefix, error) {
 	return pods, nil
 }
 
-// cniFile is the path of the CNI configuration on a node. The node image may contain other CNI
-// configurations; networkScript removes them.
+// cniFile is the path of the CNI configuration on a node. networkScript removes other CNI
+// configurations that the node image may contain.
 const cniFile = "/etc/cni/net.d/10-gauntlet.conflist"
 
 // cniConfig returns the CNI configuration of a node, as JSON. It gives each pod a veth pair and an
@@ -53,8 +53,9 @@ func cniConfig(n nodeNetwork) string {
 `, n.pods)
 }
 
-// networkScript returns a shell script that configures the pod network on the node in the argument
-// local. The script adds routes to the pods of all other nodes, and writes the CNI configuration.
+// networkScript returns a shell script that configures the pod network on the node local. The
+// script adds routes to the pods of all other nodes, and writes the CNI configuration.
+//
 // It must run again after a restart of the node, which removes the routes and may change the IP
 // address of the node. Running the script twice is harmless.
 func networkScript(local nodeNetwork, all []nodeNetwork) string {

@@ -29,9 +29,10 @@ func poll(ctx context.Context, description string, condition func(context.Contex
 	return cluster.Poll(ctx, pollInterval, description, condition)
 }
 
-// awaitReady configures the pod network and waits until pods can run on all nodes. kind has a
-// function that also waits for the nodes. This package does not use it, because it checks less and
-// returns no error after a timeout.
+// awaitReady configures the pod network and waits until pods can run on all nodes.
+//
+// The function of kind that waits for the nodes is not used: it checks less and returns no
+// error after a timeout.
 func (c *Cluster) awaitReady(ctx context.Context, client kubernetes.Interface, opts Options) error {
 	if err := poll(ctx, "the API server to be ready", func(ctx context.Context) error { return apiServerReady(ctx, client) }); err != nil {
 		return err
@@ -124,7 +125,8 @@ func (c *Cluster) awaitNodes(ctx context.Context, client kubernetes.Interface) e
 }
 
 // removeDeployments deletes the Deployments that the node image creates, such as the one of a
-// volume provisioner. Otherwise, the controllers under test would create their pods during a run.
+// volume provisioner. Otherwise, the controllers under test would create pods for these
+// Deployments during a run.
 func removeDeployments(ctx context.Context, client kubernetes.Interface) error {
 	found, err := client.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -139,8 +141,8 @@ func removeDeployments(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// testPods runs one pod on every node without taints, at the same time, and then deletes the pods.
-// Only such a test shows reliably that the scheduler and the kubelets can start pods.
+// testPods runs one pod on every node without taints, at the same time, and then deletes the
+// pods. Only this shows reliably that the scheduler and the kubelets can start pods.
 func (c *Cluster) testPods(ctx context.Context, client kubernetes.Interface) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -213,7 +215,8 @@ func notReadyError(pod *corev1.Pod) error {
 	return fmt.Errorf("pod %s/%s is %s", pod.Namespace, pod.Name, why)
 }
 
-// The beginnings of the names of two container images that every node image contains.
+// The beginnings of the names of two container images that every node image contains. They are
+// the pause image, and the image of kube-controller-manager.
 const (
 	pauseImage             = "registry.k8s.io/pause:"
 	controllerManagerImage = "registry.k8s.io/kube-controller-manager:"

@@ -27,12 +27,13 @@ const (
 	kubeconfigFile = "kubeconfig" // kubeconfig of the Admin role
 )
 
-// Start creates a cluster and returns when the cluster is ready. The cluster is ready when all
-// components of the control plane and all nodes are Ready, and a test pod has run on each node
-// without taints.
+// Start creates a cluster and returns when the cluster is ready.
 //
-// If Start returns an error, it has removed everything that it created. After Start has returned a
-// cluster, canceling ctx does not stop it; call [Cluster.Stop].
+// It is ready when all components of the control plane and all nodes are Ready, and a test pod
+// has run on each node without taints.
+//
+// If Start returns an error, it has removed everything that it created. After Start has
+// returned a cluster, canceling ctx does not stop it; call [Cluster.Stop].
 func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -151,9 +152,10 @@ func (c *Cluster) createAndAwait(ctx context.Context, opts Options) error {
 	return cluster.WriteKubeconfig(c.Kubeconfig(), c.Config(cluster.Admin))
 }
 
-// addKubeletLogs appends the last lines of all kubelet logs to the error of a failed start. It
-// returns err unchanged if the container engine is the reason for the failure, for example because
-// its disk is full.
+// addKubeletLogs appends the last lines of all kubelet logs to the error of a failed start.
+//
+// If the container engine is the reason for the failure, for example because its disk is full,
+// the logs do not help. addKubeletLogs then returns err unchanged.
 func (c *Cluster) addKubeletLogs(ctx context.Context, err error) error {
 	for _, reason := range []error{errPortInUse, errNoSubnet, errDiskFull, ErrEngineDown} {
 		if errors.Is(err, reason) {
@@ -177,17 +179,20 @@ func withKubeletLog(err error, node, log string) error {
 	return fmt.Errorf("%w\nlast lines of the kubelet log on node %s:\n%s", err, node, log)
 }
 
-// creating is a lock: the channel contains one element while kind creates a cluster in this
-// process. kind reads the name of the network from an environment variable, which is the same for
-// all goroutines. The process therefore creates one cluster at a time.
+// creating is a lock with which this process creates one cluster at a time. The channel
+// contains one element while kind creates a cluster.
+//
+// kind reads the name of the network from an environment variable, of which a process has only
+// one.
 var creating = make(chan struct{}, 1)
 
 // networkVariable is the environment variable from which kind reads the name of the network.
 const networkVariable = "KIND_EXPERIMENTAL_DOCKER_NETWORK"
 
-// create creates the cluster with kind. The function of kind accepts no context and would continue
-// after ctx is canceled. create then removes the nodes, so that kind fails, and waits until kind
-// returns.
+// create creates the cluster with kind, and cancels the creation when ctx is canceled.
+//
+// The function of kind accepts no context. To cancel it, create removes the nodes, so that kind
+// fails, and waits until kind returns.
 func (c *Cluster) create(ctx context.Context, opts Options) error {
 	config, err := clusterConfig(opts, filepath.Join(c.dir, sharedDir))
 	if err != nil {
@@ -222,8 +227,8 @@ func (c *Cluster) create(ctx context.Context, opts Options) error {
 	}
 }
 
-// createWithKind calls kind, which creates the nodes in the network of this cluster. It then reads
-// the URL and the CA certificate of the API server.
+// createWithKind calls kind, which creates the nodes in the container network of this cluster.
+// It then reads the URL and the CA certificate of the API server.
 func (c *Cluster) createWithKind(log *kindLog, config kindcluster.CreateOption) error {
 	before := os.Getenv(networkVariable)
 	if err := os.Setenv(networkVariable, c.name); err != nil {

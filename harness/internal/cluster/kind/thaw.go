@@ -9,17 +9,19 @@ import (
 	"strings"
 )
 
-// freezers lists the possible paths of the cgroup v1 freezer of a container. %s is the container
-// ID. The cgroup driver of the container engine determines the path. On cgroup v2, none of these
-// paths exists, but SIGKILL also terminates frozen processes.
+// freezers lists the possible paths of the cgroup v1 freezer of a container. The cgroup driver
+// of the container engine determines the path. %s is the container ID.
+//
+// On cgroup v2, none of these paths exists, but SIGKILL also terminates frozen processes.
 var freezers = []string{
 	"/sys/fs/cgroup/freezer/docker/%s",
 	"/sys/fs/cgroup/freezer/system.slice/docker-%s.scope",
 }
 
 // thaw unfreezes all processes in the container of a node, so that SIGKILL can terminate them.
-// Processes of a pod can be frozen: if the container runtime is killed while it starts a pod, it
-// does not unfreeze them. The argument container is the full container ID.
+// The argument container is the full container ID.
+//
+// Processes of a pod stay frozen if the container runtime is killed while it starts the pod.
 func thaw(container string) error {
 	var errs []error
 	for _, pattern := range freezers {

@@ -52,7 +52,7 @@ func (c *Cluster) watchNode(ctx context.Context, node string) error {
 	return nil
 }
 
-// nodeExitError returns an error with the exit status of the container of a node. The error says
+// nodeExitError returns an error with the exit status of the container of a node. It also says
 // when the container exited, and whether it had run out of memory.
 func (c *Cluster) nodeExitError(ctx context.Context, node string) error {
 	state, err := c.engine.run(ctx, engineQueryTimeout, "inspect", "--format",
