@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
@@ -20,8 +21,11 @@ func ReadDirectory(dir string) ([]Run, error) {
 	if errors.Is(err, os.ErrNotExist) && isRunDirectory(dir) {
 		return nil, fmt.Errorf("%s: found a run without %s; run gauntlet check to write it", dir, verdictsName)
 	}
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, fmt.Errorf("%s: found no %s; expected a run directory, or a directory that gauntlet nightly, sweep or report wrote", dir, verdictsName)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the verdicts: expected a directory that gauntlet run, check or nightly wrote: %w", err)
+		return nil, fmt.Errorf("reading the verdicts: %w", err)
 	}
 	var report jsonReport
 	if err := json.Unmarshal(content, &report); err != nil {

@@ -315,7 +315,7 @@ func TestReadDirectorySchema1(t *testing.T) {
 
 func TestReadDirectoryRefuses(t *testing.T) {
 	for _, test := range []struct{ name, content, want string }{
-		{"nothing", "", "expected a directory that gauntlet run, check or nightly wrote"},
+		{"nothing", "", "found no verdicts.json; expected a run directory"},
 		{"no JSON", "}", "not valid verdicts JSON"},
 		{"another schema", `{"schema": 99}`, "expected schema 1 to 2, found 99"},
 	} {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 var update = flag.Bool("update", false, "write the generated pages in docs")
@@ -47,8 +49,8 @@ history of a run and nothing else. A safety check applies throughout the run. A
 liveness check applies after all faults are healed.
 
 A general check applies to every controller. A check of a contract applies to the
-controllers with the named trait; the table of controllers in ` + "`harness/kube`" + ` lists the
-traits. If no controller under test has the trait, the verdict is ` + "`not-exercised`" + `.
+controllers with the named [trait](#traits). If no controller under test has the trait, the
+verdict is ` + "`not-exercised`" + `.
 
 The contract column refers to a statement in
 [CONTRACT.md](../../controllers/CONTRACT.md), or to the documentation of Kubernetes. Verdicts are explained in
@@ -58,6 +60,10 @@ run of it must exercise.
 ` + generated + "\n| check | scope | class | guarantee | contract |\n|---|---|---|---|---|\n")
 	for _, c := range All {
 		fmt.Fprintf(page, "| [`%s`](#%s) | %s | %s | %s | %s |\n", c.ID, c.ID, c.Scope, c.Property, c.Guarantee, c.Contract)
+	}
+	page.WriteString("\n## Traits\n\nA trait says how a controller works. `gauntlet list controllers` prints the traits of each controller.\n\n| trait | meaning |\n|---|---|\n")
+	for _, row := range kube.Traits {
+		fmt.Fprintf(page, "| `%s` | %s |\n", row.Trait, row.Meaning)
 	}
 	for _, c := range All {
 		fmt.Fprintf(page, "\n## %s\n\n%s\n\n- scope: %s\n- class: %s\n- contract: %s\n- source: [check_%s.go](../../harness/check/check_%s.go)\n",

@@ -2,9 +2,9 @@ package check
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // Scope says to which controllers a check applies. The zero value is the scope of a general
@@ -41,11 +41,7 @@ func (s Scope) String() string {
 	return "Contract (trait " + s.traits() + ")"
 }
 
-// traits returns the names of the traits, joined by "or".
+// traits returns the names of the traits, as in a sentence.
 func (s Scope) traits() string {
-	names := make([]string, 0, len(s.Traits))
-	for _, t := range s.Traits {
-		names = append(names, string(t))
-	}
-	return strings.Join(names, " or ")
+	return nearest.List(s.Traits, "or")
 }

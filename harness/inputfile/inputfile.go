@@ -38,6 +38,16 @@ func Read(path string) ([]byte, error) {
 	return io.ReadAll(file)
 }
 
+// Reason returns the reason of a file error, without the operation and the path. It is for messages
+// that name the path already.
+func Reason(err error) error {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
+}
+
 // describe names a type of file that is no regular file.
 func describe(mode fs.FileMode) string {
 	switch {

@@ -21,7 +21,7 @@ func TestRead(t *testing.T) {
 		link:                         link + ": found a pipe; expected a file",
 		dir:                          dir + ": found a directory; expected a file",
 		"/dev/zero":                  "/dev/zero: found a device; expected a file",
-		filepath.Join(dir, "absent"): "no such file",
+		filepath.Join(dir, "absent"): filepath.Join(dir, "absent") + ": no such file or directory",
 	} {
 		content, err := Read(path)
 		switch {

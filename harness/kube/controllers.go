@@ -38,35 +38,37 @@ type Controller struct {
 // trait.
 type Trait string
 
-// The traits of controllers.
+// The traits of controllers. [Traits] says what each of them means.
 const (
-	// OwnsPods means that the controller creates and deletes pods until their number is
-	// spec.replicas.
-	OwnsPods Trait = "owns-pods"
-	// SlowStart means that the controller creates pods in batches of 1, 2, 4, and so on. It
-	// starts a batch after all creates of the previous one have succeeded.
-	SlowStart Trait = "slow-start"
-	// Expectations means that the controller creates and deletes pods only after its cache
-	// shows all its earlier creates and deletes.
-	Expectations Trait = "expectations"
-	// BurstLimit means that the controller creates or deletes at most 500 pods in one sync.
-	BurstLimit Trait = "burst-limit"
-	// RanksVictims means that the controller sorts its pods to decide which of them it
-	// deletes first.
-	RanksVictims Trait = "ranks-victims"
-	// ReadsOwnWrites means that a sync waits until the caches contain what the controller
-	// last wrote for the object.
-	ReadsOwnWrites Trait = "reads-own-writes"
-	// RollsOut means that the controller replaces pods of an old version by pods of a new
-	// one. The Deployment controller has this trait.
-	RollsOut Trait = "rolls-out"
-	// PublishesAddresses means that the controller writes the addresses of a Service's
-	// pods. The Endpoints controller has this trait.
+	OwnsPods           Trait = "owns-pods"
+	SlowStart          Trait = "slow-start"
+	Expectations       Trait = "expectations"
+	BurstLimit         Trait = "burst-limit"
+	RanksVictims       Trait = "ranks-victims"
+	ReadsOwnWrites     Trait = "reads-own-writes"
+	RollsOut           Trait = "rolls-out"
 	PublishesAddresses Trait = "publishes-addresses"
-	// ActsByTime means that the controller also writes because time has passed. The CronJob
-	// controller has this trait: it creates Jobs by a schedule.
-	ActsByTime Trait = "acts-by-time"
+	ActsByTime         Trait = "acts-by-time"
 )
+
+// TraitMeaning says what a trait means, in sentences.
+type TraitMeaning struct {
+	Trait   Trait
+	Meaning string
+}
+
+// Traits is the table of all traits.
+var Traits = []TraitMeaning{
+	{OwnsPods, "The controller creates and deletes pods until their number is spec.replicas."},
+	{SlowStart, "The controller creates pods in batches of 1, 2, 4 and so on. It starts a batch after all creates of the previous one have succeeded."},
+	{Expectations, "The controller creates and deletes pods only after its cache shows all its earlier creates and deletes."},
+	{BurstLimit, "The controller creates or deletes at most 500 pods in one sync."},
+	{RanksVictims, "The controller sorts its pods to decide which of them it deletes first."},
+	{ReadsOwnWrites, "A sync waits until the caches contain what the controller last wrote for the object."},
+	{RollsOut, "The controller replaces pods of an old version by pods of a new one."},
+	{PublishesAddresses, "The controller writes the addresses of the pods of a Service."},
+	{ActsByTime, "The controller also writes because time has passed. For example, the CronJob controller creates Jobs by a schedule."},
+}
 
 // Has reports whether the controller has a trait.
 func (c *Controller) Has(t Trait) bool { return slices.Contains(c.Traits, t) }

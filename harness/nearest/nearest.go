@@ -1,5 +1,5 @@
 // Package nearest finds the known name that a user probably meant. Messages about unknown names
-// suggest it.
+// suggest it, or list all known names.
 package nearest
 
 import (
@@ -39,6 +39,23 @@ func Suggestion(word string, names []string) string {
 		return "; did you mean " + name + "?"
 	}
 	return ""
+}
+
+// List joins names as in a sentence, such as "a, b or c". The argument last is the conjunction
+// before the last name.
+func List[T ~string](names []T, last string) string {
+	var b strings.Builder
+	for i, name := range names {
+		switch {
+		case i == 0:
+		case i == len(names)-1:
+			b.WriteString(" " + last + " ")
+		default:
+			b.WriteString(", ")
+		}
+		b.WriteString(string(name))
+	}
+	return b.String()
 }
 
 // distance returns the number of typing errors that turn one word into another. A typing error

@@ -153,36 +153,39 @@ func createDirectory(parent, name string) (directory, error) {
 	}
 }
 
+// describeMissing returns the error about a file of the run directory. If the file does not
+// exist, the error says that the directory is not that of a run.
+func (d directory) describeMissing(file string, err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%s: found no %s; expected a run directory", d, filepath.Base(file))
+	}
+	return err
+}
+
 // openRunDirectory reads the scenario and the environment from the run directory at path.
 func openRunDirectory(path string) (directory, *scenario.Scenario, *Environment, error) {
 	dir := directory(path)
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return "", nil, nil, fmt.Errorf("%s: expected a run directory: %w", path, notDirectory(err))
+	switch info, err := os.Stat(path); {
+	case err != nil:
+		return "", nil, nil, fmt.Errorf("%s: %w; expected a run directory", path, inputfile.Reason(err))
+	case !info.IsDir():
+		return "", nil, nil, fmt.Errorf("%s: found a file; expected a run directory", path)
 	}
 	spec, err := scenario.Load(dir.scenario())
 	if err != nil {
-		return "", nil, nil, fmt.Errorf("%s: expected a run directory: %w", path, err)
+		return "", nil, nil, dir.describeMissing(dir.scenario(), err)
 	}
 	encoded, err := inputfile.Read(dir.environment())
 	if err != nil {
-		return "", nil, nil, fmt.Errorf("%s: expected a run directory: %w", path, err)
+		return "", nil, nil, dir.describeMissing(dir.environment(), err)
 	}
 	environment := new(Environment)
 	if err := json.Unmarshal(encoded, environment); err != nil {
-		return "", nil, nil, fmt.Errorf("%s: expected the environment of a run: %w", dir.environment(), err)
+		return "", nil, nil, fmt.Errorf("%s: expected the environment of a run, in JSON: %w", dir.environment(), err)
 	}
 	environment.ControllerSwitch = cmp.Or(environment.ControllerSwitch, environment.Displace)
 	if len(environment.Command) == 0 {
 		return "", nil, nil, fmt.Errorf("%s: found no command; expected the command line of the run", dir.environment())
 	}
 	return dir, spec, environment, nil
-}
-
-// notDirectory returns the reason why a path is not a directory. This is err, the error of
-// os.Stat, or that the path is a file.
-func notDirectory(err error) error {
-	if err == nil {
-		return errors.New("it is a file")
-	}
-	return err
 }

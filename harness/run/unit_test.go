@@ -76,9 +76,9 @@ func TestCheckRejectsOtherDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		file:               "expected a run directory: it is a file",
-		file + "-missing":  "expected a run directory: stat",
-		filepath.Dir(file): "expected a run directory: ",
+		file:               "found a file; expected a run directory",
+		file + "-missing":  ": no such file or directory; expected a run directory",
+		filepath.Dir(file): "; expected a run directory",
 	} {
 		if _, err := Check(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", path, err, want)
@@ -149,7 +149,7 @@ func TestSupported(t *testing.T) {
 		{"api-error: {verb: create, resource: pods, code: 500}", "embedded", ""},
 		{"node-cut-off: {}", "embedded", "test.yaml:6:5: node-cut-off: not supported by provider embedded; expected --provider=kind"},
 		{"etcd-restart: {}", "existing", "test.yaml:6:5: etcd-restart: not supported by provider existing; expected --provider=embedded or kind"},
-		{"etcd-restart: {}", "cloud", `provider "cloud": expected embedded or kind or existing`},
+		{"etcd-restart: {}", "cloud", `provider "cloud": expected embedded, kind or existing`},
 	} {
 		err := Supported(with(test.fault), test.provider)
 		if (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {

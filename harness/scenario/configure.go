@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // Configure changes fields of the spec of a ReplicaSet, a ReplicationController or a
@@ -51,11 +53,11 @@ func given(from reflect.Value) []string {
 }
 
 func (c *Configure) validate(v *validator, path string) {
-	v.check(len(given(reflect.ValueOf(*c))) > 0, path, "found nothing to change; expected %s", list(configurable(c.Kind), "or"))
+	v.check(len(given(reflect.ValueOf(*c))) > 0, path, "found nothing to change; expected %s", nearest.List(configurable(c.Kind), "or"))
 	for i, field := range given(reflect.ValueOf(*c)) {
 		name, _, _ := strings.Cut(field, " ")
 		v.check(i == 0 && name == "minReadySeconds" || c.Kind == Deployment, join(path, name),
-			"kind %s has no %s; expected %s", c.Kind, name, list(configurable(c.Kind), "or"))
+			"kind %s has no %s; expected %s", c.Kind, name, nearest.List(configurable(c.Kind), "or"))
 	}
 	v.bounded(path, c)
 	if c.Strategy != "" {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // Create creates one object, or several pods. The fields that it may have depend on the kind;
@@ -223,7 +224,7 @@ func (v *validator) createFields(path string, c *Create) {
 		if name == "" || slices.Contains(fields, name) || reflect.DeepEqual(found.Field(i).Interface(), none.Field(i).Interface()) {
 			continue
 		}
-		v.check(false, join(path, name), "kind %s has no %s; expected kind, name, %s", c.Kind, name, list(fields, "or"))
+		v.check(false, join(path, name), "kind %s has no %s; expected kind, name, %s", c.Kind, name, nearest.List(fields, "or"))
 	}
 }
 

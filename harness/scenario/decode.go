@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // decoder stores YAML values in Go values. Unknown fields and values of the wrong type are
@@ -52,7 +54,7 @@ func (d decoder) decode(from *node, into reflect.Value, path string) error {
 func (d decoder) decodeStruct(from *node, into reflect.Value, path string) error {
 	fields, ok := from.value.(mapping)
 	if !ok {
-		return d.mismatch(from, path, "a mapping with "+list(fieldNames(into.Type()), "and"))
+		return d.mismatch(from, path, "a mapping with "+nearest.List(fieldNames(into.Type()), "and"))
 	}
 	if value, ok := into.Addr().Interface().(defaulter); ok {
 		value.setDefaults()
@@ -66,7 +68,7 @@ func (d decoder) decodeStruct(from *node, into reflect.Value, path string) error
 		if !ok {
 			names := fieldNames(into.Type())
 			errs = append(errs, d.source.errorAt(field.position, path, "unknown field %q; expected %s%s",
-				field.name, list(names, "or"), similar(field.name, names)))
+				field.name, nearest.List(names, "or"), similar(field.name, names)))
 			continue
 		}
 		errs = append(errs, d.decode(field.value, into.FieldByIndex(index), join(path, field.name)))
@@ -241,21 +243,4 @@ func join(path, name string) string {
 		return name
 	}
 	return path + "." + name
-}
-
-// list joins words as in a sentence, such as "a, b or c". The argument last is the conjunction
-// before the last word.
-func list[T ~string](words []T, last string) string {
-	var b strings.Builder
-	for i, word := range words {
-		switch {
-		case i == 0:
-		case i == len(words)-1:
-			b.WriteString(" " + last + " ")
-		default:
-			b.WriteString(", ")
-		}
-		b.WriteString(string(word))
-	}
-	return b.String()
 }

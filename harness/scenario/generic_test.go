@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // statefulSet is a scenario with a generic kind that has a row in the registry.
@@ -236,7 +237,7 @@ func TestGenericErrors(t *testing.T) {
 	}
 }
 
-var controllerNames = list(kube.ControllerNames(), "or")
+var controllerNames = nearest.List(kube.ControllerNames(), "or")
 
 // TestTriggersOfGenericKinds checks that triggers may name the resources of the workload.
 func TestTriggersOfGenericKinds(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // Fields are the fields of an API object or of a patch, as a JSON object. Numbers are int64 or
@@ -170,7 +171,7 @@ func (v *validator) apiVersion(path string, c *Create) {
 		return
 	}
 	v.check(c.APIVersion != "", path, "found nothing for kind %q; expected an apiVersion such as example.com/v1, or one of the kinds %s%s",
-		string(c.Kind), list(allKinds, "and"), similar(string(c.Kind), allKinds))
+		string(c.Kind), nearest.List(allKinds, "and"), similar(string(c.Kind), allKinds))
 	v.groupVersion(path, c.APIVersion)
 }
 
@@ -198,7 +199,7 @@ func (v *validator) genericTarget(path string, row operation, target *Target) {
 	v.kindName(path+".kind", string(target.Kind))
 	if row.effect != creates || v.kindsFixed {
 		v.check(v.anyKind || hasKind(v.kinds, target.Kind), path+".kind", "found %q; expected %s",
-			string(target.Kind), list(v.expectedKinds(row), "or"))
+			string(target.Kind), nearest.List(v.expectedKinds(row), "or"))
 	}
 	v.check(target.Name != "", path+".name", "found nothing; expected a name")
 	v.check(len(validation.IsDNS1123Subdomain(target.Name)) == 0, path+".name",

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // subresources maps the kinds that the API server itself serves to their subresources.
@@ -139,7 +140,7 @@ func expectedNames(possible []string) string {
 	if len(possible) == 0 {
 		return "an owner that a step creates"
 	}
-	return list(possible, "or")
+	return nearest.List(possible, "or")
 }
 
 // mayMatch reports whether a glob can match a name. A name that ends with * stands for all names

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // Step is one entry of a workload: an operation of a user, an await, or both. In YAML, the name
@@ -96,7 +97,7 @@ func (s *Step) decodeNode(d decoder, from *node, path string) error {
 	words := append(append([]string{stepAfter}, operationNames()...), stepAwait)
 	fields, ok := from.value.(mapping)
 	if !ok {
-		return d.mismatch(from, path, "a mapping with "+list(words, "or"))
+		return d.mismatch(from, path, "a mapping with "+nearest.List(words, "or"))
 	}
 	found := ""
 	var errs []error
@@ -109,7 +110,7 @@ func (s *Step) decodeNode(d decoder, from *node, path string) error {
 			s.Await = new(Await)
 			into = reflect.ValueOf(s.Await)
 		case !known:
-			errs = append(errs, d.source.errorAt(field.position, path, "unknown field %q; expected %s%s", field.name, list(words, "or"), similar(field.name, words)))
+			errs = append(errs, d.source.errorAt(field.position, path, "unknown field %q; expected %s%s", field.name, nearest.List(words, "or"), similar(field.name, words)))
 			continue
 		case found != "":
 			errs = append(errs, d.source.errorAt(field.position, path, "found %s beside %s; expected one operation per step", field.name, found))

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // SubjectsMax is the maximum number of instances of the subject.
@@ -133,9 +134,9 @@ func (v *validator) name(path, found string) {
 // oneOf reports an error unless found is one of the known values.
 func oneOf[T ~string](v *validator, path string, found T, known ...T) {
 	if found == "" {
-		v.check(false, path, "found nothing; expected %s", list(known, "or"))
+		v.check(false, path, "found nothing; expected %s", nearest.List(known, "or"))
 	}
-	v.check(slices.Contains(known, found), path, "found %.60q; expected %s%s", string(found), list(known, "or"), similar(string(found), known))
+	v.check(slices.Contains(known, found), path, "found %.60q; expected %s%s", string(found), nearest.List(known, "or"), similar(string(found), known))
 }
 
 func (v *validator) faults(faults []Fault) {

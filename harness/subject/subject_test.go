@@ -36,9 +36,9 @@ func TestParseTarget(t *testing.T) {
 		{in: "theirs", wantErr: `subject "theirs": expected ours, upstream, exec:PATH or image:REF`},
 		{in: "ours:x", wantErr: `subject "ours:x": expected ours, upstream, exec:PATH or image:REF`},
 		{in: "exec", wantErr: `subject "exec": expected ours, upstream, exec:PATH or image:REF`},
-		{in: "exec:" + plain, wantErr: "expected an executable file, found mode -rw-r--r--"},
-		{in: "exec:" + dir, wantErr: "expected an executable file, found mode d"},
-		{in: "exec:" + dir + "/none", wantErr: "expected an executable file: stat"},
+		{in: "exec:" + plain, wantErr: "found a file of mode -rw-r--r--; expected an executable file"},
+		{in: "exec:" + dir, wantErr: "found a file of mode d"},
+		{in: "exec:" + dir + "/none", wantErr: "no such file or directory; expected an executable file"},
 	} {
 		t.Run(test.in, func(t *testing.T) {
 			target, err := ParseTarget(test.in)

@@ -45,8 +45,9 @@ const (
 
 // ParseTarget parses the value of the flag --subject: ours, upstream, exec:PATH or image:REF. PATH
 // is the path of an executable, and REF the name of a container image with an entrypoint. The
-// program must accept the flags of kube-controller-manager.
-func ParseTarget(s string) (Target, error) {
+// program must accept the flags of kube-controller-manager. The error for any other value lists also
+// others, the values that the caller accepts.
+func ParseTarget(s string, others ...string) (Target, error) {
 	switch kind, named, ok := strings.Cut(s, ":"); {
 	case s == Ours.kind:
 		return Ours, nil
@@ -57,7 +58,8 @@ func ParseTarget(s string) (Target, error) {
 	case kind == imageKind && ok:
 		return parseImage(named)
 	default:
-		return Target{}, fmt.Errorf("subject %q: expected ours, upstream, exec:PATH or image:REF%s", s, nearest.Suggestion(s, []string{Ours.kind, Upstream.kind}))
+		known := append([]string{Ours.kind, Upstream.kind, "exec:PATH", "image:REF"}, others...)
+		return Target{}, fmt.Errorf("subject %q: expected %s%s", s, nearest.List(known, "or"), nearest.Suggestion(s, known))
 	}
 }
 

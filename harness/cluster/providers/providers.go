@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/embedded"
@@ -202,7 +201,7 @@ func (p Provider) CheckFlags(isSet func(flag string) bool) error {
 	for _, other := range All {
 		for _, flag := range other.Flags {
 			if isSet(flag) && !slices.Contains(p.Flags, flag) {
-				return fmt.Errorf("--%s has no effect on the provider %s: expected no such flag, or --provider=%s", flag, p.Name, strings.Join(withFlag(flag), " or "))
+				return fmt.Errorf("--%s has no effect on the provider %s: expected no such flag, or --provider=%s", flag, p.Name, nearest.List(withFlag(flag), "or"))
 			}
 		}
 	}
@@ -228,7 +227,7 @@ func Alternatives(err error) string {
 	if !errors.As(err, &missing) {
 		return ""
 	}
-	return "; expected --provider=" + strings.Join(With(missing.Needed...), " or ")
+	return "; expected --provider=" + nearest.List(With(missing.Needed...), "or")
 }
 
 // Named returns the provider with the given name. If there is none, the error lists the names of
@@ -236,7 +235,7 @@ func Alternatives(err error) string {
 func Named(name string) (Provider, error) {
 	i := slices.IndexFunc(All, func(p Provider) bool { return p.Name == name })
 	if i < 0 {
-		return Provider{}, fmt.Errorf("provider %q: expected %s%s", name, strings.Join(Names(), " or "), nearest.Suggestion(name, Names()))
+		return Provider{}, fmt.Errorf("provider %q: expected %s%s", name, nearest.List(Names(), "or"), nearest.Suggestion(name, Names()))
 	}
 	return All[i], nil
 }
@@ -246,7 +245,7 @@ func Named(name string) (Provider, error) {
 func NamedWith(name string, needed ...cluster.Capability) (Provider, error) {
 	p, err := Named(name)
 	if err != nil || !p.Capabilities.Has(needed...) {
-		return Provider{}, fmt.Errorf("provider %q: expected %s%s", name, strings.Join(With(needed...), " or "), nearest.Suggestion(name, With(needed...)))
+		return Provider{}, fmt.Errorf("provider %q: expected %s%s", name, nearest.List(With(needed...), "or"), nearest.Suggestion(name, With(needed...)))
 	}
 	return p, nil
 }

@@ -17,7 +17,7 @@ func TestNamed(t *testing.T) {
 			t.Errorf("Named(%q) = %q, error %v", name, p.Name, err)
 		}
 	}
-	const want = `provider "cloud": expected embedded or kind or existing`
+	const want = `provider "cloud": expected embedded, kind or existing`
 	if _, err := Named("cloud"); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

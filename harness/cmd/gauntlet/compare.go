@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -71,7 +72,7 @@ document instead. Everything else goes to standard error.`,
 // compare makes all pairs of runs, compares the runs of each pair, and returns the exit code.
 func (f *compareFlags) compare(cmd *cobra.Command, format outputFormat, names []string) (int, error) {
 	if len(f.subjects) != 2 {
-		return exitPass, fmt.Errorf("--subjects: found %d; expected two, separated by a comma", len(f.subjects))
+		return exitPass, fmt.Errorf("--subjects: found %d (%s); expected two subjects separated by a comma, such as --subjects=exec:./new,exec:./old", len(f.subjects), strings.Join(f.subjects, ", "))
 	}
 	if f.pairs < 1 {
 		return exitPass, fmt.Errorf("--pairs: found %d; expected 1 or more", f.pairs)

@@ -24,17 +24,17 @@ func TestHalfWritten(t *testing.T) {
 		want  map[string]string // expected in the output or error of each command
 	}{
 		{"nothing", nil, map[string]string{
-			"check": "expected a run directory: reading the scenario: ", "shrink": "expected a run directory: reading the scenario: ",
-			"report": "expected a directory that gauntlet run, check or nightly wrote: ", "coverage": "expected a directory that gauntlet run, check or nightly wrote",
+			"check": ": found no scenario.yaml; expected a run directory", "shrink": ": found no scenario.yaml; expected a run directory",
+			"report": ": found no verdicts.json; expected a run directory, or ", "coverage": ": found no verdicts.json; expected a run directory, or ",
 		}},
 		{"scenario cut", map[string]string{"scenario.yaml": wroteScenario[:27]}, map[string]string{
 			"check": "scenario.yaml:3:1: ", "shrink": "scenario.yaml:3:1: ",
 		}},
 		{"scenario alone", map[string]string{"scenario.yaml": wroteScenario}, map[string]string{
-			"check": "expected a run directory: open ", "shrink": "expected a run directory: open ", "report": "expected a directory that gauntlet run, check or nightly wrote",
+			"check": ": found no environment.json; expected a run directory", "shrink": ": found no environment.json; expected a run directory", "report": ": found no verdicts.json; ",
 		}},
 		{"environment cut", map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment[:40]}, map[string]string{
-			"check": "environment.json: expected the environment of a run: ", "shrink": "environment.json: expected the environment of a run: ",
+			"check": "environment.json: expected the environment of a run, in JSON: ", "shrink": "environment.json: expected the environment of a run, in JSON: ",
 		}},
 		{"no history", map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment}, map[string]string{
 			"check": "cannot check the history: reading the history: ", "shrink": "cannot check the history: reading the history: ",

@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,7 +21,8 @@ func newList() *cobra.Command {
 sections. SECTION is one of these:
 
 ` + sectionsHelp() + `
-With NAME, list only these entries. "gauntlet explain" shows all that is known about one.
+With NAME, list only these entries. The table has the first sentence of each
+description. "gauntlet explain KIND/NAME" shows everything about one entry.
 
 With -o json or -o yaml, the output is an object with a list for each section. Each
 entry has kind, name and description, and the properties that "gauntlet explain" shows.`,
@@ -114,11 +116,22 @@ func sectionRows(s *reference.Section, entries []reference.Entry) [][]string {
 			row = append(row, reference.Words(e.Value(column)))
 		}
 		if described {
-			row = append(row, e.Description)
+			row = append(row, firstSentence(e.Description))
 		}
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// sentenceEnd matches the end of a sentence that another sentence follows.
+var sentenceEnd = regexp.MustCompile(`[.?!] +\p{Lu}`)
+
+// firstSentence returns the first sentence of a text.
+func firstSentence(text string) string {
+	if end := sentenceEnd.FindStringIndex(text); end != nil {
+		return text[:end[0]+1]
+	}
+	return text
 }
 
 func newVersion() *cobra.Command {

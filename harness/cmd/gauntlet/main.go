@@ -68,18 +68,22 @@ func newRoot(code *int) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "gauntlet",
 		Short: "Chaos and conformance tests for Kubernetes workload controllers",
-		Long: `gauntlet runs an unmodified controller binary on a real control plane. A fault
-proxy between the two injects faults and records every request, response and watch
-event. Checks then decide from this history whether the controllers kept their
+		Long: `gauntlet tests whether a Kubernetes controller keeps its guarantees when API requests
+fail, watch events are late, processes crash and pods churn.
+
+It runs the subject, that is the unmodified controller under test, on a real control
+plane. A fault proxy between the two injects faults and records every request, response
+and watch event. Checks then decide from this history whether the controller kept its
 guarantees.
 
-It can test each binary or image that accepts the flags of kube-controller-manager and
-runs its ReplicationController, ReplicaSet, Deployment, Endpoints or CronJob
-controller. A subject file describes any other controller, such as an operator: general
-checks, which know no kind, apply to it.
+The subject can be each binary or image that accepts the flags of
+kube-controller-manager and runs its ReplicationController, ReplicaSet, Deployment,
+Endpoints or CronJob controller. A subject file describes any other controller, such as
+an operator. To such a controller, only the general checks apply: they assume nothing
+about what the controller does with its objects.
 
-Exit status: 0 every check passed; 1 a check failed; 2 a verdict is unknown or a
-run was aborted; 3 the command line or an input is wrong.`,
+Exit status: 0 every run has the verdict pass or known-upstream; 1 a check failed; 2 a
+verdict is unknown or a run was aborted; 3 the command line or an input is wrong.`,
 		Example: `  gauntlet run watch-delay-pods
   gauntlet run my-scenario.yaml --subject=exec:./my-kcm
   gauntlet explain check/max-surge`,

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // outputFormat is the value of the flag --output.
@@ -41,7 +43,7 @@ func (f *outputFormat) Type() string { return strings.Join(outputFormats, "|") }
 // Set sets the format. It returns an error for a value that is none.
 func (f *outputFormat) Set(value string) error {
 	if !slices.Contains(outputFormats, value) {
-		return fmt.Errorf("expected %s", strings.Join(outputFormats, ", "))
+		return fmt.Errorf("expected %s", nearest.List(outputFormats, "or"))
 	}
 	*f = outputFormat(value)
 	return nil

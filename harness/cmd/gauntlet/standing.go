@@ -114,9 +114,9 @@ func standingSubject(ctx context.Context, target string, replicas int) (*environ
 	if target == noSubject {
 		return nil, nil
 	}
-	parsed, err := subject.ParseTarget(target)
+	parsed, err := subject.ParseTarget(target, noSubject)
 	if err != nil {
-		return nil, fmt.Errorf("%w, or %s", err, noSubject)
+		return nil, err
 	}
 	_, ours, err := executables(ctx, parsed)
 	if err != nil {
@@ -173,7 +173,7 @@ func chooseDown(found []standing.Cluster, names []string, all bool) ([]standing.
 	}
 	if len(names) == 0 {
 		if !all && len(up) != 1 {
-			return nil, fmt.Errorf("found %d standing control planes (%s); expected one, a NAME or --all", len(up), namesOf(up))
+			return nil, fmt.Errorf("found no NAME and %d standing control planes (%s); expected NAME or --all, or exactly one standing control plane", len(up), namesOf(up))
 		}
 		return up, nil
 	}
@@ -182,7 +182,7 @@ func chooseDown(found []standing.Cluster, names []string, all bool) ([]standing.
 		c, ok := byName[name]
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("control plane %q: no such control plane; found %s%s", name, namesOf(up), nearest.Suggestion(name, slices.Sorted(maps.Keys(byName))))
+			return nil, fmt.Errorf("control plane %q does not exist; standing control planes: %s%s", name, namesOf(up), nearest.Suggestion(name, slices.Sorted(maps.Keys(byName))))
 		case c.State == standing.InUse:
 			return nil, fmt.Errorf("control plane %s is in use by a running command: end that command first", name)
 		}

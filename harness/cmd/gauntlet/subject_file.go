@@ -25,7 +25,7 @@ func checkSubject(value string) error {
 	if isSubjectFile(value) {
 		return nil
 	}
-	_, err := subject.ParseTarget(value)
+	_, err := subject.ParseTarget(value, "FILE.yaml")
 	return err
 }
 

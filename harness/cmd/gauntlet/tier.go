@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,7 +15,8 @@ type tierFlag library.Tier
 
 // add adds the flag --tier. The current value is the default.
 func (f *tierFlag) add(flags *pflag.FlagSet) {
-	flags.Var(f, "tier", "the built-in scenarios that run without SCENARIO: quick, default or full")
+	flags.Var(f, "tier", fmt.Sprintf("the built-in scenarios that run without SCENARIO: quick, default or full (default %q)", f))
+	flags.Lookup("tier").DefValue = "" // pflag would print it without quotation marks
 }
 
 func (f *tierFlag) String() string { return string(*f) }

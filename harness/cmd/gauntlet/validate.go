@@ -17,13 +17,13 @@ import (
 func newValidate() *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate SCENARIO…",
-		Short: "Check scenarios without running them",
-		Long: `Check scenarios without running them: the fields, the parameters of faults and the IDs
-of checks. SCENARIO is a YAML file, the name of a built-in scenario, or "-" for
+		Short: "Validate scenarios without running them",
+		Long: `Validate scenarios without running them: the fields, the parameters of faults and the
+IDs of checks. SCENARIO is a YAML file, the name of a built-in scenario, or "-" for
 standard input.
 
-For each valid scenario, the command prints the providers that support it. It names
-the mistakes of all others, with their lines, and then has the exit status 3.`,
+For each valid scenario, the command prints the providers that support it. For all
+others, it prints each mistake with file, line and column, and exits with status 3.`,
 		Example: `  gauntlet validate my-scenario.yaml
   gauntlet generate --seed=7 | gauntlet validate -`,
 		ValidArgsFunction: completeScenarios,

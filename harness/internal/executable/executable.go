@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // machines maps architectures, as Go names them, to the ELF machines whose executables their
@@ -36,20 +38,20 @@ func Check(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return fmt.Errorf("expected an executable file: %w", err)
+		return fmt.Errorf("%w; expected an executable file", inputfile.Reason(err))
 	case info.Mode()&os.ModeNamedPipe != 0:
-		return errors.New("expected an executable file, found a pipe")
+		return errors.New("found a pipe; expected an executable file")
 	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
-		return fmt.Errorf("expected an executable file, found mode %s", info.Mode())
+		return fmt.Errorf("found a file of mode %s; expected an executable file", info.Mode())
 	case info.Size() == 0:
-		return errors.New("expected an executable file, found an empty file")
+		return errors.New("found an empty file; expected an executable file")
 	}
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrPermission) {
 		return nil // the kernel runs a file that this user may run but not read
 	}
 	if err != nil {
-		return fmt.Errorf("expected an executable file: %w", err)
+		return fmt.Errorf("%w; expected an executable file", inputfile.Reason(err))
 	}
 	defer file.Close()
 	return check(file, "/proc/sys/fs/binfmt_misc")
@@ -63,7 +65,7 @@ func check(file io.ReaderAt, formats string) error {
 	start := make([]byte, len(elf.ELFMAG))
 	n, err := file.ReadAt(start, 0)
 	if err != nil && err != io.EOF {
-		return fmt.Errorf("expected an executable file: %w", err)
+		return fmt.Errorf("reading the executable file: %w", err)
 	}
 	switch {
 	case bytes.HasPrefix(start[:n], []byte("#!")):
@@ -73,7 +75,7 @@ func check(file io.ReaderAt, formats string) error {
 	case string(start[:n]) == elf.ELFMAG:
 		return checkELF(file)
 	}
-	return errors.New("expected an executable file, found neither an ELF file nor a script with #! in its first line")
+	return errors.New("found neither an ELF file nor a script with #! in its first line; expected an executable file")
 }
 
 // checkScript returns an error if the interpreter in the first line of a script is missing.
@@ -81,14 +83,14 @@ func checkScript(file io.ReaderAt) error {
 	const lineBytesMax = 256 // the kernel reads no more
 	line, err := bufio.NewReader(io.NewSectionReader(file, 2, lineBytesMax)).ReadString('\n')
 	if err != nil && err != io.EOF {
-		return fmt.Errorf("expected an executable file: %w", err)
+		return fmt.Errorf("reading the executable file: %w", err)
 	}
 	words := strings.Fields(line)
 	if len(words) == 0 {
-		return errors.New("expected an executable file, found a script whose first line names no interpreter")
+		return errors.New("found a script whose first line names no interpreter; expected an executable file")
 	}
 	if _, err := os.Stat(words[0]); err != nil {
-		return fmt.Errorf("expected an executable file, found a script whose interpreter is missing: %w", err)
+		return fmt.Errorf("found a script whose interpreter %s is missing: %w; expected an executable file", words[0], inputfile.Reason(err))
 	}
 	return nil
 }
@@ -98,21 +100,21 @@ func checkScript(file io.ReaderAt) error {
 func checkELF(source io.ReaderAt) error {
 	file, err := elf.NewFile(source)
 	if err != nil {
-		return fmt.Errorf("expected an executable file, found a damaged ELF file: %w", err)
+		return fmt.Errorf("found a damaged ELF file: %w; expected an executable file", err)
 	}
 	known, ok := machines[runtime.GOARCH]
 	switch {
 	case ok && !slices.Contains(known, file.Machine):
-		return fmt.Errorf("expected an executable for %s, found one for %s", runtime.GOARCH, file.Machine)
+		return fmt.Errorf("found an executable for %s; expected one for %s", file.Machine, runtime.GOARCH)
 	case file.Type != elf.ET_EXEC && file.Type != elf.ET_DYN:
-		return fmt.Errorf("expected an executable file, found an ELF file of type %s", file.Type)
+		return fmt.Errorf("found an ELF file of type %s; expected an executable file", file.Type)
 	}
 	linker, dynamic := DynamicLinker(file)
 	if !dynamic || linker == "" {
 		return nil
 	}
 	if _, err := os.Stat(linker); err != nil {
-		return fmt.Errorf("found an executable whose dynamic linker is missing; install it, or build with CGO_ENABLED=0: %w", err)
+		return fmt.Errorf("found an executable whose dynamic linker %s is missing: %w; install it, or build with CGO_ENABLED=0", linker, inputfile.Reason(err))
 	}
 	return nil
 }

@@ -43,8 +43,8 @@ func TestCheck(t *testing.T) {
 	for _, test := range []struct{ name, content, want string }{
 		{"script", "#!/bin/sh\ntrue\n", ""},
 		{"script with an argument", "#! /usr/bin/env python3\n", ""},
-		{"script without its interpreter", "#!/no/such/shell\n", "found a script whose interpreter is missing: stat /no/such/shell"},
-		{"script with a carriage return", "#!/no/such/shell", "interpreter is missing"},
+		{"script without its interpreter", "#!/no/such/shell\n", "found a script whose interpreter /no/such/shell is missing: no such file"},
+		{"script with a carriage return", "#!/no/such/shell", "is missing: no such file or directory"},
 		{"script without an interpreter", "#!\n", "names no interpreter"},
 		{"empty", "", "found an empty file"},
 		{"text", "hello", "found neither an ELF file nor a script"},
@@ -53,9 +53,9 @@ func TestCheck(t *testing.T) {
 		{"static", elfFile(t, here, elf.ET_EXEC, ""), ""},
 		{"static and position-independent", elfFile(t, here, elf.ET_DYN, ""), ""},
 		{"object file", elfFile(t, here, elf.ET_REL, ""), "found an ELF file of type ET_REL"},
-		{"other machine", elfFile(t, other, elf.ET_EXEC, ""), "expected an executable for " + runtime.GOARCH + ", found one for " + other.String()},
+		{"other machine", elfFile(t, other, elf.ET_EXEC, ""), "found an executable for " + other.String() + "; expected one for " + runtime.GOARCH},
 		{"dynamic", elfFile(t, here, elf.ET_DYN, "/bin/sh"), ""},
-		{"dynamic without its linker", elfFile(t, here, elf.ET_DYN, "/lib/ld-none.so"), "dynamic linker is missing; install it, or build with CGO_ENABLED=0: stat /lib/ld-none.so"},
+		{"dynamic without its linker", elfFile(t, here, elf.ET_DYN, "/lib/ld-none.so"), "dynamic linker /lib/ld-none.so is missing: no such file or directory; install it, or build with CGO_ENABLED=0"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := check(strings.NewReader(test.content), t.TempDir())
@@ -90,7 +90,7 @@ func TestCheckItself(t *testing.T) {
 	if err := Check(itself); err != nil {
 		t.Errorf("Check(%s): error %v", itself, err)
 	}
-	if err := Check(t.TempDir()); err == nil || !strings.Contains(err.Error(), "found mode d") {
+	if err := Check(t.TempDir()); err == nil || !strings.Contains(err.Error(), "found a file of mode d") {
 		t.Errorf("Check() of a directory: error %v", err)
 	}
 }

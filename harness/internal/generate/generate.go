@@ -94,7 +94,7 @@ func ProfileNamed(name string) (Profile, error) {
 		}
 		names = append(names, p.Name)
 	}
-	return Profile{}, fmt.Errorf("found profile %q; expected %s%s", name, strings.Join(names, ", "), nearest.Suggestion(name, names))
+	return Profile{}, fmt.Errorf("found profile %q; expected %s%s", name, nearest.List(names, "or"), nearest.Suggestion(name, names))
 }
 
 // Scenario generates the scenario for the options. It returns an error if the options are

@@ -262,7 +262,7 @@ func TestProfileNamed(t *testing.T) {
 	if p, err := generate.ProfileNamed("storm"); err != nil || p.Name != "storm" {
 		t.Errorf("%q, %v", p.Name, err)
 	}
-	if _, err := generate.ProfileNamed("breeze"); err == nil || err.Error() != `found profile "breeze"; expected calm, steady, storm, slow` {
+	if _, err := generate.ProfileNamed("breeze"); err == nil || err.Error() != `found profile "breeze"; expected calm, steady, storm or slow` {
 		t.Errorf("error %v", err)
 	}
 	if !slices.ContainsFunc(generate.Profiles, func(p generate.Profile) bool { return p.Name == generate.DefaultProfile }) {

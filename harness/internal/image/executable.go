@@ -23,16 +23,16 @@ var architectures = map[elf.Machine]string{
 func architecture(binary []byte) (string, error) {
 	file, err := elf.NewFile(bytes.NewReader(binary))
 	if err != nil {
-		return "", fmt.Errorf("expected a Linux executable (ELF): %w", err)
+		return "", fmt.Errorf("expected a Linux executable (an ELF file): %w", err)
 	}
 	arch, supported := architectures[file.Machine]
 	switch {
 	case file.OSABI != elf.ELFOSABI_NONE && file.OSABI != elf.ELFOSABI_LINUX:
 		return "", fmt.Errorf("expected a Linux executable, found one for %s", file.OSABI)
 	case !supported || file.Class != elf.ELFCLASS64 || file.Data != elf.ELFDATA2LSB:
-		return "", fmt.Errorf("expected an executable for amd64 or arm64, found one for %s, %s, %s", file.Machine, file.Class, file.Data)
+		return "", fmt.Errorf("found an executable for %s, %s, %s; expected one for amd64 or arm64", file.Machine, file.Class, file.Data)
 	case file.Type != elf.ET_EXEC && file.Type != elf.ET_DYN || file.Entry == 0:
-		return "", fmt.Errorf("expected an executable, found an ELF file of type %s with entry point %#x", file.Type, file.Entry)
+		return "", fmt.Errorf("found an ELF file of type %s with entry point %#x; expected an executable", file.Type, file.Entry)
 	}
 	if linker, dynamic := executable.DynamicLinker(file); dynamic {
 		return "", fmt.Errorf("expected a statically linked executable, found one that needs %s; build it with CGO_ENABLED=0", cmp.Or(linker, "a dynamic linker"))

@@ -21,9 +21,9 @@ func TestArchitecture(t *testing.T) {
 		{name: "dynamic", binary: elfFile{interpreter: "/lib64/ld-linux-x86-64.so.2"},
 			errors: []string{"expected a statically linked executable", "needs /lib64/ld-linux-x86-64.so.2;", "CGO_ENABLED=0"}},
 		{name: "dynamic, position-independent", binary: elfFile{kind: elf.ET_DYN, interpreter: "/lib/ld"}, errors: []string{"needs /lib/ld;"}},
-		{name: "shared library", binary: elfFile{kind: elf.ET_DYN, noEntry: true}, errors: []string{"expected an executable, found an ELF file of type ET_DYN"}},
+		{name: "shared library", binary: elfFile{kind: elf.ET_DYN, noEntry: true}, errors: []string{"found an ELF file of type ET_DYN"}},
 		{name: "object file", binary: elfFile{kind: elf.ET_REL}, errors: []string{"type ET_REL"}},
-		{name: "unsupported machine", binary: elfFile{machine: elf.EM_RISCV}, errors: []string{"expected an executable for amd64 or arm64, found one for EM_RISCV"}},
+		{name: "unsupported machine", binary: elfFile{machine: elf.EM_RISCV}, errors: []string{"found an executable for EM_RISCV"}},
 		{name: "other operating system", binary: elfFile{abi: elf.ELFOSABI_FREEBSD}, errors: []string{"expected a Linux executable, found one for ELFOSABI_FREEBSD"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

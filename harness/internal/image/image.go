@@ -73,7 +73,7 @@ func Build(spec Spec) (*Image, error) {
 	}
 	binary, err := readBinary(spec.Binary)
 	if err != nil {
-		return nil, fmt.Errorf("building image %s: %w", spec.Reference, err)
+		return nil, fmt.Errorf("building image %s from %s: %w", spec.Reference, spec.Binary, err)
 	}
 	arch, err := architecture(binary)
 	if err != nil {
@@ -108,11 +108,11 @@ func readBinary(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, fmt.Errorf("%w; expected an executable file", inputfile.Reason(err))
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: expected a regular file, found mode %s", path, info.Mode())
+		return nil, fmt.Errorf("found a file of mode %s; expected an executable file", info.Mode())
 	case info.Size() > binaryBytesMax:
-		return nil, fmt.Errorf("%s: expected at most %d MiB, found %d MiB", path, binaryBytesMax>>20, info.Size()>>20)
+		return nil, fmt.Errorf("found %d MiB; expected at most %d MiB", info.Size()>>20, binaryBytesMax>>20)
 	}
 	return inputfile.Read(path)
 }

@@ -137,7 +137,7 @@ func TestErrors(t *testing.T) {
 		{"no program", "subject: {args: [x]}", ":1:10: subject: expected either exec, the path of a program, or module, a main package with a version"},
 		{"two programs", "subject: {exec: x, module: y}", "subject: expected either exec"},
 		{"unknown field", "subject:\n  binary: x\n", `:2:3: subject: unknown field "binary"; expected exec, module, args, env, namespace or manifests`},
-		{"not executable", "subject: {exec: manager, manifests: [widgets.yaml]}", "expected an executable file, found mode -rw"},
+		{"not executable", "subject: {exec: manager, manifests: [widgets.yaml]}", "found a file of mode -rw"},
 		{"module without version", "subject:\n  module: example.com/operator\n", `:2:11: subject.module: found "example.com/operator"; expected the path of a main package and a version`},
 		{"missing manifest", "subject: {exec: run, manifests: [none.yaml]}", ":1:34: subject.manifests[0]: stat " + dir + "/none.yaml: no such file"},
 		{"no manifest", "subject: {exec: run, manifests: [text.yaml]}", "text.yaml, document 1: expected a manifest"},

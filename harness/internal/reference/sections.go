@@ -36,7 +36,7 @@ var Sections = []Section{
 	{"operations", "operation", "What a step of the workload of a scenario can do.", nil, sync.OnceValue(operations)},
 	{"triggers", "trigger", "The events on which a fault can begin or end.", nil, sync.OnceValue(triggers)},
 	{"kinds", "kind", "The kinds of objects that gauntlet knows. Scenarios can use other kinds too, with a manifest.", []string{"shortName", "apiVersion", "resource", "namespaced"}, sync.OnceValue(kinds)},
-	{"controllers", "controller", "The controllers of kube-controller-manager that can be under test.", []string{"reconciles", "contract", "traits"}, sync.OnceValue(controllerRows)},
+	{"controllers", "controller", "The controllers of kube-controller-manager that can be under test. CONTRACT is true if the contract checks know what the controller promises. TRAITS say how it works, and decide which of these checks apply to it.", []string{"reconciles", "contract", "traits"}, sync.OnceValue(controllerRows)},
 	{"providers", "provider", "The ways in which gauntlet gets the control plane of a run.", []string{"capabilities"}, sync.OnceValue(providerRows)},
 	{"allowed-behaviors", "allowed-behavior", "Correct behaviors of controllers that look like a violation. No check reports them.", nil, sync.OnceValue(allowedBehaviors)},
 	{"known-issues", "known-issue", "Known bugs of kube-controller-manager.", []string{"issue"}, sync.OnceValue(knownIssues)},
@@ -105,6 +105,7 @@ func checks() []Entry {
 				{"contract", c.Contract},
 				{"writtenIn", writtenIn(c.Contract)},
 				{"exercisedBy", exercisedBy[c.ID]},
+				{"traitMeanings", meaningsOf(c.Scope.Traits)},
 				{"statements", statements(c.Contract)},
 				{"allowedBehaviors", behaviorsNamed(c.AllowedBehaviors)},
 			},
@@ -196,6 +197,7 @@ func controllerRows() []Entry {
 				{"writes", c.Writes},
 				{"traits", texts(c.Traits)},
 				{"concurrencyFlag", c.ConcurrencyFlag},
+				{"traitMeanings", meaningsOf(c.Traits)},
 			},
 		}
 		if !c.Contract {
@@ -204,6 +206,17 @@ func controllerRows() []Entry {
 		all = append(all, e)
 	}
 	return all
+}
+
+// meaningsOf returns the meanings of traits.
+func meaningsOf(traits []kube.Trait) []Item {
+	var items []Item
+	for _, row := range kube.Traits {
+		if slices.Contains(traits, row.Trait) {
+			items = append(items, Item{string(row.Trait), row.Meaning})
+		}
+	}
+	return items
 }
 
 // providerRows describes the providers of clusters.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/faults/processes"
@@ -184,5 +183,5 @@ func Find(name string) (Disturbance, error) {
 		}
 		names = append(names, m.Name)
 	}
-	return Disturbance{}, fmt.Errorf("found disturbance %q; expected %s%s", name, strings.Join(names, " or "), nearest.Suggestion(name, names))
+	return Disturbance{}, fmt.Errorf("found disturbance %q; expected %s%s", name, nearest.List(names, "or"), nearest.Suggestion(name, names))
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/executable"
 )
 
@@ -82,11 +83,11 @@ func FindBinaries(dir string) (Binaries, error) {
 func notFound(dir, name, version string, err error) error {
 	if dir != "" {
 		if _, err := os.Stat(dir); err != nil {
-			return fmt.Errorf("the directory of binaries is missing: %w", err)
+			return fmt.Errorf("directory of binaries %s: %w; expected a directory with the binaries of etcd, Kubernetes and KWOK", dir, inputfile.Reason(err))
 		}
-		return fmt.Errorf("no executable %s in the directory of binaries %s: %w", name, dir, err)
+		return fmt.Errorf("directory of binaries %s: %s: %w", dir, name, err)
 	}
-	return fmt.Errorf("%s %s is not in the cache; run `gauntlet setup` to build it: %w", name, version, err)
+	return fmt.Errorf("%s %s in the cache: %w; run \"gauntlet setup\" to build it", name, version, err)
 }
 
 // upstreamCache returns the cache directory into which `gauntlet setup` builds the programs.

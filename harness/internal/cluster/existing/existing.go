@@ -126,7 +126,7 @@ func Config(kubeconfig, context string) (*rest.Config, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
 		&clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("existing cluster: loading the kubeconfig (set --kubeconfig, --context or KUBECONFIG): %w", err)
+		return nil, fmt.Errorf("existing cluster: loading the kubeconfig: %w; set --kubeconfig, --context or KUBECONFIG", err)
 	}
 	if err := rest.LoadTLSFiles(config); err != nil {
 		return nil, fmt.Errorf("existing cluster: reading the certificates in the kubeconfig: %w", err)
