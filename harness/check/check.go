@@ -128,6 +128,7 @@ var All = []Check{
 	endpointsExactCheck,
 	orphanEndpointsCheck,
 	noLostUpdateCheck,
+	noStaleDeleteCheck,
 	needlessWritesCheck,
 	noWritesWhenSettledCheck,
 	leaseHolderWritesCheck,

@@ -144,7 +144,7 @@ func (checker *noLostUpdateChecker) sent(m *Model, r *history.Request) {
 	if o := checker.objects[w.name]; o != nil {
 		o.unanswered++
 		w.object = o
-		w.read = checker.received[r.Subject][w.name]
+		w.read = checker.received[r.Subject][w.name].Version
 		w.before = o.newest()
 	}
 	checker.writes[r.ID] = w

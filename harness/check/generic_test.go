@@ -366,7 +366,7 @@ func TestScopes(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"ownership", "cache-synced", "back-off", "no-lost-update", "needless-writes", "no-writes-when-settled", "lease-holder-writes", "deletion-completes", "observed-generation", "rbac-denied", "hot-loop", "process-alive"}
+	want := []string{"ownership", "cache-synced", "back-off", "no-lost-update", "no-stale-delete", "needless-writes", "no-writes-when-settled", "lease-holder-writes", "deletion-completes", "observed-generation", "rbac-denied", "hot-loop", "process-alive"}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("general checks: -want +got:\n%s", diff)
 	}
@@ -459,6 +459,7 @@ func TestStatefulSetRun(t *testing.T) {
 	claim := objectOf(claims, "data-web-3", `{"spec":{}}`)
 	claim.Finalizers = []string{"example.com/keep"}
 	claim = *h.apply("create", "", claim)
+	h.send("delete", "", &claim).answered(200)
 	h.deliver(h.terminate(&claim))
 	claim = *h.find(claim.Name)
 	claim.Finalizers = nil

@@ -1,11 +1,15 @@
 package check
 
-import "github.com/kube-gauntlet/gauntlet/harness/history"
+import (
+	"maps"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
 
 // receivedVersions contains the newest version of each object that each process has received, by
 // the name of the process. It counts lists, watch events and all responses, whether or not the
-// process has a cache.
-type receivedVersions map[string]map[objectName]history.Version
+// process has a cache. Of each version, it contains the reference only.
+type receivedVersions map[string]map[objectName]history.Ref
 
 // observe reads the next record, after the model has processed it.
 func (received receivedVersions) observe(m *Model, r *history.Record) {
@@ -17,17 +21,28 @@ func (received receivedVersions) observe(m *Model, r *history.Record) {
 			received.add(m.answered.process.name, o)
 		}
 	case r.List != nil:
-		for i := range r.List.Items {
-			received.add(r.List.Subject, &r.List.Items[i])
-		}
+		received.replace(r.List)
 	case r.Delivery != nil && r.Delivery.Type == history.Deleted:
 		delete(received[r.Delivery.Subject], nameOf(r.Delivery.Object.Ref))
 	case r.Delivery != nil && r.Delivery.Type.HasObject():
 		received.add(r.Delivery.Subject, &r.Delivery.Object)
-	case r.Commit != nil && r.Commit.Type == history.Deleted:
-		for _, versions := range received {
-			delete(versions, nameOf(r.Commit.Object.Ref))
+	}
+}
+
+// replace records that a process has received a list. Objects that the list does not contain are
+// removed, unless the list has several pages.
+func (received receivedVersions) replace(l *history.List) {
+	if !l.Continued && !l.More {
+		listed := map[objectName]bool{}
+		for i := range l.Items {
+			listed[nameOf(l.Items[i].Ref)] = true
 		}
+		maps.DeleteFunc(received[l.Subject], func(name objectName, o history.Ref) bool {
+			return name.resource == l.Resource && o.Version <= l.Version && !listed[name]
+		})
+	}
+	for i := range l.Items {
+		received.add(l.Subject, &l.Items[i])
 	}
 }
 
@@ -37,8 +52,9 @@ func (received receivedVersions) add(process string, o *history.Object) {
 		return
 	}
 	if received[process] == nil {
-		received[process] = map[objectName]history.Version{}
+		received[process] = map[objectName]history.Ref{}
 	}
-	name := nameOf(o.Ref)
-	received[process][name] = max(received[process][name], o.Version)
+	if name := nameOf(o.Ref); received[process][name].Version <= o.Version {
+		received[process][name] = o.Ref
+	}
 }

@@ -1,8 +1,10 @@
 package mutant
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,10 +22,16 @@ import (
 type Builder struct {
 	// Tree is the root directory of the source tree of this project.
 	Tree string
+	// Command is the directory of the main package that mutants of this source tree are built
+	// from, relative to Tree. By default, it is that of our controllers.
+	Command string
 	// Dir is the directory for the executables. During a build it also contains the edited
 	// files. Build creates it.
 	Dir string
 }
+
+// ourCommand is the directory of the main package of our controllers.
+const ourCommand = "controllers/cmd/workload-controller-manager"
 
 // Preflight returns an error if it is certain that the mutants cannot be built. The go command may
 // be missing, Tree may be another tree, or the edits of a mutant may not fit it. It builds nothing,
@@ -32,13 +40,13 @@ func (w *Builder) Preflight(mutants []Mutant) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("mutants are built with the go command: expected `go` on PATH: %w", err)
 	}
-	const module, command = "module github.com/kube-gauntlet/gauntlet", "controllers/cmd/workload-controller-manager"
+	const module = "module github.com/kube-gauntlet/gauntlet"
 	mod, err := os.ReadFile(filepath.Join(w.Tree, "go.mod"))
 	if err == nil && !slices.Contains(strings.Split(string(mod), "\n"), module) {
 		err = fmt.Errorf("%s has no line %q", filepath.Join(w.Tree, "go.mod"), module)
 	}
 	if err == nil {
-		_, err = os.Stat(filepath.Join(w.Tree, command))
+		_, err = os.Stat(filepath.Join(w.Tree, ourCommand))
 	}
 	if err != nil {
 		return fmt.Errorf("%s is not the source tree of gauntlet; call gauntlet in that tree, or name it with --tree: %w", w.Tree, err)
@@ -93,7 +101,7 @@ func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
 	return executable, nil
 }
 
-// buildOurs builds our controllers. The go command reads the edited files from dir instead of
+// buildOurs builds the main package of Command. The go command reads the edited files from dir instead of
 // the source tree.
 func (w *Builder) buildOurs(ctx context.Context, dir string, edited map[string]string, executable string) error {
 	tree, err := filepath.Abs(w.Tree)
@@ -113,14 +121,14 @@ func (w *Builder) buildOurs(ctx context.Context, dir string, edited map[string]s
 	if err := os.WriteFile(path, overlay, 0o644); err != nil {
 		return err
 	}
-	_, err = goCommand(ctx, tree, "build", "-trimpath", "-ldflags=-s -w", "-overlay="+path, "-o", executable, "./controllers/cmd/workload-controller-manager")
+	_, err = goCommand(ctx, tree, "build", "-trimpath", "-ldflags=-s -w", "-overlay="+path, "-o", executable, "./"+cmp.Or(w.Command, ourCommand))
 	return err
 }
 
 // write removes dir with its content and then writes files to it. The keys of files are
 // slash-separated paths relative to dir, and the values are the contents.
 func write(dir string, files map[string]string) error {
-	if err := os.RemoveAll(dir); err != nil {
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
 		return err
 	}
 	for file, content := range files {

@@ -1,0 +1,151 @@
+// Command notebook is a small operator. Tests of gauntlet insert bugs into it.
+//
+// A Notebook has a PersistentVolumeClaim while its spec.storage is set.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// finalizer is the finalizer of each Notebook. A claim has the name of its Notebook and claimSuffix.
+const finalizer, claimSuffix = "example.com/notebook", "-data"
+
+var (
+	notebooks = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "notebooks"}
+	claims    = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+)
+
+// operator makes the claims of Notebooks match their spec.
+type operator struct {
+	client            dynamic.Interface
+	notebooks, claims cache.Indexer // the informer caches
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	client := dynamic.NewForConfigOrDie(must(clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))))
+	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
+	notebookInformer, claimInformer := factory.ForResource(notebooks).Informer(), factory.ForResource(claims).Informer()
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]())
+	context.AfterFunc(ctx, queue.ShutDown)
+	o := &operator{client, notebookInformer.GetIndexer(), claimInformer.GetIndexer()}
+	enqueue := func(object any) {
+		name := must(cache.DeletionHandlingObjectToName(object))
+		queue.Add(cache.NewObjectName(name.Namespace, strings.TrimSuffix(name.Name, claimSuffix)))
+	}
+	for _, informer := range []cache.SharedIndexInformer{notebookInformer, claimInformer} {
+		must(informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: enqueue, UpdateFunc: func(_, now any) { enqueue(now) }, DeleteFunc: enqueue}))
+	}
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	for name, ended := queue.Get(); !ended; name, ended = queue.Get() {
+		if err := o.reconcile(ctx, name); err != nil {
+			queue.AddRateLimited(name)
+		} else {
+			queue.Forget(name)
+		}
+		queue.Done(name)
+	}
+}
+
+// must returns the value, and ends the program if err is not nil.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// cached returns a copy of an object in a cache. It returns nil if the cache has no such object.
+func cached(indexer cache.Indexer, name cache.ObjectName) *unstructured.Unstructured {
+	object, ok, err := indexer.GetByKey(name.String())
+	if err != nil || !ok {
+		return nil
+	}
+	return object.(*unstructured.Unstructured).DeepCopy()
+}
+
+// reconcile adds the finalizer of a Notebook, creates or deletes its claim, and writes its status.
+func (o *operator) reconcile(ctx context.Context, name cache.ObjectName) error {
+	notebook := cached(o.notebooks, name)
+	if notebook == nil {
+		return nil
+	}
+	own := slices.Contains(notebook.GetFinalizers(), finalizer)
+	if terminating := notebook.GetDeletionTimestamp() != nil; terminating && own { // the garbage collector deletes the claim
+		return o.setFinalizers(ctx, notebook, slices.DeleteFunc(notebook.GetFinalizers(), func(f string) bool { return f == finalizer }))
+	} else if terminating {
+		return nil
+	} else if !own {
+		return o.setFinalizers(ctx, notebook, append(notebook.GetFinalizers(), finalizer))
+	}
+	if err := o.reconcileClaim(ctx, notebook); err != nil {
+		return err
+	}
+	if observed, _, _ := unstructured.NestedInt64(notebook.Object, "status", "observedGeneration"); observed == notebook.GetGeneration() {
+		return nil
+	}
+	notebook.Object["status"] = map[string]any{"observedGeneration": notebook.GetGeneration()}
+	_, err := o.client.Resource(notebooks).Namespace(name.Namespace).UpdateStatus(ctx, notebook, metav1.UpdateOptions{})
+	return err
+}
+
+// setFinalizers replaces the finalizers of a Notebook.
+func (o *operator) setFinalizers(ctx context.Context, notebook *unstructured.Unstructured, finalizers []string) error {
+	patch := must(json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": finalizers, "resourceVersion": notebook.GetResourceVersion()}}))
+	_, err := o.client.Resource(notebooks).Namespace(notebook.GetNamespace()).Patch(ctx, notebook.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+// storage returns spec.storage of a Notebook. It is empty if the Notebook needs no claim.
+func storage(notebook *unstructured.Unstructured) string {
+	size, _, _ := unstructured.NestedString(notebook.Object, "spec", "storage")
+	return size
+}
+
+// reconcileClaim creates the claim of a Notebook with storage, and deletes that of any other.
+func (o *operator) reconcileClaim(ctx context.Context, notebook *unstructured.Unstructured) error {
+	claim, size := cached(o.claims, cache.NewObjectName(notebook.GetNamespace(), notebook.GetName()+claimSuffix)), storage(notebook)
+	client := o.client.Resource(claims).Namespace(notebook.GetNamespace())
+	switch {
+	case claim == nil && size != "":
+		_, err := client.Create(ctx, newClaim(notebook, size), metav1.CreateOptions{})
+		return err
+	case claim == nil || size != "" || claim.GetDeletionTimestamp() != nil:
+		return nil
+	}
+	// The cache may be older than the claim. Read the Notebook from the API server.
+	live, err := o.client.Resource(notebooks).Namespace(notebook.GetNamespace()).Get(ctx, notebook.GetName(), metav1.GetOptions{})
+	if err != nil || storage(live) != "" {
+		return err
+	}
+	return client.Delete(ctx, claim.GetName(), metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(claim.GetUID()))})
+}
+
+// newClaim returns the claim of a Notebook.
+func newClaim(notebook *unstructured.Unstructured, size string) *unstructured.Unstructured {
+	claim := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+		"spec": map[string]any{"accessModes": []any{"ReadWriteOnce"}, "resources": map[string]any{"requests": map[string]any{"storage": size}}},
+	}}
+	claim.SetName(notebook.GetName() + claimSuffix)
+	claim.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(notebook, notebooks.GroupVersion().WithKind("Notebook"))})
+	return claim
+}

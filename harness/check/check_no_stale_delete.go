@@ -1,0 +1,333 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
+)
+
+// noStaleDeleteCheck examines deletes of objects that hold data, and scale-downs of StatefulSets.
+//
+// The first rule is about a namesake: a process deletes an object that it has never received. It
+// had received an object with the same name and another UID, and the delete has no UID
+// precondition.
+//
+// The second rule is about the owner of the object, such as a custom resource. These facts
+// together show that the committed owner contradicted the delete:
+//
+//  1. A change of the owner was committed, and the subject received it.
+//  2. After that, the object was created. No version of the owner before the change can be a
+//     reason to delete this object.
+//  3. A process deleted the object, and had received no version of the owner since the change. It
+//     had not created the object. A restart from a stale list, or a failover, leads to this.
+//  4. The object was created again, although the owner had not changed in the meantime.
+//
+// A UID precondition does not help against the second case. A controller that reads the owner
+// from the API server before it deletes is safe.
+var noStaleDeleteCheck = Check{
+	ID:        "no-stale-delete",
+	Guarantee: "A controller does not delete an object that holds data because of an outdated version of the object or of its owner.",
+	Contract:  "Kubernetes documentation, Kubernetes API Concepts, Resource versions",
+	Property:  Safety,
+	Scope:     general,
+	Ignores: "Objects other than PersistentVolumes, PersistentVolumeClaims, StatefulSets, Secrets, ConfigMaps and custom resources. Deletes of a whole collection. Removals of finalizers. " +
+		"Owners that no controller under test without a contract reconciles. An owner is related to an object by an ownerReference, or by a label of the object whose value is the name of the owner. " +
+		"A delete that no later create of the same name contradicts. A delete after which the owner changed. An owner that is terminating or deleted. An object that a step of the workload names. Deletes without a successful response of the API server.",
+	New: newNoStaleDeleteChecker,
+}
+
+// noStaleDeleteChecker reports deletes that an outdated version of an object explains.
+type noStaleDeleteChecker struct {
+	findings
+	received receivedVersions
+	owners   map[objectName]*reconciledOwner
+	objects  map[objectName]*dataObject
+	// unanswered contains the writes without a response, by request ID.
+	unanswered map[uint64]*dataWrite
+	// contradicted contains the last successful write for each name that an owner may contradict.
+	contradicted map[objectName]*dataWrite
+	// grownBy contains the process that created or scaled up each object last, by UID. It has no
+	// entry if this process has ended.
+	grownBy map[types.UID]string
+	// unreceived contains the owners that no process has received in their current state.
+	unreceived map[objectName]bool
+	// userObjects contains the names in the workload, with their resources.
+	userObjects map[objectName]bool
+}
+
+// reconciledOwner is the committed state of an object that a controller under test reconciles.
+type reconciledOwner struct {
+	*history.Object
+	changed recordVersion // the version with the current UID, generation and deletionTimestamp
+	// knownSeq is the record in which the first process received this version. 0 means that none
+	// has received it.
+	knownSeq int64
+}
+
+// recordVersion is a committed version with the number of its record.
+type recordVersion struct {
+	version history.Version
+	seq     int64
+}
+
+// dataObject is the committed state of an object that holds data.
+type dataObject struct {
+	*history.Object
+	created  int64 // the record of its creation
+	replicas int   // spec.replicas
+	scaledUp int64 // the record of the last commit that raised spec.replicas, or that created it
+}
+
+// dataWrite is a create or delete of an object that holds data, or another write of a StatefulSet.
+type dataWrite struct {
+	*history.Request
+	name   objectName
+	seq    int64
+	target dataObject  // the object when the process sent the write
+	cached history.Ref // the version of the object that the process had received
+	// owner is the owner that contradicts the write, and read is the version of it that the
+	// process had received. owner is nil if none does.
+	owner   *history.Ref
+	changed recordVersion
+	read    history.Version
+}
+
+func newNoStaleDeleteChecker(Settings) Checker {
+	return &noStaleDeleteChecker{
+		received: receivedVersions{}, owners: map[objectName]*reconciledOwner{}, objects: map[objectName]*dataObject{},
+		unanswered: map[uint64]*dataWrite{}, contradicted: map[objectName]*dataWrite{}, userObjects: map[objectName]bool{},
+		grownBy: map[types.UID]string{}, unreceived: map[objectName]bool{},
+	}
+}
+
+func (checker *noStaleDeleteChecker) Observe(m *Model, r *history.Record) {
+	checker.received.observe(m, r)
+	switch {
+	case r.Commit != nil:
+		checker.commit(m, r.Commit)
+	case r.Step != nil && r.Step.Object != nil:
+		checker.userObjects[nameOf(*r.Step.Object)] = true
+	case r.Request != nil && relevant(r.Request):
+		checker.sent(m, r.Request)
+	case r.Response != nil && checker.unanswered[r.Response.ID] != nil:
+		checker.answered(m, checker.unanswered[r.Response.ID], r.Response)
+		delete(checker.unanswered, r.Response.ID)
+	case processStarts(r):
+		maps.DeleteFunc(checker.grownBy, func(_ types.UID, process string) bool { return process == r.Process.Name })
+	}
+	checker.recordKnown(m)
+}
+
+// statefulSetResource is the resource of StatefulSets, as histories name it.
+const statefulSetResource = "statefulsets.apps"
+
+// holdsData reports whether the loss of an object of a resource usually loses data. It returns true
+// for custom resources.
+func holdsData(resource string) bool {
+	switch resource {
+	case "persistentvolumes", "persistentvolumeclaims", statefulSetResource, "secrets", "configmaps":
+		return true
+	}
+	_, group, _ := strings.Cut(resource, ".")
+	_, known := kube.ByResource(resource)
+	return strings.Contains(group, ".") && !strings.HasSuffix("."+group, ".k8s.io") && !known
+}
+
+// relevant reports whether a request may create or delete an object that holds data, or scale a
+// StatefulSet.
+func relevant(r *history.Request) bool {
+	switch {
+	case !r.IsWrite() || strings.Contains(r.Query, "dryRun="):
+		return false
+	case r.Verb == "delete" || r.Verb == "create":
+		return r.Subresource == "" && r.ObjectName() != "" && holdsData(r.Resource)
+	}
+	return r.Resource == statefulSetResource && (r.Verb == "update" || r.Verb == "patch") && r.Subresource != "status"
+}
+
+// replicasIn returns spec.replicas of an object, or 0.
+func replicasIn(o *history.Object) int {
+	var body struct{ Spec struct{ Replicas int } }
+	if o == nil || objects.Unmarshal(o.Body, &body) != nil {
+		return 0
+	}
+	return body.Spec.Replicas
+}
+
+// commit records a committed version of an owner or of an object that holds data.
+func (checker *noStaleDeleteChecker) commit(m *Model, c *history.Commit) {
+	o, name := &c.Object, nameOf(c.Object.Ref)
+	if c.Type == history.Deleted {
+		delete(checker.owners, name)
+		delete(checker.objects, name)
+		delete(checker.unreceived, name)
+		delete(checker.grownBy, o.UID)
+		return
+	}
+	if m.tested.genericKindOf(o.Resource) != "" {
+		owner, former := &reconciledOwner{Object: o, changed: recordVersion{o.Version, m.seq}}, checker.owners[name]
+		if former != nil && o.Generation > 0 && former.UID == o.UID && former.Generation == o.Generation && former.Terminating() == o.Terminating() {
+			owner.changed, owner.knownSeq = former.changed, former.knownSeq
+		}
+		checker.owners[name] = owner
+		if owner.knownSeq == 0 {
+			checker.unreceived[name] = true
+		}
+	}
+	if !holdsData(o.Resource) {
+		return
+	}
+	now, former := &dataObject{Object: o, created: m.seq, scaledUp: m.seq}, checker.objects[name]
+	if o.Resource == statefulSetResource {
+		now.replicas = replicasIn(o)
+	}
+	if former != nil && former.UID == o.UID {
+		now.created = former.created
+		if now.replicas <= former.replicas {
+			now.scaledUp = former.scaledUp
+		}
+	}
+	checker.objects[name] = now
+	checker.undone(m, now)
+}
+
+// recordKnown records which owners a process of the subject has received in their current state.
+func (checker *noStaleDeleteChecker) recordKnown(m *Model) {
+	for name := range checker.unreceived {
+		owner := checker.owners[name]
+		for _, received := range checker.received {
+			if received[name].Version >= owner.changed.version {
+				owner.knownSeq = m.seq
+				delete(checker.unreceived, name)
+			}
+		}
+	}
+}
+
+// sent records a write that a process sends.
+func (checker *noStaleDeleteChecker) sent(m *Model, r *history.Request) {
+	name := objectName{r.Resource, r.Namespace, r.Name}
+	if r.Verb == "create" {
+		name.name = r.ObjectName()
+	}
+	w := &dataWrite{Request: r, name: name, seq: m.seq, cached: checker.received[r.Subject][name]}
+	checker.unanswered[r.ID] = w
+	target := checker.objects[name]
+	if target == nil || target.Terminating() {
+		return
+	}
+	w.target = *target
+	if checker.grownBy[target.UID] == r.Subject {
+		return // the process may have created the object for the owner that it knows
+	}
+	since := target.created
+	if r.Verb != "delete" {
+		since = target.scaledUp
+	}
+	for _, owner := range checker.ownersOf(target) {
+		checker.contradict(m, w, owner, since)
+	}
+}
+
+// ownersOf returns the owners of an object, sorted by name. An owner is also an object whose name is
+// the value of a label.
+func (checker *noStaleDeleteChecker) ownersOf(o *dataObject) []*reconciledOwner {
+	var found []*reconciledOwner
+	for name, owner := range checker.owners {
+		if name.namespace == o.Namespace && owner.UID != o.UID && (hasOwner(o.Object, owner.UID) || hasLabelValue(o.Object, name.name)) {
+			found = append(found, owner)
+		}
+	}
+	slices.SortFunc(found, func(a, b *reconciledOwner) int { return strings.Compare(a.String(), b.String()) })
+	return found
+}
+
+// hasOwner reports whether an object has an ownerReference with the given UID.
+func hasOwner(o *history.Object, uid types.UID) bool {
+	return slices.ContainsFunc(o.Owners, func(owner history.Owner) bool { return owner.UID == uid })
+}
+
+// hasLabelValue reports whether a label of an object has the given value.
+func hasLabelValue(o *history.Object, value string) bool {
+	return slices.Contains(slices.Collect(maps.Values(o.Labels)), value)
+}
+
+// contradict sets the owner of a write if the process had not received the owner's last change.
+// The subject must have received the change before the record since. In that record, the object
+// was created or scaled up.
+func (checker *noStaleDeleteChecker) contradict(m *Model, w *dataWrite, owner *reconciledOwner, since int64) {
+	process := m.processes[w.Subject]
+	if process == nil || owner.Terminating() || owner.knownSeq == 0 || owner.knownSeq >= since {
+		return
+	}
+	read := max(checker.received[w.Subject][nameOf(owner.Ref)].Version, process.view.reachedVersion[owner.Resource])
+	if read < owner.changed.version {
+		ref := owner.Ref
+		w.owner, w.changed, w.read = &ref, owner.changed, read
+	}
+}
+
+// answered records the response to a write. It reports the delete of a namesake.
+func (checker *noStaleDeleteChecker) answered(m *Model, w *dataWrite, r *history.Response) {
+	switch {
+	case r.ServerCode < 200 || r.ServerCode >= 300:
+		return
+	case w.Verb != "delete" && r.Object != nil && (w.Verb == "create" || replicasIn(r.Object) > w.target.replicas):
+		checker.grownBy[r.Object.UID] = w.Subject
+		return
+	case w.Verb != "delete" && (r.Object == nil || replicasIn(r.Object) == w.target.replicas) || w.target.Object == nil:
+		return
+	}
+	checker.exercised++
+	if w.Verb == "delete" && w.PreconditionUID == "" && w.cached.UID != "" && w.cached.UID != w.target.UID && w.cached.Version < w.target.Version {
+		checker.addViolation(func() Evidence {
+			return Evidence{
+				Summary:  fmt.Sprintf("%s deleted %s with UID %s; it had received only the object with this name and UID %s", w.Subject, w.target.Ref, w.target.UID, w.cached.UID),
+				Expected: "a delete with a UID precondition",
+				Object:   &w.target.Ref, At: m.now, Records: []int64{w.target.created, w.seq, m.seq},
+			}
+		})
+		return
+	}
+	if w.owner != nil {
+		checker.contradicted[w.name] = w
+	}
+}
+
+// undone reports the last delete or scale-down of an object if the given version takes it back.
+func (checker *noStaleDeleteChecker) undone(m *Model, now *dataObject) {
+	name := nameOf(now.Ref)
+	w := checker.contradicted[name]
+	if w == nil {
+		return
+	}
+	created := w.Verb == "delete" && now.UID != w.target.UID
+	scaled := w.Verb != "delete" && now.UID == w.target.UID && now.replicas >= w.target.replicas && now.scaledUp > w.seq
+	if !created && !scaled {
+		return
+	}
+	delete(checker.contradicted, name)
+	owner := checker.owners[nameOf(*w.owner)]
+	if owner == nil || owner.changed != w.changed || checker.userObjects[name] {
+		return
+	}
+	checker.addViolation(func() Evidence {
+		act, undo, since := "deleted", "created it again", w.target.created
+		if scaled {
+			act, undo, since = "scaled down", "scaled it up again", w.target.scaledUp
+		}
+		return Evidence{
+			Summary: fmt.Sprintf("%s %s %s with version %d of %s; the subject had received version %d before the object got this state, and %s",
+				w.Subject, act, w.target.Ref, w.read, owner.Ref, w.changed.version, undo),
+			Expected: fmt.Sprintf("a read of %s from the API server before", owner.Ref),
+			Object:   &w.target.Ref, At: m.now, Records: []int64{w.changed.seq, since, w.seq, m.seq},
+		}
+	})
+}

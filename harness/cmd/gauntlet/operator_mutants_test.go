@@ -1,0 +1,100 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/mutant"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// notebookSource is the source file of the small operator.
+const notebookSource = "examples/operators/notebook/main.go"
+
+// notebookMutants are bugs of the small operator. Only the check in Checks may detect each.
+var notebookMutants = []mutant.Mutant{
+	{
+		ID:        "notebook-lost-update",
+		Edits:     []mutant.Edit{{File: notebookSource, Old: `, "resourceVersion": notebook.GetResourceVersion()`, New: ``}},
+		Scenarios: []string{"lost-update"},
+		Checks:    []string{"no-lost-update"},
+	},
+	{
+		ID: "notebook-stale-delete",
+		Edits: []mutant.Edit{{File: notebookSource, Old: `	live, err := o.client.Resource(notebooks).Namespace(notebook.GetNamespace()).Get(ctx, notebook.GetName(), metav1.GetOptions{})
+	if err != nil || storage(live) != "" {
+		return err
+	}
+`}},
+		Scenarios: []string{"stale-delete"},
+		Checks:    []string{"no-stale-delete"},
+	},
+}
+
+// TestNotebookMutantsLive runs each bug of the small operator, and the operator without the bug, in
+// the same scenario. Exactly the expected check must fail, and nothing without the bug.
+func TestNotebookMutantsLive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes: make test-slow has it")
+	}
+	tree, err := filepath.Abs(filepath.Join("..", "..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	builder := &mutant.Builder{Tree: tree, Command: "examples/operators/notebook", Dir: t.TempDir()}
+	for _, m := range notebookMutants {
+		unmodified := mutant.Mutant{ID: "unmodified-" + m.ID, Base: mutant.Ours, Scenarios: m.Scenarios}
+		for _, built := range []mutant.Mutant{unmodified, m} {
+			t.Run(built.ID, func(t *testing.T) {
+				if diff := cmp.Diff(built.Checks, failedChecks(t, builder, tree, &built)); diff != "" {
+					t.Errorf("failed checks: -want +got:\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// failedChecks builds the small operator, runs its scenario, and returns the IDs of the checks that
+// failed.
+func failedChecks(t *testing.T, builder *mutant.Builder, tree string, m *mutant.Mutant) (failed []string) {
+	t.Helper()
+	executable, err := builder.Build(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, out := filepath.Join(tree, filepath.Dir(notebookSource)), t.TempDir()
+	content, err := os.ReadFile(filepath.Join(dir, "notebook.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject := filepath.Join(t.TempDir(), "subject.yaml")
+	text := strings.NewReplacer("../../../bin/notebook", executable, "crd.yaml", filepath.Join(dir, "crd.yaml")).Replace(string(content))
+	if err := os.WriteFile(subject, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := command(t, "run", filepath.Join(dir, m.Scenarios[0]+".yaml"), "--subject="+subject, "--seed=1", "--out="+out); err != nil {
+		t.Fatal(err)
+	}
+	runs, err := filepath.Glob(filepath.Join(out, "*", "verdicts.json"))
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("found %d runs, %v; expected 1", len(runs), err)
+	}
+	kept, err := reports.ReadDirectory(filepath.Dir(runs[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run := kept[0]; run.Verdict == check.Unknown {
+		t.Errorf("the verdict is unknown: %s", run.Reason)
+	}
+	for _, result := range kept[0].Results {
+		if result.Verdict == check.Fail {
+			failed = append(failed, result.Check)
+		}
+	}
+	return failed
+}
