@@ -15,9 +15,9 @@ import (
 
 // noStaleDeleteCheck examines deletes of objects that hold data, and scale-downs of StatefulSets.
 //
-// The first rule is about a namesake: a process deletes an object that it has never received. It
-// had received an object with the same name and another UID, and the delete has no UID
-// precondition.
+// The first rule is about a namesake: a process deletes an object that it has never received, or
+// removes a finalizer from it. It had received an object with the same name and another UID. The
+// API server would have refused a write with this UID as a precondition.
 //
 // The second rule is about the owner of the object, such as a custom resource. These facts
 // together show that the committed owner contradicted the delete:
@@ -37,7 +37,7 @@ var noStaleDeleteCheck = Check{
 	Contract:  "Kubernetes documentation, Kubernetes API Concepts, Resource versions",
 	Property:  Safety,
 	Scope:     general,
-	Ignores: "Objects other than PersistentVolumes, PersistentVolumeClaims, StatefulSets, Secrets, ConfigMaps and custom resources. Deletes of a whole collection. Removals of finalizers. " +
+	Ignores: "Objects other than PersistentVolumes, PersistentVolumeClaims, StatefulSets, Secrets, ConfigMaps and custom resources. Deletes of a whole collection. Removals of finalizers, unless they concern a namesake. " +
 		"Owners that no controller under test without a contract reconciles. An owner is related to an object by an ownerReference, or by a label of the object whose value is the name of the owner. " +
 		"A delete that no later create of the same name contradicts. A delete after which the owner changed. An owner that is terminating or deleted. An object that a step of the workload names. Deletes without a successful response of the API server.",
 	New: newNoStaleDeleteChecker,
@@ -85,7 +85,7 @@ type dataObject struct {
 	scaledUp int64 // the record of the last commit that raised spec.replicas, or that created it
 }
 
-// dataWrite is a create or delete of an object that holds data, or another write of a StatefulSet.
+// dataWrite is a write of an object that holds data.
 type dataWrite struct {
 	*history.Request
 	name   objectName
@@ -140,8 +140,8 @@ func holdsData(resource string) bool {
 	return strings.Contains(group, ".") && !strings.HasSuffix("."+group, ".k8s.io") && !known
 }
 
-// relevant reports whether a request may create or delete an object that holds data, or scale a
-// StatefulSet.
+// relevant reports whether a request may create, delete or scale an object that holds data, or
+// change its finalizers.
 func relevant(r *history.Request) bool {
 	switch {
 	case !r.IsWrite() || strings.Contains(r.Query, "dryRun="):
@@ -149,7 +149,7 @@ func relevant(r *history.Request) bool {
 	case r.Verb == "delete" || r.Verb == "create":
 		return r.Subresource == "" && r.ObjectName() != "" && holdsData(r.Resource)
 	}
-	return r.Resource == statefulSetResource && (r.Verb == "update" || r.Verb == "patch") && r.Subresource != "status"
+	return (r.Verb == "update" || r.Verb == "patch") && r.Subresource != "status" && holdsData(r.Resource)
 }
 
 // replicasIn returns spec.replicas of an object, or 0.
@@ -221,7 +221,7 @@ func (checker *noStaleDeleteChecker) sent(m *Model, r *history.Request) {
 	checker.unanswered[r.ID] = w
 	target := checker.objects[name]
 	if target == nil || target.Terminating() {
-		return
+		return // there is nothing to destroy
 	}
 	w.target = *target
 	if checker.grownBy[target.UID] == r.Subject {
@@ -274,31 +274,58 @@ func (checker *noStaleDeleteChecker) contradict(m *Model, w *dataWrite, owner *r
 	}
 }
 
-// answered records the response to a write. It reports the delete of a namesake.
+// answered records the response to a write. It reports a write that destroys a namesake.
 func (checker *noStaleDeleteChecker) answered(m *Model, w *dataWrite, r *history.Response) {
-	switch {
-	case r.ServerCode < 200 || r.ServerCode >= 300:
+	if r.ServerCode < 200 || r.ServerCode >= 300 {
 		return
-	case w.Verb != "delete" && r.Object != nil && (w.Verb == "create" || replicasIn(r.Object) > w.target.replicas):
+	}
+	if w.grows(r.Object) {
 		checker.grownBy[r.Object.UID] = w.Subject
-		return
-	case w.Verb != "delete" && (r.Object == nil || replicasIn(r.Object) == w.target.replicas) || w.target.Object == nil:
+	}
+	act := w.destroys(r.Object)
+	if act == "" {
 		return
 	}
 	checker.exercised++
-	if w.Verb == "delete" && w.PreconditionUID == "" && w.cached.UID != "" && w.cached.UID != w.target.UID && w.cached.Version < w.target.Version {
+	if w.cached.UID != "" && w.cached.UID != w.target.UID && w.cached.Version < w.target.Version {
 		checker.addViolation(func() Evidence {
 			return Evidence{
-				Summary:  fmt.Sprintf("%s deleted %s with UID %s; it had received only the object with this name and UID %s", w.Subject, w.target.Ref, w.target.UID, w.cached.UID),
-				Expected: "a delete with a UID precondition",
+				Summary:  fmt.Sprintf("%s %s %s with UID %s; it had received only the object with this name and UID %s", w.Subject, act, w.target.Ref, w.target.UID, w.cached.UID),
+				Expected: "a precondition on the UID",
 				Object:   &w.target.Ref, At: m.now, Records: []int64{w.target.created, w.seq, m.seq},
 			}
 		})
-		return
-	}
-	if w.owner != nil {
+	} else if w.owner != nil && act != removedFinalizer {
 		checker.contradicted[w.name] = w
 	}
+}
+
+// grows reports whether the write created an object, or scaled up a StatefulSet. The parameter made
+// is the object in the response.
+func (w *dataWrite) grows(made *history.Object) bool {
+	return made != nil && (w.Verb == "create" || w.Resource == statefulSetResource && replicasIn(made) > w.target.replicas)
+}
+
+// removedFinalizer is a result of destroys.
+const removedFinalizer = "removed a finalizer of"
+
+// destroys returns what the write did to the object, or "" if it destroyed nothing. The parameter
+// made is the object in the response.
+func (w *dataWrite) destroys(made *history.Object) string {
+	lost := func(finalizer string) bool { return !slices.Contains(made.Finalizers, finalizer) }
+	switch {
+	case w.target.Object == nil || w.Verb == "create":
+		return ""
+	case w.Verb == "delete":
+		return "deleted"
+	case made == nil:
+		return ""
+	case w.Resource == statefulSetResource && replicasIn(made) < w.target.replicas:
+		return "scaled down"
+	case w.Subresource == "" && slices.ContainsFunc(w.target.Finalizers, lost):
+		return removedFinalizer
+	}
+	return ""
 }
 
 // undone reports the last delete or scale-down of an object if the given version takes it back.

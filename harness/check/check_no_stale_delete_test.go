@@ -94,7 +94,27 @@ func TestNoStaleDelete(t *testing.T) {
 			h.commit(history.Added, claimOf(after, "again"))
 			h.send("delete", "", claim).answered(200)
 		}},
+		{name: "a patch removes the finalizer of a namesake", want: Fail, evidence: "subject-0 removed a finalizer of widgets.example.com ns/w with UID other", build: func(h *historyBuilder) {
+			read := h.add(withFinalizers(h.add(objectOf(widgets, "w", `{}`)), "example.com/own"))
+			h.commit(history.Deleted, *read)
+			namesake := *read
+			namesake.UID = "other"
+			h.commit(history.Added, namesake)
+			h.patched(mergePatch, `{"metadata":{"finalizers":null}}`, withFinalizers(&namesake))
+		}},
 
+		{name: "a patch removes the finalizer of the object that the process has read", want: Pass, build: func(h *historyBuilder) {
+			read := h.add(withFinalizers(h.add(objectOf(widgets, "w", `{}`)), "example.com/own"))
+			h.patched(mergePatch, `{"metadata":{"finalizers":null}}`, withFinalizers(read))
+		}},
+		{name: "a patch of a namesake keeps its finalizers", want: NotExercised, build: func(h *historyBuilder) {
+			read := h.add(withFinalizers(h.add(objectOf(widgets, "w", `{}`)), "example.com/own"))
+			h.commit(history.Deleted, *read)
+			namesake := *read
+			namesake.UID = "other"
+			h.commit(history.Added, namesake)
+			h.patched(mergePatch, `{"metadata":{"labels":{"a":"b"}}}`, namesake)
+		}},
 		{name: "the process has received the change", want: Pass, build: func(h *historyBuilder) {
 			before, after, claim := grownWidget(h)
 			h.startStale(before, "subject-0")
