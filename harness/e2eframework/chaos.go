@@ -153,8 +153,10 @@ func (c *Chaos) scenario(feature string) *scenario.Scenario {
 }
 
 // End heals all faults, waits until the objects have converged, runs the checks, and writes the
-// reports. A violation fails the test with its evidence. The verdict unknown only logs its reason.
-// The controllers must still run. End is a types.FeatureEnvFunc.
+// reports. It is a types.FeatureEnvFunc.
+//
+// The controllers must still run. A violation fails the test with its evidence. For the verdict
+// unknown, End only logs the reason.
 func (c *Chaos) End(ctx context.Context, _ *envconf.Config, t *testing.T, of types.Feature) (context.Context, error) {
 	if isUnrecorded(of) {
 		return ctx, nil

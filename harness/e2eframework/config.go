@@ -21,9 +21,11 @@ type kindConfig struct {
 	} `json:"nodes"`
 }
 
-// CreateWithConfig starts the cluster with the number of workers of a kind configuration file. If
-// the path is empty, it is the same as Create. It returns an error for fields other than the name
-// and the nodes' role and image, because their effect would be missing.
+// CreateWithConfig starts the cluster with the number of workers in a kind configuration file.
+// An empty path means the same as Create.
+//
+// It returns an error for fields other than the name and the nodes' role and image, because it
+// would ignore them.
 func (p *provider) CreateWithConfig(ctx context.Context, path string) (string, error) {
 	if path == "" {
 		return p.Create(ctx)

@@ -86,11 +86,13 @@ func (f *feature) end(ctx context.Context) (*reports.Run, error) {
 	return f.stop(ctx, err)
 }
 
-// errAbandoned is the reason of a recording that ended without Chaos.End.
+// errAbandoned is the reason why a recording ended without a call of Chaos.End.
 var errAbandoned = errors.New("the feature did not reach its end, because a step ended the test")
 
-// abandon ends the recording if Chaos.End was not called, because a step has called t.FailNow or
-// t.SkipNow. It does not wait for convergence, because the controllers may have stopped.
+// abandon ends the recording if Chaos.End was not called, because a step has called t.FailNow
+// or t.SkipNow.
+//
+// The controllers may have stopped, so it does not wait for convergence.
 func (f *feature) abandon(ctx context.Context, t *testing.T) {
 	if f.ended {
 		return
@@ -112,8 +114,8 @@ func (f *feature) abandon(ctx context.Context, t *testing.T) {
 	}
 }
 
-// stop stops what the recording started, and runs the checks. The argument runErr is nil, or the
-// reason why the feature did not reach its end.
+// stop stops what the recording started, and runs the checks. The argument runErr is the reason
+// why the feature did not reach its end, or nil.
 func (f *feature) stop(ctx context.Context, runErr error) (*reports.Run, error) {
 	f.ended = true
 	if f.background != nil {
@@ -159,8 +161,8 @@ func (f *feature) heal(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// reserve reserves the cluster for a user, such as a feature. A cluster has only one history and one
-// fault proxy.
+// reserve reserves the cluster for one user, such as a feature. A cluster has only one history
+// and one fault proxy.
 func (p *provider) reserve(user string) error {
 	if !p.reserved.CompareAndSwap(nil, &user) {
 		return fmt.Errorf("cluster %s is in use by %s; expected one feature or scenario at a time: with --parallel, set Chaos.NewCluster; features that run scenarios have the label %s=off",

@@ -22,8 +22,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// provider implements the methods that all providers have. It is not safe for concurrent use, but
-// for the field reserved.
+// provider implements the methods that all providers of this package have. Only its field
+// reserved is safe for concurrent use.
 type provider struct {
 	self          support.E2EClusterProvider // the provider that embeds this one
 	name          string                     // the name of gauntlet's provider
@@ -81,8 +81,8 @@ func (p *provider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterProvi
 	return p.self
 }
 
-// Create starts the cluster and returns the path of a kubeconfig with all permissions. It accepts
-// no arguments. If it returns an error, nothing is left.
+// Create starts the cluster and returns the path of a kubeconfig with all permissions. If it
+// fails, it removes everything that it has created. It accepts no arguments.
 func (p *provider) Create(ctx context.Context, args ...string) (string, error) {
 	if p.environment != nil {
 		return "", fmt.Errorf("creating cluster %s: it exists already; expected a call of Destroy before", p.clusterName)
@@ -120,7 +120,7 @@ func (p *provider) setUp(ctx context.Context) error {
 }
 
 // controlPlane returns the options of the control plane. It runs all controllers of Kubernetes,
-// unless an option changes that.
+// except if an option excludes some.
 func (p *provider) controlPlane() providers.Options {
 	o := providers.Options{Nodes: p.nodes, NodeImage: p.nodeImage, Controllers: []kube.Controller{}, DNS: true}
 	if p.locate != nil {

@@ -49,7 +49,8 @@ func (p *nodeProvider) ListNode(ctx context.Context, _ ...string) ([]support.Nod
 	return nodes, nil
 }
 
-// StopNode stops a node at once, as a power failure does. A simulated node only stops its kubelet.
+// StopNode stops a node at once, as a power failure does. In a cluster with simulated nodes,
+// only the kubelet stops.
 func (p *nodeProvider) StopNode(ctx context.Context, node *support.Node, _ ...string) error {
 	if err := p.created(); err != nil {
 		return err

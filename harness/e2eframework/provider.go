@@ -21,13 +21,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 )
 
-// NewEmbedded returns a provider of control planes that run as processes of this machine. These are
-// etcd, kube-apiserver, kube-scheduler, kube-controller-manager and simulated kubelets. A cluster
-// needs no container engine, and starts in about 3 seconds. Its pods become Ready, but no containers run.
-// Loading an image therefore does nothing.
+// NewEmbedded returns a provider of control planes that run as processes of this machine.
+//
+// The processes are etcd, kube-apiserver, kube-scheduler, kube-controller-manager and simulated
+// kubelets. A cluster needs no container engine, and starts in about 3 seconds. Its pods become
+// Ready, but no containers run. Loading an image therefore does nothing.
 //
 // The method WithPath sets the directory of the executables. The default is the cache that
-// `gauntlet setup` fills. Create builds programs that are missing there, which takes minutes once.
+// `gauntlet setup` fills. Create builds programs that are missing there, which takes minutes
+// once.
 func NewEmbedded() support.E2EClusterProvider {
 	e := &embeddedProvider{nodeProvider{provider{name: providers.Embedded}}}
 	e.self, e.locate = e, func(o *providers.Options) { o.UpstreamDir = e.path }
@@ -81,8 +83,8 @@ func createdProvider(ctx context.Context, name string) (*provider, error) {
 	return of.base(), of.base().created()
 }
 
-// New returns the provider of this package for a provider of gauntlet, which is one of
-// providers.Names(). Suites that choose their provider with a flag use it.
+// New returns the provider of this package with a given name, one of providers.Names(). It is
+// for suites that choose their provider with a flag.
 func New(name string) (support.E2EClusterProvider, error) {
 	constructors := map[string]func() support.E2EClusterProvider{
 		providers.Embedded: NewEmbedded, providers.Kind: NewKind, providers.Existing: NewExisting,
@@ -101,8 +103,10 @@ var (
 	_ support.E2EClusterProviderWithLifeCycle   = (*kindProvider)(nil)
 )
 
-// WithNodes sets the number of nodes that run pods, at least 1. The default is 1. In a kind cluster
-// with 1 such node, the control-plane node runs the pods. It has no effect on an existing cluster.
+// WithNodes sets the number of nodes that run pods, at least 1. The default is 1. It has no
+// effect on an existing cluster.
+//
+// In a kind cluster with one such node, the control-plane node runs the pods.
 func WithNodes(nodes int) support.ClusterOpts {
 	return option(func(p *provider) { p.nodes = nodes })
 }
@@ -135,7 +139,7 @@ func WithSeed(seed uint64) support.ClusterOpts {
 	return option(func(p *provider) { p.seed = seed })
 }
 
-// option returns an option that changes only providers of this package, as the options of the
+// option returns an option that ignores providers of other packages, as the options of the
 // framework's own providers do.
 func option(set func(*provider)) support.ClusterOpts {
 	return func(c support.E2EClusterProvider) {

@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// report fails the test for each violated check, and logs the verdict. If the test has failed, for
-// this reason or because of an assertion, report also logs what the faults did.
+// report fails the test for each violated check, and logs the verdict. If the test has failed,
+// also because of an assertion, it logs what the faults did.
 func report(t *testing.T, result *reports.Run) {
 	t.Logf("verdict of the checks: %s; report: %s/report.html", result.Verdict, result.Directory)
 	for _, r := range result.Results {
@@ -34,12 +34,14 @@ func report(t *testing.T, result *reports.Run) {
 	}
 }
 
-// firingsMax is the maximum number of firings that the log of a failed test shows.
+// firingsMax is the maximum number of actions of faults that the log of a failed test shows.
 const firingsMax = 10
 
-// firings describes what the faults did in a run, for the log of a failed test. Each line is a
-// firing with its time since the start of the recording and the object. If a fault withheld the
-// response to a create, the object has the name that the API server gave it.
+// firings describes what the faults did in a run, for the log of a failed test. Each line has
+// one action of a fault, its time since the start of the recording, and the object.
+//
+// If a fault withheld the response to a create, the object has the name that the API server
+// gave it.
 func firings(runDirectory string) ([]string, error) {
 	var fired []history.Record
 	byRequest := map[uint64]int{} // index in fired, by the ID of the request

@@ -20,12 +20,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// RunScenario returns a step function that runs a scenario on a cluster of this package. The cluster
-// needs the option [WithScenario], and the feature the label [Recording] = off. If the verdict is
-// fail or unknown, RunScenario fails the test with the evidence of the checks.
+// RunScenario returns a step function that runs a scenario on a cluster of this package. If the
+// verdict is fail or unknown, it fails the test with the evidence of the checks.
 //
-// The field On of the options is set. Empty fields Out and Progress mean out/e2e-framework and
-// the log of the test.
+// The cluster needs the option [WithScenario], and the feature the label [Recording] = off.
+// RunScenario sets the field On of the options. Empty fields Out and Progress mean
+// out/e2e-framework and the log of the test.
 func RunScenario(clusterName string, o run.Options) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		t.Helper()
@@ -65,13 +65,13 @@ func runScenario(ctx context.Context, clusterName string, o run.Options) (*repor
 	return run.Run(ctx, o)
 }
 
-// WithScenario makes the cluster the one that a scenario asks for. It sets the number of nodes, the
-// delays of simulated pods, and the controllers that the cluster does not run.
+// WithScenario gives the cluster the form that a scenario requires. It sets the number of
+// nodes, the delays of simulated pods, and the controllers that the cluster does not run.
 func WithScenario(s *scenario.Scenario) support.ClusterOpts {
 	return WithControlPlane(func(o *providers.Options) { forScenario(s, o) })
 }
 
-// forScenario sets the options of a control plane that depend on the scenario.
+// forScenario sets those options of a control plane that depend on the scenario.
 func forScenario(s *scenario.Scenario, o *providers.Options) {
 	o.Nodes, o.Pods, o.Relays = s.Cluster.Nodes, s.PodsMax(), s.Subject.Replicas
 	o.PodStartDelay, o.PodStopDelay = s.Cluster.PodStartDelay, s.Cluster.PodStopDelay
@@ -83,8 +83,8 @@ func forScenario(s *scenario.Scenario, o *providers.Options) {
 	}
 }
 
-// checkCluster returns an error if a cluster with the options found is not the one that the scenario
-// asks for.
+// checkCluster returns an error if a cluster with the options found does not have the form that
+// the scenario requires.
 func checkCluster(s *scenario.Scenario, found providers.Options, capabilities cluster.Capabilities) error {
 	var want providers.Options
 	forScenario(s, &want)

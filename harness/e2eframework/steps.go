@@ -39,8 +39,8 @@ func Converged() types.StepFunc {
 	return onFeature(func(ctx context.Context, f *feature) error { return f.session.Converged(ctx) })
 }
 
-// onFeature returns a step function that acts on the recording of the feature. An error of act ends
-// the test.
+// onFeature returns a step function that calls act with the recording of the feature. An error
+// of act ends the test.
 func onFeature(act func(context.Context, *feature) error) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		t.Helper()

@@ -12,11 +12,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
-// Dispatcher appends records to the history, and starts the faults whose trigger matches a record.
+// Dispatcher appends records to the history, and starts the faults whose trigger matches a
+// record.
 //
-// If the matching record describes a request, response, watch event or step, the Dispatcher delays
-// this event until the fault is injected or has ended. A fault can therefore act between a write
-// and its response.
+// If the record is a request, response, watch event or step, the Dispatcher delays it until the
+// fault is injected or has ended. A fault can therefore act between a write and its response.
 type Dispatcher struct {
 	recorder *history.Recorder
 	clock    clock.WithTicker
@@ -26,8 +26,8 @@ type Dispatcher struct {
 	subscriptions []*Subscription  // the subscriptions whose trigger has not matched yet
 }
 
-// recordHoldMax is the maximum time for which Append waits for one fault. After this time, the
-// subject or the workload continues, even if the fault is not injected.
+// recordHoldMax is the maximum time for which Append delays the subject or the workload while a
+// fault is being injected. After this time, they continue in any case.
 const recordHoldMax = 5 * time.Second
 
 // Subscription waits until a record matches the trigger of one fault.
@@ -43,9 +43,11 @@ func NewDispatcher(recorder *history.Recorder, clock clock.WithTicker) *Dispatch
 	return &Dispatcher{recorder: recorder, clock: clock, objects: trigger.NewObjects()}
 }
 
-// Append appends a record to the history, and starts the faults whose trigger matches the record.
-// If the event of the record can be delayed (see canWait), Append then waits until each fault is
-// injected or has ended. It waits at most [recordHoldMax] for each fault.
+// Append appends a record to the history, and starts the faults whose trigger matches the
+// record.
+//
+// It then waits until each of these faults is injected or has ended, at most [recordHoldMax]
+// for each. It does not wait if the event of the record has already happened (see canWait).
 func (d *Dispatcher) Append(record history.Record) {
 	d.recorder.Append(record)
 	for _, sub := range d.matching(&record) {
@@ -73,8 +75,9 @@ func (d *Dispatcher) matching(record *history.Record) []*Subscription {
 	return matched
 }
 
-// canWait reports whether the event of a record can be delayed until a fault is injected. Requests,
-// responses, watch events and steps can. A commit cannot, because it has already happened.
+// canWait reports whether what a record describes can be delayed until a fault is injected.
+// Requests, responses, watch events and steps can. A commit cannot, because it has already
+// happened.
 func canWait(r *history.Record) bool {
 	return r.Request != nil || r.Response != nil || r.Delivery != nil || r.Step != nil
 }
@@ -90,10 +93,12 @@ func (d *Dispatcher) waitReleased(sub *Subscription) {
 	}
 }
 
-// Subscribe returns a Subscription that receives the first match of a trigger. A nil trigger never
-// matches. The caller must call Unsubscribe after it has injected the fault. The condition of a
-// state trigger may already be true when Subscribe is called. If requireChange is true, such a
-// trigger matches only after its condition has become false and then true again.
+// Subscribe returns a Subscription that receives the first match of a trigger. A nil trigger
+// never matches. The caller must call Unsubscribe after it has injected the fault.
+//
+// The condition of a state trigger may already be true when Subscribe is called. If
+// requireChange is true, such a trigger matches only after its condition has become false and
+// then true again.
 func (d *Dispatcher) Subscribe(when *scenario.Trigger, ownerOf trigger.OwnerLookup, requireChange bool) *Subscription {
 	sub := &Subscription{matched: make(chan trigger.Match, 1), released: make(chan struct{})}
 	if when == nil {
@@ -106,8 +111,8 @@ func (d *Dispatcher) Subscribe(when *scenario.Trigger, ownerOf trigger.OwnerLook
 	return sub
 }
 
-// Unsubscribe ends a subscription. If a call of Append waits for the fault of this subscription,
-// that call returns. A second Unsubscribe does nothing.
+// Unsubscribe ends a subscription, after the caller has injected its fault. It ends the wait of
+// Append for this fault. A second Unsubscribe does nothing.
 func (d *Dispatcher) Unsubscribe(sub *Subscription) {
 	sub.releaseOnce.Do(func() { close(sub.released) })
 	d.mu.Lock()

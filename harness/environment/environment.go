@@ -165,8 +165,8 @@ func (e *Environment) clear() {
 // Capabilities returns the capabilities of the environment's provider.
 func (e *Environment) Capabilities() cluster.Capabilities { return e.provider.Capabilities }
 
-// setUp calls the function setUp, which starts the component with the given name. If the function
-// takes more than 100 ms, setUp reports the duration with e.Progress.
+// setUp starts a component by calling the function setUp. If the function takes more than 100
+// ms, the duration is reported as progress.
 func (e *Environment) setUp(ctx context.Context, name string, setUp func(context.Context) error) error {
 	start := e.Clock.Now()
 	if err := setUp(ctx); err != nil {
@@ -205,8 +205,8 @@ func (e *Environment) setUpDirectories(context.Context) (err error) {
 	return os.MkdirAll(e.LogDir, 0o755)
 }
 
-// guard makes Stop remove the directory dir. If the program is killed before Stop, a guard process
-// removes the directory.
+// guard makes Stop remove the directory dir. If the program is killed before Stop, a guard
+// process removes the directory.
 func (e *Environment) guard(dir string) error {
 	release, err := process.GuardDirectory(dir)
 	if err != nil {
@@ -240,9 +240,10 @@ func (e *Environment) setUpCluster(ctx context.Context) error {
 	return err
 }
 
-// StartProxy starts the fault proxy between the subject and the API server. The proxy and the
-// faults append their records to the argument records. If records is nil, they append to the
-// history that Record has created. Without a history, the records are discarded.
+// StartProxy starts the fault proxy between the subject and the API server.
+//
+// The proxy and the faults append their records to the argument records. If it is nil, they
+// append to the history that Record has created. Without a history, the records are discarded.
 func (e *Environment) StartProxy(ctx context.Context, records interceptor.Recorder) error {
 	if err := e.canStart("the fault proxy", e.Proxy != nil); err != nil {
 		return err
@@ -270,8 +271,10 @@ func (e *Environment) StartProxy(ctx context.Context, records interceptor.Record
 }
 
 // ProxyConfig returns a client configuration that connects to the fault proxy and has all
-// permissions. The caller must have called StartProxy. The history contains the requests of the
-// client as requests of a replica called name. Faults affect them like requests of the subject.
+// permissions. StartProxy must have been called.
+//
+// The client counts as a replica of the subject with the given name: the history contains its
+// requests, and faults act on them.
 func (e *Environment) ProxyConfig(name string) (*rest.Config, error) {
 	if e.stopped || e.Proxy == nil {
 		return nil, errors.New("ProxyConfig: the fault proxy does not run; expected a call of StartProxy before")
@@ -302,9 +305,10 @@ func (e *Environment) Failed(ctx context.Context) error {
 	}
 }
 
-// Stop stops all components in reverse order of their start, and removes the state directory. It
-// does so even if ctx is canceled. After 30 seconds, it cancels the steps that are not complete. A
-// second call does nothing.
+// Stop stops all components in reverse order of their start, and removes the state directory.
+// It does so even if ctx is canceled. A second call does nothing.
+//
+// After 30 seconds, it cancels the steps that are not complete.
 func (e *Environment) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
@@ -313,8 +317,9 @@ func (e *Environment) Stop(ctx context.Context) error {
 	return teardowns.Run(ctx)
 }
 
-// Reset stops all components except the control plane, in reverse order of their start. Objects
-// stay. After Reset, the program may call Record, StartProxy and StartSubject again.
+// Reset stops all components except the control plane, in reverse order of their start. It
+// deletes no objects. After Reset, the program may call Record, StartProxy and StartSubject
+// again.
 func (e *Environment) Reset(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()

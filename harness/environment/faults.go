@@ -35,10 +35,11 @@ type Injection struct {
 // injectedHealTimeout limits the duration of the function heal that Inject returns.
 const injectedHealTimeout = 30 * time.Second
 
-// Inject injects a fault, which lasts until the caller calls the returned function heal. The caller
-// must call heal before Stop; heal works even if its context is canceled. Every fault requires a
-// previous call of StartProxy. Faults of processes of the subject require a previous call of
-// StartSubject.
+// Inject injects a fault, which lasts until the caller calls the returned function heal. The
+// caller must call heal before Stop; heal works even if its context is canceled.
+//
+// StartProxy must have been called before. For faults of processes of the subject, StartSubject
+// must have been called too.
 func (e *Environment) Inject(ctx context.Context, i Injection) (heal func(context.Context) error, err error) {
 	faultType, fault, err := i.create()
 	if err != nil {
@@ -103,7 +104,7 @@ func (i Injection) create() (faultType faults.Type, fault faults.Fault, err erro
 }
 
 // FaultEnv returns the clients and components of this environment that a fault needs. The fault
-// takes random numbers from random, and reports its effects to report.
+// takes random numbers from random, and reports to report what it does.
 func (e *Environment) FaultEnv(random *rand.Rand, report *faults.Reporter) *faults.Env {
 	env := &faults.Env{
 		Rand:         random,

@@ -27,10 +27,11 @@ func (e *Environment) nodes() (cluster.NodeAccess, error) {
 	return nodes, nil
 }
 
-// LoadPodImage loads the image of the stand-in program onto all workers. The pods of the workload
-// run this image. If the kubelets are simulated, LoadPodImage does nothing. The argument gauntlet
-// is the path of the gauntlet executable. If the executable `standin` is not in the same directory, it
-// is built.
+// LoadPodImage loads the image of the stand-in program, which the pods of the workload run,
+// onto all workers. If the kubelets are simulated, it does nothing.
+//
+// The argument gauntlet is the path of the gauntlet executable. If the executable `standin` is
+// not in the same directory, it is built.
 func (e *Environment) LoadPodImage(ctx context.Context, gauntlet string) error {
 	if !e.Capabilities().Has(cluster.LoadsImages, cluster.ControlsContainers) {
 		return nil
@@ -72,9 +73,10 @@ func (e *Environment) loadSubject(ctx context.Context, o *SubjectOptions) (node 
 	return nodes.ControlPlane(), target, relay, loads.Wait()
 }
 
-// loadTarget loads the image of the subject onto the control plane node, and returns the image. It
-// builds the image from an executable if the subject is not already an image. It loads nothing for
-// the subject upstream, whose image the node already has.
+// loadTarget loads the image of the subject onto the control plane node, and returns the image.
+//
+// If the subject is an executable, loadTarget builds an image from it. It loads nothing for the
+// subject upstream, whose image the node already has.
 func (e *Environment) loadTarget(ctx context.Context, nodes cluster.NodeAccess, o *SubjectOptions) (pods.Image, error) {
 	if o.Target == subject.Upstream {
 		reference, err := nodes.ControllerManagerImage(ctx)

@@ -21,12 +21,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// installOrder lists the kinds that other objects of a definition need, in the order in which they
-// are created. All other kinds follow.
+// installOrder lists the kinds of objects that must be created before others, in this order.
+// Objects of all other kinds follow.
 var installOrder = []string{"Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "Role"}
 
-// install creates the namespace and the objects of a definition. The subjects of role bindings are
-// replaced by account. It waits until the API server serves the custom resources.
+// install creates the namespace and the objects that a subject needs, such as custom resource
+// definitions and roles. It binds the roles to account. It returns when the API server serves
+// the custom resources.
 func (e *Environment) install(ctx context.Context, d *subject.Definition, account rbacv1.Subject) error {
 	if err := e.createNamespace(ctx, d.Namespace); err != nil {
 		return err
@@ -48,8 +49,8 @@ func (e *Environment) install(ctx context.Context, d *subject.Definition, accoun
 	return nil
 }
 
-// installObject creates an object, unless it exists. An object without a namespace gets the given
-// one, which is created if it does not exist.
+// installObject creates an object if it does not exist. An object without a namespace gets the
+// given one, which is created too if it does not exist.
 func (e *Environment) installObject(ctx context.Context, mapper meta.RESTMapper, o *unstructured.Unstructured, namespace string) error {
 	gvk := o.GroupVersionKind()
 	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -89,8 +90,8 @@ func (e *Environment) createNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// established returns nil if a CustomResourceDefinition has the condition Established, so that the
-// API server serves its objects.
+// established returns an error if the API server does not serve the objects of a
+// CustomResourceDefinition yet. It then lacks the condition Established.
 func established(definition *unstructured.Unstructured) error {
 	conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
 	for _, condition := range conditions {
@@ -105,8 +106,8 @@ func established(definition *unstructured.Unstructured) error {
 	return fmt.Errorf("the conditions are %v", conditions)
 }
 
-// withAccount returns a copy of a role binding whose only subject is account. It returns all other
-// objects unchanged.
+// withAccount returns a copy of a role binding whose only subject is account. Objects of other
+// kinds are returned unchanged.
 func withAccount(o *unstructured.Unstructured, account rbacv1.Subject) *unstructured.Unstructured {
 	if o.GroupVersionKind().Group != rbacv1.GroupName || (o.GetKind() != "RoleBinding" && o.GetKind() != "ClusterRoleBinding") {
 		return o

@@ -61,9 +61,11 @@ func (e *Environment) Record(ctx context.Context, o RecordOptions) error {
 	return nil
 }
 
-// setUpNamespace creates the namespace of the workload, and waits until its default ServiceAccount
-// exists. Without this ServiceAccount, the API server rejects pods. On an existing cluster,
-// setUpNamespace only waits, because the provider has already created the namespace.
+// setUpNamespace creates the namespace of the workload, and waits until its default
+// ServiceAccount exists. Without this ServiceAccount, the API server rejects pods.
+//
+// On an existing cluster, the provider has already created the namespace, and setUpNamespace
+// only waits.
 func (e *Environment) setUpNamespace(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
@@ -137,7 +139,7 @@ func (e *Environment) setUpObserver(ctx context.Context, kinds []kube.Kind) erro
 	return nil
 }
 
-// useObserver stores a running observer. Stop of the Environment will stop the observer.
+// useObserver stores a running observer, and makes Stop of the Environment stop it.
 func (e *Environment) useObserver(o observer) {
 	e.observer = o
 	e.teardowns = append(e.teardowns, func(context.Context) error { o.Stop(); return nil })

@@ -43,14 +43,18 @@ type SubjectOptions struct {
 	Gauntlet string
 }
 
-// StartSubject starts the controllers under test, and grants them the permissions that they need
-// ([subject.Grant]). It returns when a replica holds the lease. After calls of Record and
-// StartProxy, it also waits until the leader watches all resources that its controllers need. For
-// the target [subject.Program], it does nothing.
+// StartSubject starts the controllers under test, and grants them the permissions that they
+// need ([subject.Grant]). For the target [subject.Program], it does nothing.
 //
-// The replicas are local processes, or pods if the provider has the capability SubjectInPods. They
-// connect to the fault proxy if StartProxy was called, and otherwise directly to the API server.
-// Without a fault proxy, the kubelet restarts replicas that run in pods; e.Subject then stays nil.
+// It returns when a replica holds the lease. After calls of Record and StartProxy, it also
+// waits until the leader watches all resources that its controllers need.
+//
+// The replicas are local processes, or pods if the provider has the capability SubjectInPods.
+// They connect to the fault proxy if StartProxy was called, and otherwise directly to the API
+// server.
+//
+// Without a fault proxy, the kubelet restarts replicas that run in pods; e.Subject then stays
+// nil.
 func (e *Environment) StartSubject(ctx context.Context, o SubjectOptions) error {
 	if err := e.canStart("the subject", e.Subject != nil); err != nil {
 		return err
@@ -82,7 +86,7 @@ func (o *SubjectOptions) complete() (err error) {
 	return err
 }
 
-// watched returns the kinds that the leader must watch before the subject is ready.
+// watched returns the kinds that the leader must watch before the subject counts as ready.
 func (o *SubjectOptions) watched() []kube.Kind {
 	watched := kube.Watched(o.Controllers)
 	for _, kind := range o.Kinds {
@@ -93,8 +97,8 @@ func (o *SubjectOptions) watched() []kube.Kind {
 	return watched
 }
 
-// settings returns the settings of the replicas, with leaseNamespace as the namespace of the
-// leader-election Lease.
+// settings returns the settings of the replicas. The argument leaseNamespace is the namespace
+// of the leader-election Lease.
 func (o *SubjectOptions) settings(leaseNamespace string) subject.Settings {
 	return subject.Settings{
 		Controllers: o.Controllers,
@@ -103,9 +107,10 @@ func (o *SubjectOptions) settings(leaseNamespace string) subject.Settings {
 	}
 }
 
-// Preflight returns an error if the named provider cannot run the subject, for example because an
-// executable is missing. The argument upstreamDir has the meaning of the field UpstreamDir of
-// providers.Options. Preflight starts nothing.
+// Preflight returns an error if the named provider cannot run the subject, for example because
+// an executable is missing. It starts nothing.
+//
+// The argument upstreamDir is the field UpstreamDir of providers.Options.
 func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 	p, err := providers.Named(provider)
 	if err != nil {
@@ -135,8 +140,8 @@ func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 	return err
 }
 
-// CheckTarget returns an error if clusters of the provider cannot run a target, whatever programs
-// exist on this machine. An image needs a provider whose subjects run in pods.
+// CheckTarget returns an error if clusters of the provider can never run a target, whatever is
+// installed on this machine. For example, an image needs a provider whose subjects run in pods.
 func CheckTarget(provider providers.Provider, target subject.Target) error {
 	if _, ok := target.Image(); ok {
 		if err := provider.Capabilities.Require("subject "+target.String(), cluster.SubjectInPods); err != nil {
@@ -214,7 +219,7 @@ func (e *Environment) startSubject(ctx context.Context, o *SubjectOptions) error
 	return nil
 }
 
-// subjectRecords returns the recorder to which the subject appends the starts and ends of replicas.
+// subjectRecords returns the recorder for the starts and ends of replicas.
 func (e *Environment) subjectRecords() subject.Recorder {
 	if e.Recorder == nil {
 		return discardRecords{}
@@ -222,8 +227,8 @@ func (e *Environment) subjectRecords() subject.Recorder {
 	return e.Recorder
 }
 
-// holder returns the name of the running replica that uses a leader-election identity. It returns
-// "" if no running replica uses the identity.
+// holder returns the name of the running replica that uses a leader-election identity, or "" if
+// there is none.
 func (e *Environment) holder(identity string) string {
 	if e.Recorder != nil {
 		_ = e.Recorder.Flush() // e.watches then has all records; Environment.Failed returns the error
@@ -248,10 +253,11 @@ func (e *Environment) route(replica string, config *rest.Config) error {
 	return e.Proxy.Route(replica, config)
 }
 
-// processReplicas returns the setup of replicas that run as local processes. On an existing
-// cluster, the ServiceAccount and the Lease of the subject are in the namespace of the workload.
-// Because other people use such a cluster, Stop deletes the ClusterRoles and ClusterRoleBindings of
-// the subject.
+// processReplicas returns the setup of replicas that run as local processes.
+//
+// On an existing cluster, the ServiceAccount and the Lease of the subject are in the namespace
+// of the workload. Because other people use such a cluster, Stop deletes the ClusterRoles and
+// ClusterRoleBindings of the subject.
 func (e *Environment) processReplicas(_ context.Context, o *SubjectOptions) (replicaSetup, error) {
 	executable, err := o.executable(e.ControlPlane.UpstreamDir)
 	if err != nil {
@@ -302,8 +308,8 @@ func (e *Environment) podReplicas(ctx context.Context, o *SubjectOptions) (repli
 // deployTimeout limits the duration of deploySubject after the image of the subject is loaded.
 const deployTimeout = 2 * time.Minute
 
-// deploySubject starts a subject in pods that connect directly to the API server. The kubelet
-// restarts the replicas. deploySubject returns when a replica holds the lease.
+// deploySubject starts a subject in pods that connect directly to the API server, and that the
+// kubelet restarts. It returns when a replica holds the lease.
 func (e *Environment) deploySubject(ctx context.Context, o *SubjectOptions) error {
 	nodes, err := e.nodes()
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// subjectWatches contains which resources each replica of the subject watches, and the
-// leader-election identity of each replica. It derives both from the records of the history. It
-// contains only replicas that have not ended. Its methods are safe for concurrent use.
+// subjectWatches contains, for each running replica of the subject, its leader-election
+// identity and the resources that it watches. It derives both from the records of the history.
+// Its methods are safe for concurrent use.
 type subjectWatches struct {
 	// recording is true if there is a history. It is set before the first replica starts.
 	recording bool
@@ -129,9 +129,10 @@ func (w *subjectWatches) holder(identity string) string {
 	return w.holders[identity]
 }
 
-// missing returns the required resources that the leader does not watch yet. It assumes that the
-// leader is the replica that watches the most required resources, because a replica without the
-// lease watches nothing.
+// missing returns the required resources that the leader does not watch yet.
+//
+// A replica without the lease watches nothing. missing therefore takes the replica that watches
+// the most required resources for the leader.
 func (w *subjectWatches) missing() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -151,8 +152,8 @@ func (w *subjectWatches) missing() []string {
 }
 
 // SubjectWatches reports whether one replica of the subject watches all resources that its
-// controllers need. It always returns true if the history does not contain the requests of the
-// subject.
+// controllers need. If the history does not contain the requests of the subject, it returns
+// true.
 func (e *Environment) SubjectWatches() bool { return len(e.watches.missing()) == 0 }
 
 // watchPollInterval is the interval at which wait checks the watches of the leader.

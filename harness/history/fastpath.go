@@ -10,9 +10,9 @@ import (
 // writes. It needs about half the time of Unmarshal. It knows only the fields that it
 // names, and Unmarshal decodes every other line. Both decoders return the same records.
 
-// decodeFast decodes a line without reflection. It returns false if the line has a form that
-// decodeFast does not know. The record is then incomplete, and the caller must decode the line
-// with Unmarshal.
+// decodeFast decodes a line of a history without reflection. It returns false if the line has a
+// form that decodeFast does not know. The record is then incomplete, and the caller must decode
+// the line with Unmarshal.
 func (r *Record) decodeFast(s *scanner, line []byte) bool {
 	s.reset(line)
 	for name := range s.eachField {
@@ -38,7 +38,7 @@ func (r *Record) decodeFast(s *scanner, line []byte) bool {
 	return s.atEnd()
 }
 
-// allocate returns *pointer. If it is nil, allocate first sets it to a new value.
+// allocate returns *pointer. If that is nil, it first makes it point to a new value.
 func allocate[T any](pointer **T) *T {
 	if *pointer == nil {
 		*pointer = new(T)
@@ -256,8 +256,9 @@ func scanMap(s *scanner, into *map[string]string) {
 	}
 }
 
-// scanItems reads a JSON array into a slice, and calls scan for each element. A slice that is
-// not nil means that the JSON has the field twice. scanItems then sets s.failed, because
+// scanItems reads a JSON array into a slice, and calls scan for each element.
+//
+// If the slice is not nil, the JSON has the field twice. scanItems then sets s.failed, because
 // Unmarshal would merge both arrays.
 func scanItems[T any](s *scanner, into *[]T, scan func(*T, *scanner)) {
 	if *into != nil {

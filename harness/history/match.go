@@ -15,8 +15,7 @@ func MatchGlob(glob, name string) bool {
 }
 
 // MatchOwner reports whether the kind and the name of an owner match a glob, such as
-// ReplicaSet/web-*. The empty glob matches every owner and nil. Any other glob does not match
-// nil.
+// ReplicaSet/web-*. The empty glob matches every owner, and also nil, which means no owner.
 func MatchOwner(glob string, owner *Owner) bool {
 	if glob == "" {
 		return true
@@ -36,8 +35,8 @@ func (r *Request) ObjectName() string {
 	return r.Object.GenerateName
 }
 
-// leaderAnnotation is the annotation with which old versions of client-go make a ConfigMap or
-// Endpoints a leader-election lease.
+// leaderAnnotation is an annotation of a ConfigMap or Endpoints object that is used as a
+// leader-election lease. Old versions of client-go set it.
 const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
 
 // IsWrite reports whether the request changes an object that the subject manages. It

@@ -11,11 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Project converts an API object of a resource to the form that histories store.
+// Project converts an API object of a resource to the form that histories store. It neither
+// retains nor changes the API object.
 //
-// The observer and the proxy both use Project, so the same version gives the same record
-// from both. Both decode objects of client-go's kinds to Go types, and other objects to
-// unstructured objects. Project neither retains nor changes the API object.
+// The observer and the proxy both use Project, so the same version gives the same record from
+// both. Both decode objects of client-go's kinds to Go types, and other objects to unstructured
+// objects.
 //
 // If objects of the resource can contain credentials, the result has no annotations and no
 // body. Annotations are omitted because kubectl apply stores the whole object in one.
@@ -113,8 +114,8 @@ func body(obj runtime.Object) (json.RawMessage, error) {
 	return json.Marshal(fields)
 }
 
-// trimPodSpec returns the fields of a pod's spec that determine its addresses and ports. It
-// drops the other fields, because thousands of pods would repeat the whole template.
+// trimPodSpec returns the fields of a pod's spec that determine its addresses and ports.
+// Without it, thousands of pods would repeat the whole template in the history.
 func trimPodSpec(spec *corev1.PodSpec) corev1.PodSpec {
 	kept := corev1.PodSpec{NodeName: spec.NodeName, Hostname: spec.Hostname, Subdomain: spec.Subdomain}
 	for i := range spec.Containers {

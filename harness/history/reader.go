@@ -43,12 +43,11 @@ func ReadFile(path string) iter.Seq2[*Record, error] {
 // error and no record.
 //
 // The error is ErrTruncated if the last line is incomplete, or if the End record is missing.
-// There are four other errors: a line that is not a record, an unknown kind of record, a missing
-// Seq, and an unknown format.
+// There are four other errors: a line that is not a record, an unknown kind of record, a
+// missing Seq, and an unknown format.
 //
-// Other goroutines read and decode records before the caller's loop needs them. Without these
-// goroutines, the checks of a run would take 1.5 times as long. The goroutines have ended when
-// the loop ends.
+// Other goroutines read and decode records before the caller's loop needs them. Without them,
+// the checks of a run would take 1.5 times as long. They have ended when the loop ends.
 func Read(source io.Reader) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		stop := make(chan struct{})
@@ -98,7 +97,9 @@ const (
 	batchesAhead = 16
 )
 
-// readAhead reads and decodes batches on other goroutines, and returns the batches in order.
+// readAhead reads and decodes batches of lines on other goroutines, and returns the batches in
+// order.
+//
 // Before the caller reads a batch, it must wait until batch.decoded is closed. The goroutines
 // end when the channel stop is closed or the source ends.
 func readAhead(source io.Reader, stop <-chan struct{}, group *sync.WaitGroup) <-chan *batch {

@@ -52,9 +52,9 @@ func (r *Record) payloads() int {
 // [format1]. It rejects any other version, and any record of an unknown kind.
 //
 // The version increases when a field or a kind of record is removed or changes its meaning. It
-// does not increase when a field or a kind of record is added. A history without the new field
-// or kind may be older than the addition, so the absence proves nothing.
+// does not increase when a field or a kind of record is added.
 //
+// A history may be older than a field or kind of record, so the absence of one proves nothing.
 // The first histories of format 1 lack Stall, Step.Awaited, and the Bytes of Request, Response
 // and Delivery. The first histories of format 2 lack Start.Controllers, Response.Denied,
 // Start.Ends and End.
@@ -122,8 +122,8 @@ const (
 // errors do not.
 func (t EventType) HasObject() bool { return t == Added || t == Modified || t == Deleted }
 
-// Commit is one committed version of an object. The observer read it from etcd, or received
-// it from the API server on a connection without the fault proxy.
+// Commit is one committed version of an object. The observer read it from etcd, or received it
+// from the API server without the fault proxy in between.
 type Commit struct {
 	Type   EventType `json:"type"` // Added, Modified or Deleted
 	Object Object    `json:"object"`
@@ -246,7 +246,8 @@ type WatchClosed struct {
 	Reason   string `json:"reason"` // why the stream ended
 }
 
-// Fault says that a fault was injected, fired, was healed or failed.
+// Fault is an event of a fault: it was injected, fired, was healed or failed. A fault fires
+// each time it changes something, such as refusing one request.
 type Fault struct {
 	// Index is the position of the fault in the scenario, from 0. Name is its type, such as
 	// "api-error".
@@ -344,6 +345,6 @@ type Stall struct {
 	Duration time.Duration `json:"lasted"` // nanoseconds
 }
 
-// End is the last record of every history with Start.Ends. Without it, records may be missing
-// at the end of the file.
+// End is the last record of a history, if Start.Ends is true. Without it, records may be
+// missing at the end of the file.
 type End struct{}

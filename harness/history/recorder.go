@@ -35,8 +35,8 @@ type Recorder struct {
 	err    error // the first error of write; set before failed is closed
 }
 
-// queueItem is either a record to write, or a request from Flush. For a request, record is nil,
-// and Flush waits for the result in the channel flushed.
+// queueItem is either a record to write, or a request of Flush. For a request, record is nil,
+// and the result is sent to the channel flushed.
 type queueItem struct {
 	record  *Record
 	flushed chan<- error
@@ -46,11 +46,10 @@ type queueItem struct {
 // Append blocks. It never drops a record.
 const queueLength = 8192
 
-// Create creates the history file at path, which must not exist, and writes the Start
-// record.
+// Create creates the history file at path, which must not exist, and writes the Start record.
 //
-// Each follower is called with every record, in order, on one goroutine. A follower must
-// return quickly. It must neither retain nor change a record.
+// Each follower is called with every record, in order, on one goroutine. A follower must return
+// quickly. It must neither retain nor change a record.
 func Create(path string, start Start, clock clock.PassiveClock, followers ...func(*Record)) (*Recorder, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o644)
 	if err != nil {
@@ -96,7 +95,7 @@ const (
 	// recorder detects stalls.
 	heartbeatInterval = 50 * time.Millisecond
 	// stallMin is the minimum delay of a heartbeat that counts as a stall of this process. On a
-	// busy machine, heartbeats are often late by tens of milliseconds, which is no stall.
+	// busy machine, delays of tens of milliseconds are common, and are no stall.
 	stallMin = 200 * time.Millisecond
 )
 
@@ -133,9 +132,10 @@ func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 	})
 }
 
-// heartbeat notes that this process has CPU time now. It appends a Stall record if the previous
-// heartbeat was too long ago. The parameter at is the time since the start of the history. The
-// caller holds r.mu.
+// heartbeat records that this process has CPU time now. If the previous heartbeat was too long
+// ago, it appends a Stall record.
+//
+// The parameter at is the time since the start of the history. The caller holds r.mu.
 func (r *Recorder) heartbeat(at time.Duration) {
 	late := at - r.lastHeartbeat - heartbeatInterval
 	r.lastHeartbeat = at
@@ -177,9 +177,10 @@ func (r *Recorder) Close() error {
 	return r.err
 }
 
-// write encodes the queued records into the file and passes them to the followers. After
-// the first error, it no longer writes, but still empties the queue, so that Append does
-// not block.
+// write encodes the queued records into the file and passes them to the followers.
+//
+// After the first error, it writes nothing more, but still empties the queue, so that Append
+// does not block.
 func (r *Recorder) write(file *os.File, followers []func(*Record)) {
 	defer close(r.done)
 	buffer := bufio.NewWriterSize(file, 1<<20)
@@ -202,7 +203,7 @@ func (r *Recorder) write(file *os.File, followers []func(*Record)) {
 	r.fail(errors.Join(buffer.Flush(), file.Close()))
 }
 
-// fail stores the first error that is not nil. Only write calls it.
+// fail stores an error, if it is the first one. It ignores nil. Only write calls it.
 func (r *Recorder) fail(err error) {
 	if err == nil {
 		return

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// scanner reads the subset of JSON that encoding/json writes most often.
+// scanner reads the subset of JSON that encoding/json writes most often. This is ASCII without
+// spaces between tokens, with integers of up to 18 digits. Only values that readRaw reads may
+// contain escape sequences.
 //
-// It accepts ASCII without spaces between tokens, and integers of up to 18 digits. Only values
-// that readRaw reads may contain escape sequences. Any other input sets failed. All later
-// results are then invalid, and decodeFast returns false.
+// Any other input sets failed. All later results are then invalid, and decodeFast returns
+// false.
 type scanner struct {
 	text    []byte // the JSON text
 	at      int    // offset in text of the next byte to read
@@ -18,8 +19,8 @@ type scanner struct {
 	strings stringCache
 }
 
-// stringCache contains recently read strings, so that a repeated string needs no new
-// memory. A string has one possible slot, which its hash selects.
+// stringCache contains recently read strings, so that a repeated string needs no new memory.
+// The hash of a string selects the only slot in which it can be.
 type stringCache [1 << 10]string
 
 // stringCacheSeed seeds the hash that selects the cache slot of a string.

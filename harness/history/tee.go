@@ -11,10 +11,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
-// Tee passes the same records to two consumers. One is the loop of the caller, the other is the
-// function in the parameter with. Each record is decoded only once.
+// Tee passes the same records to two consumers, and decodes each record only once. One consumer
+// is the loop of the caller, the other is the function in the parameter with.
 //
-// This function runs on another goroutine and receives all records, even if the loop of the
+// The function runs on another goroutine and receives all records, even if the loop of the
 // caller stops early. The loop ends only after the function has returned. Neither consumer may
 // change a record.
 func Tee(records iter.Seq2[*Record, error], with func(iter.Seq2[*Record, error])) iter.Seq2[*Record, error] {
@@ -61,9 +61,10 @@ func readResults(parts <-chan []readResult) iter.Seq2[*Record, error] {
 	}
 }
 
-// ReadSelected reads records from the file at path. The argument positions has their values of
-// Seq; positions after the end of the file are ignored. For speed, ReadSelected decodes only
-// these lines and stops after the last of them.
+// ReadSelected reads the records with the given positions (Seq) from the file at path. It
+// ignores positions after the end of the file.
+//
+// For speed, it decodes only these lines and stops after the last of them.
 func ReadSelected(path string, positions []int64) (map[int64]*Record, error) {
 	selected := make(map[int64]*Record, len(positions))
 	if len(positions) == 0 {

@@ -8,9 +8,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// BuiltinByResource returns the kind of Kubernetes with an API group and a plural name, such as
-// "apps" and "statefulsets". A kind without a row has the version that client-go prefers. It returns
-// false if Kubernetes has no such kind.
+// BuiltinByResource returns the Kubernetes kind with an API group and a plural name, such as
+// "apps" and "statefulsets". It returns false if Kubernetes has no such kind.
+//
+// If the table of kinds has no row for the kind, the version is the one that client-go prefers.
 func BuiltinByResource(group, resource string) (Kind, bool) {
 	if k, ok := find(func(k Kind) bool { return k.GVR.Group == group && k.GVR.Resource == resource }); ok {
 		return k, true

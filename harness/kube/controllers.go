@@ -164,8 +164,8 @@ func ControllersNamed(names ...string) ([]Controller, error) {
 	return rows, nil
 }
 
-// OrDefault returns the given controllers, or the default controllers if the list is nil. An
-// empty list that is not nil stands for no controller.
+// OrDefault returns the given controllers, or the default controllers for a nil list. An empty
+// list that is not nil means no controllers.
 func OrDefault(controllers []Controller) []Controller {
 	if controllers != nil {
 		return controllers
@@ -174,8 +174,8 @@ func OrDefault(controllers []Controller) []Controller {
 	return controllers
 }
 
-// Known returns those of the given controllers that are in the table. The control plane must not run
-// these if they are under test. The result is never nil.
+// Known returns those of the given controllers that are in the table of controllers. The
+// control plane must not run them if they are under test. The result is never nil.
 func Known(controllers []Controller) []Controller {
 	known := []Controller{}
 	for _, c := range controllers {
@@ -204,15 +204,15 @@ func Watched(controllers []Controller) []Kind {
 	return kindsIn(controllers, func(c Controller) []string { return c.Watches })
 }
 
-// Observed returns the kinds that a history must contain if the controllers are under test.
-// These are the kinds that they watch or write. The result has the order of the table of
+// Observed returns the kinds that the history must contain if the given controllers are under
+// test. These are the kinds that they watch or write. The result has the order of the table of
 // kinds, and no kind twice.
 func Observed(controllers []Controller) []Kind {
 	return kindsIn(controllers, func(c Controller) []string { return slices.Concat(c.Watches, c.Writes) })
 }
 
-// kindsIn returns the kinds in the table that the function of lists for at least one of the
-// controllers.
+// kindsIn returns the kinds that the function of lists for at least one of the controllers. It
+// leaves out kinds without a row in the table of kinds.
 func kindsIn(controllers []Controller, of func(Controller) []string) []Kind {
 	var kinds []Kind
 	for _, k := range Kinds {

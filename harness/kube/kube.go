@@ -48,9 +48,9 @@ type Kind struct {
 	Color string
 }
 
-// Role is the relation of a kind to pods. The kind creates pods, belongs to a kind that creates
-// pods, or sends traffic to pods. For example, reports show pods below their workload, and
-// Services below the pods.
+// Role is the relation of a kind to pods. Its objects create pods, belong to objects that
+// create pods, or send traffic to pods. For example, reports show pods below their workload,
+// and Services below the pods.
 type Role string
 
 // The roles of kinds.
@@ -66,7 +66,7 @@ const (
 	Other Role = "other"
 )
 
-// Decoding says how package objects decodes the objects of a kind: which Go type they have, and
+// Decoding says how package objects decodes the objects of a kind: to which Go type, and with
 // which fields.
 type Decoding string
 
@@ -100,8 +100,8 @@ func (k Kind) APIVersion() string { return k.GVR.GroupVersion().String() }
 // Histories, faults and triggers identify kinds by this name.
 func (k Kind) Resource() string { return k.GVR.GroupResource().String() }
 
-// Builtin reports whether the kind is built into Kubernetes, so that client-go contains its
-// Go type. Objects of other kinds are unstructured.
+// Builtin reports whether the kind is built into Kubernetes. client-go then contains its Go
+// type. Objects of other kinds are unstructured.
 func (k Kind) Builtin() bool { return scheme.Scheme.Recognizes(k.GVK()) }
 
 // Named returns the row of the kind with the given name, such as "ReplicaSet". It returns false
@@ -146,12 +146,13 @@ func find(matches func(Kind) bool) (Kind, bool) {
 	return Kind{}, false
 }
 
-// Generic returns the row of a kind, or a description of the kind if [Kinds] has no row for it.
+// Generic returns the row of a kind in [Kinds]. If there is no row, it returns a description of
+// the kind, which it derives from the name.
 //
 // In this description, the plural name follows the naming convention of Kubernetes: lower case,
-// with the ending of an English plural. The kind is namespaced, unless it is a cluster-scoped
-// kind of Kubernetes. For a custom resource with another plural name or scope, use
-// [CustomResource].
+// with the ending of an English plural. The kind is namespaced, except if it is a
+// cluster-scoped kind of Kubernetes. For a custom resource with another plural name or scope,
+// use [CustomResource].
 func Generic(gvk schema.GroupVersionKind) Kind {
 	if k, ok := find(func(k Kind) bool { return k.GVK() == gvk }); ok {
 		return k
@@ -166,8 +167,9 @@ func CustomResource(gvk schema.GroupVersionKind, plural string, clusterScoped bo
 	return generic(gvk, plural, clusterScoped)
 }
 
-// generic returns the description of a kind without a row. The etcd prefix contains the API
-// group for custom resources, but not for kinds that are built into Kubernetes.
+// generic returns the description of a kind that has no row in [Kinds]. For custom resources,
+// the etcd prefix contains the API group; for kinds that are built into Kubernetes, it does
+// not.
 func generic(gvk schema.GroupVersionKind, plural string, clusterScoped bool) Kind {
 	k := Kind{Name: gvk.Kind, GVR: gvk.GroupVersion().WithResource(plural), ClusterScoped: clusterScoped, Role: Other}
 	k.EtcdPrefix = "/registry/" + plural + "/"
@@ -177,7 +179,7 @@ func generic(gvk schema.GroupVersionKind, plural string, clusterScoped bool) Kin
 	return k
 }
 
-// clusterScoped lists the cluster-scoped kinds of Kubernetes that have no row.
+// clusterScoped lists the cluster-scoped kinds of Kubernetes that have no row in [Kinds].
 var clusterScoped = []string{
 	"APIService.apiregistration.k8s.io",
 	"CSIDriver.storage.k8s.io",

@@ -9,8 +9,9 @@ import (
 )
 
 // Owners finds the resource of an owner, such as "replicasets.apps", from an ownerReference. An
-// ownerReference in a history contains the kind of the owner, but not its API group. The zero
-// value is ready to use. Owners is not safe for concurrent use.
+// ownerReference in a history contains the kind of the owner, but not its API group.
+//
+// The zero value is ready to use. Owners is not safe for concurrent use.
 type Owners struct {
 	byUID    map[types.UID]string // the resource by the UID of an object
 	byPlural map[string]string    // the resource by its plural name without the API group
@@ -31,12 +32,13 @@ func (o *Owners) Observe(uid types.UID, resource string) {
 // Forget removes an object that no longer exists.
 func (o *Owners) Forget(uid types.UID) { delete(o.byUID, uid) }
 
-// Resource returns the resource of the owner with the given UID and kind.
+// Resource returns the resource of the owner with the given UID and kind. It uses the first of
+// these that exists:
 //
-// If the object with this UID was observed, the result is the resource of the object. Otherwise
-// Resource looks up the kind in the table of kinds. If the table has no such kind, the result
-// is the resource of an observed object whose plural name fits the kind. If there is no such
-// object either, the result is the kind itself.
+//   - the resource of the observed object with this UID
+//   - the resource of the kind in the table of kinds
+//   - the resource of an observed object whose plural name fits the kind
+//   - the kind itself
 func (o *Owners) Resource(uid types.UID, kind string) string {
 	if resource, ok := o.byUID[uid]; ok {
 		return resource

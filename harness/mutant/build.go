@@ -33,9 +33,10 @@ type Builder struct {
 // ourCommand is the directory of the main package of our controllers.
 const ourCommand = "controllers/cmd/workload-controller-manager"
 
-// Preflight returns an error if it is certain that the mutants cannot be built. The go command may
-// be missing, Tree may be another tree, or the edits of a mutant may not fit it. It builds nothing,
-// and does not check the edits of mutants of upstream's controllers.
+// Preflight returns an error if the mutants can certainly not be built. For example, the go
+// command is missing, or the edits of a mutant do not fit the source tree.
+//
+// It builds nothing, and does not check the edits of mutants of upstream's controllers.
 func (w *Builder) Preflight(mutants []Mutant) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("mutants are built with the go command: expected `go` on PATH: %w", err)

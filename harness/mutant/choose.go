@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// Candidate is a scenario from which tiers are chosen.
+// Candidate is a scenario that may become part of a tier.
 type Candidate struct {
 	Name     string
 	Duration time.Duration // of a run with the unmodified controllers
@@ -21,7 +21,7 @@ type Candidate struct {
 }
 
 // Candidates returns the scenarios that our unmodified controllers pass, sorted by name. The
-// keys of faults are the names of scenarios, and the values their types of faults.
+// argument faults has the types of faults of each scenario, by the name of the scenario.
 func (x *Matrix) Candidates(all []Mutant, faults map[string][]string) []Candidate {
 	var candidates []Candidate
 	for _, name := range slices.Sorted(maps.Keys(x.Unmodified[Ours])) {
@@ -48,7 +48,7 @@ func (x *Matrix) Candidates(all []Mutant, faults map[string][]string) []Candidat
 	return candidates
 }
 
-// mutantPrefix is the beginning of the items of [Candidate.Covers] that are mutants.
+// mutantPrefix begins those items of [Candidate.Covers] that are mutants.
 const mutantPrefix = "mutant "
 
 // Choice is one scenario of a tier, in the order in which [ChooseTiers] chose it.
@@ -69,13 +69,15 @@ const (
 	DefaultShare = 0.97
 )
 
-// startUp is about the time that a run needs to start its control plane and to stop it.
+// startUp is about how long a run takes to start its control plane and to stop it.
 const startUp = 6 * time.Second
 
-// ChooseTiers chooses the scenarios of the tiers with a greedy cover. The next scenario is
-// always the one that covers the most new items for each second. Quick ends when the next scenario
-// would exceed QuickDuration. Default ends when it catches DefaultShare of the mutants that any
-// candidate catches, and covers all other items.
+// ChooseTiers chooses the scenarios of the tiers quick and default with a greedy cover. The
+// next scenario is always the one that covers the most new items for each second.
+//
+//   - Quick ends when the next scenario would exceed QuickDuration.
+//   - Default ends when it covers all items except mutants, and catches the share DefaultShare
+//     of the mutants that any candidate catches.
 func ChooseTiers(candidates []Candidate) Tiers {
 	var tiers Tiers
 	covered := map[string]bool{}
@@ -105,7 +107,8 @@ func bestChoice(candidates []Candidate, covered map[string]bool) Choice {
 	return slices.MaxFunc(choices, func(a, b Choice) int { return cmp.Compare(perSecond(a), perSecond(b)) })
 }
 
-// coversEnough reports whether the covered items satisfy the goal of the tier default.
+// coversEnough reports whether the covered items are enough for the tier default; see
+// [ChooseTiers].
 func coversEnough(candidates []Candidate, covered map[string]bool) bool {
 	mutants := map[string]bool{}
 	for _, c := range candidates {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Gaps says which runs of a matrix [Trial.Fill] makes.
+// Gaps says which runs [Trial.Fill] adds to a matrix of mutants and scenarios.
 type Gaps struct {
 	Matrix    *Matrix
 	Scenarios []string // the names of the scenarios
@@ -27,10 +27,11 @@ type Gaps struct {
 	mu sync.Mutex // guards Matrix, and calls of Save
 }
 
-// Fill makes missing runs of a matrix. First the unmodified controllers run each scenario.
-// Then each mutant runs the scenarios that they pass, the most promising first, until one
-// catches it. Fill stops when [Gaps.More] returns false, and a later call continues. The fields
-// Done and Now of the trial are not used.
+// Fill makes runs that a matrix lacks, until [Gaps.More] returns false. A later call continues.
+//
+// First the unmodified controllers run each scenario. Then each mutant runs the scenarios that
+// they pass, the most promising first, until one catches it. The fields Done and Now of the
+// trial are not used.
 func (t *Trial) Fill(ctx context.Context, g *Gaps) error {
 	return errors.Join(t.fillUnmodified(ctx, g), t.fillMutants(ctx, g), ctx.Err())
 }
@@ -61,8 +62,10 @@ func (t *Trial) fillUnmodified(ctx context.Context, g *Gaps) error {
 	return group.Wait()
 }
 
-// missingUnmodified returns the runs of the unmodified controllers that the matrix lacks. Tiers
-// are chosen by the runs of our controllers. Those of upstream are only for its mutants.
+// missingUnmodified returns the runs of the unmodified controllers that the matrix lacks.
+//
+// Tiers are chosen by the runs of our controllers. Those of upstream's controllers are needed
+// only for mutants of upstream.
 func (g *Gaps) missingUnmodified(mutants []Mutant) []baseRun {
 	var missing []baseRun
 	for _, base := range []Base{Ours, Upstream} {
@@ -126,13 +129,14 @@ func (t *Trial) fillMutant(ctx context.Context, g *Gaps, subject Subject, m *Mut
 	return nil
 }
 
-// isOpen reports whether no run shows yet that the scenarios catch the mutant.
+// isOpen reports whether the mutant still needs runs, because no run shows yet that one of the
+// scenarios catches it.
 func (g *Gaps) isOpen(m *Mutant) bool {
 	return m.UnobservableReason == "" && g.Matrix.Find(m, g.Scenarios) != Caught
 }
 
-// missingOf returns the scenarios in which an open mutant has not run, and that the unmodified
-// controllers pass. The most promising scenario is first.
+// missingOf returns the scenarios in which the mutant must still run, the most promising first.
+// It leaves out scenarios that the unmodified controllers do not pass.
 func (g *Gaps) missingOf(m *Mutant) []string {
 	if !g.isOpen(m) {
 		return nil
@@ -149,8 +153,11 @@ func (g *Gaps) missingOf(m *Mutant) []string {
 	})
 }
 
-// promise estimates how likely a run catches the mutant, for each second. A scenario is
-// promising if it exercises an expected check, and more so if the check has failed in it.
+// promise estimates how likely a run in the scenario catches the mutant, for each second of the
+// run.
+//
+// A scenario is promising if it exercises an expected check, and more so if the check has
+// failed in it.
 func (g *Gaps) promise(m *Mutant, scenario string, baseline Baseline) float64 {
 	points := 0
 	for _, id := range m.Checks {

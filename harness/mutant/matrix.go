@@ -13,7 +13,9 @@ import (
 )
 
 // Matrix has the results of runs of scenarios on mutants, and on the unmodified controllers.
-// It need not be complete: a run that is missing is not measured, which differs from missed.
+//
+// It need not be complete. If a run is missing, it is unknown whether the scenario catches the
+// mutant.
 type Matrix struct {
 	// Unmodified has the runs of the unmodified controllers, by base and scenario.
 	Unmodified map[Base]map[string]Baseline `json:"unmodified"`
@@ -22,7 +24,7 @@ type Matrix struct {
 	Cells map[string]map[string]Cell `json:"mutants"`
 }
 
-// Baseline is the result of a scenario with the unmodified controllers.
+// Baseline is the result of a run of a scenario with the unmodified controllers.
 type Baseline struct {
 	Fingerprint string        `json:"of"` // the fingerprint of the scenario
 	Verdict     check.Verdict `json:"verdict"`
@@ -32,7 +34,7 @@ type Baseline struct {
 	Exercised []string `json:"exercised"`
 }
 
-// Cell is the result of a scenario with a mutant.
+// Cell is the result of a run of a scenario with a mutant.
 type Cell struct {
 	Fingerprint string        `json:"of"` // the fingerprint of the mutant and the scenario
 	Verdict     check.Verdict `json:"verdict"`
@@ -61,7 +63,7 @@ func NewMatrix() *Matrix {
 	return &Matrix{Unmodified: map[Base]map[string]Baseline{}, Cells: map[string]map[string]Cell{}}
 }
 
-// AddCurrent adds the results of another matrix that are up to date, and replaces older ones.
+// AddCurrent adds the results of another matrix that are up to date. They replace older ones.
 func (x *Matrix) AddCurrent(other *Matrix, all []Mutant, texts Texts) {
 	for base, row := range other.Unmodified {
 		for name, baseline := range row {
@@ -127,10 +129,11 @@ func (x *Matrix) measured(m *Mutant, scenario string) bool {
 	return has && cell.Verdict != check.Unknown
 }
 
-// Rate is the number of observable mutants by finding.
+// Rate is the number of mutants that can be observed, by [Finding]: caught, missed or not
+// measured.
 type Rate map[Finding]int
 
-// Rate counts the observable mutants by what the scenarios find.
+// Rate counts the mutants that can be observed by what the scenarios find about them.
 func (x *Matrix) Rate(all []Mutant, scenarios []string) Rate {
 	rate := Rate{}
 	for i := range all {
@@ -164,7 +167,8 @@ func newCell(m *Mutant, text string, run *reports.Run) Cell {
 	return Cell{m.cellFingerprint(text), run.Verdict, idsOf(failedChecks(run))}
 }
 
-// cellFingerprint returns a hash of what determines the run of a scenario with the mutant.
+// cellFingerprint returns a hash of the mutant and of the scenario. A result with another hash
+// is out of date.
 func (m *Mutant) cellFingerprint(text string) string { return fingerprint(m.Base, m.Edits, text) }
 
 // fingerprint returns a short hash of values that can be encoded as JSON.

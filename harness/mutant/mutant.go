@@ -67,14 +67,19 @@ type Edit struct {
 }
 
 // Fingerprint returns a hash of the edits and scenarios of the mutant. An outcome with another
-// fingerprint is out of date. The hash does not include the source code around the edits.
-// After a change of that code, old outcomes therefore still count.
+// fingerprint is out of date.
+//
+// The hash does not include the source code around the edits. If only that code changes, old
+// outcomes still count.
 func (m *Mutant) Fingerprint() string {
 	return fingerprint(m.Base, m.Edits, m.Scenarios, m.Texts)
 }
 
-// Apply returns the contents of the edited files by their paths. It returns an error if Old of
-// an edit does not occur exactly once in its file, or if an edited file is not valid Go.
+// Apply applies the edits of the mutant and returns the contents of the edited files by their
+// paths.
+//
+// It returns an error if Old of an edit does not occur exactly once in its file, or if an
+// edited file is not valid Go.
 func (m *Mutant) Apply(read func(file string) ([]byte, error)) (map[string]string, error) {
 	edited := map[string]string{}
 	for _, e := range m.Edits {

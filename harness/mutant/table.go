@@ -9,9 +9,10 @@ import (
 // Count is the number of mutants by state.
 type Count map[State]int
 
-// StateOf returns the state of a mutant, determined from the outcome of its last trial. The
-// state is NotRun if the mutant has changed since that trial. For a mutant without expected
-// checks, StateOf returns NotDetected instead of Detected.
+// StateOf returns the state of a mutant after its last trial, which had the given outcome.
+//
+// The state is NotRun if the mutant has changed since that trial. If only checks failed that
+// the mutant does not expect, the state is NotDetected instead of Detected.
 func (m *Mutant) StateOf(last Outcome) State {
 	switch {
 	case m.UnobservableReason != "":
@@ -108,8 +109,8 @@ func row(m *Mutant, last Outcome) string {
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |", m.ID, m.Base, m.Description, state, by, in, after)
 }
 
-// cellText returns what a tier finds. It returns "" for an unobservable mutant, and if the tier
-// is not measured.
+// cellText returns what a tier finds about a mutant. It returns "" for a mutant that cannot be
+// observed, and if the tier is not measured.
 func cellText(m *Mutant, tier Column) string {
 	if finding := tier.Find(m); m.UnobservableReason == "" && finding != NotMeasured {
 		return string(finding)

@@ -80,8 +80,8 @@ func (s Subject) String() string {
 }
 
 // Expects reports whether the subject should have this verdict. A mutant should fail. The
-// unmodified controllers should pass, apart from known upstream issues. The checks excuse such
-// an issue only if Base is Upstream.
+// unmodified controllers should pass, apart from known upstream issues, which the checks excuse
+// only if Base is Upstream.
 func (s Subject) Expects(verdict check.Verdict) bool {
 	if s.Mutant == "" {
 		return verdict == check.Pass || verdict == check.KnownUpstream
@@ -115,7 +115,9 @@ type baseRun struct {
 	scenario string
 }
 
-// Do runs the trial. If the trial of a mutant returns an error, the other mutants still run.
+// Do runs the trial of each mutant. After an error in the trial of one mutant, the others still
+// run.
+//
 // The error of Do contains the errors of these trials, and names the scenarios that the
 // unmodified controllers did not pass.
 func (t *Trial) Do(ctx context.Context) error {

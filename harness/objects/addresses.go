@@ -15,8 +15,8 @@ import (
 // AddressesMax is the maximum number of addresses in one Endpoints object.
 const AddressesMax = 1000
 
-// PodAddress contains the addresses of one version of a pod. It decodes the pod only when a
-// caller first needs the addresses, because decoding is expensive.
+// PodAddress contains the addresses of one version of a pod. Decoding is expensive, so it
+// decodes the pod only when a caller first needs the addresses.
 type PodAddress struct {
 	Body    []byte      // the JSON body of the pod; nil after the first call of Network
 	decoded *PodNetwork // nil before the first call of Network

@@ -12,12 +12,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Decoder decodes recorded objects and caches the results.
+// Decoder decodes recorded objects and caches the results. A history contains one version of an
+// object up to three times (commit, delivery, response), usually within a second.
 //
-// A history contains one version of an object up to three times (commit, delivery,
-// response), usually within a second. If a fault skewed the timestamps in a version, the
-// Decoder decodes each occurrence of the version, and caches only the last result. A
-// Decoder is not safe for concurrent use.
+// If a fault skewed the timestamps in a version, its occurrences may differ. The Decoder then
+// decodes each of them, and caches only the last result. A Decoder is not safe for concurrent
+// use.
 type Decoder struct {
 	versionCache // contains *Pod, *Owner, *Deployment and *Service
 	// generic contains *Generic. It is a separate cache, because callers may decode the
@@ -30,7 +30,7 @@ type Decoder struct {
 }
 
 // versionCache contains decoded versions of objects. When it is full, it evicts the version
-// that it has contained for the longest time.
+// that was added first.
 type versionCache struct {
 	decoded map[VersionKey]any
 	oldest  []VersionKey // ring buffer of the keys of decoded, in the order of insertion
@@ -68,8 +68,8 @@ func NewDecoder() *Decoder {
 // text of this part, so that each text is decoded once.
 type parsedText[T any] map[string]T
 
-// parsedTextMax is the maximum number of entries of a parsedText. A run has only a few
-// different texts at a time. A full parsedText is emptied.
+// parsedTextMax is the maximum number of entries of a parsedText, which is emptied when it is
+// full. A run has only a few different texts at a time.
 const parsedTextMax = 1 << 10
 
 // read returns the cached value for a JSON text. If there is none, it calls decode and caches
@@ -89,9 +89,9 @@ func (t parsedText[T]) read(raw json.RawMessage, decode func(json.RawMessage) (T
 	return value, nil
 }
 
-// Decode decodes an object as its row in package kube says: [kube.Kind.Decoding]. It returns
-// nil for kinds without a row and for those that are decoded [kube.AsGeneric]. Use
-// [Decoder.Generic] for these.
+// Decode decodes an object to the Go type that its row in package kube says:
+// [kube.Kind.Decoding]. It returns nil for kinds without a row and for those that are decoded
+// [kube.AsGeneric]. Use [Decoder.Generic] for these.
 func (d *Decoder) Decode(o *history.Object) (any, error) {
 	kind, _ := kube.ByResource(o.Resource)
 	switch kind.Decoding {
@@ -161,8 +161,8 @@ func decodeVersion[T any](o *history.Object, decode func(*history.Object) (*T, e
 	return decoded, nil
 }
 
-// evict makes room for a version that the caller is about to add, and records the key of the
-// version.
+// evict removes a version if the cache is full, because the caller is about to add one. It
+// records the key of the version to add.
 func (c *versionCache) evict(key VersionKey) {
 	if len(c.oldest) < decodedMax {
 		c.oldest = append(c.oldest, key)
@@ -192,8 +192,8 @@ func Unmarshal(raw json.RawMessage, into any) error {
 	return history.Unmarshal(raw, into)
 }
 
-// WholeNumber returns the integer in the value of an annotation. If the value is empty or
-// no integer, it returns the parameter none.
+// WholeNumber returns the integer in the value of an annotation. If the value is empty or no
+// integer, it returns none.
 func WholeNumber(s string, none int64) int64 {
 	if s == "" { // the most frequent case: creating the error of ParseInt is expensive
 		return none

@@ -189,9 +189,10 @@ func (d *Decoder) DecodeDeployment(o *history.Object) (*Deployment, error) {
 	return result, err
 }
 
-// fenceposts returns maxSurge and maxUnavailable as numbers of pods (contract Deployment
-// 8). If both are 0, it returns maxUnavailable 1, because otherwise no rollout could
-// proceed. maxUnavailable is never more than replicas.
+// fenceposts returns maxSurge and maxUnavailable as numbers of pods (contract Deployment 8).
+// maxUnavailable is never more than replicas.
+//
+// If both are 0, no rollout could proceed, so it returns maxUnavailable 1.
 func fenceposts(maxSurge, maxUnavailable *intstr.IntOrString, replicas int) (surge, unavailable int, err error) {
 	zero := intstr.FromInt32(0)
 	if surge, err = intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(maxSurge, zero), replicas, true); err != nil {

@@ -36,8 +36,8 @@ type GenericStatus struct {
 	AvailableReplicas *int
 }
 
-// Generic returns the fields that objects of many kinds have. It accepts objects of every
-// kind. It returns an error if the body of the object is not a JSON object.
+// Generic returns the fields that objects of many kinds have. It accepts objects of every kind.
+// It returns an error if the body of the object is not a JSON object.
 func (d *Decoder) Generic(o *history.Object) (*Generic, error) {
 	return decodeOnce(&d.generic, o, decodeGeneric)
 }
@@ -78,8 +78,8 @@ func fields(raw json.RawMessage) map[string]json.RawMessage {
 	return all
 }
 
-// readField decodes a field of a JSON object. If the field is absent or has another type
-// than into, the value of into remains unchanged.
+// readField decodes a field of a JSON object into the variable to which into points. If the
+// field is absent or has another type, it leaves the variable unchanged.
 func readField[T any](from map[string]json.RawMessage, name string, into *T) {
 	var value T
 	if raw, ok := from[name]; ok && Unmarshal(raw, &value) == nil {
@@ -87,8 +87,8 @@ func readField[T any](from map[string]json.RawMessage, name string, into *T) {
 	}
 }
 
-// String returns "kind namespace/name". If package kube has no row for the kind, the
-// resource replaces the kind.
+// String returns the object as kind namespace/name. If package kube does not know the kind, it
+// returns the resource instead of the kind.
 func (g *Generic) String() string {
 	named := g.Ref
 	if kind, ok := kube.ByResource(g.Resource); ok {
@@ -120,9 +120,9 @@ func (g *Generic) Scaling() bool {
 	return g.Replicas != nil && *g.Replicas != valueOrZero(g.Status.Replicas)
 }
 
-// Complete reports whether the status agrees with the spec. The controller must have
-// observed the latest spec. If the object has spec.replicas, status.replicas and
-// status.readyReplicas must be equal to it.
+// Complete reports whether the controller has observed the latest spec and the status agrees
+// with it. If the object has spec.replicas, status.replicas and status.readyReplicas must be
+// equal to it.
 func (g *Generic) Complete() bool {
 	return g.Observed() && !g.Scaling() && (g.Replicas == nil || *g.Replicas == valueOrZero(g.Status.ReadyReplicas))
 }

@@ -27,7 +27,7 @@ type OwnerKind struct {
 // OwnerKinds contains the kinds of owners in the table of package kube.
 var OwnerKinds = ownerKinds()
 
-// ownerKinds returns the kinds that package kube decodes as ReplicaSets or
+// ownerKinds returns the kinds that package kube says to decode as ReplicaSets or
 // ReplicationControllers.
 func ownerKinds() (kinds []OwnerKind) {
 	parsers := map[kube.Decoding]func(json.RawMessage) (labels.Selector, error){
@@ -113,8 +113,8 @@ type OwnerStatus struct {
 	TerminatingReplicas  *int  `json:"terminatingReplicas"` // nil if the field is absent
 }
 
-// ReplicaSetFields contains further fields of an owner. For a ReplicaSet of a Deployment, the
-// Deployment controller reads these fields to decide what to do.
+// ReplicaSetFields contains the fields of an owner that only the Deployment controller reads.
+// It decides by them what to do with a ReplicaSet.
 type ReplicaSetFields struct {
 	Controller history.Owner // UID is empty if there is no controllerRef
 	Labels     labels.Set

@@ -52,9 +52,10 @@ func decodeService(o *history.Object) (*Service, error) {
 	return s, nil
 }
 
-// Endpoints contains the metadata of one version of an Endpoints object. It is immutable. The
-// method Addresses decodes the addresses only when a caller needs them. Most versions are
-// replaced before that.
+// Endpoints contains the metadata of one version of an Endpoints object. It is immutable.
+//
+// Most versions are replaced before anybody needs their addresses. The method Addresses
+// therefore decodes the addresses only when it is called.
 type Endpoints struct {
 	history.Ref
 	Labels         labels.Set

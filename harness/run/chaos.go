@@ -27,9 +27,11 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Chaos begins the chaos phase. It runs the workload and all faults of the scenario at the
-// same time, and returns when the workload has ended and every fault is healed. If run is nil,
-// the workload is the steps of the scenario. An error of the workload aborts the run.
+// Chaos begins the chaos phase. It runs the workload and all faults of the scenario at the same
+// time, and returns when the workload has ended and every fault is healed.
+//
+// If run is nil, the workload is the steps of the scenario. An error of the workload aborts the
+// run.
 func (s *Session) Chaos(ctx context.Context, run Workload) error {
 	described := "a workload of this program"
 	if external := s.Scenario.ExternalWorkload != nil; run == nil && external {
@@ -62,8 +64,8 @@ func (s *Session) Chaos(ctx context.Context, run Workload) error {
 	return group.Wait()
 }
 
-// runSteps runs the steps of the scenario. An await whose condition is not met in time is not
-// an error, because the checks decide whether that is a violation.
+// runSteps runs the steps of the scenario. If a step waits for a condition that is not met in
+// time, this is not an error, because the checks decide whether it is a violation.
 func runSteps(ctx context.Context, s *Session) error {
 	err := workload.Run(ctx, workload.Env{
 		Client:    s.Environment.Admin,
@@ -88,9 +90,10 @@ type faultTiming struct {
 	converged    <-chan struct{} // see convergedAfterWorkload
 }
 
-// convergedAfterWorkload returns a channel that is closed when the subject has converged and
-// is quiet after the workload. The channel is also closed if settle.within has passed since
-// the workload ended. Faults then no longer wait for their triggers.
+// convergedAfterWorkload returns a channel that is closed when the subject has converged after
+// the workload and writes no more. Faults then no longer wait for their triggers.
+//
+// The channel is also closed when settle.within has passed since the workload ended.
 func (s *Session) convergedAfterWorkload(ctx context.Context, workloadDone <-chan struct{}) <-chan struct{} {
 	converged := make(chan struct{})
 	go func() {
@@ -108,9 +111,10 @@ func (s *Session) convergedAfterWorkload(ctx context.Context, workloadDone <-cha
 	return converged
 }
 
-// runFault applies a fault each time its trigger matches, at most spec.Times times. The
-// argument when is the trigger subscription for the first application. runFault subscribes
-// again for each further one.
+// runFault applies a fault each time its trigger matches, at most spec.Times times.
+//
+// The argument when is the subscription to the trigger for the first time. runFault subscribes
+// again for each further time.
 func (s *Session) runFault(ctx context.Context, index int, when *environment.Subscription, t faultTiming) error {
 	spec, random := s.Scenario.Faults[index], s.faultRandom(index)
 	for round := range max(spec.Times, 1) {
@@ -143,8 +147,11 @@ func (s *Session) runFault(ctx context.Context, index int, when *environment.Sub
 }
 
 // awaitStart waits for the start time or the trigger of a fault. It returns the match of the
-// trigger, and whether the fault must start. It must not start if the workload ends before the
-// start time, if the subject converges before the trigger matches, or if ctx ends.
+// trigger, and whether the fault must start. It must not start in these cases:
+//
+//   - The workload ends before the start time.
+//   - The subject converges before the trigger matches.
+//   - ctx ends.
 func (s *Session) awaitStart(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming) (trigger.Match, bool) {
 	if spec.When == nil {
 		over := t.workloadDone // a fault without `for` ends with the workload, so it must not begin after the workload
@@ -169,9 +176,9 @@ func (s *Session) awaitStart(ctx context.Context, spec scenario.Fault, when *env
 // applyFault injects a fault, waits until its end, and heals it. It returns when the control
 // plane is healthy again. It also heals the fault if the run is aborted.
 //
-// Before the injection, applyFault does not check the health of the control plane. The check
-// can take seconds, but the fault must begin as soon as its trigger matches. Only while
-// another fault makes the control plane unavailable, applyFault first waits until the control
+// The fault must begin as soon as its trigger matches, and a health check can take seconds.
+// applyFault therefore does not check the health of the control plane before the injection.
+// Only while another fault makes the control plane unavailable, it waits until the control
 // plane is healthy.
 func (s *Session) applyFault(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming, env *faults.Env) (err error) {
 	fault, err := newFault(spec)
@@ -275,9 +282,10 @@ func (s *Session) sleep(ctx context.Context, d time.Duration, early <-chan struc
 	}
 }
 
-// faultRandom returns the random source of the fault with the given index in the scenario. It
-// depends only on the seed, the index and the fault type. Therefore, changing one fault does
-// not change the random numbers of other faults.
+// faultRandom returns the random source of the fault with the given index in the scenario.
+//
+// It depends only on the seed, the index and the fault type, so a change of one fault does not
+// change the random numbers of the others.
 func (s *Session) faultRandom(index int) *rand.Rand {
 	hash := fnv.New64a()
 	fmt.Fprintf(hash, "%d %s", index, s.Scenario.Faults[index].Name)

@@ -19,8 +19,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// Validate returns the errors about unknown faults, invalid fault parameters and unknown checks.
-// Package scenario does not detect these errors. They contain the position in the scenario file.
+// Validate returns errors that package scenario does not detect: unknown faults, invalid fault
+// parameters and unknown checks. They contain the position in the scenario file.
 func Validate(s *scenario.Scenario) error {
 	errs := validateExercises(s)
 	for _, fault := range s.Faults {
@@ -51,8 +51,10 @@ func checkSettings(s *scenario.Scenario, environment *Environment) check.Setting
 var ErrUnreadable = errors.New("cannot check the history")
 
 // Check runs the checks on the history in a run directory and rewrites the reports. For an
-// unchanged directory it always computes the same verdicts. It returns ErrInUse if another command
-// uses the directory. If it cannot write the reports, it returns both the result and an error.
+// unchanged directory it always computes the same verdicts.
+//
+// It returns ErrInUse if another command uses the directory. If it cannot write the reports, it
+// returns both the result and an error.
 //
 // If the history cannot be read, the error is ErrUnreadable, and the verdict of the result is
 // unknown. The reports say so too, in place of earlier verdicts.
@@ -71,10 +73,12 @@ func Check(path string) (*reports.Run, error) {
 	return result, errors.Join(err, reports.WriteRun(*result, draft))
 }
 
-// checkDirectory runs the checks on the history in a run directory, and writes nothing. It
-// also returns a draft of the timeline for the reports. It reads the history only once for
-// both. If the history cannot be read, checkDirectory returns ErrUnreadable and a result
-// without results of checks.
+// checkDirectory runs the checks on the history in a run directory, and writes nothing. It also
+// returns a draft of the timeline for the reports, so that both need to read the history only
+// once.
+//
+// If the history cannot be read, it returns ErrUnreadable and a result without results of
+// checks.
 func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -113,9 +117,9 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 	return summary, draft, nil
 }
 
-// summarize returns the summary of a run for the reports. It contains the results of the
-// checks and the command that repeats the run. It does not contain the duration and the
-// verdict of the run; checkDirectory adds them.
+// summarize returns the summary of a run for the reports. It contains the results of the checks
+// and the command that repeats the run. checkDirectory adds the duration and the verdict of the
+// run.
 func summarize(dir directory, spec *scenario.Scenario, environment *Environment, results []check.Result) *reports.Run {
 	versions := map[string]string{"gauntlet": environment.Revision, "go": environment.Go}
 	maps.Copy(versions, environment.Versions)
@@ -135,8 +139,8 @@ func summarize(dir directory, spec *scenario.Scenario, environment *Environment,
 	}
 }
 
-// reproduceCommand returns the shell command that repeats the run. For a workload in a Go
-// program, this is the command that started the program.
+// reproduceCommand returns the shell command that repeats the run. If a Go program contains the
+// workload, this is the command that started the program.
 func reproduceCommand(dir directory, spec *scenario.Scenario, environment *Environment) string {
 	if spec.ExternalWorkload != nil {
 		return shellQuote(environment.Command)

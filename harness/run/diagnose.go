@@ -49,12 +49,13 @@ func (s *snapshot) add(name string, content []byte) {
 }
 
 // takeSnapshot collects diagnostics: what has not converged, all objects of the workload, and
-// metrics and goroutines of each replica. It does not read Secrets. It runs after the last
-// phase, so it cannot change a verdict.
+// metrics and goroutines of each replica. It does not read Secrets.
 //
-// runErr is the error that aborted the run, or nil. If the run was interrupted or the control
-// plane has failed, the snapshot contains only what has not converged. For any other data that
-// is not available, the snapshot contains the reason.
+// It runs after the last phase, so it cannot change a verdict. The argument runErr is the error
+// that aborted the run, or nil.
+//
+// If the run was interrupted or the control plane has failed, the snapshot contains only what
+// has not converged. For any other data that is not available, it contains the reason.
 func (s *Session) takeSnapshot(ctx context.Context, runErr error) *snapshot {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), snapshotTimeout)
 	defer cancel()
@@ -73,7 +74,8 @@ func (s *Session) takeSnapshot(ctx context.Context, runErr error) *snapshot {
 	return diagnostics
 }
 
-// unavailable returns the content of a snapshot file whose data could not be collected.
+// unavailable returns the content of a snapshot file whose data could not be collected: a text
+// with the error.
 func unavailable(err error) []byte { return fmt.Appendf(nil, "not available: %v\n", err) }
 
 // snapshotObjects adds the observed objects and the events in the namespace of the run. It
@@ -101,9 +103,11 @@ func (s *Session) snapshotObjects(ctx context.Context, diagnostics *snapshot) er
 	return errors.Join(errs...)
 }
 
-// snapshotReplicas adds the metrics and the goroutines of each replica. If objects have not
-// converged, it ends each replica that does not return its goroutines, so that the replica
-// writes a stack dump to its log. It ends replicas only after it has asked all of them.
+// snapshotReplicas adds the metrics and the goroutines of each replica.
+//
+// A replica may not return its goroutines. If objects have not converged, snapshotReplicas then
+// ends the replica, which writes a stack dump to its log. It does so only after it has asked
+// all replicas.
 func (s *Session) snapshotReplicas(ctx context.Context, diagnostics *snapshot) {
 	if s.Environment.Subject == nil { // the program runs the controllers
 		return
@@ -140,8 +144,7 @@ func (s *Session) fetchDebug(ctx context.Context, replica, path string) ([]byte,
 }
 
 // neededFor reports whether the run must write the snapshot. It must if objects have not
-// converged, or if the verdict of the run is fail. For a nil snapshot, neededFor returns
-// false.
+// converged, or if the verdict of the run is fail. For a nil snapshot, it returns false.
 func (s *snapshot) neededFor(result *reports.Run) bool {
 	return s != nil && (len(s.pending) > 0 || result.Verdict == check.Fail)
 }

@@ -11,9 +11,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// ValidateBeforeStart returns all reasons not to start a run of a scenario. These are the errors
-// of Validate, triggers that never match, and checks in the field exercises that nothing in the
-// scenario can exercise.
+// ValidateBeforeStart returns all reasons not to start a run of a scenario:
+//
+//   - the errors of Validate
+//   - triggers that never match
+//   - checks in the field exercises that nothing in the scenario can exercise
 func ValidateBeforeStart(s *scenario.Scenario) error {
 	errs := []error{Validate(s), s.CheckReachable()}
 	for i, id := range s.Exercises {
@@ -39,9 +41,11 @@ func validateExercises(s *scenario.Scenario) []error {
 	return errs
 }
 
-// checkExercised returns an error if no run of the scenario can exercise a check. This is so if
-// no controller under test is in its scope. It is also so if the workload creates no object that
-// such a controller reconciles.
+// checkExercised returns an error if no run of the scenario can exercise a check. There are two
+// such cases:
+//
+//   - The check applies to none of the controllers under test.
+//   - The workload creates no object that such a controller reconciles.
 func checkExercised(s *scenario.Scenario, path string, c *check.Check) error {
 	controllers := s.Controllers()
 	if !c.Scope.AppliesTo(controllers) {
@@ -62,8 +66,8 @@ func checkExercised(s *scenario.Scenario, path string, c *check.Check) error {
 	return s.Errorf(path, "found %s, which nothing in the scenario exercises; expected a step that creates a %s", c.ID, strings.Join(reconciled, " or a "))
 }
 
-// reconciledKinds returns the kinds of the objects that a run of the scenario has. A Deployment
-// also stands for its ReplicaSets.
+// reconciledKinds returns the kinds of the objects that a run of the scenario has. For a
+// Deployment, these include ReplicaSet.
 func reconciledKinds(s *scenario.Scenario) []string {
 	var kinds []string
 	for _, step := range allSteps(s) {
@@ -79,7 +83,7 @@ func reconciledKinds(s *scenario.Scenario) []string {
 	return kinds
 }
 
-// allSteps returns the steps of the workload, and those of users in faults.
+// allSteps returns the steps of the workload, and those of the user-edit faults.
 func allSteps(s *scenario.Scenario) []scenario.Step {
 	steps := slices.Clone(s.Workload)
 	for _, fault := range s.Faults {

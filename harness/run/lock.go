@@ -13,8 +13,10 @@ import (
 var ErrInUse = errors.New("the run directory is in use")
 
 // Lock locks the run directory at path until unlock is called. It returns ErrInUse at once if
-// another command has locked the directory. The lock is that of the kernel on the open directory,
-// which ends with the process, even if the process is killed. Nothing is written.
+// another command has locked the directory.
+//
+// The lock is that of the kernel on the open directory, which ends with the process, even if
+// the process is killed. Nothing is written.
 func Lock(path string) (unlock func(), err error) {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -44,8 +46,9 @@ func lockHolder(dir *os.File) string {
 	return findLockHolder(string(locks), stat.Ino)
 }
 
-// findLockHolder returns the holder of the lock on a file from the content of /proc/locks. Its
-// lines look like "1: FLOCK  ADVISORY  WRITE 123 fd:01:4567 0 EOF", with the process and the
+// findLockHolder returns the holder of the lock on a file from the content of /proc/locks.
+//
+// Its lines look like "1: FLOCK ADVISORY WRITE 123 fd:01:4567 0 EOF", with the process and the
 // inode. A process outside of the PID namespace has the number 0.
 func findLockHolder(locks string, inode uint64) string {
 	for line := range strings.Lines(locks) {

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// monitor observes the history while it is recorded, and determines when the next phase of the
-// run can begin. It affects the duration of a run, never the verdict.
+// monitor determines from the history, while it is recorded, when the next phase of the run can
+// begin. It affects the duration of a run, never the verdict.
 type monitor struct {
 	settled *check.Settled
 	// ready reports whether a replica of the subject has opened all watches that the
@@ -30,7 +30,7 @@ func newMonitor(controllers ...kube.Controller) *monitor {
 	return &monitor{settled: check.NewSettled(controllers...), ready: func() bool { return true }, changed: make(chan struct{})}
 }
 
-// observe updates the monitor from the next record of the history. It wakes the callers of
+// observe updates the monitor from the next record of the history, and wakes the callers of
 // waitUntil.
 func (m *monitor) observe(r *history.Record) {
 	m.settled.Observe(r)
@@ -46,9 +46,10 @@ func (m *monitor) observe(r *history.Record) {
 	m.changed = make(chan struct{})
 }
 
-// waitUntil waits until done returns true. It returns false if ctx ends first. It calls done
-// after each record that changes the state of the monitor. It also calls done every 100 ms,
-// because the result of done may depend on the time.
+// waitUntil waits until done returns true. It returns false if ctx ends first.
+//
+// It calls done after each record that changes the state of the monitor. It also calls done
+// every 100 ms, because the result of done may depend on the time.
 func (m *monitor) waitUntil(ctx context.Context, done func() bool) bool {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -74,8 +75,9 @@ func (m *monitor) waitConverged(ctx context.Context) bool {
 	return m.waitUntil(ctx, func() bool { return m.ready() && len(m.settled.Pending()) == 0 })
 }
 
-// waitQuiet returns true when the subject has written nothing for the duration d. It returns
-// false as soon as the subject writes, an observed object is no longer converged, or ctx ends.
+// waitQuiet waits until the subject has written nothing for the duration d, and returns true.
+// It returns false as soon as the subject writes, an observed object is no longer converged, or
+// ctx ends.
 func (m *monitor) waitQuiet(ctx context.Context, clock clock.PassiveClock, d time.Duration) bool {
 	m.mu.Lock()
 	before, start := m.writes, clock.Now()

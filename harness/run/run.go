@@ -91,12 +91,14 @@ type Options struct {
 }
 
 // Workload creates, changes and deletes objects in the namespace environment.Namespace, with
-// the clients of s.Environment. The faults of the scenario are active until it returns. It may
-// call [Session.Converged] to wait. It must return soon after ctx ends. Its error aborts the run.
+// the clients of s.Environment. The faults of the scenario are active until it returns.
+//
+// It may call [Session.Converged] to wait. It must return soon after ctx ends. Its error aborts
+// the run.
 type Workload func(ctx context.Context, s *Session) error
 
 // Run runs a scenario, checks its history and writes the reports. The error says why the run
-// was aborted. Run also checks an aborted run, unless it has no history.
+// was aborted. An aborted run is checked too, if it has a history.
 func Run(ctx context.Context, o Options) (*reports.Run, error) {
 	if o.Scenario != nil {
 		if err := o.checkWorkload(); err != nil {
@@ -113,8 +115,8 @@ func Run(ctx context.Context, o Options) (*reports.Run, error) {
 	return s.End(ctx, err)
 }
 
-// Preflight returns an error if the run is not possible. For example, the provider does not
-// support a fault, or an executable is missing. Preflight starts nothing.
+// Preflight returns an error if the run is not possible. For example, the provider may not
+// support a fault, or an executable may be missing. It starts nothing.
 func (o *Options) Preflight() error {
 	if o.Scenario == nil {
 		return errors.New("found no scenario; expected one, such as that of scenario.New")
@@ -122,7 +124,8 @@ func (o *Options) Preflight() error {
 	return cmp.Or(o.checkWorkload(), o.preflight())
 }
 
-// preflight is Preflight without the check of the workload, which a Session gets later.
+// preflight does the same as Preflight, except that it does not check the workload, which a
+// Session gets later.
 func (o *Options) preflight() error {
 	if o.Scenario == nil {
 		return errors.New("found no scenario; expected one, such as that of scenario.New")
@@ -150,8 +153,8 @@ func (o *Options) preflight() error {
 	return o.subject().Preflight(o.Provider, o.UpstreamDir)
 }
 
-// checkWorkload returns an error unless there is exactly one workload. This is the steps of
-// the scenario, or Options.Workload for a scenario with an external workload.
+// checkWorkload returns an error if the run has no workload or two. The workload is the steps
+// of the scenario, or Options.Workload for a scenario with an external workload.
 func (o *Options) checkWorkload() error {
 	switch external := o.Scenario.ExternalWorkload != nil; {
 	case external && o.Workload == nil:
@@ -212,8 +215,9 @@ func (s *Session) supervise(ctx context.Context) (context.Context, context.Cance
 	return ctx, func() { cancel(context.Canceled) }
 }
 
-// endReason returns the error that aborted a phase. If nothing aborted the phase, endReason
-// returns err. The end of the subject is not an error, because the checks report it.
+// endReason returns the error that aborted a phase, or err if nothing aborted it.
+//
+// The end of the subject is not an error, because the checks report it.
 func (s *Session) endReason(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause == nil:

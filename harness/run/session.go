@@ -110,8 +110,8 @@ func newSession(o *Options) (*Session, error) {
 	return &Session{Options: o, dir: dir, unlock: unlock, monitor: newMonitor(o.Scenario.Controllers()...)}, nil
 }
 
-// completeVersions sets o.Versions to the versions that the provider returns, unless it is
-// already set.
+// completeVersions sets o.Versions to the versions that the provider returns, if it is not set
+// yet.
 func (o *Options) completeVersions() error {
 	if o.Versions != nil {
 		return nil
@@ -173,7 +173,8 @@ func (s *Session) setUp(ctx context.Context) (err error) {
 	return nil
 }
 
-// startControlPlane starts the control plane of the run, unless the options have one.
+// startControlPlane starts the control plane of the run, or returns the running one in the
+// options.
 func (s *Session) startControlPlane(ctx context.Context) (*environment.Environment, error) {
 	if s.On != nil {
 		return s.On, nil
@@ -189,9 +190,10 @@ func (s *Session) startControlPlane(ctx context.Context) (*environment.Environme
 	})
 }
 
-// Begin begins the chaos phase. Call it only if the program does not call Chaos, which includes it.
-// From here on, the check process-alive requires that the subject runs. Begin returns an error if
-// the control plane is not healthy.
+// Begin begins the chaos phase, for a program that cannot call Chaos, which includes it. It
+// returns an error if the control plane is not healthy.
+//
+// From here on, the check process-alive requires that the subject runs.
 func (s *Session) Begin(ctx context.Context) error {
 	if err := s.checkPhase("Begin", sessionStarted); err != nil {
 		return err
@@ -212,9 +214,11 @@ func (s *Session) beginPhase(phase history.PhaseName) {
 	s.Environment.Recorder.Append(history.Record{Phase: &history.Phase{Name: phase}})
 }
 
-// End stops everything, checks the history and writes the reports. The argument runErr is
-// nil, or the error that aborted the run; End returns it together with its own errors. It
-// returns no result if there is no history.
+// End stops everything, checks the history and writes the reports. It returns no result if
+// there is no history.
+//
+// The argument runErr is nil, or the error that aborted the run. End returns it together with
+// its own errors.
 func (s *Session) End(ctx context.Context, runErr error) (*reports.Run, error) {
 	if s.phase == sessionEnded {
 		return nil, errors.New("End: the session has ended already")
@@ -270,7 +274,7 @@ func (s *Session) tearDown(ctx context.Context, runErr error) error {
 const exportLogsTimeout = 20 * time.Second
 
 // exportLogs exports the logs of the cluster, if the cluster supports that and has not failed.
-// A cluster that has failed exports its logs by itself.
+// A failed cluster exports its logs by itself.
 func (s *Session) exportLogs(ctx context.Context) {
 	exporter, ok := s.Environment.Cluster.(cluster.LogExporter)
 	if !ok || s.Environment.Cluster.Err() != nil {

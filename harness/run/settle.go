@@ -9,9 +9,11 @@ import (
 )
 
 // Settle waits until the subject has converged, and has then written nothing for settle.quiet
-// of the scenario. It records the phases settle, quiet and end. If settle.within passes first,
-// Settle still returns nil, because the checks decide whether that is a violation. All faults
-// must be healed before the call.
+// of the scenario. All faults must be healed before the call. It records the phases settle,
+// quiet and end.
+//
+// If settle.within passes first, Settle still returns nil, because the checks decide whether
+// that is a violation.
 func (s *Session) Settle(ctx context.Context) error {
 	if err := s.checkPhase("Settle", sessionChaos); err != nil {
 		return err

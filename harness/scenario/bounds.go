@@ -23,8 +23,8 @@ func BoundsOf(field reflect.StructField) (Bounds, bool) {
 	return Bounds{parseBound(field, low), parseBound(field, high)}, true
 }
 
-// parseBound parses one of the two bounds in the tag of a field. It panics if the text is
-// invalid, because the tag is part of the source code.
+// parseBound parses one of the two bounds in the tag of a field. The tag is part of the source
+// code, so it panics if the text is invalid.
 func parseBound(field reflect.StructField, text string) int64 {
 	if duration, err := time.ParseDuration(text); err == nil && field.Type == durationType {
 		return int64(duration)
@@ -66,9 +66,10 @@ func boundedFields(of reflect.Type) []boundedField {
 	return fields
 }
 
-// bounded reports an error if a number or a duration of a struct is out of bounds. The second
-// argument is a pointer to the struct. A field that is a nil pointer is valid, because the file
-// omits it.
+// bounded reports an error if a number or a duration of a struct is out of bounds. The argument
+// of is a pointer to the struct.
+//
+// A field that is a nil pointer is valid, because the file omits it.
 func (v *validator) bounded(path string, of any) {
 	value := reflect.ValueOf(of).Elem()
 	for _, field := range boundedFields(value.Type()) {

@@ -15,9 +15,10 @@ func Percent(n int) *IntOrString { return &IntOrString{text: strconv.Itoa(n) + "
 // PortName returns the value for a field that names a container port.
 func PortName(name string) *IntOrString { return &IntOrString{text: name} }
 
-// MakeParams returns the parameters of a fault from a struct with yaml tags. It omits fields
-// with a zero value. Because [Params.Decode] does not change omitted fields, these parameters
-// keep their defaults.
+// MakeParams returns the parameters of a fault from a struct with yaml tags.
+//
+// It omits fields with a zero value. [Params.Decode] does not change omitted parameters, so
+// they keep their defaults.
 func MakeParams(fault string, from any) (Params, error) {
 	value := reflect.Indirect(reflect.ValueOf(from))
 	if value.Kind() != reflect.Struct {
@@ -32,8 +33,8 @@ func MakeParams(fault string, from any) (Params, error) {
 	return ParseParams(fault, fault, []byte(inline(&node{value: fields})))
 }
 
-// Text returns the value of a parameter in the form that [Scenario.Marshal] writes, but text
-// without quotes. It returns "" if the file omits the parameter.
+// Text returns the value of a parameter as [Scenario.Marshal] writes it, but without quotes. It
+// returns "" if the file omits the parameter.
 func (p Params) Text(field string) string {
 	if p.node == nil {
 		return ""

@@ -239,7 +239,7 @@ func (v *validator) deployment(path string, c *Create) {
 }
 
 // shares checks maxSurge and maxUnavailable. At least one must be above 0, because the API
-// server rejects a Deployment in which both are 0. A nil pointer is the default of the API,
+// server rejects a Deployment in which both are 0. A nil pointer means the default of the API,
 // which is above 0.
 func (v *validator) shares(path string, surge, unavailable *IntOrString, strategy Strategy) {
 	v.share(path+".maxSurge", surge, strategy)
@@ -255,7 +255,7 @@ func (v *validator) limits(path string, deadlineSeconds *int, minReadySeconds in
 	}
 }
 
-// share checks maxSurge or maxUnavailable, unless it is nil. It must be a number of pods or a
+// share checks maxSurge or maxUnavailable, if it is not nil. It must be a number of pods or a
 // percentage, and needs the strategy RollingUpdate.
 func (v *validator) share(path string, share *IntOrString, strategy Strategy) {
 	if share == nil {

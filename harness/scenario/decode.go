@@ -12,13 +12,14 @@ import (
 )
 
 // decoder stores YAML values in Go values. Unknown fields and values of the wrong type are
-// errors. Its methods return all errors, not only the first. The decoder does not change a Go
-// field that the file omits. It replaces the decoder of the YAML library, whose errors name Go
-// types and lack the positions of nested fields.
+// errors. Its methods return all errors, not only the first.
+//
+// The decoder does not change a Go field that the file omits. It replaces the decoder of the
+// YAML library, whose errors name Go types and lack the positions of nested fields.
 type decoder struct{ source *source }
 
-// nodeDecoder is a type that reads its own YAML, because its fields in YAML differ from its Go
-// fields.
+// nodeDecoder is implemented by types that read their own YAML, because their fields in YAML
+// differ from their Go fields.
 type nodeDecoder interface {
 	decodeNode(d decoder, from *node, path string) error
 }
@@ -26,7 +27,7 @@ type nodeDecoder interface {
 var durationType = reflect.TypeFor[time.Duration]()
 
 // decode stores the value of a YAML node in a Go value. The argument path is the path of the
-// value in the file, such as "faults[0].from", with which errors begin.
+// value in the file, such as "faults[0].from"; errors begin with it.
 func (d decoder) decode(from *node, into reflect.Value, path string) error {
 	if custom, ok := into.Addr().Interface().(nodeDecoder); ok {
 		return custom.decodeNode(d, from, path)
@@ -213,8 +214,8 @@ func fieldIndex(t reflect.Type, name string) ([]int, bool) {
 	return nil, false
 }
 
-// fieldsOfTypes caches the results of visibleFields by reflect.Type. Without the cache, reading
-// a scenario spends a fifth of its time in reflect.VisibleFields.
+// fieldsOfTypes caches the results of visibleFields by reflect.Type. Without it, a fifth of the
+// time to read a scenario would be spent in reflect.VisibleFields.
 var fieldsOfTypes sync.Map
 
 // visibleFields returns a struct's fields, including fields of embedded structs.

@@ -19,7 +19,7 @@ const (
 	defaultSettleQuiet  = 2 * time.Second
 )
 
-// defaulter is a type whose defaults are not the zero values of its fields.
+// defaulter is implemented by types whose defaults are not the zero values of their fields.
 type defaulter interface{ setDefaults() }
 
 func (s *Scenario) setDefaults() {
@@ -51,9 +51,10 @@ func (s *Settle) setDefaults() {
 
 func (a *Await) setDefaults() { *a = Await{Within: defaultAwaitWithin} }
 
-// complete sets fields that the file omits and that follow from other fields. It also passes
-// the generic kinds of the workload to the parameters of each fault, so that faults can check
-// the resources that they name.
+// complete sets fields that the file omits and whose values follow from other fields.
+//
+// It also tells each fault which generic kinds the workload has, so that the fault can check
+// the resources that its parameters name.
 func (s *Scenario) complete() {
 	for i := range s.Workload {
 		s.Workload[i].complete()

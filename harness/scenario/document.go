@@ -5,12 +5,13 @@ import (
 	"reflect"
 )
 
-// Document is a YAML file that is not a scenario, but follows the same rules.
+// Document is a YAML file that is not a scenario, such as a subject file, but follows the same
+// rules.
 type Document struct{ source *source }
 
-// LoadDocument reads the YAML file at path into the value to which the argument into points. It is
-// as strict as [Load]: an unknown field or a value of the wrong type is an error with file, line
-// and column.
+// LoadDocument reads the YAML file at path into the value to which into points. It is as strict
+// as [Load]: an unknown field or a value of the wrong type is an error with file, line and
+// column.
 func LoadDocument(path string, into any) (Document, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -28,8 +29,8 @@ func LoadDocument(path string, into any) (Document, error) {
 	return document, decoder(document).decode(root, reflect.ValueOf(into).Elem(), "")
 }
 
-// Errorf returns an error about the field at a path, such as "subject.args[1]". The error begins
-// with the file and the position of the field. The verb %w in format wraps an error.
+// Errorf returns an error about the field at a path, such as "subject.args[1]". It begins with
+// the file and the position of the field. The verb %w in format wraps an error.
 func (d Document) Errorf(path, format string, args ...any) error {
 	return d.source.errorAt(d.source.find(path), path, format, args...)
 }

@@ -15,8 +15,8 @@ import (
 // This file converts Go values to nodes, and nodes to YAML text. It replaces the encoder of
 // the YAML library, which omits quotes that some text needs.
 
-// nodeEncoder is a type that writes its own YAML, because its fields in YAML differ from its Go
-// fields.
+// nodeEncoder is implemented by types that write their own YAML, because their fields in YAML
+// differ from their Go fields.
 type nodeEncoder interface {
 	encodeNode() *node
 }
@@ -122,8 +122,8 @@ func inline(n *node) string {
 	}
 }
 
-// formatFloat formats a number with a decimal point. A YAML reader then parses it as a float,
-// and not as an integer.
+// formatFloat formats a number with a decimal point, so that a YAML reader does not parse it as
+// an integer.
 func formatFloat(v float64) string {
 	text := strconv.FormatFloat(v, 'f', -1, 64)
 	if !strings.Contains(text, ".") {
@@ -132,11 +132,11 @@ func formatFloat(v float64) string {
 	return text
 }
 
-// plain matches text that YAML reads back unchanged without quotes, except words with a meaning
-// in YAML, such as true.
+// plain matches text that needs no quotes in YAML. It also matches some words that do, such as
+// true.
 var plain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*$`)
 
-// quote returns the text as a YAML string, in double quotes only if it needs quotes.
+// quote returns the text as a YAML string. It uses double quotes only where they are necessary.
 func quote(text string) string {
 	if plain.MatchString(text) && !token.IsNeedQuoted(text) {
 		return text

@@ -38,7 +38,7 @@ type ExternalController struct {
 	Writes []string `yaml:"writes,omitempty" format:"kinds"`
 }
 
-// kubeController returns the controller in the form of the registry.
+// kubeController returns the controller as a row of the table in package kube.
 func (c ExternalController) kubeController() kube.Controller {
 	return kube.Controller{Name: c.Name, Kind: c.Kind, Watches: c.Watches, Writes: c.Writes}
 }
@@ -65,9 +65,10 @@ func New(name, description string) *Scenario {
 	return s
 }
 
-// kubeKind returns the API group, version, resource and scope of the kind. The field Plural is
-// necessary if the plural name in the API differs from the one that [kube.Generic] derives from
-// the kind.
+// kubeKind returns the API group, version, resource and scope of the kind.
+//
+// [kube.Generic] derives the plural name from the kind. If the API uses another one, the field
+// Plural must be set.
 func (k ExternalKind) kubeKind() kube.Kind {
 	gvk := kube.SplitGVK(k.APIVersion, k.Kind)
 	if k.Plural != "" {
@@ -132,7 +133,8 @@ func (v *validator) externalController(path string, c ExternalController, before
 	}
 }
 
-// externalKindName requires the name of a kind that the registry or operator.kinds has.
+// externalKindName checks that found is the name of a kind in package kube or in
+// operator.kinds.
 func (v *validator) externalKindName(path, found string) {
 	_, known := kube.Named(found)
 	known = known || slices.ContainsFunc(v.scenario.Operator.Kinds, func(k ExternalKind) bool { return k.Kind == found })

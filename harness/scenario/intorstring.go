@@ -47,8 +47,8 @@ func (x *IntOrString) isShare() bool {
 	return ok && err == nil && percent <= 100
 }
 
-// isNone reports whether the value is 0 or 0%. It returns false for nil, which is the default
-// of the API, because that default is not 0.
+// isNone reports whether the value is 0 or 0%. For nil, which means the default of the API, it
+// returns false, because this default is not 0.
 func (x *IntOrString) isNone() bool {
 	return x != nil && (x.text == "" && x.number == 0 || x.text != "" && strings.Trim(x.text, "0") == "%")
 }

@@ -77,7 +77,7 @@ func kindsWith(field string) []Kind {
 	return with
 }
 
-// row returns the row of the kind in the table kinds. For a generic kind it returns genericRow.
+// row returns the row of the kind in the table kinds, or genericRow for a generic kind.
 func (k Kind) row() kindRow {
 	for _, row := range kinds {
 		if row.kind == k {
@@ -98,12 +98,11 @@ func (k Kind) owner() bool { return slices.Contains(owners, k) }
 // kinds, the field sets the labels of the object itself.
 func (k Kind) makesPods() bool { return k.owner() || k == Pod }
 
-// GenericKinds returns the generic kinds of the scenario. The kinds of the operator come first, in
-// the order of its list. The other kinds that the workload creates follow, in the order in which it
-// first creates each.
+// GenericKinds returns the generic kinds of the scenario. First come those of the operator,
+// then those that the workload creates, in the order of their lists.
 //
-// If the workload creates a CustomResourceDefinition of the kind, the plural name and the scope
-// come from the definition. For other kinds, they come from [kube.Generic].
+// The plural name and the scope of a kind come from its CustomResourceDefinition, if the
+// workload creates one. Otherwise they come from [kube.Generic].
 func (s *Scenario) GenericKinds() []kube.Kind {
 	var found []kube.Kind
 	if s.Operator != nil {
@@ -135,9 +134,11 @@ func hasKind(in []kube.Kind, kind Kind) bool {
 	return slices.ContainsFunc(in, func(k kube.Kind) bool { return k.Name == string(kind) })
 }
 
-// kubeKind returns the API group, version, resource and scope of the kind that a create from a
-// manifest has. If the operator has the kind, or the workload creates a
-// CustomResourceDefinition of it, the resource and the scope come from there.
+// kubeKind returns the API group, version, resource and scope of the kind of a create from a
+// manifest.
+//
+// The resource and the scope come from the operator or from a CustomResourceDefinition that the
+// workload creates, if one of them has the kind.
 func (s *Scenario) kubeKind(create *Create) kube.Kind {
 	kind := create.kubeKind()
 	if s.Operator != nil {
@@ -160,8 +161,8 @@ func (s *Scenario) kubeKind(create *Create) kube.Kind {
 	return kind
 }
 
-// kubeKind returns the API group, version, resource and scope of the kind that a create from a
-// manifest has. It ignores the CustomResourceDefinitions of the workload.
+// kubeKind returns the API group, version, resource and scope of the kind of a create from a
+// manifest. It ignores the CustomResourceDefinitions of the workload.
 func (c *Create) kubeKind() kube.Kind {
 	if row, ok := kube.Named(string(c.Kind)); ok && c.APIVersion == "" {
 		return row
@@ -186,10 +187,11 @@ func (s *Scenario) Controllers() []kube.Controller {
 	return controllers
 }
 
-// ObservedKinds returns the kinds of the objects that a run of the scenario records. These are
-// the kinds that the workload creates, and the kinds that controllers read and write: the
-// default controllers and those under test. The kinds of [kube.Kinds] come first, in the order
-// of that table.
+// ObservedKinds returns the kinds of the objects that a run of the scenario records.
+//
+// These are the kinds that the workload creates, and those that the default controllers and the
+// controllers under test read and write. The kinds of [kube.Kinds] come first, in the order of
+// that table.
 func (s *Scenario) ObservedKinds() []kube.Kind {
 	always, _ := kube.ControllersNamed() // returns the default controllers, and no error without names
 	observed := kube.Observed(append(always, s.Controllers()...))
@@ -234,9 +236,11 @@ func resourcesOf(of []kube.Kind) []string {
 	return slices.Compact(all)
 }
 
-// NeedsOwnControlPlane returns an error if the workload creates a cluster-scoped object. Such a
-// scenario must not run on an existing cluster, because the object is not in the namespace of
-// the run. The error has the position of the kind in the create step.
+// NeedsOwnControlPlane returns an error if the workload creates a cluster-scoped object. The
+// error has the position of the kind in the create step.
+//
+// Such a scenario must not run on an existing cluster: the object would not be removed with the
+// namespace of the run.
 func (s *Scenario) NeedsOwnControlPlane() error {
 	for i := range s.Workload {
 		create, ok := s.Workload[i].Operation.(*Create)
@@ -249,8 +253,7 @@ func (s *Scenario) NeedsOwnControlPlane() error {
 }
 
 // isKubernetesVersion reports whether the API group and version of a kind, such as apps/v1, are
-// built into Kubernetes. gauntlet knows all kinds of such a version, so any other kind in it is
-// an error.
+// built into Kubernetes. gauntlet knows all their kinds, so any other kind in them is an error.
 func isKubernetesVersion(kind kube.Kind) bool {
 	return scheme.Scheme.IsVersionRegistered(kind.GVR.GroupVersion())
 }

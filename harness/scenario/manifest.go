@@ -14,8 +14,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// Fields are the fields of an API object or of a patch, as a JSON object. Numbers are int64 or
-// float64, lists are []any, and nested objects are map[string]any.
+// Fields are the fields of an API object or of a patch. They have the Go types of unstructured
+// objects: numbers are int64 or float64, lists are []any, and nested objects are
+// map[string]any.
 type Fields map[string]any
 
 // Copy returns a deep copy in which every number is an int64 or a float64, as in
@@ -121,9 +122,10 @@ func (f Fields) replicas() (int, bool) {
 	return int(replicas), ok
 }
 
-// fieldsOf checks the fields of a manifest or of a patch. The fields must not contain the kind
-// and the name of the object, because the step has them. They must not contain the status
-// either.
+// fieldsOf checks the fields of a manifest or of a patch.
+//
+// They must not contain the kind and the name of the object, because the step has them, and not
+// the status.
 func (v *validator) fieldsOf(path string, found Fields) {
 	_, err := json.Marshal(found)
 	v.check(err == nil, path, "%v; expected fields that JSON can represent", err)

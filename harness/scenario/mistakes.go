@@ -9,7 +9,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// mistake is one error about a scenario file.
+// mistake is one error about a scenario file, with its position.
 type mistake struct {
 	at   position
 	path string // the path of the field, such as "faults[0].from"
@@ -49,7 +49,8 @@ func JoinErrors(errs ...error) error {
 	return mistakes(all)
 }
 
-// flatten returns the errors without nil. It replaces mistakes by the errors in them.
+// flatten returns the errors without nil. It replaces each list of mistakes by the mistakes in
+// it.
 func flatten(errs []error) []error {
 	var all []error
 	for _, err := range errs {
@@ -73,8 +74,8 @@ func positionOf(err error) position {
 	return position{}
 }
 
-// hides reports whether a mistake at one path may have caused a mistake at another. This is so
-// if the paths are equal, or if one of the fields contains the other.
+// hides reports whether a mistake at one path may have caused a mistake at another. It may if
+// the paths are equal, or if one of the fields contains the other.
 func hides(path, other string) bool {
 	return path == other || contains(path, other) || contains(other, path)
 }
@@ -85,8 +86,8 @@ func contains(path, inner string) bool {
 	return ok && path != "" && rest != "" && (rest[0] == '.' || rest[0] == '[')
 }
 
-// similar returns the end of a message about an unknown word, such as "; did you mean create?".
-// It returns "" if no known word is similar.
+// similar returns a suggestion for a message about an unknown word, such as "; did you mean
+// create?". It returns "" if no known word is similar.
 func similar[T ~string](found string, known []T) string {
 	names := make([]string, 0, len(known))
 	for _, name := range known {

@@ -6,7 +6,9 @@ import "github.com/kube-gauntlet/gauntlet/harness/kube"
 var Verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 
 // Resources is the list of resources that every scenario may name, such as pods or
-// deployments.apps. A scenario may also name the resources of the generic kinds that its
-// workload creates; see [Scenario.Resources] and [Params.Resources]. Any other name is an
-// error, because a fault with a misspelled resource would never fire.
+// deployments.apps. A fault with a misspelled resource would never do anything, so any other
+// name is an error.
+//
+// A scenario may also name the resources of the generic kinds that its workload creates; see
+// [Scenario.Resources] and [Params.Resources].
 var Resources = kube.Resources()

@@ -179,8 +179,8 @@ func fieldName(key ast.MapKeyNode) (string, bool) {
 	return "", false
 }
 
-// astPosition returns the position of a value in the file. For a block mapping, it returns the
-// position of the first key, because the YAML library would return that of the first colon.
+// astPosition returns the position of a value in the file. For a block mapping, this is the
+// position of the first key; the YAML library would return that of the first colon.
 func astPosition(n ast.Node) position {
 	switch m := n.(type) {
 	case *ast.MappingNode:

@@ -5,11 +5,13 @@ import (
 	"strconv"
 )
 
-// PodsMax returns the maximum number of pods that the workload requests at one time. For a
-// Deployment it adds a quarter, because the default of maxSurge, 25%, allows additional pods
-// during a rollout. For an object of a generic kind it counts spec.replicas of the manifest, or
-// 0 if the manifest has no replicas. For an external workload, it returns the number that the
-// scenario states.
+// PodsMax returns the maximum number of pods that the workload requests at one time.
+//
+//   - For a Deployment it adds a quarter, because the default of maxSurge, 25%, allows
+//     additional pods during a rollout.
+//   - For an object of a generic kind it counts spec.replicas of the manifest, or 0 if the
+//     manifest has no replicas.
+//   - For an external workload, it returns the number that the scenario states.
 func (s *Scenario) PodsMax() int {
 	if s.ExternalWorkload != nil {
 		return s.ExternalWorkload.Pods

@@ -206,7 +206,7 @@ func (p *Patch) validate(v *validator, path string) {
 	v.fieldsOf(path+".merge", p.Merge)
 }
 
-// changes returns label or annotation changes in the syntax of kubectl label, such as "app=web
+// changes formats changes of labels or annotations as for kubectl label, such as "app=web
 // tier-". A key that ends with - is removed.
 func changes(set map[string]string, remove []string) string {
 	words := words(set)
@@ -216,7 +216,7 @@ func changes(set map[string]string, remove []string) string {
 	return strings.Join(words, " ")
 }
 
-// words returns labels in the syntax of kubectl, such as "app=web", sorted by key.
+// words formats labels as for kubectl, such as "app=web", sorted by key.
 func words(labels map[string]string) []string {
 	var words []string
 	for _, key := range sortedKeys(labels) {
@@ -284,8 +284,8 @@ func (s *Select) String() string {
 	return fmt.Sprintf("let %s select %s", s.Target, strings.Join(words, ","))
 }
 
-// setDefaults sets the default kind, Service. The operation select supports two kinds, so the
-// kind does not follow from the operation.
+// setDefaults sets the kind to Service, the default. The operation select supports two kinds,
+// so the kind does not follow from the operation.
 func (s *Select) setDefaults() { *s = Select{Target: Target{Kind: Service}} }
 
 func (s *Select) validate(v *validator, path string) {

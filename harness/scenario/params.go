@@ -20,9 +20,8 @@ type Params struct {
 	kinds *[]kube.Kind
 }
 
-// Resources returns the resources that the parameters may name. For a fault of a scenario,
-// these are the resources of [Scenario.Resources]. For parameters from [ParseParams], they are
-// those of [kube.Resources].
+// Resources returns the resources that the parameters may name. These are those of
+// [Scenario.Resources], or those of [kube.Resources] if the parameters are from [ParseParams].
 func (p Params) Resources() []string {
 	if p.kinds == nil {
 		return kube.Resources()
@@ -46,9 +45,10 @@ func ParseParams(file, fault string, data []byte) (Params, error) {
 }
 
 // Decode stores the parameters in the struct to which into points. The yaml tags of the struct
-// are the names of the parameters. The caller sets the defaults before the call, because Decode
-// does not change a field that the file omits. An unknown parameter or a value of the wrong
-// type is an error with a position.
+// are the names of the parameters.
+//
+// Decode does not change a field that the file omits, so the caller sets the defaults before
+// the call. An unknown parameter or a value of the wrong type is an error with a position.
 func (p Params) Decode(into any) error {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() || target.Elem().Kind() != reflect.Struct {
@@ -60,9 +60,11 @@ func (p Params) Decode(into any) error {
 	return decoder{p.source}.decodeStruct(p.node, target.Elem(), p.fault)
 }
 
-// Errorf returns an error about a parameter of the fault. The error begins with the file and
-// the position of the parameter's value. If the file omits the parameter, or if field is "",
-// the position is that of the fault. The verb %w in format wraps an error.
+// Errorf returns an error about a parameter of the fault. It begins with the file and the
+// position of the parameter's value.
+//
+// If the file omits the parameter, or if field is "", the position is that of the fault. The
+// verb %w in format wraps an error.
 func (p Params) Errorf(field, format string, args ...any) error {
 	at := p.at
 	if p.node != nil {
@@ -78,9 +80,10 @@ func (p Params) Errorf(field, format string, args ...any) error {
 }
 
 // CheckSteps validates steps that a fault has as a parameter, and sets their defaults. The
-// argument field is the name of the parameter. CheckSteps returns all errors. It does not
-// check whether the objects of the steps exist. Objects of a generic kind must be of a kind
-// that the workload creates, unless the parameters are from [ParseParams].
+// argument field is the name of the parameter. It returns all errors.
+//
+// It does not check whether the objects of the steps exist. Objects of a generic kind must be
+// of a kind that the workload creates, except if the parameters are from [ParseParams].
 func (p Params) CheckSteps(field string, steps []Step) error {
 	root := &node{position: p.at, value: mapping{{name: p.fault, value: p.encodeNode()}}}
 	v := &validator{scenario: &Scenario{source: &source{file: p.source.file, root: root}}, anyKind: p.kinds == nil}
@@ -109,14 +112,14 @@ func (p Params) encodeNode() *node {
 	return p.node
 }
 
-// timing returns the fields of a fault that say when it begins and ends. The keys are the names
-// in YAML, and the values are pointers to the fields.
+// timing returns the fields of a fault that say when it begins and ends, as pointers. The keys
+// are the names of the fields in YAML.
 func (f *Fault) timing() map[string]any {
 	return map[string]any{"when": &f.When, "until": &f.Until, "times": &f.Times, "from": &f.From, "for": &f.For}
 }
 
-// decodeNode reads a fault from YAML. The names of the fields in [Fault.timing] are fixed. The
-// only other field has the name of the fault type, and its value has the parameters.
+// decodeNode reads a fault from YAML. It has the fields of [Fault.timing] and one other field:
+// the name of the fault type, with the parameters as its value.
 func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 	const expected = "one fault with its parameters, and optionally when, until, times, from and for"
 	fields, ok := from.value.(mapping)
@@ -137,9 +140,10 @@ func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 	return JoinErrors(errs...)
 }
 
-// decodeParams reads the name of the fault type and the parameters from a field of a fault. It
-// returns an error if the fault already has a fault type. The argument expected is the end of
-// this error.
+// decodeParams reads the name of the fault type and the parameters from a field of a fault.
+//
+// If the fault already has a fault type, it returns an error. The argument expected is the end
+// of this error.
 func (f *Fault) decodeParams(d decoder, field entry, path, expected string) error {
 	if f.Name != "" {
 		return d.source.errorAt(field.position, path, "found %q beside %q; expected %s", field.name, f.Name, expected)

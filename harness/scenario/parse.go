@@ -21,9 +21,11 @@ func Load(path string, further ...func(*Scenario) error) (*Scenario, error) {
 }
 
 // Parse reads a scenario from YAML, sets the defaults of omitted fields and validates all
-// fields. The argument file is the name of the file at the beginning of errors. The functions
-// further check what this package does not know, such as the parameters of faults. Their argument
-// may be invalid. The error has one line for each mistake in the file.
+// fields. The error has one line for each mistake in the file.
+//
+// The argument file is the name of the file, with which errors begin. The functions further
+// check what this package does not know, such as the parameters of faults. The scenario that
+// they get may be invalid.
 func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenario, error) {
 	src := &source{file: file}
 	if len(data) > sizeLimit {

@@ -20,10 +20,12 @@ var subresources = map[string][]string{
 	kube.Endpoints:             {},
 }
 
-// CheckReachable returns the errors about triggers that can never match. Such a trigger waits for
-// subresources, owners or numbers of objects that cannot exist, or its fault waits for itself. [Parse] does
-// not call it, because a scenario with such a trigger runs: the fault does not begin. It returns
-// nil if the workload is invalid.
+// CheckReachable returns the errors about triggers that can never match. It returns nil if the
+// workload is invalid.
+//
+// Such a trigger waits for subresources, owners or numbers of objects that cannot exist, or its
+// fault waits for itself. [Parse] does not call CheckReachable, because a scenario with such a
+// trigger can run: the fault just does not begin.
 func (s *Scenario) CheckReachable() error {
 	v := &validator{scenario: s, kinds: s.GenericKinds(), resources: s.Resources(), observed: s.ObservedKinds()}
 	if v.workload(s.Workload); len(v.errs) > 0 {
@@ -37,7 +39,8 @@ func (s *Scenario) CheckReachable() error {
 	return JoinErrors(v.errs...)
 }
 
-// reachable checks a trigger, and the triggers that its field after links.
+// reachable checks whether a trigger can match. It also checks the triggers that must match
+// before it (field after).
 func (v *validator) reachable(path string, t *Trigger) {
 	for ; t != nil; t, path = t.After, path+".after" {
 		switch {
@@ -67,8 +70,8 @@ func (v *validator) subresource(path, resource, found string) {
 	oneOf(v, path, found, expected...)
 }
 
-// usersCreate reports whether objects may exist that no step of the workload creates. These are
-// the objects of an external workload, and of users in faults.
+// usersCreate reports whether objects may exist that no step of the workload creates. An
+// external workload or a user-edit fault may create such objects.
 func (s *Scenario) usersCreate() bool {
 	return s.ExternalWorkload != nil || slices.ContainsFunc(s.Faults, func(f Fault) bool { return strings.Contains(inline(f.Params.encodeNode()), "create") })
 }

@@ -10,8 +10,8 @@ import (
 // old name works.
 const renamedUntil = "v0.4"
 
-// These maps have the new names of renamed fields, checks and scenarios. The keys are the
-// old names, which earlier releases used. [Scenario.Marshal] writes only new names.
+// These maps have the new names of renamed fields, checks and scenarios, by the names that
+// earlier releases used. [Scenario.Marshal] writes only new names.
 var (
 	renamedFields = map[reflect.Type]map[string]string{
 		reflect.TypeFor[Trigger](): {"truth": "state"},
@@ -87,8 +87,10 @@ func (src *source) warnRenamed(at position, old, name string) {
 }
 
 // renameFields replaces old names of a struct's fields with the new names, and adds a warning
-// for each. It changes the parsed YAML before decoding, so that errors about a field have the
-// new name. The argument path is the path of the struct.
+// for each. The argument path is the path of the struct.
+//
+// It changes the parsed YAML before it is decoded, so that errors about a field have the new
+// name.
 func (src *source) renameFields(fields mapping, of reflect.Type, path string) error {
 	for i, field := range fields {
 		name, ok := renamedFields[of][field.name]

@@ -15,8 +15,9 @@ type source struct {
 	warnings []string
 }
 
-// errorAt returns an error that begins with the name of the file. Line and column follow if
-// they are known, then the path of the field unless it is "", then the formatted message.
+// errorAt returns an error that begins with the name of the file. The line and the column
+// follow if they are known, then the path of the field if it is not "", then the formatted
+// message.
 func (src *source) errorAt(at position, path, format string, args ...any) error {
 	var prefix strings.Builder
 	if src != nil {
@@ -51,7 +52,7 @@ func (src *source) has(path string) bool {
 	return ok
 }
 
-// walk returns the value at path below n, and true. If there is no such value, walk returns the
+// walk returns the value at path below n, and true. If there is no such value, it returns the
 // nearest enclosing value and false.
 func walk(n *node, path string) (*node, bool) {
 	steps := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })

@@ -139,9 +139,10 @@ func (s Step) encodeNode() *node {
 	return &node{value: fields}
 }
 
-// complete sets fields that the file omits and that follow from other fields. An operation that
-// supports only one kind gets that kind. An await without kind and name gets the object of the
-// operation.
+// complete sets fields that the file omits and whose values follow from other fields.
+//
+// An operation that supports only one kind gets that kind. An await without kind and name gets
+// the object of the operation.
 func (s *Step) complete() {
 	if s.Operation != nil {
 		if row, target := operationOf(s.Operation), s.Operation.target(); target.Kind == "" && len(row.kinds) == 1 {
@@ -157,7 +158,7 @@ func (s *Step) complete() {
 }
 
 // completeAPIVersion sets the apiVersion of a create from a manifest that omits it. It takes
-// the apiVersion from the argument kinds: the generic kinds that the workload creates.
+// the apiVersion from kinds, the generic kinds that the workload creates.
 func (s *Step) completeAPIVersion(kinds []kube.Kind) {
 	create, ok := s.Operation.(*Create)
 	if !ok || !create.Kind.IsGeneric() || create.APIVersion != "" {

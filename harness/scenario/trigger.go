@@ -222,12 +222,13 @@ func of(resource, subresource, name, owner string) string {
 	return words
 }
 
-// afterDepthMax is the maximum number of triggers that the field after links.
+// afterDepthMax is the maximum length of a chain of triggers. Each trigger of a chain has the
+// next one in its field after.
 const afterDepthMax = 5
 
-// trigger checks a trigger, and the triggers that its field after links. The argument fault is
-// the index of the fault that has the trigger. The argument depth is the number of linked
-// triggers up to and including this one.
+// trigger checks a trigger, and the chain of triggers in its field after. The argument fault is
+// the index of the fault that has the trigger. The argument depth is the length of the chain so
+// far, with this trigger.
 func (v *validator) trigger(path string, t *Trigger, fault, depth int) {
 	if t == nil {
 		return

@@ -15,9 +15,9 @@ import (
 // SubjectsMax is the maximum number of instances of the subject.
 const SubjectsMax = 5
 
-// These bounds are constants because code needs them in places without a tag bounds. Bounds
-// exist because a typing error must not start a run that never ends or that uses all memory of
-// the machine.
+// These bounds are constants because code needs them in places without a tag bounds. With
+// bounds, a typing error cannot start a run that never ends or that uses all memory of the
+// machine.
 const (
 	stepsMax           = 1000
 	faultsMax          = 100
@@ -60,7 +60,8 @@ type validator struct {
 }
 
 // validate returns the errors about all fields that are out of bounds or contradict another
-// field. It ignores fields about which the decoder has reported the mistakes in earlier.
+// field. It ignores fields about which the decoder has reported a mistake; these are in
+// earlier.
 func (s *Scenario) validate(earlier ...error) error {
 	v := &validator{scenario: s, earlier: earlier, kinds: s.GenericKinds(), resources: s.Resources(), observed: s.ObservedKinds()}
 	v.name("name", s.Name)
@@ -97,15 +98,16 @@ func (v *validator) controllers(names []string) {
 	}
 }
 
-// check records an error about the field at path if ok is false, unless the field already has
-// an error.
+// check records an error about the field at path if ok is false. It records only the first
+// error about a field.
 func (v *validator) check(ok bool, path, format string, args ...any) {
 	if !ok && !v.invalid(path) {
 		v.errs = append(v.errs, v.scenario.Errorf(path, format, args...))
 	}
 }
 
-// invalid reports whether the field at path, a field in it, or one that contains it has an error.
+// invalid reports whether there is an error about the field at path. It also counts errors
+// about a field in it, and about one that contains it.
 func (v *validator) invalid(path string) bool {
 	return slices.ContainsFunc(slices.Concat(v.earlier, v.errs), func(err error) bool {
 		m := new(mistake)
@@ -113,17 +115,17 @@ func (v *validator) invalid(path string) bool {
 	})
 }
 
-// number reports an error unless least <= found <= most.
+// number reports an error if found is not from least to most.
 func (v *validator) number(path string, found, least, most int) {
 	v.check(least <= found && found <= most, path, "found %d; expected %d to %d", found, least, most)
 }
 
-// duration reports an error unless least <= found <= most.
+// duration reports an error if found is not from least to most.
 func (v *validator) duration(path string, found, least, most time.Duration) {
 	v.check(least <= found && found <= most, path, "found %s; expected %s to %s", found, least, most)
 }
 
-// name reports an error unless found is a DNS label, the strictest rule for names of Kubernetes
+// name reports an error if found is not a DNS label, the strictest rule for names of Kubernetes
 // objects.
 func (v *validator) name(path, found string) {
 	v.check(found != "", path, "found nothing; expected a name")
@@ -131,7 +133,7 @@ func (v *validator) name(path, found string) {
 		"found %.80q; expected a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end", found)
 }
 
-// oneOf reports an error unless found is one of the known values.
+// oneOf reports an error if found is not one of the known values.
 func oneOf[T ~string](v *validator, path string, found T, known ...T) {
 	if found == "" {
 		v.check(false, path, "found nothing; expected %s", nearest.List(known, "or"))
@@ -174,9 +176,10 @@ func (v *validator) labelKey(path, key string) {
 		"found the key %.80q; expected a label key, such as app or example.com/app", key)
 }
 
-// removed checks the keys of labels or annotations that an operation removes. A key must be
-// valid, and the operation must not also set it. The argument set has the keys that the
-// operation sets, and field is the YAML name of set in errors.
+// removed checks the keys of labels or annotations that an operation removes.
+//
+// A key must be valid, and the operation must not also set it. The argument set has the keys
+// that the operation sets, and field is the YAML name of set in errors.
 func (v *validator) removed(path string, keys []string, set map[string]string, field string) {
 	for i, key := range keys {
 		at := fmt.Sprintf("%s.remove[%d]", path, i)

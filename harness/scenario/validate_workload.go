@@ -13,8 +13,8 @@ type object struct {
 	deleted int // index of the step that deletes it, or -1
 }
 
-// workload checks each step of the workload. It also checks that the object of a step exists
-// when the step begins, or does not exist if the step creates it.
+// workload checks each step of the workload. When a step begins, its object must exist, or must
+// not exist if the step creates it.
 func (v *validator) workload(steps []Step) {
 	v.operator(v.scenario.Operator)
 	v.externalWorkload(v.scenario.ExternalWorkload)
@@ -74,9 +74,11 @@ func (v *validator) target(path string, row operation, target *Target) {
 	v.name(path+".name", target.Name)
 }
 
-// presence checks that the object of step i exists, or does not exist, as its operation
-// requires. It then records in objects whether the step creates or deletes the object, for the
-// checks of later steps.
+// presence checks that the object of step i exists or does not exist, as its operation
+// requires.
+//
+// It then records in objects whether the step creates or deletes the object, for the checks of
+// later steps.
 func (v *validator) presence(path string, i int, step *Step, objects map[Target]*object) {
 	if target, ok := step.Target(); ok {
 		row := operationOf(step.Operation)

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Definition describes a program whose flags differ from those of kube-controller-manager, such as
-// an operator. Its replicas run as local processes.
+// Definition describes a program whose flags differ from those of kube-controller-manager, such
+// as an operator. Its replicas run as local processes.
 //
 // Args and the values of Env are templates of package text/template. They may use the fields of
 // [Values].
@@ -53,7 +53,7 @@ const (
 	healthPort  = 8081
 )
 
-// Operator returns the target of a program with its own arguments. A replica is ready when it
+// Operator returns the target for a program with its own arguments. A replica is ready when it
 // watches the resources that its controllers need.
 func Operator(d Definition) (Target, error) {
 	t, err := parseExec(d.Executable)
@@ -70,7 +70,7 @@ func Operator(d Definition) (Target, error) {
 	return Target{kind: operatorKind, name: t.name, definition: &d}, nil
 }
 
-// Command returns the target of an executable with its own arguments, whose replicas get all
+// Command returns the target for an executable with its own arguments, whose replicas get all
 // permissions. The arguments are templates; see [Definition].
 func Command(path string, args ...string) (Target, error) {
 	return Operator(Definition{Executable: path, Args: args})
@@ -121,7 +121,8 @@ func expand(text string, values Values) (string, error) {
 	return out.String(), nil
 }
 
-// valuesOf returns the values of a replica. It chooses a loopback address for the replica.
+// valuesOf returns the values that the templates of a replica's arguments may use. It chooses a
+// loopback address for the replica.
 func valuesOf(replica, kubeconfig string) (Values, error) {
 	address, err := freeAddress()
 	if err != nil {

@@ -37,8 +37,10 @@ type Settings struct {
 }
 
 // Flags returns the command line arguments of one replica. All targets get the same arguments,
-// except a target that [Command] has returned. The argument kubeconfig is the path of the replica's
-// kubeconfig. If serving is nil, the replica has no debug endpoint and opens no port.
+// except those from [Command] or [Operator].
+//
+// The argument kubeconfig is the path of the replica's kubeconfig. If serving is nil, the
+// replica has no debug endpoint and opens no port.
 func (s Settings) Flags(kubeconfig string, serving *Serving) []string {
 	controllers := kube.OrDefault(s.Controllers)
 	flags := []string{

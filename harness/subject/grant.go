@@ -16,17 +16,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// managerRole is the default ClusterRole of kube-controller-manager. It contains the permissions
-// for leader election. In addition, Kubernetes has a default ClusterRole for each controller.
+// managerRole is the default ClusterRole of kube-controller-manager, with the permissions for
+// leader election. For each controller, Kubernetes has a further default ClusterRole.
 const managerRole = "system:kube-controller-manager"
 
-// Grant gives a user or ServiceAccount, the argument account, the RBAC permissions that the
-// controllers need. Empty controllers mean [kube.DefaultControllers].
+// Grant gives account, a user or ServiceAccount, the RBAC permissions that the controllers
+// need. Empty controllers mean [kube.DefaultControllers].
 //
-// The target ours gets the roles of its own manifests; its permissions for the Lease are limited to
-// leaseNamespace. A target that [Operator] has returned gets all permissions if its definition
-// contains no role binding; otherwise Grant does nothing. All other targets get the default
-// ClusterRoles that Kubernetes has for the controllers.
+//   - The target ours gets the roles of its own manifests. Its permissions for the Lease are
+//     limited to leaseNamespace.
+//   - A target from [Operator] gets all permissions if its definition contains no role binding.
+//     Otherwise Grant does nothing.
+//   - All other targets get the default ClusterRoles that Kubernetes has for the controllers.
 func Grant(ctx context.Context, admin kubernetes.Interface, target Target, controllers []kube.Controller, account rbacv1.Subject, leaseNamespace string) error {
 	if d := target.definition; d != nil {
 		if !d.GrantsAll() {
@@ -61,8 +62,9 @@ func Grant(ctx context.Context, admin kubernetes.Interface, target Target, contr
 // grantedLabels are the labels of the ClusterRoles and ClusterRoleBindings that Grant creates.
 var grantedLabels = map[string]string{"gauntlet.subject": "granted"}
 
-// Revoke deletes the ClusterRoles and ClusterRoleBindings that Grant has created. It does not
-// delete the Role and the RoleBinding in the namespace of the Lease. The caller deletes this
+// Revoke deletes the ClusterRoles and ClusterRoleBindings that Grant has created.
+//
+// It leaves the Role and the RoleBinding in the namespace of the Lease: the caller deletes this
 // namespace.
 func Revoke(ctx context.Context, admin kubernetes.Interface) error {
 	made := metav1.ListOptions{LabelSelector: labels.FormatLabels(grantedLabels)}
@@ -73,8 +75,8 @@ func Revoke(ctx context.Context, admin kubernetes.Interface) error {
 	)
 }
 
-// bindClusterRole creates a ClusterRoleBinding that gives a ClusterRole to account, unless the
-// binding exists.
+// bindClusterRole creates a ClusterRoleBinding that gives a ClusterRole to account, if the
+// binding does not exist yet.
 func bindClusterRole(ctx context.Context, admin kubernetes.Interface, role string, account rbacv1.Subject) error {
 	_, err := admin.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: bindingName(role), Labels: grantedLabels},
@@ -87,8 +89,8 @@ func bindClusterRole(ctx context.Context, admin kubernetes.Interface, role strin
 	return nil
 }
 
-// bindRole creates a RoleBinding in a namespace that gives a Role to account, unless the binding
-// exists.
+// bindRole creates a RoleBinding in a namespace that gives a Role to account, if the binding
+// does not exist yet.
 func bindRole(ctx context.Context, admin kubernetes.Interface, namespace, role string, account rbacv1.Subject) error {
 	_, err := admin.RbacV1().RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: bindingName(role)},
@@ -110,8 +112,8 @@ func User() rbacv1.Subject {
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: cluster.SubjectUser}
 }
 
-// ignoreExists returns nil if err is an AlreadyExists error, and otherwise err. The roles and
-// bindings exist if another subject ran on the cluster before.
+// ignoreExists returns nil for an AlreadyExists error, and otherwise err. The roles and
+// bindings exist already if another subject ran on the cluster before.
 func ignoreExists(err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return nil

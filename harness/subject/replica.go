@@ -23,8 +23,8 @@ type replica struct {
 	retired bool             // true after Subject.Stop; the replica must not start again
 }
 
-// trackedInstance is an instance together with what gauntlet has done to it: whether gauntlet has
-// stopped or paused it. This decides whether the end of the instance was expected.
+// trackedInstance is an instance together with what gauntlet has done to it. Whether gauntlet
+// has stopped or paused the instance decides whether its end was expected.
 type trackedInstance struct {
 	Instance
 	mu            sync.Mutex
@@ -48,12 +48,13 @@ type pauseState struct {
 	restart func()
 }
 
-// endAfterResumeMax is the time after Resume in which an end of the instance is expected. A resumed
-// leader that has lost the lease exits, but may need this time to notice the loss.
+// endAfterResumeMax is the time after Resume in which an end of the instance is expected. A
+// leader that has lost the lease during the pause exits, but may need this time to notice the
+// loss.
 const endAfterResumeMax = 30 * time.Second
 
-// explainsEnd reports whether the pause is the reason if the instance ends now. This is so if the
-// instance is paused, or was resumed less than [endAfterResumeMax] ago.
+// explainsEnd reports whether an end of the instance now would be due to the pause. It would if
+// the instance is paused, or was resumed less than [endAfterResumeMax] ago.
 func (s pauseState) explainsEnd() bool {
 	return s.paused || !s.resumedAt.IsZero() && time.Since(s.resumedAt) < endAfterResumeMax
 }
@@ -71,7 +72,7 @@ func (r *replica) nameIfRunning() string {
 	return r.name
 }
 
-// start starts a new instance of the replica, unless an instance is running.
+// start starts a new instance of the replica. It does nothing if an instance is running.
 func (r *replica) start(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,7 +92,7 @@ func (r *replica) start(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the running instance by calling the function by, and reports whether an instance was
+// stop ends the running instance with the function by, and reports whether an instance was
 // running. If permanently is true, the replica cannot be started again.
 func (r *replica) stop(permanently bool, by func(Instance) error) (bool, error) {
 	r.mu.Lock()
@@ -173,7 +174,7 @@ func (r *replica) resume(ctx context.Context) error {
 }
 
 // restart starts the replica again after an instance has ended because of a pause. If the start
-// fails, restart makes the subject fail, unless the subject was stopped.
+// fails, the subject fails, except if it was stopped.
 func (r *replica) restart(ctx context.Context) {
 	if err := r.start(ctx); err != nil && !errors.Is(err, errStopped) {
 		r.subject.fail(err)

@@ -26,14 +26,16 @@ const (
 	GoroutinesPath = "/debug/pprof/goroutine?debug=2"
 )
 
-// servingPort is the TCP port of the debug endpoint of every replica. All replicas can use the same
-// port, because each replica has its own IP address. The port is below the ephemeral port range of
-// Linux, so no client connection uses it.
+// servingPort is the TCP port of the debug endpoint of every replica. It can be the same,
+// because each replica has its own IP address.
+//
+// The port is below the ephemeral port range of Linux, so no client connection uses it.
 const servingPort = 20257
 
-// Serving describes the HTTPS debug endpoint of a replica. Each replica listens on its own random
-// loopback address. Other programs are unlikely to use this address, so clients do not confuse the
-// replica with another process.
+// Serving describes the HTTPS debug endpoint of a replica.
+//
+// Each replica listens on its own random loopback address. Other programs are unlikely to use
+// it, so clients do not confuse the replica with another process.
 type Serving struct {
 	Address           string // IP address 127.x.y.z on which the replica listens
 	CertFile, KeyFile string // paths of the serving certificate, which is valid only for Address
@@ -42,9 +44,11 @@ type Serving struct {
 }
 
 // flags returns the command line flags with which a replica serves its debug endpoint. A nil
-// Serving disables the endpoint. The replica allows every request for the paths in the flags,
-// without a permission check at the API server. Every local process may therefore read the metrics
-// and goroutines, which contain no secrets.
+// Serving disables the endpoint.
+//
+// The replica allows every request for the paths in the flags, without a permission check at
+// the API server. Every local process may therefore read the metrics and goroutines, which
+// contain no secrets.
 func (s *Serving) flags() []string {
 	if s == nil {
 		return []string{"--secure-port=0"}

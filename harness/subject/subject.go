@@ -102,8 +102,8 @@ type Subject struct {
 	err    error         // set before failed is closed
 }
 
-// stopGracePeriod is the time between SIGTERM and SIGKILL for a replica. In this time, the workers
-// of the replica finish the work queue keys that they are processing, and the replica releases the
+// stopGracePeriod is the time between SIGTERM and SIGKILL for a replica. In this time, its
+// workers finish the work queue keys that they are processing, and the replica releases the
 // lease.
 const stopGracePeriod = 5 * time.Second
 
@@ -129,8 +129,9 @@ func Start(ctx context.Context, o Options) (*Subject, error) {
 }
 
 // WaitForLeader waits until a replica holds the leader-election lease. If a replica ends
-// unexpectedly before that, WaitForLeader returns the error of this replica. It does not wait for a
-// target that [Operator] has returned, because its Lease is unknown.
+// unexpectedly before that, it returns the error of this replica.
+//
+// The Lease of a target from [Operator] is unknown, so WaitForLeader does not wait for it.
 func (s *Subject) WaitForLeader(ctx context.Context) error {
 	if s.options.Target.definition != nil {
 		return nil
@@ -151,8 +152,9 @@ func (s *Subject) WaitForLeader(ctx context.Context) error {
 	}
 }
 
-// ExplainStart adds to err what a user needs to find out why the subject did not become ready. This
-// is how long gauntlet has waited, the end of the log, the command line, and a hint about flags.
+// ExplainStart adds to err what helps users to find out why the subject did not become ready.
+// It adds how long gauntlet has waited, the end of the log, the command line, and a hint about
+// flags.
 func (s *Subject) ExplainStart(err error, waited time.Duration) error {
 	first := s.replicas[0]
 	text := fmt.Sprintf("gauntlet waited %.1f s", waited.Seconds())
@@ -176,9 +178,11 @@ func (s *Subject) Replicas() []string {
 	return names
 }
 
-// Leader returns the name of the running replica that holds the leader-election lease. It returns
-// "" if no running replica holds the lease. For a target that [Operator] has returned, it returns
-// the running replica that last wrote a Lease, or the only replica.
+// Leader returns the name of the running replica that holds the leader-election lease, or "" if
+// there is none.
+//
+// For a target from [Operator], it returns the running replica that last wrote a Lease, or the
+// only replica.
 func (s *Subject) Leader(ctx context.Context) (string, error) {
 	if s.options.Target.definition != nil {
 		if len(s.replicas) > 1 {
@@ -219,9 +223,11 @@ type StackDumper interface {
 	DumpStacks(ctx context.Context) error
 }
 
-// DumpStacks makes a replica write the stacks of all goroutines to its log and exit. If the replica
-// has not exited after 5 seconds ([stopGracePeriod]), DumpStacks kills it. It does nothing if the
-// replica is not running or is no [StackDumper]. It reports whether it has ended the replica.
+// DumpStacks makes a replica write the stacks of all goroutines to its log and exit. It reports
+// whether it has ended the replica.
+//
+// If the replica has not exited after 5 seconds ([stopGracePeriod]), DumpStacks kills it. It
+// does nothing if the replica is not running or is no [StackDumper].
 func (s *Subject) DumpStacks(ctx context.Context, replica string) (ended bool, err error) {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -293,9 +299,11 @@ func (s *Subject) Pause(ctx context.Context, replica string) (paused bool, err e
 	return r.pause(ctx, lease)
 }
 
-// Resume resumes a paused replica. A replica that held the lease before the pause may have lost it,
-// and may write until it notices the loss. For such a replica, Resume waits until the replica has
-// renewed the lease or has ended.
+// Resume resumes a paused replica.
+//
+// A replica that held the lease before the pause may have lost it, and may write until it
+// notices the loss. For such a replica, Resume waits until the replica has renewed the lease or
+// has ended.
 func (s *Subject) Resume(ctx context.Context, replica string) error {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -329,9 +337,10 @@ func (s *Subject) Start(ctx context.Context, replica string) error {
 	return r.start(ctx)
 }
 
-// Failed returns a channel that is closed when a replica has ended unexpectedly. The end of a
-// replica is expected if a method of s has stopped or killed it. The end is also expected while the
-// replica is paused, and within 30 seconds after Resume.
+// Failed returns a channel that is closed when a replica has ended unexpectedly.
+//
+// The end of a replica is expected if a method of s has stopped or killed it. It is also
+// expected while the replica is paused, and within 30 seconds after Resume.
 func (s *Subject) Failed() <-chan struct{} { return s.failed }
 
 // Err returns nil until the channel of Failed is closed. After that, it returns an error that says
@@ -359,8 +368,8 @@ func (s *Subject) Stop(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// stopReplica ends the named replica by calling the function by, and reports whether the replica
-// was running.
+// stopReplica ends the named replica with the function by, and reports whether the replica was
+// running.
 func (s *Subject) stopReplica(name string, by func(Instance) error) (bool, error) {
 	r, err := s.replica(name)
 	if err != nil {
@@ -378,8 +387,8 @@ func (s *Subject) replica(name string) (*replica, error) {
 	return s.replicas[i], nil
 }
 
-// CheckLeaseHeld returns nil if the leader-election Lease in leaseNamespace has a holder, even if
-// the Lease has expired.
+// CheckLeaseHeld returns an error if the leader-election Lease in leaseNamespace has no holder.
+// A Lease that has expired counts as held.
 func CheckLeaseHeld(ctx context.Context, admin kubernetes.Interface, leaseNamespace string) error {
 	lease, err := leaseOf(ctx, admin, leaseNamespace)
 	if err != nil {
@@ -403,8 +412,8 @@ func holderOf(lease *coordinationv1.Lease) string { return ptr.Deref(lease.Spec.
 // ErrDied.
 var ErrDied = errors.New("the subject ended unexpectedly")
 
-// fail stores err as the reason why the subject has failed, and closes the channel failed. It
-// ignores all calls but the first.
+// fail records that the subject has failed because of err, and closes the channel failed. Only
+// the first call has an effect.
 func (s *Subject) fail(err error) {
 	s.once.Do(func() {
 		s.err = fmt.Errorf("%w: %w", ErrDied, err)

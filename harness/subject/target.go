@@ -88,8 +88,8 @@ func parseImage(reference string) (Target, error) {
 // all other targets.
 func (t Target) Image() (reference string, ok bool) { return t.name, t.kind == imageKind }
 
-// String returns the target as text. The flag --subject accepts the text, unless the target is
-// [Program] or was returned by [Command].
+// String returns the target as text. The flag --subject accepts this text, except for [Program]
+// and for targets from [Command].
 func (t Target) String() string {
 	switch d := t.definition; {
 	case d != nil && d.File != "":
@@ -103,9 +103,10 @@ func (t Target) String() string {
 	return t.kind
 }
 
-// CheckControllers returns an error if the target cannot run one of the given controllers. The
-// target [Ours] contains only the controllers of the contract (controllers/CONTRACT.md). All other
-// targets are assumed to contain all given controllers.
+// CheckControllers returns an error if the target cannot run one of the given controllers.
+//
+// The target [Ours] contains only the controllers of the contract (controllers/CONTRACT.md).
+// All other targets are assumed to contain all given controllers.
 func (t Target) CheckControllers(controllers []kube.Controller) error {
 	if t != Ours {
 		return nil

@@ -20,8 +20,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// await waits until every object that the target names meets the condition. It returns an error
-// that wraps [ErrUnmet] if the timeout of the await ends first.
+// await waits until every object that the target names meets the condition. After the timeout
+// of the await, it returns an error that wraps [ErrUnmet].
 func (u *user) await(ctx context.Context, await *scenario.Await) error {
 	bounded, cancel := u.within(ctx, await.Within)
 	defer cancel()
@@ -63,7 +63,7 @@ type unmetError struct {
 func (e *unmetError) Error() string { return e.text }
 func (e *unmetError) Unwrap() error { return ErrUnmet }
 
-// unmetObject returns the object of an unmetError. It returns nil for any other error.
+// unmetObject returns the object of an unmetError, and nil for any other error.
 func unmetObject(err error) *history.Ref {
 	if unmet := (*unmetError)(nil); errors.As(err, &unmet) {
 		return &unmet.object
@@ -127,7 +127,7 @@ func checkOf(until scenario.Until) (func(runtime.Object) (bool, string, error), 
 	return func(o runtime.Object) (bool, string, error) { return meets(o, condition) }, err
 }
 
-// within returns a context that is canceled with the cause [ErrUnmet] after the duration d.
+// within returns a context that ends after the duration d, with the cause [ErrUnmet].
 func (u *user) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := u.Clock.NewTimer(d)
@@ -183,7 +183,8 @@ func reached(o runtime.Object, until scenario.Until) (bool, string) {
 	}
 }
 
-// scale has the fields of an object with replicas that show how far a scaling or rollout is.
+// scale has the fields of an object with replicas that show how far a scaling or rollout has
+// come.
 type scale struct {
 	generation, observed               int64
 	desired, current, ready, available int32

@@ -15,8 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// patch is the body of a PATCH request with its type. As with kubectl patch, fields that the
-// body does not name stay unchanged.
+// patch is the body of a PATCH request, and its type. As with kubectl patch, other fields stay
+// unchanged.
 type patch struct {
 	kind types.PatchType
 	body any
@@ -125,8 +125,9 @@ func publishPatch(o *scenario.Publish) (patch, error) {
 }
 
 // edit patches every object that the target names, and retries on a conflict with another
-// writer. A missing pod is not an error, because controllers and faults delete pods too. edit
-// returns a reference to the changed object, or nil if the target names several.
+// writer. It returns a reference to the changed object, or nil if the target names several.
+//
+// Controllers and faults delete pods too, so a missing pod is not an error.
 func (u *user) edit(ctx context.Context, target scenario.Target, operation scenario.Operation) (*history.Ref, error) {
 	change, err := patchOf(operation)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // On kind, the nodes have the program standin under this name.
 const StandInImage = "localhost/gauntlet/standin:run"
 
-// buildGeneric returns the object with the given name that a create of a generic kind creates.
-// It completes the pod templates of the manifest with the given pod spec, as [scenario.Create]
+// buildGeneric returns the object with the given name for a create of a generic kind. It
+// completes the pod templates of the manifest with the given pod spec, as [scenario.Create]
 // describes.
 func buildGeneric(create *scenario.Create, of kind, name string, pod corev1.PodSpec) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{Object: create.Manifest.Copy()}
@@ -40,13 +40,16 @@ func buildGeneric(create *scenario.Create, of kind, name string, pod corev1.PodS
 // use the same paths.
 var podTemplates = [][]string{{"spec", "template"}, {"spec", "jobTemplate", "spec", "template"}}
 
-// completePodTemplate adds the container of the workload's pods to a pod template without
-// containers. It also completes each container for which [hasStandIn] returns true. If it
-// changes a container, it also adds those fields of the pod spec that the template lacks, such
-// as the tolerations.
+// completePodTemplate completes a pod template of a manifest, so that gauntlet can control its
+// pods.
 //
-// In a custom resource, the value at the path may be no pod template. There,
-// completePodTemplate completes only containers with the image [StandInImage].
+//   - A template without containers gets the container of the workload's pods.
+//   - Each container for which [hasStandIn] returns true gets the image of the workload's pods.
+//   - If a container changed, the template also gets those fields of the pod spec that it
+//     lacks, such as the tolerations.
+//
+// In a custom resource, the value at the path may be no pod template. completePodTemplate then
+// completes only containers with the image [StandInImage].
 func completePodTemplate(template map[string]any, builtin bool, pod corev1.PodSpec) error {
 	own, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&pod)
 	if err != nil {

@@ -81,7 +81,7 @@ func (u *user) describe(name scenario.Kind) (kube.Kind, error) {
 }
 
 // describedKinds returns, by name, the generic kinds in Env.Kinds and those of create steps
-// with an apiVersion. If both contain a kind, it returns the one of Env.Kinds.
+// with an apiVersion. For a kind in both, Env.Kinds decides.
 func describedKinds(env Env, steps []scenario.Step) map[scenario.Kind]kube.Kind {
 	described := map[scenario.Kind]kube.Kind{}
 	for _, step := range steps {
@@ -111,8 +111,8 @@ type client[T object, L runtime.Object] interface {
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
 }
 
-// dynamicClient is a dynamic client with the method signatures of a typed client. The methods
-// Create and Delete of a dynamic client also accept subresources, so dynamicClient wraps them.
+// dynamicClient gives a dynamic client the method signatures of a typed client. It wraps the
+// methods Create and Delete, which also accept subresources.
 type dynamicClient struct{ dynamic.ResourceInterface }
 
 func (c dynamicClient) Create(ctx context.Context, o *unstructured.Unstructured, options metav1.CreateOptions) (*unstructured.Unstructured, error) {
@@ -123,9 +123,10 @@ func (c dynamicClient) Delete(ctx context.Context, name string, options metav1.D
 	return c.ResourceInterface.Delete(ctx, name, options)
 }
 
-// newKind returns a kind whose operations use the client objects. The argument all is the clientset
-// or dynamic client from which objects comes. client-go reads from it whether watch-list requests
-// are supported.
+// newKind returns a kind whose operations use the client objects.
+//
+// The argument all is the clientset or dynamic client from which objects comes. client-go reads
+// from it whether watch-list requests are supported.
 func newKind[T object, L runtime.Object](of kube.Kind, namespace string, example T, objects client[T, L], all any) kind {
 	return kind{
 		Kind:      of,

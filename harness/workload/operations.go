@@ -66,9 +66,11 @@ func (u *user) build(create *scenario.Create, of kind, name string, controller *
 	return build(create, name, u.Namespace, controller, u.Pods.spec()), nil
 }
 
-// createServed creates an object. It retries for up to unservedTimeout while the API server
-// does not serve the resource. The server serves a custom resource only some time after its
-// definition has the condition Established.
+// createServed creates an object. If the API server does not serve the resource yet, it retries
+// for up to unservedTimeout.
+//
+// The server serves a custom resource only some time after its definition has the condition
+// Established.
 func (u *user) createServed(ctx context.Context, of kind, object runtime.Object) (metav1.Object, error) {
 	started := u.Clock.Now()
 	for {
@@ -90,9 +92,10 @@ var propagationPolicies = map[scenario.Propagation]metav1.DeletionPropagation{
 	scenario.Orphan:     metav1.DeletePropagationOrphan,
 }
 
-// delete deletes all objects that the target names. A missing pod is not an error, because
-// controllers and faults delete pods too. delete returns a reference to the object, or nil if
-// there are several.
+// delete deletes all objects that the target names. It returns a reference to the object, or
+// nil if there are several.
+//
+// Controllers and faults delete pods too, so a missing pod is not an error.
 func (u *user) delete(ctx context.Context, del *scenario.Delete) (*history.Ref, error) {
 	kind, err := u.kind(del.Kind)
 	if err != nil {
@@ -118,9 +121,11 @@ func (u *user) delete(ctx context.Context, del *scenario.Delete) (*history.Ref, 
 	return &history.Ref{Resource: kind.Resource(), Namespace: kind.namespace, Name: del.Name}, nil
 }
 
-// foreign is the name of a ConfigMap that owner references name as the controller of pods. The
-// subject must not change such pods. The ConfigMap must exist, because the garbage collector
-// deletes objects whose owner is missing.
+// foreign is the name of a ConfigMap that is the controller of pods which the subject must not
+// change.
+//
+// The ConfigMap must exist, because the garbage collector deletes objects whose owner is
+// missing.
 const foreign = "foreign"
 
 // foreignController returns an owner reference with controller: true to the ConfigMap named

@@ -23,9 +23,10 @@ type Pods struct {
 // pauseImage is the image of pods that do not run the program standin.
 const pauseImage = "registry.k8s.io/pause:3.10"
 
-// The readiness probe of a pod that runs the program standin. The kubelet probes the pod
-// every second, and a single result changes the readiness. The timeout is long, because a
-// slow response on a busy machine must not make a pod unready.
+// The readiness probe of a pod that runs the program standin. The kubelet probes the pod every
+// second, and a single result changes the readiness.
+//
+// The timeout is long, because a slow response on a busy machine must not make a pod unready.
 const (
 	probePeriodSeconds  = 1
 	probeTimeoutSeconds = 30
@@ -58,8 +59,8 @@ func (p Pods) spec() corev1.PodSpec {
 	}
 }
 
-// tolerationSeconds is the number of seconds before pods on a not ready or unreachable node are
-// evicted. The default of Kubernetes, 5 minutes, is longer than most runs.
+// tolerationSeconds is the number of seconds after which pods on a not ready or unreachable
+// node are evicted. The default of Kubernetes, 5 minutes, is longer than most runs.
 const tolerationSeconds = 1
 
 // tolerationFor returns a toleration of a NoExecute taint for tolerationSeconds.

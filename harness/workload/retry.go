@@ -22,15 +22,19 @@ const (
 )
 
 // isUnserved reports whether a create failed because the API server does not serve the
-// resource. The body of that 404 response is plain text, and client-go reports an unexpected
-// server error. For a missing object, the body is a Status.
+// resource.
+//
+// The response is then a 404 with a body in plain text, which client-go reports as an
+// unexpected server error. For a missing object, the body of the 404 is a Status.
 func isUnserved(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err)
 }
 
 // retryUnavailable sends a request, and repeats it while the control plane is unavailable, for
-// example because of a fault. The argument repeated of do is true from the second call on. The
-// first request may then have succeeded although its response was lost.
+// example because of a fault.
+//
+// The argument repeated of do is true from the second call on. The first request may then have
+// succeeded although its response was lost.
 func (u *user) retryUnavailable(ctx context.Context, do func(repeated bool) error) error {
 	started := u.Clock.Now()
 	for repeated := false; ; repeated = true {

@@ -22,9 +22,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// ErrUnmet reports that an await timed out. Unlike other errors of a step, the subject may have
-// caused the timeout. The run therefore continues without the remaining steps, and the checks
-// decide whether the subject violated a guarantee.
+// ErrUnmet reports that an await timed out.
+//
+// The subject may have caused the timeout, so the run continues without the remaining steps.
+// The checks decide whether the subject violated a guarantee. Other errors of a step abort the
+// run.
 var ErrUnmet = errors.New("the await timed out")
 
 // Env has the clients and settings with which [Run] executes a workload.
@@ -80,8 +82,7 @@ type user struct {
 }
 
 // perform executes one step. It returns a reference to the object that the operation changed,
-// with its new version. The reference is nil if the operation changed no object or several
-// objects.
+// with its new version, or nil if the operation changed no object or several.
 func (u *user) perform(ctx context.Context, step scenario.Step) (*history.Ref, error) {
 	var object *history.Ref
 	var err error
@@ -120,8 +121,8 @@ func (u *user) record(step history.Step) {
 	u.Recorder.Append(history.Record{Step: &step})
 }
 
-// names returns the names of all objects that a target names. These are several names for the
-// pods of a create step with count, and one name otherwise.
+// names returns the names of all objects that a target names. For a create step with count,
+// these are the names of all its pods.
 func (u *user) names(target scenario.Target) []string {
 	if names, ok := u.created[target]; ok {
 		return names

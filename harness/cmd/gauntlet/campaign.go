@@ -22,8 +22,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// campaignFlags are the flags of commands that make a campaign: nightly, and the subcommands
-// of sweep.
+// campaignFlags are the flags of the commands that make series of runs: nightly, and the
+// subcommands of sweep.
 type campaignFlags struct {
 	runs     runFlags // for every run; runs.subject is replaced by each of subjects
 	subjects []string
@@ -36,8 +36,9 @@ func (f *campaignFlags) add(flags *pflag.FlagSet) {
 }
 
 // attemptsOf returns the runs of scenarios with a seed, each scenario on all subjects in turn.
-// With seed 0, each scenario uses its own seed. attemptsOf calls load once for each subject,
-// because a run changes the seed in its scenario.
+// With seed 0, each scenario uses its own seed.
+//
+// A run changes the seed in its scenario, so attemptsOf calls load once for each subject.
 func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.Scenario, error), seed uint64) ([]campaign.Attempt, error) {
 	if len(f.subjects) == 0 {
 		return nil, errors.New("--subjects: found none; expected one or more, separated by commas")
@@ -95,9 +96,10 @@ func attempt(o run.Options) campaign.Attempt {
 }
 
 // retryUnknown returns an attempt that repeats a run while its verdict is unknown. The
-// parameter times is the maximum number of runs. A repetition can help, because the timing of
-// a run decides whether a trigger matches or a fault finds an object. A failed run is not
-// repeated.
+// parameter times is the maximum number of runs.
+//
+// A repetition can help, because the timing of a run decides whether a trigger matches or a
+// fault finds an object. A failed run is not repeated.
 func retryUnknown(once campaign.Attempt, times int, progress func(string)) campaign.Attempt {
 	return func(ctx context.Context) (result *reports.Run, err error) {
 		for n := 1; ; n++ {
@@ -124,8 +126,10 @@ func seriesOf(all []campaign.Attempt) iter.Seq2[campaign.Attempt, error] {
 	}
 }
 
-// seriesOfRounds returns an iterator over the attempts of the rounds first to last, inclusive.
-// It calls round only when the attempts of that round are needed. An error of round ends the
+// seriesOfRounds returns an iterator over the runs of several rounds: from the number first to
+// the number last.
+//
+// It calls round only when the runs of that round are needed. An error of round ends the
 // iteration.
 func seriesOfRounds(first, last uint64, round func(n uint64) ([]campaign.Attempt, error)) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
@@ -166,8 +170,8 @@ func (f *campaignFlags) runCampaign(cmd *cobra.Command, name string, o campaign.
 	return code, nil
 }
 
-// reportCampaign prints the failure groups. It writes them, and the reports of all runs, to
-// dir.
+// reportCampaign prints the failures of a campaign in groups. It writes these groups, and the
+// reports of all runs, to dir.
 func reportCampaign(cmd *cobra.Command, dir string, results campaign.Results, took time.Duration) error {
 	var lines bytes.Buffer
 	if err := reports.FailureGroups(&lines, results.Runs, results.Failed); err != nil {

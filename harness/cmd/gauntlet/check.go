@@ -53,9 +53,10 @@ func checkAll(cmd *cobra.Command, paths []string) (int, error) {
 	return verdictCode(all), nil
 }
 
-// relaxGarbageCollection lets the heap grow more between garbage collections, unless the user
-// sets GOGC. A check allocates many short-lived records and retains little memory, so fewer
-// collections make it faster.
+// relaxGarbageCollection lets the heap grow more between garbage collections, which makes a
+// check faster. A check allocates many short-lived records and retains little memory.
+//
+// If the user has set GOGC, it does nothing.
 func relaxGarbageCollection() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
@@ -66,8 +67,8 @@ func relaxGarbageCollection() {
 // workflow commands that annotate the job.
 func printVerdicts(out io.Writer, all []reports.Run) error { return printVerdictsOf(out, all, all) }
 
-// printVerdictsOf does the same as printVerdicts, but prints only the verdicts of some of the
-// runs. The annotations are those of all runs.
+// printVerdictsOf prints the verdicts of some of the runs. In a GitHub Actions job it also
+// prints the annotations of all runs.
 func printVerdictsOf(out io.Writer, shown, all []reports.Run) error {
 	if len(shown) > 0 {
 		if err := reports.Terminal(out, shown, terminalWidth(out)); err != nil {
@@ -83,7 +84,7 @@ func printVerdictsOf(out io.Writer, shown, all []reports.Run) error {
 	return nil
 }
 
-// writeAnnotations calls write if gauntlet runs in a GitHub Actions job.
+// writeAnnotations calls write in a GitHub Actions job, and otherwise does nothing.
 func writeAnnotations(write func() error) error {
 	if os.Getenv("GITHUB_ACTIONS") != "true" {
 		return nil

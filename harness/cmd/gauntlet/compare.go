@@ -125,8 +125,8 @@ func (f *compareFlags) compare(cmd *cobra.Command, format outputFormat, names []
 	return code, nil
 }
 
-// planPairs returns the options of all runs. For each pair and each of the two subjects, it
-// returns one run for each scenario.
+// planPairs returns the options of all runs that a comparison needs. For each pair and each of
+// the two subjects, there is one run for each scenario.
 func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run.Options, error) {
 	random := seedOf()
 	warnings := cmd.ErrOrStderr()
@@ -184,8 +184,8 @@ func (f *compareFlags) comparePairs(ctx context.Context, index int, pairs [][2][
 	return c, nil
 }
 
-// runSide makes one run of a pair. It returns the run and the part of its history that compare
-// needs.
+// runSide makes one of the two runs of a pair. It returns the run and the part of its history
+// that compare needs.
 func (f *compareFlags) runSide(ctx context.Context, o run.Options) (*reports.Run, *compare.Side, error) {
 	result, err := retryUnknown(attempt(o), f.runs.attempts, o.Progress)(ctx)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/schema"
 )
 
-// flagValues returns the values that a shell offers for a flag of a command, by the name of the
-// flag. The value of a flag that is not listed is a file or free.
+// flagValues has functions that return the values which a shell offers for a flag. A flag
+// without a function here takes a file or any text.
 var flagValues = map[string]func(*cobra.Command) []string{
 	"subject":  func(*cobra.Command) []string { return subjects },
 	"subjects": func(*cobra.Command) []string { return subjects },
@@ -30,7 +30,7 @@ var flagValues = map[string]func(*cobra.Command) []string{
 	"output":   func(*cobra.Command) []string { return outputFormats },
 }
 
-// subjects are the beginnings of the values of --subject.
+// subjects are the values of --subject, or how they begin.
 var subjects = []string{"ours", "upstream", "exec:", "image:"}
 
 // completeFlags makes the shell complete the flags of all commands.
@@ -89,7 +89,7 @@ func checkIDs() []string {
 	return ids
 }
 
-// disturbances returns the names of the faults of "gauntlet sweep crash".
+// disturbances returns the names of the faults that "gauntlet sweep crash" can inject.
 func disturbances() []string {
 	var names []string
 	for _, d := range sweep.Disturbances {

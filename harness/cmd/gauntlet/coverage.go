@@ -46,8 +46,8 @@ nightly. It replaces an earlier table, and no other file.`,
 	return cmd
 }
 
-// writeCoverageOf prints the table of the runs in the directories. It also writes the table to the
-// file out, unless out is empty.
+// writeCoverageOf prints the table of the runs in the directories. If out is not empty, it also
+// writes the table to this file.
 func writeCoverageOf(cmd *cobra.Command, dirs []string, out string) (*coverage.Table, error) {
 	files, err := findHistories(dirs)
 	if err != nil {
@@ -76,7 +76,7 @@ func writeCoverageOf(cmd *cobra.Command, dirs []string, out string) (*coverage.T
 }
 
 // findHistories returns the absolute paths of the histories of all runs in the directories,
-// each path once. It skips runs whose directory was deleted.
+// each path once. It skips runs that have no directory any more.
 func findHistories(dirs []string) ([]string, error) {
 	var files, campaigns []string
 	for _, dir := range dirs {
@@ -108,8 +108,8 @@ func findHistories(dirs []string) ([]string, error) {
 	return slices.Compact(files), nil
 }
 
-// checkCoverageOut returns an error if path is a file that "gauntlet coverage --out" did not
-// write. Such a file may be an input, such as the history of a run.
+// checkCoverageOut returns an error if writing to path would destroy another file, such as the
+// history of a run. It accepts a file that "gauntlet coverage --out" has written.
 func checkCoverageOut(path string) error {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil // a new file, or a device such as /dev/stdout

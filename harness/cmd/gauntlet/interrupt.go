@@ -5,8 +5,10 @@ import (
 	"errors"
 )
 
-// orInterrupted returns the results of work, which only reads files and writes reports. If ctx ends
-// first, it returns an error at once and leaves work behind. The caller must then end the command.
+// orInterrupted calls work and returns its results. If ctx ends first, it returns an error at
+// once, although work still runs. The caller must then end the command.
+//
+// Work may only read files and write reports.
 func orInterrupted[T any](ctx context.Context, work func() (T, error)) (T, error) {
 	type results struct {
 		value T

@@ -62,8 +62,8 @@ type unfinishedError struct{ err error }
 func (e *unfinishedError) Error() string { return e.err.Error() }
 func (e *unfinishedError) Unwrap() error { return e.err }
 
-// newRoot returns the command gauntlet with all its subcommands. A subcommand stores the exit
-// code for its verdicts in code.
+// newRoot returns the command gauntlet with all its subcommands. A subcommand stores in code
+// the exit code for its verdicts.
 func newRoot(code *int) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "gauntlet",

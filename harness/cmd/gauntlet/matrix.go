@@ -94,7 +94,8 @@ mutants matrix" in the source tree.`,
 	return cmd
 }
 
-// fillMatrix makes runs that the matrix lacks, until the budget is used up.
+// fillMatrix makes runs that the matrix of mutants and scenarios lacks, until the time budget
+// is used up.
 func (f *mutantsFlags) fillMatrix(cmd *cobra.Command, selected []mutant.Mutant) error {
 	names, err := f.matrix.names()
 	if err != nil {
@@ -126,8 +127,8 @@ func (f *mutantsFlags) fillMatrix(cmd *cobra.Command, selected []mutant.Mutant) 
 	return nil
 }
 
-// names returns the names of the selected scenarios. Of a tier, these are the scenarios that can
-// run on mutants.
+// names returns the names of the selected scenarios. If the flags select a tier, these are its
+// scenarios that can run on mutants.
 func (f *matrixFlags) names() ([]string, error) {
 	if len(f.scenarios) == 0 {
 		return mutants.Scenarios(library.Tier(f.tier)), nil
@@ -148,8 +149,8 @@ func (f *mutantsFlags) matrixFile() string { return filepath.Join(f.runs.out, "m
 // matrixOfTree returns the path of the saved matrix in a source tree.
 func matrixOfTree(tree string) string { return filepath.Join(tree, "harness", "mutant", "matrix.json") }
 
-// readMatrix returns the results that are up to date: those of outcomes and those of the files
-// at paths. It ignores files that do not exist.
+// readMatrix returns the results that are up to date, from the given outcomes and from the
+// files at paths. It ignores files that do not exist.
 func readMatrix(outcomes map[string]mutant.Outcome, paths ...string) (*mutant.Matrix, error) {
 	all, texts := mutants.All(), mutants.Texts()
 	matrix := mutant.NewMatrix()

@@ -137,8 +137,8 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 	return code, nil
 }
 
-// prepare creates the output directory and returns a trial of the selected mutants, without
-// Done, and its builder.
+// prepare creates the output directory. It returns a trial of the selected mutants, whose field
+// Done the caller sets, and the builder of the mutants.
 func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*mutant.Trial, *mutant.Builder, error) {
 	f.runs.provider, f.runs.terminal = providers.Default(), f.runs.newTerminal(cmd)
 	parallel, err := f.runs.parallelRuns()
@@ -180,8 +180,8 @@ func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*m
 // outcomes.
 func (f *mutantsFlags) outcomesFile() string { return filepath.Join(f.runs.out, "outcomes.json") }
 
-// runOne runs a scenario on a mutant or on the unmodified controllers. Unless --keep-runs is
-// set, it deletes the run directory if the verdict is the expected one.
+// runOne runs a scenario on a mutant or on the unmodified controllers. If the verdict is the
+// expected one, it deletes the run directory, except with --keep-runs.
 func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, subject mutant.Subject, name string) (*reports.Run, error) {
 	s, ok := library.Find(name)
 	if !ok {
@@ -204,8 +204,8 @@ func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, subject m
 	return result, err
 }
 
-// removeExecutable removes the executable of a mutant that a check detected. The executables
-// of other mutants are kept.
+// removeExecutable removes the executable of a mutant that a check has detected. It keeps those
+// of other mutants, for further runs.
 func (f *mutantsFlags) removeExecutable(w *mutant.Builder, m *mutant.Mutant, o mutant.Outcome) error {
 	if o.State != mutant.Detected {
 		return nil
@@ -213,7 +213,8 @@ func (f *mutantsFlags) removeExecutable(w *mutant.Builder, m *mutant.Mutant, o m
 	return os.Remove(w.Executable(m))
 }
 
-// readAllOutcomes returns the latest outcomes of the source tree and of the output directory.
+// readAllOutcomes returns the latest outcome of each mutant, from the source tree and the
+// output directory.
 func (f *mutantsFlags) readAllOutcomes() (map[string]mutant.Outcome, error) {
 	return readOutcomes(mutants.All(), f.outcomesFile(), filepath.Join(f.tree, "harness", "mutant", "outcomes.json"))
 }
@@ -232,8 +233,8 @@ func (f *mutantsFlags) writeTable(outcomes map[string]mutant.Outcome) error {
 }
 
 // readOutcomes returns the latest outcome of each mutant by its ID, from the files at paths.
-// It ignores files that do not exist, and outcomes of mutants that have changed since their
-// trial.
+//
+// It ignores files that do not exist, and outcomes of mutants that have changed since then.
 func readOutcomes(all []mutant.Mutant, paths ...string) (map[string]mutant.Outcome, error) {
 	outcomes := map[string]mutant.Outcome{}
 	for _, path := range paths {

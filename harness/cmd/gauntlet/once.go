@@ -7,8 +7,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// acceptOneValue makes all commands refuse a flag that is given twice, unless the flag takes several
-// values. It also refuses an empty text for a flag whose default is not empty, such as --out.
+// acceptOneValue makes all commands refuse a flag that is given twice. Flags that take several
+// values are an exception.
+//
+// It also makes them refuse an empty text for a flag whose default is not empty, such as --out.
 func acceptOneValue(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		if _, list := flag.Value.(pflag.SliceValue); list || flag.Value.Type() == "stringToString" {
@@ -30,7 +32,7 @@ var (
 	errEmpty = errors.New("found an empty value; expected a value, or no such flag")
 )
 
-// onceValue is the value of a flag that may be given once.
+// onceValue is the value of a flag that may be given only once.
 type onceValue struct {
 	pflag.Value
 	needsText bool // an empty text is no value

@@ -68,8 +68,8 @@ func writeValue(cmd *cobra.Command, format outputFormat, value any) error {
 	return writeText(cmd, encoded.String())
 }
 
-// writeDocument writes one of several values to standard output: a line of JSON, or a YAML
-// document. The function encode writes the value as JSON on one line.
+// writeDocument writes one of several values to standard output: as a line of JSON, or as a
+// YAML document. The function encode writes the value as JSON on one line.
 func writeDocument(cmd *cobra.Command, format outputFormat, encode func(io.Writer) error) error {
 	var encoded bytes.Buffer
 	if err := encode(&encoded); err != nil {
@@ -116,8 +116,10 @@ const (
 	lastColumnMin = 24
 )
 
-// formatTable formats rows in aligned columns. The first row is the header. The last column is
-// wrapped so that the table fits the width; with width 0, every row is one line.
+// formatTable formats rows in aligned columns. The first row is the header.
+//
+// The last column is wrapped so that the table fits the width. If the width is 0, nothing is
+// wrapped.
 func formatTable(rows [][]string, width int) string {
 	if len(rows) == 0 {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// plannedRun is a run that "gauntlet run --dry-run" prints.
+// plannedRun is what "gauntlet run --dry-run" prints about one run.
 type plannedRun struct {
 	Scenario string `json:"scenario"`
 	Subject  string `json:"subject"`
@@ -20,8 +20,8 @@ type plannedRun struct {
 	Seed     uint64 `json:"seed"`
 }
 
-// printPlan prints which runs the flags ask for. It returns an error if the provider does not
-// support one of them.
+// printPlan prints which runs the flags ask for, without making them. It returns an error if
+// the provider does not support one of them.
 func (f *runFlags) printPlan(cmd *cobra.Command, format outputFormat, scenarios []*scenario.Scenario) error {
 	target, provider, err := f.check(scenarios)
 	if err != nil {

@@ -44,8 +44,8 @@ the failure groups, the trend by day, and links to the page of each run.`,
 	return cmd
 }
 
-// readRuns reads the verdicts of the runs in all directories. It returns each run once, even
-// if the arguments contain the directory of the run and of its campaign.
+// readRuns reads the verdicts of the runs in all directories. It returns each run once, even if
+// the arguments contain both its directory and that of its campaign.
 func readRuns(dirs []string) ([]reports.Run, error) {
 	var all []reports.Run
 	seen, read := map[string]bool{}, map[string]bool{}

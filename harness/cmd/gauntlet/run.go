@@ -181,7 +181,7 @@ func existingFlags(f *pflag.FlagSet, o *cluster.Existing) {
 	f.StringVar(&o.Context, "context", "", "the context in the kubeconfig file (default: its current context)")
 }
 
-// check returns the subject and the provider that the flags name. It validates the scenarios and
+// check returns the subject and the provider that the flags name, validates the scenarios, and
 // sets their seeds. It reads nothing from the disk and starts nothing.
 func (f *runFlags) check(scenarios []*scenario.Scenario) (subject.Target, providers.Provider, error) {
 	var target subject.Target
@@ -210,7 +210,7 @@ func (f *runFlags) check(scenarios []*scenario.Scenario) (subject.Target, provid
 	return target, provider, nil
 }
 
-// newTerminal returns a terminal for the progress messages that the flags ask for.
+// newTerminal returns a terminal that prints the progress messages for which the flags ask.
 func (f *runFlags) newTerminal(cmd *cobra.Command) *terminal {
 	t := newTerminal(cmd.ErrOrStderr())
 	t.quiet = f.quiet
@@ -320,7 +320,7 @@ func setUpPrograms(ctx context.Context, provider providers.Provider, target subj
 	return buildError(upstreamDir, err)
 }
 
-// buildError returns the error of a command that did not get the upstream programs. If the user
+// buildError returns the error of a command that cannot find the upstream programs. If the user
 // has named their directory, the directory is wrong; otherwise the build has failed.
 func buildError(upstreamDir string, err error) error {
 	if err == nil || upstreamDir != "" {
@@ -329,9 +329,11 @@ func buildError(upstreamDir string, err error) error {
 	return &unfinishedError{err}
 }
 
-// scenarios returns the scenarios that the command line selects. These are the named
-// scenarios, one generated scenario, or the built-in scenarios of the tier that the provider
-// supports.
+// scenarios returns the scenarios that the command line selects:
+//
+//   - the named scenarios,
+//   - one generated scenario, or
+//   - the built-in scenarios of the tier that the provider supports.
 func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Scenario, error) {
 	if len(names) == 0 && isSubjectFile(f.subject) {
 		return nil, errSubjectFileWithoutScenario(f.subject)
@@ -393,9 +395,8 @@ func (f *runFlags) loadScenarios(names []string, warnings io.Writer) ([]*scenari
 // standard input.
 const standardInput = "-"
 
-// loadScenario returns the built-in scenario with the given name. If there is none, name is
-// the path of a YAML file to read. loadScenario prints a warning for each old name that the
-// scenario uses.
+// loadScenario returns the built-in scenario with the given name. If there is none, it reads
+// the YAML file at the path name. It prints a warning for each old name that the scenario uses.
 func loadScenario(name string, warnings io.Writer) (*scenario.Scenario, error) {
 	s, ok := library.Find(name)
 	var err error
@@ -464,16 +465,17 @@ func (f *runFlags) parallelRuns() (int, error) {
 // has a limited number of ports.
 const parallelMax = 64
 
-// errCannotStart ends a series of runs early. The reason why one run cannot start usually
-// prevents the other runs too.
+// errCannotStart ends a series of runs early. What prevents one run from starting usually
+// prevents the others too.
 var errCannotStart = errors.New("a run could not start")
 
 // runAll makes the runs, at most parallel of them at the same time, and prints their verdicts.
-// While the verdict of a run is unknown, runAll repeats the run; times is the maximum number
-// of runs. If the cluster has no room for one of several runs, runAll skips that run. If a run
-// cannot start for another reason, or after an interrupt, no further run starts.
 //
-// In the formats JSON and YAML, runAll prints each run to standard output when the run ends, and
+// It repeats a run while its verdict is unknown, until it has made the run times times. If the
+// cluster has no room for one of several runs, it skips that run. After any other failed start,
+// or after an interrupt, no further run starts.
+//
+// In the formats JSON and YAML, it prints each run to standard output when the run ends, and
 // everything else to standard error.
 func runAll(cmd *cobra.Command, format outputFormat, all []run.Options, parallel, times int) (int, error) {
 	results, errs := make([]*reports.Run, len(all)), make([]error, len(all))

@@ -99,8 +99,8 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	return nil
 }
 
-// findFailedCheck returns the ID of a failed check of a run. If id is not empty, only the
-// check with this ID matches; otherwise the first failed check does.
+// findFailedCheck returns the ID of the first failed check of a run. If id is not empty, only
+// the check with this ID counts.
 func findFailedCheck(r *reports.Run, id string) (string, error) {
 	for _, result := range r.Results {
 		if result.Verdict == check.Fail && (id == "" || result.Check == id) {
@@ -113,8 +113,8 @@ func findFailedCheck(r *reports.Run, id string) (string, error) {
 	return "", fmt.Errorf("check %q did not fail in the run; expected a run in which it failed", id)
 }
 
-// confirmationRuns is the number of runs of the smallest scenario at the end of the search.
-// They show how often the check fails in it.
+// confirmationRuns is how often the smallest scenario is run at the end of the search. These
+// runs show how often the check fails in it.
 const confirmationRuns = 5
 
 // shrink searches for the smallest failing scenario and writes it to smallest.yaml in
@@ -155,8 +155,9 @@ func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario) er
 	return writeScenario(smallest, small)
 }
 
-// prober returns a prober that uses the results of earlier runs of the same search. It appends
-// each new run to the file of these results, which the returned function closes.
+// prober returns a prober, which runs scenarios for the search. It uses the results of earlier
+// runs of the same search, and appends each new run to their file. The returned function closes
+// the file.
 func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error) {
 	if err := os.MkdirAll(f.runs.out, 0o755); err != nil {
 		return nil, nil, err

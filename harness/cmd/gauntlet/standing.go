@@ -89,8 +89,8 @@ The command prints only the path of the kubeconfig to standard output.`,
 	return cmd
 }
 
-// noSubject is the value of --subject for a control plane on which none of the
-// controllers under test runs.
+// noSubject is the value of --subject for a cluster without subject: nothing runs the
+// controllers under test.
 const noSubject = "none"
 
 // setUpStanding builds the programs of a standing cluster that are missing in the cache.

@@ -29,8 +29,10 @@ func checkSubject(value string) error {
 	return err
 }
 
-// loadSubject reads the subject file that the flag --subject names, and builds its program, once
-// for all runs. It makes the controllers of the file the controllers under test of the scenarios.
+// loadSubject reads the subject file that the flag --subject names, and builds its program. It
+// does so once for all runs.
+//
+// The controllers of the file become the controllers under test of the scenarios.
 func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenario) (subject.Target, error) {
 	loaded, ok := f.operators[f.subject]
 	if !ok {
@@ -57,9 +59,11 @@ func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenari
 // errNothingToReconcile is the error of a scenario without objects for the operator.
 var errNothingToReconcile = errors.New("found no object that the controllers of the subject file reconcile")
 
-// setOperator makes the controllers of an operator the controllers under test of a scenario. The
-// workload of the scenario must create objects that one of them reconciles. The kinds of the
-// scenario's own field operator remain.
+// setOperator makes the controllers of an operator the controllers under test of a scenario.
+// The scenario keeps the kinds of its own field operator.
+//
+// It returns an error if the workload creates no object that one of these controllers
+// reconciles.
 func setOperator(s *scenario.Scenario, o *scenario.Operator) error {
 	var kinds []string
 	for _, c := range o.Controllers {

@@ -89,8 +89,8 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	return f.runCampaign(cmd, "crash", campaign.Options{Series: seriesOf(all)})
 }
 
-// plan returns an attempt for each combination of a write of the subject and a disturbance. It
-// first makes a run without faults, which determines the writes.
+// plan returns one run for each combination of a write of the subject and a disturbance. To
+// find the writes, it first makes a run without faults.
 func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scenario, disturbances []sweep.Disturbance, subject string) ([]campaign.Attempt, error) {
 	only := f.campaignFlags
 	only.subjects = []string{subject}

@@ -30,8 +30,8 @@ func (f *tierFlag) Set(value string) error {
 
 func (f *tierFlag) Type() string { return "tier" }
 
-// checkTier returns an error if the flag --tier is set although other arguments select the
-// scenarios.
+// checkTier returns an error if the flag --tier is set and other arguments already select the
+// scenarios. The argument selected says whether they do.
 func checkTier(cmd *cobra.Command, selected bool) error {
 	if selected && cmd.Flags().Changed("tier") {
 		return errors.New("--tier selects built-in scenarios: found it together with a scenario, --profile, --duration or --prefer-uncovered; expected only one of them")

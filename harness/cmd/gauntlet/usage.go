@@ -16,8 +16,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// runRoot runs the command line of root. It refuses bad usage with messages of one line. If a
-// write to standard output failed, runRoot returns an error, even if the command ignored it.
+// runRoot runs the command line of root. It refuses bad usage with messages of one line.
+//
+// A command may ignore that a write to standard output has failed. runRoot returns an error
+// even then.
 func runRoot(ctx context.Context, root *cobra.Command) error {
 	out := &standardOutput{to: root.OutOrStdout()}
 	root.SetOut(out)
@@ -127,8 +129,9 @@ func commandNames(parent *cobra.Command) []string {
 	return names
 }
 
-// countArguments returns a check of arguments that refuses what check refuses, and also empty
-// arguments. The error says which arguments the command has and which it expects.
+// countArguments returns a check of the arguments of a command, which refuses empty arguments
+// and what the given check refuses. The error says which arguments the command has and which it
+// expects.
 func countArguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -164,8 +167,8 @@ func expectedArguments(cmd *cobra.Command) string {
 	return strings.Join(words, " ")
 }
 
-// flagError returns the error about a flag in the words of this project. The argument err is an
-// error of package pflag.
+// flagError returns an error about a flag in the style of this project's messages. The argument
+// err is an error of package pflag.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError
@@ -194,8 +197,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w; \"%s --help\" lists the flags", err, cmd.CommandPath())
 }
 
-// expectedValue says which values a flag accepts. For a type of this project, it is the end of
-// the error of its method Set.
+// expectedValue says which values a flag accepts. For flags with a type of this project, it
+// takes the text from the end of the error of the method Set.
 func expectedValue(invalid *pflag.InvalidValueError) string {
 	if words := valueWords(invalid.GetFlag()); words != "" {
 		return "expected " + words
@@ -207,8 +210,8 @@ func expectedValue(invalid *pflag.InvalidValueError) string {
 	return words
 }
 
-// valueWords describes the values of a flag by its type. It returns "" for a type of this
-// project.
+// valueWords describes the values of a flag by the type of the flag. It returns "" for a type
+// of this project.
 func valueWords(flag *pflag.Flag) string {
 	switch flag.Value.Type() {
 	case "uint64":

@@ -63,8 +63,8 @@ func supportedBy(s *scenario.Scenario) string {
 	return strings.Join(names, ", ")
 }
 
-// stdinLimit is more than the maximum size of a scenario in bytes. Package scenario returns an
-// error for a larger one.
+// stdinLimit is the maximum number of bytes that are read from standard input. It is more than
+// the maximum size of a scenario, so package scenario can report a scenario that is too large.
 const stdinLimit = 1 << 20
 
 // readScenario reads a scenario from standard input. It prints a warning for each old name that
@@ -84,8 +84,8 @@ func (f *runFlags) readScenario(_ string, warnings io.Writer) (*scenario.Scenari
 	return s, err
 }
 
-// interruptibleReader reads from in until ctx ends. A read of a terminal or a pipe does not end
-// otherwise before there is something to read.
+// interruptibleReader reads from in until ctx ends. Without it, a read of a terminal or a pipe
+// would wait until there is something to read.
 type interruptibleReader struct {
 	ctx context.Context
 	in  io.Reader

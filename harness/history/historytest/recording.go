@@ -49,7 +49,7 @@ func (r *Recording) Faults() []history.Fault {
 	return all
 }
 
-// awaitTimeout bounds the wait of a test for a record.
+// awaitTimeout is the maximum time for which Await waits for a record.
 const awaitTimeout = 20 * time.Second
 
 // Await waits for the first record for which match returns true, and returns it. The

@@ -24,9 +24,9 @@ var all = sync.OnceValue(func() []mutant.Mutant {
 	return mutants
 })
 
-// text returns the YAML of a scenario with a fixed description. Therefore, the fingerprints of
-// mutants do not depend on the real description. For an unknown scenario it returns "", and a
-// test fails.
+// text returns the YAML of a scenario with a fixed description. Fingerprints of mutants
+// therefore do not depend on the real one. For an unknown scenario it returns "", and a test
+// fails.
 func text(name string) string {
 	s, ok := scenarios.Find(name)
 	if !ok {
@@ -49,8 +49,8 @@ func IDs() []string {
 	return ids
 }
 
-// Texts returns the scenarios of the scenario library in YAML, by name. Their description is
-// fixed, so that results do not depend on the real one.
+// Texts returns the scenarios of the scenario library in YAML, by name. All have the same fixed
+// description, so that results do not depend on the real one.
 func Texts() mutant.Texts {
 	texts := mutant.Texts{}
 	for _, s := range scenarios.All() {

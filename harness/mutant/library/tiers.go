@@ -11,7 +11,8 @@ import (
 	scenarios "github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-// ChooseTiers returns the scenarios that the tiers should have according to the matrix.
+// ChooseTiers returns the scenarios that the tiers should have according to a matrix of mutants
+// and scenarios.
 func ChooseTiers(matrix *mutant.Matrix) mutant.Tiers {
 	faults := map[string][]string{}
 	for _, s := range scenarios.All() {
@@ -31,8 +32,8 @@ func TiersFile(tiers mutant.Tiers) string {
 	return b.String()
 }
 
-// WriteTiers writes the choice of the tiers as a table. Below it are the rates of the tiers
-// that the library has.
+// WriteTiers writes the chosen scenarios of the tiers as a table. Below the table it writes
+// which share of the mutants the present tiers catch.
 func WriteTiers(out io.Writer, tiers mutant.Tiers, matrix *mutant.Matrix) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "TIER\tSCENARIO\tSECONDS\tNEW\tEXAMPLES")
@@ -70,7 +71,8 @@ func Scenarios(tier scenarios.Tier) []string {
 	return names
 }
 
-// Rates returns what each tier of the scenario library catches according to the matrix.
+// Rates returns which share of the mutants each tier of the scenario library catches, according
+// to the matrix.
 func Rates(matrix *mutant.Matrix) []mutant.Column {
 	var columns []mutant.Column
 	for _, tier := range scenarios.Tiers {

@@ -36,9 +36,10 @@ func All() []*scenario.Scenario {
 	return all
 }
 
-// Find returns the scenario with a name, and reports whether it exists. An old name finds the
-// renamed scenario, which then has a warning. Find opens the file NAME.yaml; a test checks that
-// each file has the name of its scenario.
+// Find returns the scenario with a name, and reports whether it exists. For an old name, it
+// returns the renamed scenario with a warning.
+//
+// It opens the file NAME.yaml; a test checks that each file has the name of its scenario.
 func Find(name string) (*scenario.Scenario, bool) {
 	if renamed, ok := scenario.RenamedScenario(name); ok {
 		s := load(renamed + ".yaml")

@@ -54,8 +54,8 @@ func (g *generator) parameters(of faults.Type) object {
 	return schema
 }
 
-// decodedInto is an implementation of faults.Params that decodes nothing. It records the Go
-// types of the fields into which a fault type wants to decode its parameters.
+// decodedInto is an implementation of faults.Params that decodes nothing. It only records the
+// Go types into which a fault type wants to decode its parameters.
 type decodedInto struct{ types map[string]reflect.Type }
 
 // errRecorded makes a fault type stop after decodedInto has recorded the types.
@@ -123,9 +123,10 @@ func (g *generator) parameter(param faults.Param, of reflect.Type) object {
 	return schema
 }
 
-// enum returns the schema of a parameter with a fixed set of values. The argument list has the
-// values as the catalog documents them, such as "a, b, c; c with d only". The values end at a
-// semicolon, or before the first item that contains a space.
+// enum returns the schema of a parameter with a fixed set of values.
+//
+// The argument list has the values as the catalog documents them, such as "a, b, c; c with d
+// only". The values end at a semicolon, or before the first item that contains a space.
 func (g *generator) enum(list string, of reflect.Type) object {
 	list, _, _ = strings.Cut(list, ";")
 	var values []any

@@ -46,7 +46,8 @@ func Root() Field {
 	}
 }
 
-// Faults describes the types of faults: the fields of an item of the list faults that name them.
+// Faults describes the types of faults. The name of the type is a field of an item in the list
+// faults, so each type is a Field.
 func Faults() []Field {
 	var all []Field
 	for _, of := range catalog.All {
@@ -58,7 +59,8 @@ func Faults() []Field {
 	return all
 }
 
-// Operations describes the operations of the workload: the fields of a step that name them.
+// Operations describes the operations of the workload. The name of the operation is a field of
+// a step, so each operation is a Field.
 func Operations() []Field {
 	var all []Field
 	for _, op := range scenario.Operations() {

@@ -253,8 +253,8 @@ const groupVersionPattern = `^(` + domainLabel + `(\.` + domainLabel + `)*/)?[a-
 // kindPattern matches the names of API kinds, such as StatefulSet.
 const kindPattern = "^[A-Z][A-Za-z0-9]{0,62}$"
 
-// fieldsRules returns the constraints of a manifest or of a patch. The argument minimum is the
-// least number of fields.
+// fieldsRules returns the constraints of a manifest or of a patch, which must have at least
+// minimum fields.
 func fieldsRules(minimum int) object {
 	return object{"minProperties": minimum, "properties": object{
 		"apiVersion": false, "kind": false, "status": false,
@@ -291,7 +291,8 @@ func coreResources() []string {
 	return all
 }
 
-// globPattern matches the patterns that path.Match accepts, except for rare differences.
+// globPattern matches the patterns that path.Match accepts. In rare cases, it differs from
+// path.Match.
 const globPattern = `^([^\[\\]|\\.|\[\^?[^\]]+\])*$`
 
 // checks returns the schema of a check ID. It also accepts the old names of checks.
@@ -356,7 +357,7 @@ func untilOneOf(conditions ...scenario.Until) object {
 }
 
 // fieldConditionPattern matches the conditions on fields that [scenario.Until.FieldCondition]
-// accepts, except for rare differences.
+// accepts. In rare cases, it differs from that function.
 const fieldConditionPattern = `^(condition=[^=]+(=.+)?|jsonpath=(\{[^{}]+\}|([^{}=]|==)+)(=([^=]|==)+)?)$`
 
 // contractKinds returns the kinds that are not generic; see [scenario.Kind.IsGeneric].
@@ -472,9 +473,11 @@ var positiveShare = object{"not": object{
 // noShare is a schema that matches 0 and 0%.
 var noShare = object{"anyOf": []object{{"const": 0}, {"type": "string", "pattern": "^0+%$"}}}
 
-// createRules returns the rules for the fields of a create. For each kind, there is one rule
-// with the fields that the kind has. A field that the kind lacks may have its default value,
-// because [scenario.Scenario.Marshal] writes default values.
+// createRules returns the rules for the fields of a create. There is one rule for each kind,
+// with the fields that the kind has.
+//
+// A field that the kind lacks may have its default value, because [scenario.Scenario.Marshal]
+// writes default values.
 func createRules() []object {
 	var rules []object
 	for _, kind := range scenario.Kinds() {
