@@ -111,7 +111,7 @@ func (checker *noWritesWhenSettledChecker) Result() Result {
 	result := checker.findings.Result()
 	switch {
 	case checker.allByTime:
-		result.Verdict, result.Reason = NotExercised, "every controller under test acts by time"
+		result.Verdict, result.Reason = NotExercised, "every controller under test has the trait acts-by-time: it may write because time has passed"
 	case result.Verdict == Fail:
 	case checker.exercised == 0:
 		result.Verdict, result.Reason = Unknown, fmt.Sprintf("the run did not converge, or it ended less than %v after convergence", checker.quietTime)

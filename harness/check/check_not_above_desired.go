@@ -58,7 +58,7 @@ func (checker *notAboveDesiredChecker) Observe(m *Model, _ *history.Record) {
 	}
 	checker.addViolation(func() Evidence {
 		return Evidence{
-			Summary: fmt.Sprintf("%s: %s created pod %d of %d; %d active pods in its cache, %d earlier creates not yet observed, %d active pods in etcd",
+			Summary: fmt.Sprintf("%s: %s created a pod, for a total of %d (%d wanted); %d active pods in its cache, %d earlier creates not yet observed, %d active pods in etcd",
 				state.name(), state.process.name, pods, desired, state.podCounts.replicas, state.creates.outstanding()-1, m.committed.podCountsOf(state.uid).replicas),
 			Expected: fmt.Sprintf("at most %d active pods", desired),
 			Object:   state.ref(),
@@ -85,7 +85,7 @@ func (checker *notAboveDesiredChecker) checkExpired(m *Model, state *ownerState,
 		}
 		slices.Sort(seqs)
 		return Evidence{
-			Summary: fmt.Sprintf("%s: %s created pod %d of %d, including %d pods that it created earlier and whose expectations expired before it observed them; %d active pods in etcd",
+			Summary: fmt.Sprintf("%s: %s created a pod, for a total of %d (%d wanted), including %d pods that it created earlier and whose expectations expired before it observed them; %d active pods in etcd",
 				state.name(), state.process.name, pods+len(expired), desired, len(expired), m.committed.podCountsOf(state.uid).replicas),
 			Expected: fmt.Sprintf("at most %d active pods", desired),
 			Object:   state.ref(),

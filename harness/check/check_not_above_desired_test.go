@@ -13,17 +13,17 @@ func TestNotAboveDesired(t *testing.T) {
 		{name: "creates up to spec.replicas", want: Pass, build: func(h *historyBuilder) {
 			h.deliver(h.createAll(deliveredReplicaSet(h, 5), 5)...)
 		}},
-		{name: "creates one more after it observes all (mutant R1)", want: Fail, evidence: "created pod 6 of 5", build: func(h *historyBuilder) {
+		{name: "creates one more after it observes all (mutant R1)", want: Fail, evidence: "created a pod, for a total of 6 (5 wanted)", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			h.deliver(h.createAll(rs, 5)...)
 			h.create(rs)
 		}},
-		{name: "creates one more before it observes all", want: Fail, evidence: "created pod 6 of 5", build: func(h *historyBuilder) {
+		{name: "creates one more before it observes all", want: Fail, evidence: "created a pod, for a total of 6 (5 wanted)", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			h.createAll(rs, 4)
 			h.creates(rs, 2)
 		}},
-		{name: "creates pods again that it has not observed for 5 minutes (late-pods)", want: Fail, evidence: "created pod 4 of 3, including 3 pods that it created earlier and whose expectations expired before it observed them", build: func(h *historyBuilder) {
+		{name: "creates pods again that it has not observed for 5 minutes (late-pods)", want: Fail, evidence: "created a pod, for a total of 4 (3 wanted), including 3 pods that it created earlier and whose expectations expired before it observed them", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.wait(5 * time.Minute)
@@ -54,7 +54,7 @@ func TestNotAboveDesired(t *testing.T) {
 			h.deliver(h.scale("web", 5))
 			h.createAll(rs, 2)
 		}},
-		{name: "scaled up: creates one too many while the first pods are unobserved", want: Fail, evidence: "created pod 6 of 5, including 3 pods that it created earlier and whose expectations expired before it observed them", build: func(h *historyBuilder) {
+		{name: "scaled up: creates one too many while the first pods are unobserved", want: Fail, evidence: "created a pod, for a total of 6 (5 wanted), including 3 pods that it created earlier and whose expectations expired before it observed them", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.wait(5 * time.Minute)
@@ -89,7 +89,7 @@ func TestNotAboveDesired(t *testing.T) {
 			h.deliver(h.scale("web", 2))
 			h.createAll(rs, 2)
 		}},
-		{name: "scaled down long before", want: Fail, evidence: "created pod 3 of 2", build: func(h *historyBuilder) {
+		{name: "scaled down long before", want: Fail, evidence: "created a pod, for a total of 3 (2 wanted)", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			h.deliver(h.createAll(rs, 2)...)
 			h.deliver(h.scale("web", 2))
@@ -105,7 +105,7 @@ func TestNotAboveDesired(t *testing.T) {
 			h.processEvent(history.ProcessResumed)
 			h.create(rs)
 		}},
-		{name: "scaled down long after the process was paused", want: Fail, evidence: "created pod 3 of 2", build: func(h *historyBuilder) {
+		{name: "scaled down long after the process was paused", want: Fail, evidence: "created a pod, for a total of 3 (2 wanted)", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			h.processEvent(history.ProcessPaused)
 			h.wait(3 * time.Second)
@@ -115,7 +115,7 @@ func TestNotAboveDesired(t *testing.T) {
 			h.wait(3 * time.Second)
 			h.create(rs)
 		}},
-		{name: "scaled down long before, in a restarted process", want: Fail, evidence: "created pod 3 of 2", build: func(h *historyBuilder) {
+		{name: "scaled down long before, in a restarted process", want: Fail, evidence: "created a pod, for a total of 3 (2 wanted)", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			h.processEvent(history.ProcessPaused)
 			h.processEvent(history.ProcessStopped)

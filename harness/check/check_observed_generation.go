@@ -160,7 +160,7 @@ func (checker *observedGenerationChecker) written(m *Model, request *history.Req
 		}
 		report(func() Evidence {
 			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s wrote observedGeneration %d to %s, whose generation is %d", request.Subject, now.highest(), o.Ref, o.Generation),
-				fmt.Sprintf("at most %d", o.Generation))
+				fmt.Sprintf("an observedGeneration of at most %d, the generation", o.Generation))
 		})
 	}
 	if o.Version < before.version {
@@ -172,7 +172,7 @@ func (checker *observedGenerationChecker) written(m *Model, request *history.Req
 	if to < from && sent.Status.ObservedGeneration == to && cached.generation >= from && m.processTime-cached.since > checker.batchTime+lag {
 		checker.addViolation(func() Evidence {
 			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s lowered status.observedGeneration of %s from %d to %d; its cache has had generation %d for %s", request.Subject, o.Ref, from, to, cached.generation, seconds(m.processTime-cached.since)),
-				fmt.Sprintf("at least %d", from))
+				fmt.Sprintf("status.observedGeneration %d or higher", from))
 		})
 	}
 }
@@ -214,7 +214,7 @@ func (checker *observedGenerationChecker) end(m *Model) {
 		}
 		checker.addViolation(func() Evidence {
 			return m.evidenceOf(&o.Ref, fmt.Sprintf("status.observedGeneration of %s is %d, %s after generation %d was committed", o.Ref, o.observed, seconds(m.now-o.since), o.generation),
-				fmt.Sprint(o.generation))
+				fmt.Sprintf("status.observedGeneration %d", o.generation))
 		})
 	}
 }

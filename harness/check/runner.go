@@ -106,7 +106,7 @@ func (entry *runnerEntry) observe(m *Model, r *history.Record) {
 // record that the checker was reading, or 0 if it was computing its result.
 func (entry *runnerEntry) recover(seq int64) {
 	if p := recover(); p != nil {
-		entry.panic = fmt.Sprintf("the checker panicked at record %d: %v\n%s", seq, p, debug.Stack())
+		entry.panic = fmt.Sprintf("the checker panicked at record %d, which is a bug of gauntlet; report it with the run directory: %v\n%s", seq, p, debug.Stack())
 	}
 }
 

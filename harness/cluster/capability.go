@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -13,7 +14,7 @@ import (
 type Capability string
 
 // The capabilities of the control plane. In error messages, the text of a capability follows
-// "requires" or "the provider has no". An example is "requires access to etcd".
+// "requires a provider with" or "the provider has no". An example is "requires a provider with \"access to etcd\"".
 const (
 	// OwnsControlPlane means that the control plane exists only for the run. Faults may therefore
 	// change objects that affect the whole cluster, such as nodes and admission policies. A cluster
@@ -122,7 +123,7 @@ type MissingError struct {
 func (e *MissingError) Error() string {
 	texts := make([]string, 0, len(e.Missing))
 	for _, m := range e.Missing {
-		texts = append(texts, string(m))
+		texts = append(texts, strconv.Quote(string(m)))
 	}
-	return e.Subject + " requires " + strings.Join(texts, " and ")
+	return e.Subject + " requires a provider with " + strings.Join(texts, " and ")
 }

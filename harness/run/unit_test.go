@@ -196,9 +196,9 @@ func TestSupportedByParameters(t *testing.T) {
 		}
 	}
 	for action, want := range map[string]string{
-		"unready":  "test.yaml:6:5: pod-churn: not supported by provider existing: action unready requires containers that faults control; expected --provider=embedded or kind",
-		"collapse": "test.yaml:6:5: pod-churn: not supported by provider existing: action collapse requires simulated kubelets; expected --provider=embedded",
-		"succeed":  "test.yaml:6:5: pod-churn: not supported by provider existing: action succeed requires simulated kubelets; expected --provider=embedded",
+		"unready":  "test.yaml:6:5: pod-churn: not supported by provider existing: action unready requires a provider with \"containers that faults control\"; expected --provider=embedded or kind",
+		"collapse": "test.yaml:6:5: pod-churn: not supported by provider existing: action collapse requires a provider with \"simulated kubelets\"; expected --provider=embedded",
+		"succeed":  "test.yaml:6:5: pod-churn: not supported by provider existing: action succeed requires a provider with \"simulated kubelets\"; expected --provider=embedded",
 	} {
 		if err := Supported(churn(action), "existing"); err == nil || err.Error() != want {
 			t.Errorf("error %v\nwant %s", err, want)

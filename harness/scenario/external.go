@@ -17,8 +17,8 @@ type ExternalWorkload struct {
 // Operator describes controllers under test that are not controllers of Kubernetes, and their
 // custom resources. For a subject file, gauntlet run sets it.
 type Operator struct {
-	// Kinds is the list of the kinds that the controllers or the workload use and that no
-	// table of gauntlet has. The run records their objects.
+	// Kinds is the list of the kinds that the controllers or the workload use and that
+	// `gauntlet list kinds` does not print. The run records their objects.
 	Kinds []ExternalKind `yaml:"kinds,omitempty" bounds:"0..100"`
 	// Controllers is the list of the controllers under test. The general checks apply to
 	// them. By default, subject.controllers is the list.

@@ -44,8 +44,9 @@ type Scenario struct {
 	// Settle is the time limit for convergence after the workload and all faults have ended,
 	// and the duration of the quiet phase after convergence.
 	Settle Settle `yaml:"settle"`
-	// Exercises is the list of IDs of the checks that this scenario must exercise. If the run
-	// does not exercise one of these checks, the verdict of the check is unknown.
+	// Exercises is the list of IDs of the checks that this scenario must exercise. A run
+	// exercises a check if something happens that could break its guarantee. If the run does
+	// not exercise one of these checks, the verdict of the check is unknown.
 	Exercises []string `yaml:"exercises,omitempty" enum:"checks"`
 
 	// source is the file that [Parse] read. It is nil for a scenario that Go code built.
@@ -82,7 +83,8 @@ type Subject struct {
 	LeaseDuration time.Duration `yaml:"leaseDuration" bounds:"3s..5m"`
 	// Controllers is the list of the controllers under test. The names are those that the flag
 	// --controllers of kube-controller-manager accepts. The control plane runs all other
-	// controllers. By default, the controllers with a contract are under test.
+	// controllers. By default, the four controllers with a contract are under test, those of
+	// ReplicationControllers, ReplicaSets, Deployments and Endpoints.
 	Controllers []string `yaml:"controllers,omitempty" format:"controllers" bounds:"1..100"`
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
@@ -79,7 +80,7 @@ func writeReports(cmd *cobra.Command, dir string, all []reports.Run) error {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("writing the reports: %w", err)
+		return fmt.Errorf("--out=%s: cannot create the directory: %w", dir, inputfile.Reason(err))
 	}
 	unlock, err := run.Lock(dir)
 	if err != nil {

@@ -66,6 +66,7 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	for _, name := range f.disturbances {
 		m, err := sweep.Find(name)
 		if err != nil {
+			err = fmt.Errorf("--at: %w", err)
 			return exitPass, err
 		}
 		disturbances = append(disturbances, m)
