@@ -60,9 +60,10 @@ func withReplicasAnnotations(annotations map[string]string, l limits) map[string
 }
 
 // withRevision returns the annotations of a ReplicaSet with the given revision. If they had a
-// lower revision before, it appends the lower one to the annotation revision-history. If they
-// already have this or a higher revision, it returns them unchanged. The given revision can be
-// lower than theirs, because ReplicaSets with higher revisions may have been deleted.
+// lower revision before, it appends the lower one to the annotation revision-history.
+//
+// If they already have this or a higher revision, it returns them unchanged. They may have a
+// higher one if ReplicaSets with higher revisions have been deleted.
 func withRevision(annotations map[string]string, revision int64) map[string]string {
 	before, had := revisionOf(annotations)
 	if had && before >= revision {
@@ -95,15 +96,17 @@ func revisionOf(annotations map[string]string) (int64, bool) {
 	return revision, err == nil
 }
 
-// withInheritedAnnotations returns the annotations of a ReplicaSet with those of its
-// Deployment added, except annotationsToSkip. Annotations that only the ReplicaSet has stay.
+// withInheritedAnnotations adds the annotations of a Deployment to those of its ReplicaSet,
+// except annotationsToSkip. Annotations that only the ReplicaSet has remain.
 func withInheritedAnnotations(annotations, deployment map[string]string) map[string]string {
 	return withEntries(annotations, inheritable(deployment))
 }
 
 // annotationsAfterRollback returns the annotations of a Deployment after a rollback to a
-// ReplicaSet. The annotations in annotationsToSkip keep their values of the Deployment, but
-// the rollback annotation is removed. All other annotations are those of the ReplicaSet.
+// ReplicaSet: those of the ReplicaSet.
+//
+// The annotations in annotationsToSkip are an exception: they keep the values of the
+// Deployment. The rollback annotation is removed.
 func annotationsAfterRollback(deployment, set map[string]string) map[string]string {
 	annotations := inheritable(set)
 	for _, key := range annotationsToSkip {
@@ -125,8 +128,8 @@ func inheritable(annotations map[string]string) map[string]string {
 	return rest
 }
 
-// withEntries returns annotations with the entries of changed added. The values in changed
-// take precedence. If nothing changes, it returns annotations itself, otherwise a new map.
+// withEntries returns annotations with the entries of changed added, whose values take
+// precedence. If nothing changes, it returns annotations itself, otherwise a new map.
 func withEntries(annotations, changed map[string]string) map[string]string {
 	same := true
 	for key, value := range changed {

@@ -36,9 +36,10 @@ func findCondition(conditions []appsv1.DeploymentCondition, of appsv1.Deployment
 	return nil
 }
 
-// withCondition returns the conditions with c added. If a condition of the same type exists, c
-// replaces it, unless status and reason are equal. In this case the existing condition stays,
-// even if its message is different.
+// withCondition adds a condition to a list, or replaces the condition of the same type.
+//
+// If status and reason are equal, the existing condition stays, even if its message is
+// different.
 func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	if before := findCondition(conditions, c.Type); before != nil && before.Status == c.Status && before.Reason == c.Reason {
 		return conditions
@@ -46,10 +47,11 @@ func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentC
 	return withRefreshedCondition(conditions, c)
 }
 
-// withRefreshedCondition returns the conditions with c added. If a condition of the same type
-// exists, c replaces it, even if status and reason are equal. If the status is equal, c keeps
-// the old lastTransitionTime. If c is the condition Progressing, its new lastUpdateTime
-// restarts the progress deadline.
+// withRefreshedCondition adds a condition to a list, or replaces the condition of the same
+// type. Unlike withCondition, it does so even if status and reason are equal.
+//
+// If the status is equal, c keeps the old lastTransitionTime. If c is the condition
+// Progressing, its new lastUpdateTime restarts the progress deadline.
 func withRefreshedCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	conditions = slices.Clone(conditions)
 	before := findCondition(conditions, c.Type)

@@ -42,9 +42,11 @@ func (c *Controller) eventHandlers(config Config) []workloop.EventHandler {
 // enqueue adds the key of a Deployment to the queue.
 func (c *Controller) enqueue(d *appsv1.Deployment) { c.loop.Add(ownership.IDOf(d).Key) }
 
-// deploymentUpdated enqueues an updated Deployment. If a Deployment was deleted and recreated
-// while the watch was interrupted, the informer reports only one update. The UIDs then differ,
-// and deploymentUpdated calls forget for the deleted Deployment.
+// deploymentUpdated enqueues an updated Deployment.
+//
+// If a Deployment was deleted and recreated while the watch was interrupted, the informer
+// reports only one update, with different UIDs. deploymentUpdated then calls forget for the
+// deleted Deployment.
 func (c *Controller) deploymentUpdated(old, d *appsv1.Deployment) {
 	if old.UID != d.UID {
 		c.forget(ownership.IDOf(old))
@@ -52,9 +54,10 @@ func (c *Controller) deploymentUpdated(old, d *appsv1.Deployment) {
 	c.enqueue(d)
 }
 
-// deploymentDeleted calls forget for a deleted Deployment and enqueues its key. A sync that is
-// still running may record another write. The next sync finds no Deployment and drops that
-// write too.
+// deploymentDeleted enqueues the key of a deleted Deployment, and calls forget for it.
+//
+// A sync that is still running may record another write. The next sync finds no Deployment and
+// drops that write too.
 func (c *Controller) deploymentDeleted(object any) {
 	if d, ok := tombstone.LastKnown[*appsv1.Deployment](c.logger, object); ok {
 		c.forget(ownership.IDOf(d))
@@ -130,12 +133,11 @@ func (c *Controller) podDeleted(object any) {
 }
 
 // podEnded enqueues a Recreate Deployment when the last running pod of an old ReplicaSet has
-// ended. The rollout may be waiting for the end of this pod. A pod has ended if it is terminal
-// or deleted.
+// ended. The rollout may be waiting for this. A pod has ended if it is terminal or deleted.
 //
-// podEnded does nothing while spec or status of the ReplicaSet still has replicas. The rollout
-// then also waits for a change of the ReplicaSet, and the event of that change enqueues the
-// Deployment. Without this rule, podEnded would list all pods each time a pod ends.
+// While spec or status of the ReplicaSet still has replicas, podEnded does nothing. The rollout
+// then also waits for a change of the ReplicaSet, whose event enqueues the Deployment. Without
+// this rule, podEnded would list all pods each time a pod ends.
 func (c *Controller) podEnded(pod *corev1.Pod) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil || ref.Kind != "ReplicaSet" {

@@ -32,9 +32,11 @@ func nextRevision(old []*appsv1.ReplicaSet) int64 {
 }
 
 // revisionsToDelete returns the old ReplicaSets to delete, so that at most limit of them are
-// left. It selects the ReplicaSets with the lowest revisions. It then drops from the selection
-// every ReplicaSet that has replicas in spec or status, or whose latest generation is not
-// observed yet. If limit is nil or the highest int32, it returns none.
+// left.
+//
+// These are the ReplicaSets with the lowest revisions. Among them, it keeps every ReplicaSet
+// that has replicas in spec or status, or whose latest generation is not observed yet. If limit
+// is nil or the highest int32, it returns none.
 func revisionsToDelete(old []*appsv1.ReplicaSet, limit *int32) []*appsv1.ReplicaSet {
 	if limit == nil || *limit == math.MaxInt32 {
 		return nil

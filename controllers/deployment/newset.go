@@ -15,8 +15,10 @@ import (
 )
 
 // findNewReplicaSet returns the index of the ReplicaSet with the given template, or the
-// constant none. If several ReplicaSets have the template, it returns the oldest one. The
-// result therefore does not change when another ReplicaSet is created.
+// constant none.
+//
+// If several ReplicaSets have the template, it returns the oldest one, so that the result does
+// not change when another one is created.
 func findNewReplicaSet(template *corev1.PodTemplateSpec, oldestFirst []*appsv1.ReplicaSet) int {
 	return slices.IndexFunc(oldestFirst, func(set *appsv1.ReplicaSet) bool {
 		return templatehash.Equal(template, &set.Spec.Template)

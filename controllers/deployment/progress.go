@@ -44,10 +44,12 @@ func progressed(before, after *appsv1.DeploymentStatus) bool {
 		after.AvailableReplicas > before.AvailableReplicas
 }
 
-// untilDeadlineCheck returns the time until the progress deadline must be checked. The time is
-// 0 or negative if the check is due. The deadline begins at the last update of c, which is the
-// condition Progressing. The result ok is false if no deadline is running: if c is nil, after
-// a complete rollout, or after the deadline was exceeded.
+// untilDeadlineCheck returns the time until the progress deadline must be checked. It is 0 or
+// negative if the check is due.
+//
+// The deadline begins at the last update of c, which is the condition Progressing. The result
+// ok is false if no deadline is running: if c is nil, after a complete rollout, or after the
+// deadline was exceeded.
 func untilDeadlineCheck(c *appsv1.DeploymentCondition, deadline time.Duration, now time.Time) (wait time.Duration, ok bool) {
 	if c == nil || c.Reason == reasonNewReplicaSetAvailable || c.Reason == reasonProgressDeadlineExceeded {
 		return 0, false
@@ -56,8 +58,10 @@ func untilDeadlineCheck(c *appsv1.DeploymentCondition, deadline time.Duration, n
 }
 
 // progressConditions returns the conditions of the new status with an updated condition
-// Progressing. It compares the replica counts of the reported status with those of the new
-// status, to determine whether the rollout has made progress.
+// Progressing.
+//
+// To find out whether the rollout has made progress, it compares the replica counts of the new
+// status with those of the status that the Deployment has.
 func (r *rollout) progressConditions(after *appsv1.DeploymentStatus) []appsv1.DeploymentCondition {
 	deadline, limited := deadlineOf(r.deployment)
 	if !limited {
@@ -97,8 +101,8 @@ func (r *rollout) progressingCondition(status corev1.ConditionStatus, reason, fo
 	}
 }
 
-// setProgressing sets the condition Progressing that this sync reports. It does nothing
-// without a progress deadline, because the Deployment then has no such condition.
+// setProgressing sets the condition Progressing that this sync reports. Without a progress
+// deadline it does nothing: such a Deployment has no such condition.
 func (r *rollout) setProgressing(status corev1.ConditionStatus, reason, format string, args ...any) {
 	if _, limited := deadlineOf(r.deployment); limited {
 		c := r.progressingCondition(status, reason, format, args...)
@@ -125,8 +129,10 @@ func (r *rollout) setPausedOrResumed() {
 }
 
 // setFoundNewReplicaSet sets the condition Progressing if it is missing although the new
-// ReplicaSet exists. The condition is missing if progressDeadlineSeconds was set after the
-// ReplicaSet was created. The lastUpdateTime of the condition starts the progress deadline.
+// ReplicaSet exists.
+//
+// This happens if progressDeadlineSeconds was set after the ReplicaSet was created. The
+// lastUpdateTime of the condition starts the progress deadline.
 func (r *rollout) setFoundNewReplicaSet() {
 	before := findCondition(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
 	if set := r.newSet(); set != nil && before == nil && r.progressing == nil {

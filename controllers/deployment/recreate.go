@@ -19,9 +19,11 @@ func scaleOldToZero(rs replicaSetSizes) []change {
 }
 
 // oldPodsStopped reports whether no pod of the old ReplicaSets is running, and none can be
-// created any more. The status of every old ReplicaSet must have no replicas and the latest
-// generation. A ReplicaSet controller that has not observed the scale-down may still create
-// pods. Terminal pods do not count as running, because they may never be deleted.
+// created any more.
+//
+// The status of every old ReplicaSet must have no replicas and the latest generation: a
+// ReplicaSet controller that has not observed the scale-down may still create pods. Terminal
+// pods do not count as running, because they may never be deleted.
 func oldPodsStopped(old []*appsv1.ReplicaSet, pods []*corev1.Pod) bool {
 	for _, set := range old {
 		if set.Status.Replicas > 0 || set.Status.ObservedGeneration < set.Generation {

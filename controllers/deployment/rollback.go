@@ -36,10 +36,11 @@ type rollback struct {
 	eventType, reason, message string
 }
 
-// planRollback plans the rollback of d to the requested revision. Revision 0 means the
-// revision before the newest one. Every plan removes the rollback annotation; if the
-// annotation stayed, each later sync would try the rollback again. If the revision does not
-// exist or is not a number, the plan changes nothing else.
+// planRollback plans the rollback of d to the requested revision. Revision 0 means the revision
+// before the newest one.
+//
+// Every plan removes the rollback annotation, so that later syncs do not try the rollback
+// again. If the revision does not exist or is not a number, the plan changes nothing else.
 func planRollback(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, requested string) rollback {
 	rejected := func(reason, message string) rollback {
 		return rollback{withoutRollbackTo(d), corev1.EventTypeWarning, reason, message}
@@ -115,8 +116,10 @@ func withoutRollbackTo(d *appsv1.Deployment) *appsv1.Deployment {
 }
 
 // rollBack rolls the Deployment back to the requested revision. It removes the rollback
-// annotation even if the rollback is not possible. If no ReplicaSet has the current template
-// yet, rollBack first creates one with 0 replicas, so that users can return to this template.
+// annotation even if the rollback is not possible.
+//
+// If no ReplicaSet has the current template yet, rollBack first creates one with 0 replicas, so
+// that users can return to this template.
 func (c *Controller) rollBack(ctx context.Context, r *rollout, requested string) error {
 	if c.deferWrite(ctx, r, "rollback") {
 		return nil // the rollback may be done already without being in the cache

@@ -13,8 +13,10 @@ func scaleUpNew(l limits, rs replicaSetSizes) int {
 
 // scaleDownOld returns the next scale-down of the old ReplicaSets. It leaves enough replicas
 // for minAvailable, even if the unavailable replicas of the new ReplicaSet never become
-// available. First it removes unavailable replicas of all old ReplicaSets, because they would
-// block the rollout. Then it scales down the oldest ReplicaSets.
+// available.
+//
+// First it removes unavailable replicas of all old ReplicaSets, because they would block the
+// rollout. Then it scales down the oldest ReplicaSets.
 func scaleDownOld(l limits, rs replicaSetSizes) []change {
 	newSize := rs.newSize()
 	budget := rs.total() - l.minAvailable() - (newSize.replicas - newSize.available)

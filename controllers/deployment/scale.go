@@ -16,8 +16,9 @@ func isScalingEvent(l limits, rs replicaSetSizes) bool {
 }
 
 // rescale returns the changes of the ReplicaSets after a change of the Deployment's
-// spec.replicas. These changes do not continue the rollout. The result includes ReplicaSets
-// that keep their size, because their annotations must be updated; otherwise isScalingEvent
+// spec.replicas. These changes do not continue the rollout.
+//
+// The result includes ReplicaSets that keep their size: without new annotations, isScalingEvent
 // would stay true. The argument rolling is true for the strategy RollingUpdate. The argument
 // reported is status.replicas of the Deployment; see proportionalSize.
 func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change {
@@ -46,12 +47,12 @@ func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change 
 }
 
 // proportional distributes spec.replicas plus maxSurge over the active ReplicaSets, in
-// proportion to their sizes. Therefore, scaling neither advances nor reverts a failing
+// proportion to their sizes. A scaling therefore neither advances nor reverts a failing
 // rollout.
 //
-// The first change is that of the largest ReplicaSet, which gets the remainder of the
-// rounding. Of two ReplicaSets with the same size, the newer one is first on scale-up, and the
-// older one on scale-down. No ReplicaSet shrinks on scale-up or grows on scale-down.
+// The first change is that of the largest ReplicaSet, which gets the remainder of the rounding.
+// Of two ReplicaSets with the same size, the newer one is first on scale-up, and the older one
+// on scale-down. No ReplicaSet shrinks on scale-up or grows on scale-down.
 //
 // A ReplicaSet whose annotations already have these limits keeps its size. If a scaling fails
 // halfway, the next call therefore returns the same sizes.
@@ -84,10 +85,12 @@ func proportional(l limits, rs replicaSetSizes, reported int) []change {
 	return changes
 }
 
-// proportionalSize returns the size of one ReplicaSet if all ReplicaSets together have most
-// replicas. This is its current size, multiplied by most and divided by the former maximum.
-// The former maximum is s.maxReplicas, or reported if s.maxReplicas is 0. The result is
-// rounded, and halves are rounded up.
+// proportionalSize returns the size that a ReplicaSet should have if all ReplicaSets together
+// have most replicas.
+//
+// This is its current size, multiplied by most and divided by the former maximum. The former
+// maximum is s.maxReplicas, or reported if s.maxReplicas is 0. The result is rounded, and
+// halves are rounded up.
 func proportionalSize(s size, most, reported int) int {
 	before := s.maxReplicas
 	if before == 0 {
@@ -99,7 +102,7 @@ func proportionalSize(s size, most, reported int) int {
 	return (2*s.replicas*most + before) / (2 * before)
 }
 
-// clampToward returns the number nearest to n between 0 and bound. The bound may be negative.
+// clampToward limits n to the range from 0 to bound, which may be negative.
 func clampToward(n, bound int) int {
 	if bound < 0 {
 		return min(max(n, bound), 0)

@@ -73,8 +73,10 @@ func (c *Controller) adjustNewReplicaSet(ctx context.Context, r *rollout) error 
 
 // create creates the new ReplicaSet with the given replicas. The result made is true if the
 // ReplicaSet now exists, also if an earlier request created it. In two cases, made is false
-// without an error. If another ReplicaSet has the name, the next sync uses a new hash. If the
-// namespace is terminating, the controller gives up without an event.
+// without an error:
+//
+//   - Another ReplicaSet has the name. The next sync uses a new hash.
+//   - The namespace is terminating. The controller gives up without an event.
 func (c *Controller) create(ctx context.Context, r *rollout, replicas int) (made bool, err error) {
 	d := r.deployment
 	set, err := newReplicaSet(d, r.limits, replicas, nextRevision(r.sets))

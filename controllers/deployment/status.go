@@ -6,9 +6,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// status returns the new status of the Deployment. If a step of this sync has set the
-// condition Progressing, status does not compute this condition from the replica counts. The
-// write of the status causes another sync, which then computes the condition.
+// status returns the new status of the Deployment.
+//
+// If a step of this sync has set the condition Progressing, status does not compute this
+// condition from the replica counts. The write of the status causes another sync, which then
+// computes it.
 func (r *rollout) status() appsv1.DeploymentStatus {
 	status := *r.deployment.Status.DeepCopy()
 	if r.hashCollision {
@@ -62,9 +64,11 @@ func (r *rollout) countReplicas(status *appsv1.DeploymentStatus) {
 	status.Conditions = withCondition(status.Conditions, c)
 }
 
-// terminatingReplicas returns the number of terminating pods of all ReplicaSets. It returns
-// nil if the number is unknown: if a ReplicaSet has been observed by its controller, but its
-// status has no terminatingReplicas.
+// terminatingReplicas returns the number of terminating pods of all ReplicaSets, or nil if the
+// number is unknown.
+//
+// It is unknown if a ReplicaSet has been observed by its controller, but its status has no
+// terminatingReplicas.
 func terminatingReplicas(sets []*appsv1.ReplicaSet) *int32 {
 	var sum int32
 	for _, set := range sets {

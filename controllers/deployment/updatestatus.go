@@ -56,10 +56,11 @@ func (c *Controller) writeStatus(ctx context.Context, r *rollout, status appsv1.
 	return nil
 }
 
-// deferWrite reports whether a write to the Deployment must wait, because the informer cache
-// is stale. The API server would reject the write with a conflict. If the write must wait,
-// deferWrite enqueues the Deployment after StaleRetryDelay. The argument what names the write
-// in the log.
+// deferWrite reports whether a write to the Deployment must wait, because the informer cache is
+// stale. The API server would reject the write with a conflict.
+//
+// If the write must wait, deferWrite enqueues the Deployment after StaleRetryDelay. The
+// argument what names the write in the log.
 func (c *Controller) deferWrite(ctx context.Context, r *rollout, what string) bool {
 	if r.stale == "" {
 		return false
@@ -70,7 +71,7 @@ func (c *Controller) deferWrite(ctx context.Context, r *rollout, what string) bo
 }
 
 // reportSelectsAll emits a warning event for a Deployment with an empty selector, which the
-// controller does not reconcile. Of the status it writes only observedGeneration.
+// controller does not reconcile. It writes nothing to the status but observedGeneration.
 func (c *Controller) reportSelectsAll(ctx context.Context, r *rollout) error {
 	d := r.deployment
 	c.events.Event(d, corev1.EventTypeWarning, "SelectingAll", "This deployment is selecting all pods. A non-empty selector is required.")

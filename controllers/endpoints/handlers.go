@@ -56,8 +56,10 @@ func (c *Controller) endpointsAdded(object any, isInInitialList bool) {
 }
 
 // endpointsObserved enqueues a key whose last sync found that the cache lacks the controller's
-// last write. It enqueues no other keys. A manual change of Endpoints therefore stays until
-// the next event of the Service or its pods.
+// last write.
+//
+// It enqueues no other keys. A manual change of Endpoints therefore stays until the next event
+// of the Service or its pods.
 func (c *Controller) endpointsObserved(object any) {
 	key, ok := c.keyOf(object)
 	if !ok {
@@ -69,9 +71,9 @@ func (c *Controller) endpointsObserved(object any) {
 }
 
 // endpointsDeleted enqueues the key of deleted Endpoints, so that a sync creates them again.
-// If the Service does not exist, endpointsDeleted only drops the recorded writes for the key.
-// New Endpoints with this name may then belong to another component, for example to leader
-// election.
+//
+// If the Service does not exist, it only drops the recorded writes for the key. New Endpoints
+// with this name may then belong to another component, for example to leader election.
 func (c *Controller) endpointsDeleted(object any) {
 	c.endpointsObserved(object)
 	key, ok := c.keyOf(object)
@@ -102,9 +104,10 @@ func (c *Controller) podDeleted(object any) {
 	}
 }
 
-// podChanged enqueues the Services whose Endpoints may change when old becomes pod. It delays
-// the keys by the batch period or by batchDelay, whichever is longer. For an added pod, old is
-// nil. For a deleted pod, pod is nil.
+// podChanged enqueues the Services whose Endpoints may change when old becomes pod. For an
+// added pod, old is nil. For a deleted pod, pod is nil.
+//
+// It delays the keys by the batch period or by batchDelay, whichever is longer.
 func (c *Controller) podChanged(old, pod *corev1.Pod) {
 	keys, err := affectedServices(c.services, old, pod)
 	if err != nil {
@@ -116,11 +119,12 @@ func (c *Controller) podChanged(old, pod *corev1.Pod) {
 	}
 }
 
-// batchDelay returns how long pod changes are collected before the Endpoints with the given
-// key are written again. This is the duration of the last write, at most maxBatchDelay. When
-// many pods change at once, every write is outdated soon. With this delay, the controller
-// spends at most half of the time on writes of one Service, unless a write takes longer than
-// maxBatchDelay.
+// batchDelay returns how long pod changes are collected before the Endpoints with the given key
+// are written again. This is the duration of the last write, at most maxBatchDelay.
+//
+// When many pods change at once, every write is outdated soon. With this delay, the controller
+// spends at most half of the time on writes of one Service. If a write takes longer than
+// maxBatchDelay, it spends more.
 func (c *Controller) batchDelay(key string) time.Duration {
 	took, written := c.writeDurations.Load(key)
 	if !written {
@@ -129,10 +133,14 @@ func (c *Controller) batchDelay(key string) time.Duration {
 	return min(took.(time.Duration), maxBatchDelay)
 }
 
-// affectedServices returns the keys of the Services whose Endpoints may change when the pod
-// old becomes pod. If the podContribution has changed, these are all Services that select old
-// or pod. If only the labels have changed, these are the Services that select exactly one of
-// old and pod. It returns no keys if the podContribution of both is zero.
+// affectedServices returns the keys of the Services whose Endpoints may change when the pod old
+// becomes pod.
+//
+//   - If a field that Endpoints depend on has changed (podContribution), these are all Services
+//     that select old or pod.
+//   - If only the labels have changed, these are the Services that select exactly one of old
+//     and pod.
+//   - If no Endpoints contain old or pod, there are none.
 func affectedServices(services cache.Indexer, old, pod *corev1.Pod) ([]string, error) {
 	before, after := podContributionOf(old), podContributionOf(pod)
 	if before == after && (after == podContribution{} || maps.Equal(old.Labels, pod.Labels)) {
@@ -155,9 +163,9 @@ func affectedServices(services cache.Indexer, old, pod *corev1.Pod) ([]string, e
 	return slices.Compact(keys), nil
 }
 
-// servicesOf returns the keys of the Services that select a pod with the given
-// podContribution. It returns none if the podContribution is zero, because no Endpoints
-// contain such a pod.
+// servicesOf returns the keys of the Services that select a pod. The argument as is the
+// podContribution of the pod. If it is zero, no Endpoints contain the pod, and servicesOf
+// returns no keys.
 func servicesOf(services cache.Indexer, pod *corev1.Pod, as podContribution) ([]string, error) {
 	if (as == podContribution{}) {
 		return nil, nil

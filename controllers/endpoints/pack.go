@@ -18,8 +18,8 @@ type addressEntry struct {
 	ports   []portID
 }
 
-// portID contains the value of an Endpoints port, as a map key. The zero value is the map key
-// for entries without ports.
+// portID is an Endpoints port in a form that can be a map key. The zero value stands for
+// entries without ports.
 type portID struct {
 	name           string
 	number         int32
@@ -33,7 +33,7 @@ func portIDOf(p port) portID {
 	return portID{p.Name, p.Port, p.Protocol, ptr.Deref(p.AppProtocol, ""), p.AppProtocol != nil}
 }
 
-// port returns the Endpoints port with this value.
+// port returns the Endpoints port for this map key.
 func (id portID) port() port {
 	p := port{Name: id.name, Port: id.number, Protocol: id.protocol}
 	if id.hasAppProtocol {
@@ -71,9 +71,10 @@ type portHost struct {
 	ready bool
 }
 
-// pack converts entries to sorted subsets. Ports with the same ready and not-ready addresses
-// share a subset. A host, which is an IP and a pod UID, appears once per port. It is not ready
-// if one of its entries is not ready. The order of the entries does not affect the result.
+// pack converts entries to sorted subsets. The order of the entries does not affect the result.
+//
+// Ports with the same ready and not-ready addresses share a subset. A host, which is an IP and
+// a pod UID, appears once per port. It is not ready if one of its entries is not ready.
 func pack(entries []addressEntry) []subset {
 	entries = slices.Clone(entries)
 	slices.SortFunc(entries, func(a, b addressEntry) int { return compareAddresses(a.address, b.address) })
@@ -179,16 +180,16 @@ func hostKeyOf(a address) hostKey {
 	return hostKey{a.IP, targetRefOf(a).UID}
 }
 
-// targetRefOf returns the targetRef of an address without resourceVersion, which does not
-// identify the pod.
+// targetRefOf returns the targetRef of an address without its resourceVersion, which says
+// nothing about which pod it is.
 func targetRefOf(a address) corev1.ObjectReference {
 	ref := ptr.Deref(a.TargetRef, corev1.ObjectReference{})
 	ref.ResourceVersion = ""
 	return ref
 }
 
-// compareAddresses orders addresses by IP, then by pod UID, and then by all other fields.
-// Therefore, if a host has several entries, pack always uses the same one.
+// compareAddresses orders addresses by IP, then by pod UID, and then by all other fields. If a
+// host has several entries, pack therefore always uses the same one.
 func compareAddresses(a, b address) int {
 	x, y := targetRefOf(a), targetRefOf(b)
 	return cmp.Or(

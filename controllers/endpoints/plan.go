@@ -8,10 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// plan returns the Endpoints to write for a Service. It returns nil if no write is necessary.
-// The argument current contains the existing Endpoints, which plan does not modify. It is nil
-// if they do not exist. The argument trigger is the time of the change that caused the sync,
-// or zero if this time is unknown.
+// plan returns the Endpoints to write for a Service, or nil if no write is necessary.
+//
+// The argument current contains the existing Endpoints, which plan does not modify, or nil. The
+// argument trigger is the time of the change that caused the sync, or zero if this time is
+// unknown.
 func plan(service *corev1.Service, pods []*corev1.Pod, current *endpoints, trigger time.Time) *endpoints {
 	subsets, truncated := truncate(pack(addressEntries(service, pods)), Capacity)
 	labels := labelsOf(service)

@@ -77,9 +77,11 @@ func addressOf(service *corev1.Service, pod *corev1.Pod) (a address, ok bool) {
 	return a, true
 }
 
-// familyOf returns the IP family of the addresses in the Endpoints of a Service. This is the
-// first family of the Service. Services that an old API server stored may have no ipFamilies.
-// For them it is the family of the cluster IP, or else of the pod IP.
+// familyOf returns the IP family of the addresses in the Endpoints of a Service: the first
+// family of the Service.
+//
+// Services that an old API server stored may have no ipFamilies. For them it is the family of
+// the cluster IP, or else of the pod IP.
 func familyOf(service *corev1.Service, pod *corev1.Pod) corev1.IPFamily {
 	switch {
 	case len(service.Spec.IPFamilies) > 0:
@@ -99,8 +101,10 @@ func ipFamily(ip string) corev1.IPFamily {
 	return corev1.IPv4Protocol
 }
 
-// ipOf returns the first IP of a pod in the given family, in canonical form. A container
-// runtime may report an IP with leading zeros. The API server rejects such an IP in Endpoints.
+// ipOf returns the first IP of a pod in the given family, in canonical form.
+//
+// A container runtime may report an IP with leading zeros, which the API server rejects in
+// Endpoints.
 func ipOf(pod *corev1.Pod, family corev1.IPFamily) (string, bool) {
 	for _, reported := range ipsOf(pod) {
 		ip := netutils.ParseIPSloppy(reported)

@@ -89,9 +89,10 @@ func (c *Controller) getLive(ctx context.Context, service *corev1.Service) (*end
 }
 
 // staleReason says which write the cache does not contain yet. It returns "" if the cache
-// contains all writes. Otherwise the key stays in awaitingCache, so that the informer event of
-// the write enqueues the key. To miss no event, staleReason stores the key there before it
-// checks the cache.
+// contains all writes.
+//
+// Otherwise the key stays in awaitingCache, so that the informer event of the write enqueues
+// the key. To miss no event, staleReason stores the key there before it checks the cache.
 func (c *Controller) staleReason(key string) string {
 	c.awaitingCache.Store(key, nil)
 	stale := c.writes.StaleReason(key)

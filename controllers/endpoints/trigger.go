@@ -11,8 +11,10 @@ import (
 )
 
 // changeTimes contains the times of the last changes that affect the Endpoints of a Service.
-// These are its creation and the changes of the readiness of its pods. Other changes, such as
-// new labels of a pod, are missing, because no object contains their time.
+// These are the creation of the Service, and changes of the readiness of its pods.
+//
+// Other changes, such as new labels of a pod, are missing, because no object contains their
+// time.
 type changeTimes struct {
 	service types.UID
 	created time.Time
@@ -31,9 +33,11 @@ func changeTimesOf(service *corev1.Service, pods []*corev1.Pod) *changeTimes {
 	return m
 }
 
-// trigger returns the time of the earliest change that is newer than the times in before. If
-// before is nil or of another Service, it returns the creation time of the Service. It returns
-// zero if nothing has changed, or if the time of the change is unknown.
+// trigger returns the time of the earliest change that is newer than the times in before. It
+// returns zero if nothing has changed, or if the time of the change is unknown.
+//
+// If before is nil or of another Service, all changes are new, and it returns the creation time
+// of the Service.
 func (m *changeTimes) trigger(before *changeTimes) time.Time {
 	if before == nil || before.service != m.service {
 		return m.created
@@ -48,9 +52,10 @@ func (m *changeTimes) trigger(before *changeTimes) time.Time {
 }
 
 // triggerTimeTracker contains, for each Service, the change times of its last successful sync.
-// The controller has not written later changes yet. The earliest of them becomes the
-// annotation endpoints.kubernetes.io/last-change-trigger-time. The tracker is safe for
-// concurrent use.
+// It is safe for concurrent use.
+//
+// Later changes are not written yet. The time of the earliest of them becomes the annotation
+// endpoints.kubernetes.io/last-change-trigger-time.
 type triggerTimeTracker struct {
 	mu    sync.Mutex
 	byKey map[string]*changeTimes

@@ -1,9 +1,10 @@
 package endpoints
 
-// truncate reduces packed subsets to at most capacity addresses, and reports whether it
-// removed any. It prefers ready addresses, and reduces all subsets by the same proportion. It
-// packs the result again, because two subsets may have become equal or empty, and the API
-// server rejects empty subsets.
+// truncate reduces packed subsets to at most capacity addresses, and reports whether it removed
+// any. It prefers ready addresses, and reduces all subsets by the same proportion.
+//
+// Two subsets may become equal or empty, and the API server rejects empty subsets. truncate
+// therefore packs the result again.
 func truncate(subsets []subset, capacity int) (fitting []subset, cut bool) {
 	ready, notReady := make([]int, len(subsets)), make([]int, len(subsets))
 	for i := range subsets {

@@ -13,10 +13,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// requestTimeout is the maximum time from sending a request to the end of its response. It
-// does not apply to watches, and does not include the wait in the client's rate limiter. It
-// equals the API server's default timeout. Without it, a request that the network drops would
-// block a worker forever.
+// requestTimeout is the maximum time from sending a request to the end of its response. Without
+// it, a request that the network drops would block a worker forever.
+//
+// It does not apply to watches, and does not include the wait in the client's rate limiter. It
+// equals the API server's default timeout.
 const requestTimeout = 60 * time.Second
 
 // Clients returns a client for the given purpose. Each client has its own rate limiter.

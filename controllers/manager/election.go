@@ -28,9 +28,11 @@ const releaseTimeout = 3 * time.Second
 // have finished, or after ctx is canceled.
 type leaderFunc func(ctx context.Context, drain <-chan struct{}) error
 
-// runWhenElected waits until this process holds the lease, and then calls work. After ctx is
-// done and work has returned, it releases the lease and returns nil. It returns ErrLeaseLost
-// if this process loses the lease. It emits events about the lease.
+// runWhenElected waits until this process holds the lease, and then calls work. It emits events
+// about the lease.
+//
+// After ctx is done and work has returned, it releases the lease and returns nil. It returns
+// ErrLeaseLost if this process loses the lease.
 func runWhenElected(ctx context.Context, client kubernetes.Interface, options LeaderElectionOptions, events record.EventRecorder, watchdog *leaderelection.HealthzAdaptor, work leaderFunc) error {
 	lock, err := newLock(client, options, events)
 	if err != nil {
@@ -105,8 +107,8 @@ func newLock(client kubernetes.Interface, options LeaderElectionOptions, events 
 	return lock, nil
 }
 
-// release releases the lease if this process holds it. It retries until ctx is done, because
-// an earlier renewal may still be in flight and cause a conflict.
+// release releases the lease if this process holds it. An earlier renewal may still be in
+// flight and cause a conflict, so it retries until ctx is done.
 func release(ctx context.Context, lock resourcelock.Interface) error {
 	for {
 		err := tryRelease(ctx, lock)

@@ -10,6 +10,7 @@ import (
 )
 
 // eventBroadcasters sends events to the API server, with one broadcaster for each component.
+//
 // After a failed connection, a broadcaster waits up to ten seconds before it retries an event,
 // and delays all later events. With separate broadcasters, this delays only the events of one
 // component.

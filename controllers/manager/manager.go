@@ -219,9 +219,9 @@ func (s *controllerSet) run(ctx context.Context, drain <-chan struct{}, options 
 	all.Wait()
 }
 
-// trim removes fields from an object before it enters the informer cache, to keep the cache
-// small. Of a pod it keeps only the fields that podutil.Trim keeps. From other objects it
-// removes only managedFields.
+// trim removes fields from an object before it enters the informer cache, which keeps the cache
+// small. A pod keeps only the fields that podutil.Trim keeps. Other objects only lose
+// managedFields.
 func trim(object any) (any, error) {
 	if pod, ok := object.(*corev1.Pod); ok {
 		return podutil.Trim(pod), nil

@@ -157,7 +157,8 @@ func (o ServingOptions) certificate() (tls.Certificate, error) {
 	return certificate, nil
 }
 
-// ensureSelfSigned creates a self-signed certificate and its key, unless both files exist.
+// ensureSelfSigned creates a self-signed certificate and its key, if one of the two files is
+// missing.
 func ensureSelfSigned(address, certFile, keyFile string) error {
 	_, certErr := os.Stat(certFile)
 	_, keyErr := os.Stat(keyFile)

@@ -33,9 +33,10 @@ func (c *Controller) ownerChanged(object any) {
 	c.loop.Add(ownership.IDOf(object.(metav1.Object)).Key)
 }
 
-// ownerUpdated enqueues an updated owner. If an owner was deleted and recreated while the
-// watch was interrupted, the informer reports only one update. The UIDs then differ, and
-// ownerUpdated calls forget for the deleted owner.
+// ownerUpdated enqueues an updated owner.
+//
+// If an owner was deleted and recreated while the watch was interrupted, the informer reports
+// only one update, with different UIDs. ownerUpdated then calls forget for the deleted owner.
 func (c *Controller) ownerUpdated(old, object any) {
 	before, after := ownership.IDOf(old.(metav1.Object)), ownership.IDOf(object.(metav1.Object))
 	if before.UID != after.UID {
@@ -44,8 +45,10 @@ func (c *Controller) ownerUpdated(old, object any) {
 	c.loop.Add(after.Key)
 }
 
-// ownerDeleted calls forget for a deleted owner and enqueues its key. A sync that is still
-// running may record new expectations or writes. The next sync finds no owner and drops them.
+// ownerDeleted enqueues the key of a deleted owner, and calls forget for it.
+//
+// A sync that is still running may record new expectations or writes. The next sync finds no
+// owner and drops them.
 func (c *Controller) ownerDeleted(object any) {
 	owner, ok := tombstone.LastKnown[metav1.Object](c.logger, object)
 	if !ok {
@@ -82,9 +85,10 @@ func (c *Controller) podAdded(pod *corev1.Pod) {
 }
 
 // podUpdated enqueues the owner of an updated pod. If the pod is terminating or has lost its
-// owner, podUpdated records its deletion as observed. If the controllerRef has changed, it
-// also enqueues the former owner. For an orphan whose controllerRef or labels have changed, it
-// enqueues the owners that could adopt the orphan.
+// owner, it records the deletion of the pod as observed.
+//
+// If the controllerRef has changed, it also enqueues the former owner. For an orphan whose
+// controllerRef or labels have changed, it enqueues the owners that could adopt the orphan.
 func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	if pod.ResourceVersion == old.ResourceVersion {
 		return // a periodic resync, not a change

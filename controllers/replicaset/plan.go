@@ -27,8 +27,8 @@ func plan(wanted, active, burst int) step {
 	return step{deletes: min(active-wanted, burst)}
 }
 
-// nextAvailable returns the time until the next of the pods becomes available. The result ok
-// is false if every ready pod is already available.
+// nextAvailable returns the time until the next of the pods becomes available. The result ok is
+// false if every ready pod is available already.
 func nextAvailable(pods []*corev1.Pod, minReady time.Duration, now time.Time) (wait time.Duration, ok bool) {
 	for _, pod := range pods {
 		at, known := podutil.AvailableAt(pod, minReady)

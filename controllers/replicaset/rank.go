@@ -13,9 +13,10 @@ import (
 )
 
 // rank determines the position of a pod in the deletion order. The method compare compares the
-// fields from top to bottom; the pod with the lower rank is deleted first. The rank of a pod
-// is computed once, before sorting, so the order has no cycles. Upstream compares each pair of
-// pods anew, and its order can have cycles.
+// fields from top to bottom; the pod with the lower rank is deleted first.
+//
+// The rank of a pod is computed once, before sorting, so the order has no cycles. Upstream
+// compares each pair of pods anew, and its order can have cycles.
 type rank struct {
 	assigned    int   // 0 if the pod is not assigned to a node
 	phase       int   // 0 Pending, 1 Unknown, 2 Running
@@ -74,10 +75,11 @@ var phaseOrder = map[corev1.PodPhase]int{
 	corev1.PodRunning: 2,
 }
 
-// logAge returns the logarithm to base 2 of the age in nanoseconds, rounded down. Pods of
-// similar age are therefore equal. With exact ages, scale-down would always delete the
-// youngest pod, which is often on the newest node. If since is zero, the time is unknown, and
-// logAge returns -2. If since is not in the past, it returns -1.
+// logAge returns the logarithm to base 2 of the age in nanoseconds, rounded down. It is -2 if
+// since is zero, which means unknown, and -1 if since is not in the past.
+//
+// With the logarithm, pods of similar age are equal. With exact ages, scale-down would always
+// delete the youngest pod, which is often on the newest node.
 func logAge(since, now time.Time) int {
 	switch {
 	case since.IsZero():

@@ -59,8 +59,10 @@ func (result syncResult) status(base Status, countsTerminating bool) Status {
 }
 
 // conditions returns base with the condition ReplicaFailure if a create or delete failed, and
-// without it otherwise. If base already has the condition and this sync failed too, the
-// condition keeps its reason, message and lastTransitionTime.
+// without it otherwise.
+//
+// If base already has the condition and this sync failed too, the condition keeps its reason,
+// message and lastTransitionTime.
 func (result syncResult) conditions(base []Condition) []Condition {
 	at := slices.IndexFunc(base, func(c Condition) bool { return c.Type == replicaFailure })
 	switch {
@@ -105,8 +107,10 @@ func (c *Controller) updateStatus(ctx context.Context, result syncResult) error 
 	return c.writeStatus(ctx, fresh, result)
 }
 
-// writeStatus writes the new status if it differs from the status of base. Base is the owner
-// as this sync read it, or, after a conflict, a newer version from the API server.
+// writeStatus writes the new status if it differs from the status of base.
+//
+// The argument base is the owner as this sync read it. After a conflict, it is a newer version
+// from the API server.
 func (c *Controller) writeStatus(ctx context.Context, base Owner, result syncResult) error {
 	status := result.status(base.Status, c.traits.CountsTerminating)
 	if equality.Semantic.DeepEqual(base.Status, status) {

@@ -160,9 +160,10 @@ func (c *Controller) scale(ctx context.Context, owner Owner, active []*corev1.Po
 	}
 }
 
-// create creates n pods with slow start. If the namespace is terminating, the expectations of
-// the rejected creates stay unmet. The controller then does not try again until the
-// expectations expire. Until then, the owner is usually deleted too.
+// create creates n pods with slow start.
+//
+// If the namespace is terminating, the expectations of the rejected creates stay unmet, so the
+// controller does not try again until they expire. By then, the owner is usually deleted too.
 func (c *Controller) create(ctx context.Context, owner Owner, n int) error {
 	id := owner.ID()
 	c.expectations.ExpectCreations(id, n)
@@ -214,7 +215,7 @@ func (c *Controller) delete(ctx context.Context, owner Owner, pods []*corev1.Pod
 }
 
 // relatedPodsByNode returns the number of active pods of the owner and its siblings on each
-// node. It returns nil if all pods will be deleted, because the order is then irrelevant.
+// node. It returns nil if all pods will be deleted: their order is then irrelevant.
 func (c *Controller) relatedPodsByNode(owner Owner, active []*corev1.Pod, deletes int) (map[string]int, error) {
 	if deletes >= len(active) {
 		return nil, nil

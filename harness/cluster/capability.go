@@ -103,9 +103,8 @@ func (c Capabilities) Missing(needed ...Capability) []Capability {
 	return missing
 }
 
-// Require returns a [MissingError] unless c contains all capabilities in needed. The argument
-// subject names what requires the capabilities, such as "action restart". The error message begins
-// with it.
+// Require returns a [MissingError] if c lacks one of the capabilities in needed. The argument
+// subject names what requires them, such as "action restart". The error message begins with it.
 func (c Capabilities) Require(subject string, needed ...Capability) error {
 	if missing := c.Missing(needed...); len(missing) > 0 {
 		return &MissingError{Subject: subject, Needed: needed, Missing: missing}

@@ -17,7 +17,7 @@ type EtcdProvider interface {
 	Etcd(ctx context.Context) (*clientv3.Client, error)
 }
 
-// Timeouts of a connection to etcd. A client closes a connection on which etcd does not respond for
+// Timeouts of a connection to etcd. A client closes a connection if etcd does not respond for
 // etcdKeepAliveInterval + etcdKeepAliveTimeout.
 const (
 	etcdDialTimeout       = 10 * time.Second

@@ -34,8 +34,8 @@ func Poll(ctx context.Context, interval time.Duration, description string, condi
 	}
 }
 
-// NodeSchedulable returns nil if the scheduler can assign pods to the node: it is healthy (see
-// [NodeHealthy]) and not cordoned. Otherwise, the error contains the reason.
+// NodeSchedulable returns an error with the reason if the scheduler cannot assign pods to the
+// node. The node must be healthy (see [NodeHealthy]) and not cordoned.
 func NodeSchedulable(node *corev1.Node) error {
 	if err := NodeHealthy(node); err != nil {
 		return err
@@ -46,9 +46,11 @@ func NodeSchedulable(node *corev1.Node) error {
 	return nil
 }
 
-// NodeHealthy returns nil if the node is Ready and has no taint of the node lifecycle controller.
-// These taints have keys that begin with node.kubernetes.io/. NodeHealthy ignores a cordon, and
-// taints that users set on purpose, such as the taint of a control plane node.
+// NodeHealthy returns an error if the node is not Ready or has a taint of the node lifecycle
+// controller. These taints have keys that begin with node.kubernetes.io/.
+//
+// It ignores a cordon, and taints that users set on purpose, such as the taint of a control
+// plane node.
 func NodeHealthy(node *corev1.Node) error {
 	if !Ready(node) {
 		return fmt.Errorf("node %s is not Ready", node.Name)
@@ -76,6 +78,7 @@ func PodReady(pod *corev1.Pod) bool {
 }
 
 // PodCollapsed is the status.reason that the fault pod-churn writes in its action collapse. The
-// fault sets the phase of the pod to Failed, but keeps its Ready condition True. Simulated kubelets
-// would set the condition to False; they ignore pods with this reason.
+// fault sets the phase of the pod to Failed, but leaves its Ready condition True.
+//
+// Simulated kubelets would set the condition to False; they ignore pods with this reason.
 const PodCollapsed = "Collapsed"

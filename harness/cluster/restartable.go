@@ -20,8 +20,9 @@ const (
 )
 
 // Restartable is a cluster whose control plane components can be killed and started again.
-// [Cluster.Failed] does not report a component that Halt has killed. It also does not report a
-// component that exits because the killed component does not respond.
+//
+// [Cluster.Failed] reports neither a component that Halt has killed, nor one that exits because
+// the killed component does not respond.
 type Restartable interface {
 	// Halt kills a component with SIGKILL, as in a crash, and returns when the component has
 	// exited. The component stays down until Resume. Halt returns nil if the component is already

@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// users lists the user name and the group of each role. Users in the group system:masters have all
-// permissions and are exempt from API Priority and Fairness. The API server therefore never
-// throttles the harness or a support component.
+// users lists the user name and the group of each role.
+//
+// Users in the group system:masters have all permissions and are exempt from API Priority and
+// Fairness. The API server therefore never throttles the harness or a support component.
 var users = []struct {
 	role        Role
 	name, group string

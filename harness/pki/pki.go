@@ -79,8 +79,9 @@ func (a *Authority) Roots() *x509.CertPool {
 	return pool
 }
 
-// Sign creates a private key and a certificate for the key, which it signs as the authority. It
-// returns an error if leaf.Name is the name of the authority. Verifiers would treat such a
+// Sign creates a private key, and a certificate for it that the authority signs.
+//
+// It returns an error if leaf.Name is the name of the authority. Verifiers would treat such a
 // certificate as self-signed, because its subject and its issuer are equal.
 func (a *Authority) Sign(leaf Leaf) (Pair, error) {
 	fail := func(err error) (Pair, error) {

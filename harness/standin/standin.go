@@ -52,8 +52,9 @@ var ErrDied = errors.New("exiting because of a POST request to " + Die)
 const shutdownTimeout = time.Second
 
 // Serve serves HTTP requests until ctx is canceled, and then for the time o.StopDelay. It then
-// returns nil. After a POST request to [Die], it returns [ErrDied] without this delay. Serve closes
-// the listener.
+// returns nil. It closes the listener.
+//
+// After a POST request to [Die], it returns [ErrDied] without this delay.
 func Serve(ctx context.Context, listener net.Listener, o Options) error {
 	s := &standin{die: make(chan struct{}, 1)}
 	start := time.AfterFunc(o.StartDelay, func() { s.started.Store(true) })

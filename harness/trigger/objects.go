@@ -36,8 +36,8 @@ func (o *Objects) Observe(r *history.Record) {
 	o.objects[ref.Resource][ref] = &object
 }
 
-// holds reports whether the condition of a state trigger is true. It is true if the number
-// of objects in the required state is at least AtLeast and at most AtMost.
+// holds reports whether the condition of a state trigger is true. It is true if at least
+// AtLeast and at most AtMost objects are in the required state.
 func (o *Objects) holds(spec *scenario.StateTrigger) bool {
 	n := 0
 	for _, object := range o.objects[spec.Resource] {
@@ -48,8 +48,8 @@ func (o *Objects) holds(spec *scenario.StateTrigger) bool {
 	return n >= spec.AtLeast && (spec.AtMost == nil || n <= *spec.AtMost)
 }
 
-// Is reports whether an object is in the given state. If the body of the object cannot be
-// decoded, Is returns false, except for the states Present and Terminating.
+// Is reports whether an object is in the given state. If its body cannot be decoded, only the
+// states Present and Terminating are known, and Is returns false for all others.
 func Is(decoder *objects.Decoder, state scenario.ObjectState, object *history.Object) bool {
 	switch state {
 	case scenario.Present:

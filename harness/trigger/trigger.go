@@ -44,8 +44,8 @@ type Matcher struct {
 //
 // The condition of a state trigger may already be true. If requireChange is false, the trigger
 // then matches at the next record. If it is true, the condition must first become false.
-// Callers set requireChange when a fault begins for the second time or later, because the
-// condition of its last beginning may still be true.
+// Callers set requireChange when a fault begins again, because the condition of its last
+// beginning may still be true.
 func New(trigger scenario.Trigger, ownerOf OwnerLookup, objects *Objects, requireChange bool) *Matcher {
 	m := &Matcher{trigger: trigger, ownerOf: ownerOf, pending: map[uint64]*history.Request{}}
 	if trigger.After != nil {
@@ -85,14 +85,15 @@ func (m *Matcher) Observe(r *history.Record, objects *Objects) (Match, bool) {
 }
 
 // countReaches counts one more record that meets the conditions of the trigger. It reports
-// whether the trigger matches at this record, because the record is the nth one.
+// whether this is the nth one, so that the trigger matches.
 func (m *Matcher) countReaches(nth int) bool {
 	m.count++
 	return m.count == nth
 }
 
-// matchRequest reports whether the record is the request that the trigger waits for. In the
-// phase Committed, it must be the successful response to such a request. The result is
+// matchRequest reports whether the record is the request that the trigger waits for.
+//
+// In the phase Committed, it must be the successful response to such a request. The result is
 // false for a request that the subject sent before the Matcher existed.
 func (m *Matcher) matchRequest(r *history.Record, match *Match) bool {
 	spec, request := m.trigger.Request, r.Request

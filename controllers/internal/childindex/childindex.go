@@ -51,15 +51,16 @@ func ControlledBy[Child metav1.Object](children cache.Indexer, controller types.
 	return lookup[Child](children, byControllerUID, string(controller))
 }
 
-// Candidates returns the cached children that a controller controls or may adopt. These are
-// the children whose controllerRef has the UID of the controller, and the orphans in its
-// namespace. Each child is returned once, in no particular order. The children are shared with
-// the cache, so callers must not modify them.
+// Candidates returns the cached children that a controller controls or may adopt. These are the
+// children whose controllerRef has the UID of the controller, and the orphans in its namespace.
 //
-// A child may move from one index to the other between the two reads. If the controller missed
-// the child, it would create a surplus pod. If it counted the child twice, it would delete a
-// pod. Therefore, Candidates reads the index of controlled children again after the index of
-// orphans. If it finds a child twice, it returns the version that it read last.
+// Each child is returned once, in no particular order. The children are shared with the cache,
+// so callers must not modify them.
+//
+// A child may move from one index to the other between the two reads. If it was missed, the
+// controller would create a surplus pod. If it was counted twice, the controller would delete a
+// pod. Candidates therefore reads the index of controlled children again after that of orphans.
+// Of a child that it finds twice, it returns the version that it read last.
 func Candidates[Child metav1.Object](children cache.Indexer, controller metav1.Object) ([]Child, error) {
 	controlled := func() ([]Child, error) { return ControlledBy[Child](children, controller.GetUID()) }
 	orphans := func() ([]Child, error) { return lookup[Child](children, orphansByNamespace, controller.GetNamespace()) }

@@ -49,12 +49,12 @@ type expectation struct {
 	deleted map[types.UID]struct{}
 }
 
-// New returns an empty Tracker. The function reached must report whether the cache of the
-// children contains all changes up to a resourceVersion. It must return false if the versions
-// cannot be compared.
+// New returns an empty Tracker.
 //
-// A child whose resourceVersion the cache has reached counts as observed. This also holds if a
-// relist brought the child, or its deletion, to the cache without an event.
+// The function reached must report whether the cache of the children contains all changes up to
+// a resourceVersion. It must return false if the versions cannot be compared. A child whose
+// resourceVersion the cache has reached counts as observed, even if the cache got the child, or
+// its deletion, from a relist without an event.
 func New(clock clock.PassiveClock, reached func(resourceVersion string) bool) *Tracker {
 	return &Tracker{clock: clock, cacheReached: reached, byKey: map[string]*expectation{}}
 }
@@ -83,7 +83,7 @@ func (t *Tracker) set(owner ownership.ID, e *expectation) {
 }
 
 // Created records that a create succeeded and returned the given child. The owner then waits
-// for the event of this child, unless the event has already arrived.
+// for the event of this child, if it has not arrived yet.
 func (t *Tracker) Created(owner ownership.ID, child types.UID, resourceVersion string) {
 	t.update(owner, func(e *expectation) {
 		if _, seen := e.observedEarly[child]; seen {
@@ -163,8 +163,8 @@ func (t *Tracker) update(owner ownership.ID, change func(*expectation)) {
 	}
 }
 
-// pending returns the number of events and responses that e waits for. It drops created
-// children that the cache has reached.
+// pending returns the number of events and responses that an owner still waits for. It drops
+// created children that the cache has reached.
 func (t *Tracker) pending(e *expectation) int {
 	for child, resourceVersion := range e.created {
 		if t.cacheReached(resourceVersion) {
@@ -183,8 +183,10 @@ func (e *expectation) answer(n int) {
 }
 
 // observe records that a child exists, or no longer exists, so that the tracker no longer waits
-// for its create. If a create has no response yet, observe remembers the child: the child may
-// be the one that this create makes.
+// for its create.
+//
+// If a create has no response yet, it may be the one that made this child. observe then
+// remembers the child.
 func (e *expectation) observe(child types.UID) {
 	if _, awaited := e.created[child]; awaited {
 		delete(e.created, child)

@@ -22,14 +22,14 @@ import (
 const Label = appsv1.DefaultDeploymentUniqueLabelKey
 
 // alphabet contains the characters of a hash. It lacks the vowels, and the digits 0, 1 and 3,
-// which look like letters. Therefore, no hash is a word.
+// which look like letters, so that no hash is a word.
 const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 
 // Length is the number of characters of every hash.
 const Length = 10
 
 // Of returns the hash of a template, ignoring Label. The argument collisions is the
-// collisionCount of the Deployment's status. A different count gives the same template a
+// collisionCount of the Deployment's status: a different count gives the same template a
 // different hash. Nil and 0 give different hashes too.
 func Of(template *corev1.PodTemplateSpec, collisions *int32) (string, error) {
 	content, err := json.Marshal(withoutLabel(template))

@@ -24,8 +24,10 @@ import (
 const StaleRetryDelay = time.Second
 
 // These are the limits of retries. They equal those of kube-controller-manager's work queues,
-// except for MaxRetryDelay. Upstream's maximum is 1000 s, so recovery after a long outage can
-// take as long as the outage (kubernetes/kubernetes#98656).
+// except for MaxRetryDelay.
+//
+// Upstream's maximum is 1000 s, so recovery after a long outage can take as long as the outage
+// (kubernetes/kubernetes#98656).
 const (
 	// MaxRetryDelay is the maximum delay of a retry.
 	MaxRetryDelay = time.Minute
@@ -35,8 +37,8 @@ const (
 )
 
 // SyncFunc reconciles the object with the given key, "namespace/name". If it returns an error,
-// the loop retries the key with backoff. If RetryAfter made the error, the loop retries the
-// key after the delay of RetryAfter instead.
+// the loop retries the key with backoff. After an error from RetryAfter, the loop retries the
+// key after the given delay instead.
 type SyncFunc func(ctx context.Context, key string) error
 
 // Loop is a work queue with the workers that sync its keys.
@@ -58,8 +60,9 @@ func New(name string, sync SyncFunc) *Loop {
 	}
 }
 
-// rateLimiter delays a retry by the backoff of its key and by a token bucket for all keys. A
-// retry with a delay of MaxRetryDelay takes no token. Otherwise, 600 such keys would keep the
+// rateLimiter delays a retry by the backoff of its key and by a token bucket for all keys.
+//
+// A retry with a delay of MaxRetryDelay takes no token. Otherwise, 600 such keys would keep the
 // bucket empty and delay all other keys.
 type rateLimiter struct {
 	workqueue.TypedRateLimiter[string] // backoff per key
@@ -87,14 +90,15 @@ func (l rateLimiter) When(key string) time.Duration {
 // that is being synced is synced again afterwards.
 func (l *Loop) Add(key string) { l.queue.Add(key) }
 
-// AddAfter adds a key to the queue after a delay. If AddAfter was called several times for a
-// key, the shortest remaining delay applies.
+// AddAfter adds a key to the queue after a delay. If it was called several times for a key, the
+// earliest time counts.
 func (l *Loop) AddAfter(key string, delay time.Duration) { l.queue.AddAfter(key, delay) }
 
 // Run starts the workers when all functions in synced return true. It returns when all workers
-// have stopped. After drain is closed, each worker finishes its current sync and starts no
-// other. The context of all syncs is ctx; if it is canceled, the syncs are aborted. Run can be
-// called once.
+// have stopped. It can be called once.
+//
+// After drain is closed, each worker finishes its current sync and starts no other. The context
+// of all syncs is ctx; if it is canceled, the syncs are aborted.
 func (l *Loop) Run(ctx context.Context, drain <-chan struct{}, synced []cache.InformerSynced, workers int) {
 	var running sync.WaitGroup
 	stopped := make(chan struct{})

@@ -119,8 +119,8 @@ func startKind(ctx context.Context, o Options) (cluster.Cluster, error) {
 	return c, nil
 }
 
-// workers returns how many worker nodes a kind cluster with the given number of schedulable nodes
-// needs. For one schedulable node it returns 0, because pods then run on the control plane node.
+// workers returns how many worker nodes a kind cluster with the given number of schedulable
+// nodes needs. For one schedulable node it returns 0: pods then run on the control plane node.
 func workers(nodes int) int {
 	if nodes == 1 {
 		return 0
@@ -143,9 +143,11 @@ func upstreamVersions(o Options) (map[string]string, error) {
 }
 
 // UpstreamVersions returns the versions of etcd, Kubernetes and KWOK, with the keys etcd,
-// kubernetes and kwok. If upstreamDir is empty, the programs are those that `gauntlet setup` builds.
-// Otherwise upstreamDir is a directory of the user. The versions of its programs are unknown, so
-// the result contains the path of the directory instead.
+// kubernetes and kwok.
+//
+// If upstreamDir is empty, the programs are those that `gauntlet setup` builds. Otherwise it is
+// a directory of the user, whose programs have unknown versions. The result then contains the
+// path of the directory instead.
 func UpstreamVersions(upstreamDir string) map[string]string { return embedded.Versions(upstreamDir) }
 
 // UpstreamControllerManager returns the path of upstream's kube-controller-manager. If upstreamDir
@@ -158,8 +160,9 @@ func UpstreamControllerManager(upstreamDir string) (string, error) {
 	return binaries.KubeControllerManager, nil
 }
 
-// ControllerManager does the same as [UpstreamControllerManager], but builds the programs that are
-// missing in the cache. This may take minutes.
+// ControllerManager returns the path of upstream's kube-controller-manager, as
+// [UpstreamControllerManager] does. It first builds the programs that are missing in the cache,
+// which may take minutes.
 func ControllerManager(ctx context.Context, upstreamDir string) (string, error) {
 	path, err := UpstreamControllerManager(upstreamDir)
 	if err == nil || upstreamDir != "" {
@@ -219,9 +222,9 @@ func withFlag(flag string) []string {
 	return names
 }
 
-// Alternatives returns a text that a caller appends to the message of err. If err contains a
-// [cluster.MissingError], the text lists the providers that have the required capabilities. For all
-// other errors, the text is empty.
+// Alternatives returns a text to append to the message of err. If err contains a
+// [cluster.MissingError], the text lists the providers that have the required capabilities.
+// Otherwise it is empty.
 func Alternatives(err error) string {
 	var missing *cluster.MissingError
 	if !errors.As(err, &missing) {

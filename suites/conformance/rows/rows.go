@@ -118,5 +118,5 @@ func statement(c Controller, number int) Row {
 // withCases returns the row with the given number of required specs.
 func (r Row) withCases(n int) Row { r.Cases = n; return r }
 
-// withoutSpec returns the row with a reason why it has no spec.
+// withoutSpec returns the row with the reason why it has no spec.
 func (r Row) withoutSpec(why string) Row { r.Pending = why; return r }

@@ -131,10 +131,12 @@ func UnschedulableWithFinalizer(pods *corev1.PodTemplateSpec) {
 	WithFinalizer(pods)
 }
 
-// OnMissingNode assigns the pods of a template to a node that does not exist. It also adds
-// Finalizer, so that deleted pods stay terminating. No kubelet updates such pods. The pod
-// garbage collector sets their phase to Failed only after 40 seconds. It does so immediately
-// for terminating pods without a node, such as those of UnschedulableWithFinalizer.
+// OnMissingNode assigns the pods of a template to a node that does not exist, so that no
+// kubelet updates them. It also adds Finalizer, so that deleted pods stay terminating.
+//
+// The pod garbage collector sets the phase of such pods to Failed only after 40 seconds. It
+// does so immediately for terminating pods without a node, such as those of
+// UnschedulableWithFinalizer.
 func OnMissingNode(pods *corev1.PodTemplateSpec) {
 	pods.Spec.NodeName = "none"
 	pods.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)

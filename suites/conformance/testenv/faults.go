@@ -19,12 +19,12 @@ type Profile struct {
 type FaultSpec struct{ Kind, Params string }
 
 // Profiles are all fault profiles. A profile must not contain faults that together make
-// upstream show a known upstream issue; see docs/known-upstream-issues.md.
+// upstream show a known upstream issue; see docs/known-upstream-issues.md. Two such
+// combinations are known:
 //
-// Two such combinations are known. The first one is a delayed watch of Endpoints with lost
-// responses to updates of Endpoints. The second one is failing status updates with rejected
-// updates of ReplicaSets. The rejected updates of the second one can also change the
-// proportions of a proportional scaling.
+//   - a delayed watch of Endpoints, with lost responses to updates of Endpoints
+//   - failing status updates, with rejected updates of ReplicaSets, which can also change the
+//     proportions of a proportional scaling
 var Profiles = []Profile{{
 	Name:        "steady",
 	Description: "every watch lags, one request in ten fails except updates of ReplicaSets, and one response to a create in twenty is lost",
@@ -65,7 +65,7 @@ func FindProfile(name string) (*Profile, error) {
 	return nil, fmt.Errorf("profile %q: expected one of %v", name, names)
 }
 
-// inject injects a fault in a namespace. The index of the fault in the spec is a part of its
+// inject injects a fault in a namespace. The index of the fault in the spec is part of its
 // random seed, so that two equal faults draw different numbers.
 func (e *Env) inject(ctx context.Context, spec FaultSpec, namespace string, index int) (heal func(context.Context) error, err error) {
 	return e.env.Inject(ctx, environment.Injection{Fault: spec.Kind, Params: spec.Params, Namespace: namespace, Index: index})

@@ -51,8 +51,8 @@ type kind struct {
 var kinds = kindsOf(&corev1.Pod{}, &appsv1.ReplicaSet{}, &corev1.ReplicationController{}, &appsv1.Deployment{},
 	&corev1.Service{}, &rawEndpoints{}, &corev1.Event{}, &corev1.ServiceAccount{}, &corev1.ResourceQuota{})
 
-// kindsOf returns the kinds of the given objects. The scheme of client-go has the kind of a Go
-// type, and package kube has the resource of a kind.
+// kindsOf returns the kinds of the given objects. It finds the kind in the scheme of client-go
+// by the Go type, and the resource in package kube by the kind.
 func kindsOf(examples ...Object) []kind {
 	var found []kind
 	for _, example := range examples {

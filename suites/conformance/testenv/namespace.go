@@ -79,8 +79,8 @@ const specLabel = "gauntlet/spec"
 // is gone.
 const cleanupTimeout = 30 * time.Second
 
-// Cleanup heals all faults and deletes the namespace. If an invariant was violated and no wait
-// has returned this error, Cleanup returns it.
+// Cleanup heals all faults and deletes the namespace. It returns an error if an invariant was
+// violated. If a wait has already returned the violation, Cleanup does not return it again.
 func (n *Namespace) Cleanup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -264,10 +264,11 @@ func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge strin
 	return n.waitObserved(ctx, ref.Kind, response)
 }
 
-// retryServerErrors repeats a write while the API server answers with status 500 or higher,
-// for about 6 seconds. A slow machine may cause this status, and specs do not test the API
-// server. The function write must accept that an earlier attempt succeeded although it
-// returned this status.
+// retryServerErrors repeats a write while the API server answers with status 500 or higher, for
+// about 6 seconds. A slow machine may cause this status, and specs do not test the API server.
+//
+// An earlier attempt may have succeeded although it returned this status. The function write
+// must accept that.
 func retryServerErrors(ctx context.Context, write func() error) error {
 	backoff := apiwait.Backoff{Steps: 6, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.1} // about 6 s in total
 	var last error
@@ -373,7 +374,7 @@ func (n *Namespace) delete(ctx context.Context) error {
 }
 
 // Restart terminates all replicas of the subject gracefully and starts them again. It does not
-// wait until a replica holds the lease. The spec is skipped if the subject runs in pods.
+// wait for a new leader. The spec is skipped if the subject runs in pods.
 func (n *Namespace) Restart(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	subject := n.env.env.Subject

@@ -90,16 +90,18 @@ func Exists(ref Ref) Query {
 	return Query{"whether " + ref.String() + " exists", func(v *View) any { return v.Has(ref) }}
 }
 
-// Barrier creates one object for each controller, and waits until the subject has processed
-// all of them. The subject has then at least started to process each event that it received
-// earlier. Specs call Barrier before they check that a controller did not act.
+// Barrier waits until the subject has at least started to process all events that it received
+// before. Specs call it before they check that a controller did not act.
+//
+// It creates one object for each controller, and waits until the subject has processed all of
+// them.
 func (n *Namespace) Barrier(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	n.BarrierOf(ctx, ReplicaSetKind, ReplicationControllerKind, DeploymentKind, EndpointsKind)
 }
 
-// BarrierOf is Barrier for the controllers of the given kinds only. The objects that it
-// creates have no pods.
+// BarrierOf does the same as Barrier, but only for the controllers of the given kinds. The
+// objects that it creates have no pods.
 func (n *Namespace) BarrierOf(ctx context.Context, kinds ...string) {
 	ginkgo.GinkgoHelper()
 	n.barrierCount++

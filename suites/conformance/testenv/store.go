@@ -83,12 +83,12 @@ func (s *store) change(edit func()) {
 	s.changed = make(chan struct{})
 }
 
-// notify checks the invariants and wakes the waits after a change outside of the store. An
-// example is a new record of the subject.
+// notify checks the invariants and wakes the waits after a change outside of the store. For
+// example, the fault proxy has recorded a request of the subject.
 func (s *store) notify() { s.change(func() {}) }
 
-// check evaluates the invariants until one is violated, and stores this violation. The caller
-// must hold s.mu.
+// check evaluates the invariants until it finds a violation, and stores the violation. The
+// caller must hold s.mu.
 func (s *store) check() {
 	view := &View{s}
 	for _, i := range s.invariants {

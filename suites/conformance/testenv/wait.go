@@ -62,9 +62,9 @@ func (n *Namespace) ClearInvariants() {
 	n.store.invariants = nil
 }
 
-// AlwaysWithoutProfile adds the invariant only if no fault profile is active. With a fault
-// profile, a lost response may violate the invariant for a while, although the controller is
-// correct.
+// AlwaysWithoutProfile adds the invariant as Always does, but only if no fault profile is
+// active. With a fault profile, a lost response may violate the invariant for a while, although
+// the controller is correct.
 func (n *Namespace) AlwaysWithoutProfile(what string, holds func(*View) error) {
 	if !n.HasProfile() {
 		n.Always(what, holds)
@@ -74,9 +74,11 @@ func (n *Namespace) AlwaysWithoutProfile(what string, holds func(*View) error) {
 // HasProfile reports whether a fault profile is active.
 func (n *Namespace) HasProfile() bool { return n.env.options.Profile != nil }
 
-// await waits until the matcher accepts the value of the query. Otherwise it returns an error
-// with the expected value, the last values and the last events. It also ends early if an
-// invariant is violated or the control plane or the subject fails.
+// await waits until the matcher accepts the value of the query. It ends early if an invariant
+// is violated or the control plane or the subject fails.
+//
+// If the matcher does not accept the value, the error has the expected value, the last values
+// and the last events.
 func (n *Namespace) await(ctx context.Context, q Query, matcher types.GomegaMatcher) (any, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, waitTimeout, fmt.Errorf("timed out after %s", waitTimeout))
 	defer cancel()
@@ -154,7 +156,7 @@ type state struct {
 	text  string
 }
 
-// add records a value unless it equals the last one.
+// add records a value. It ignores a value that equals the last one.
 func (s *states) add(text string) {
 	if len(s.last) > 0 && s.last[len(s.last)-1].text == text {
 		return

@@ -104,16 +104,18 @@ func needed(r *history.Request) Permission {
 	return permission(r.Verb, resource, group, r.Subresource)
 }
 
-// refused reports whether the API server denied a request because a permission was missing. It
-// returns false for creates, because a quota or a terminating namespace also makes them fail with
-// status 403. Requested.Permissions contains the permission for a denied create.
+// refused reports whether the API server denied a request because a permission was missing.
+//
+// A quota or a terminating namespace also makes creates fail with status 403, so it returns
+// false for creates. Requested.Permissions contains the permission for a denied create.
 func refused(request *history.Request, response *history.Response) bool {
 	return response.ServerCode == http.StatusForbidden && request.Verb != "create"
 }
 
-// sameObject reports whether two requests have the same object or collection. It returns true for
-// any two Events. A client never sends a denied Event again, so a later request for the same Event
-// would never come.
+// sameObject reports whether two requests have the same object or collection.
+//
+// It returns true for any two Events: a client never sends a denied Event again, so a later
+// request for the same Event would never come.
 func sameObject(a, b *history.Request) bool {
 	if a.Resource != b.Resource || a.Subresource != b.Subresource {
 		return false
