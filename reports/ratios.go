@@ -107,8 +107,8 @@ func amount(value float64, unit string) string {
 	return fmt.Sprintf("%.2f %s", value, unit)
 }
 
-// factor formats a ratio with two decimals. It returns "∞" if the base's value is 0 and the
-// subject's value is not.
+// factor formats the ratio of the subject's value to the base's value with two decimals. It
+// returns "∞" if only the base's value is 0.
 func factor(ratio float64) string {
 	if math.IsInf(ratio, 1) {
 		return "∞"

@@ -185,8 +185,10 @@ type podContribution struct {
 	subdomain   string
 }
 
-// podContributionOf returns the contribution of a pod. It is zero if pod is nil, is terminal
-// or has no IP. A terminal pod may still have the condition Ready.
+// podContributionOf returns the fields of a pod that Endpoints depend on. It returns zero if no
+// Endpoints contain the pod: if it is nil, is terminal or has no IP.
+//
+// A terminal pod may still have the condition Ready.
 func podContributionOf(pod *corev1.Pod) podContribution {
 	if pod == nil || podutil.Terminal(pod) {
 		return podContribution{}

@@ -182,7 +182,8 @@ type connection struct {
 // BeginDelivery prevents a reset until EndDelivery.
 func (c *connection) BeginDelivery() { c.delivering.RLock() }
 
-// EndDelivery permits a reset again. If several deliveries are in progress, the last one does.
+// EndDelivery ends a delivery. When no delivery is in progress any more, the connection may be
+// reset.
 func (c *connection) EndDelivery() { c.delivering.RUnlock() }
 
 // Broken reports whether the connection was reset.

@@ -53,8 +53,8 @@ func (i *Interceptor) EndWatches(fault string, ending WatchEnding, matches func(
 	return ended
 }
 
-// newInjectedEnd returns a description of a stream that a fault ends in the given way.
-// fault is the name of the fault type.
+// newInjectedEnd describes how a fault ends a watch stream, for its history record. The
+// argument fault is the name of the fault type.
 func newInjectedEnd(fault string, ending WatchEnding) *streamEnd {
 	end := &streamEnd{reason: fmt.Sprintf("%s by a fault (%s)", ending, fault)}
 	switch ending {

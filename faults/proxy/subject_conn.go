@@ -118,7 +118,8 @@ func connOf(ctx context.Context) requestConn {
 // EndDelivery.
 func (c requestConn) BeginDelivery() { c.delivering.RLock() }
 
-// EndDelivery permits a reset again. If several deliveries are in progress, the last one does.
+// EndDelivery ends a delivery. When no delivery is in progress any more, the connection may be
+// reset.
 func (c requestConn) EndDelivery() { c.delivering.RUnlock() }
 
 // Broken reports whether the connection was reset.

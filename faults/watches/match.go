@@ -27,9 +27,9 @@ var eventTypes = []string{string(history.Added), string(history.Modified), strin
 // nthMax is the largest permitted value of the parameter nth.
 const nthMax = 1_000_000
 
-// withEventMatch returns the documentation of the parameters in [EventMatch], followed by that
-// of the further parameters of a fault type. The documentation of the parameter resource begins
-// with the given description.
+// withEventMatch returns the documentation of the parameters in [EventMatch] and of the further
+// parameters of a fault type. The documentation of the parameter resource begins with the given
+// description.
 func withEventMatch(resource string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
 		resourceParam(resource),
@@ -70,7 +70,7 @@ func (m *EventMatch) validate(params faults.Params) error {
 	return nil
 }
 
-// described returns the selected events as text for the record of a firing.
+// described says which events are selected, for the history record that the fault fired.
 func (m *EventMatch) described() string {
 	if m.Nth != nil {
 		return "one event"
@@ -98,7 +98,7 @@ type eventSelection struct {
 	count    int        // number of matching events
 }
 
-// selects reports whether the fault acts on an event. It counts the event if it matches.
+// selects counts an event if it matches, and reports whether the fault acts on it.
 func (s *eventSelection) selects(watch *history.Request, event *history.Delivery) bool {
 	if !s.matcher.matches(watch, event) {
 		return false

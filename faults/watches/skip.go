@@ -87,8 +87,8 @@ func (s *skip) Summary() string {
 	return fmt.Sprintf("skipped version %d of %s", s.skipped.Version, s.skipped)
 }
 
-// match makes the proxy hold the selected event. At a later event of the same object, it ends
-// the watch. The other events of the watch wait behind the held one.
+// match makes the proxy hold the selected event, behind which the other events of the watch
+// wait. When a later event of the same object arrives, it ends the watch.
 func (s *skip) match(watch *history.Request, event *history.Delivery) *interceptor.WatchEffect {
 	selected := s.selects(watch, event)
 	s.mu.Lock()

@@ -139,15 +139,14 @@ func podNameOf(versions []cachedVersion[podVersion]) string {
 	return ""
 }
 
-// someVersionLists reports whether the Endpoints list a pod as one of its cached versions
-// requires.
+// someVersionLists reports whether the Endpoints list a pod correctly, according to at least
+// one of its cached versions.
 //
 // The parameter listed contains the addresses of the pod in the Endpoints. If part is true, the
 // Endpoints are truncated, and some addresses of the pod may be missing.
 //
-// The result want contains the addresses that the matching version requires. If no version
-// matches, they are those that the latest version requires. A version whose body cannot be
-// decoded matches any addresses.
+// The result want contains the addresses that the matching version requires or, if no version
+// matches, the latest one. A version whose body cannot be decoded matches any addresses.
 func someVersionLists(s *objects.Service, listed objects.AddressSet, versions []cachedVersion[podVersion], part bool) (want objects.AddressSet, ok bool) {
 	for _, each := range versions {
 		want = objects.AddressSet{}

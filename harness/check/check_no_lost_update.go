@@ -107,7 +107,8 @@ func (checker *noLostUpdateChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// commit adds a committed version of an object.
+// commit adds a committed version to the versions of its object. It forgets the versions of a
+// deleted object.
 func (checker *noLostUpdateChecker) commit(m *Model, c *history.Commit) {
 	name := nameOf(c.Object.Ref)
 	if c.Type == history.Deleted {
@@ -232,8 +233,8 @@ func (checker *noLostUpdateChecker) examine(m *Model, o *recentVersions) {
 	o.unconditional = nil
 }
 
-// compare reports the write if it undid a change that was committed since the version that the
-// process had read.
+// compare reports a write that undid a change of another client. The change was committed after
+// the version that the process had read.
 func (checker *noLostUpdateChecker) compare(m *Model, o *recentVersions, w *unansweredWrite) {
 	read, made := o.index(w.read), o.index(w.made)
 	if read < 0 || made < 0 || !slices.ContainsFunc(o.versions[read+1:max(read+1, made)], func(v committedVersion) bool { return !v.own }) {
@@ -272,8 +273,10 @@ func (o *recentVersions) index(version history.Version) int {
 }
 
 // changes returns the index of the first version that changed a field. It returns -1 if the
-// subject made one of the versions that changed it. The first of the given fields are those of the
-// version with the index from.
+// subject made one of the changes.
+//
+// The argument fields has the fields of consecutive versions, of which the first has the index
+// from.
 func (o *recentVersions) changes(fields []map[string]string, from int, path string) int {
 	first := -1
 	for i := 1; i < len(fields); i++ {
@@ -290,8 +293,9 @@ func (o *recentVersions) changes(fields []map[string]string, from int, path stri
 	return first
 }
 
-// origin returns the version that gave a field the value that it has in the last of the given
-// fields. It returns nil if that version is no longer known.
+// origin returns the version in which a field got its present value. It returns nil if that
+// version is no longer known. The argument fields has the fields of all versions up to the
+// present one.
 func (o *recentVersions) origin(fields []map[string]string, path string) *committedVersion {
 	for i := len(fields) - 1; i > 0; i-- {
 		if fields[i][path] != fields[i-1][path] {

@@ -13,21 +13,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// noStaleDeleteCheck examines deletes of objects that hold data, and scale-downs of StatefulSets.
+// noStaleDeleteCheck examines deletes of objects that hold data, and scale-downs of
+// StatefulSets. It has two rules.
 //
-// The first rule is about a namesake: a process deletes an object that it has never received, or
-// removes a finalizer from it. It had received an object with the same name and another UID. The
-// API server would have refused a write with this UID as a precondition.
+// The first rule is about a namesake. A process has received an object. It then deletes another
+// object with the same name, which it has never received, or removes a finalizer from it. With
+// the UID that the process knew as a precondition, the API server would have refused the write.
 //
-// The second rule is about the owner of the object, such as a custom resource. These facts
-// together show that the committed owner contradicted the delete:
+// The second rule is about the owner of the object, such as a custom resource. The delete was
+// wrong if all these facts hold:
 //
-//  1. A change of the owner was committed, and the subject received it.
-//  2. After that, the object was created. No version of the owner before the change can be a
+//   - A change of the owner was committed, and the subject received it.
+//   - After that, the object was created. No version of the owner before the change can be a
 //     reason to delete this object.
-//  3. A process deleted the object, and had received no version of the owner since the change. It
-//     had not created the object. A restart from a stale list, or a failover, leads to this.
-//  4. The object was created again, although the owner had not changed in the meantime.
+//   - The process that deleted the object had not created it, and had not received the change
+//     of the owner. A restart from a stale list, or a failover, leads to this.
+//   - The object was created again, although the owner had not changed in the meantime.
 //
 // A UID precondition does not help against the second case. A controller that reads the owner
 // from the API server before it deletes is safe.
@@ -43,7 +44,8 @@ var noStaleDeleteCheck = Check{
 	New: newNoStaleDeleteChecker,
 }
 
-// noStaleDeleteChecker reports deletes that an outdated version of an object explains.
+// noStaleDeleteChecker reports deletes that are explained by an outdated version of the object
+// or of its owner.
 type noStaleDeleteChecker struct {
 	findings
 	received receivedVersions
@@ -161,7 +163,8 @@ func replicasIn(o *history.Object) int {
 	return body.Spec.Replicas
 }
 
-// commit records a committed version of an owner or of an object that holds data.
+// commit records a committed version of an object that holds data, or of an object that may own
+// one.
 func (checker *noStaleDeleteChecker) commit(m *Model, c *history.Commit) {
 	o, name := &c.Object, nameOf(c.Object.Ref)
 	if c.Type == history.Deleted {
@@ -236,8 +239,8 @@ func (checker *noStaleDeleteChecker) sent(m *Model, r *history.Request) {
 	}
 }
 
-// ownersOf returns the owners of an object, sorted by name. An owner is also an object whose name is
-// the value of a label.
+// ownersOf returns the owners of an object, sorted by name. An object also counts as its owner
+// if a label has the owner's name as its value.
 func (checker *noStaleDeleteChecker) ownersOf(o *dataObject) []*reconciledOwner {
 	var found []*reconciledOwner
 	for name, owner := range checker.owners {
@@ -259,9 +262,11 @@ func hasLabelValue(o *history.Object, value string) bool {
 	return slices.Contains(slices.Collect(maps.Values(o.Labels)), value)
 }
 
-// contradict sets the owner of a write if the process had not received the owner's last change.
-// The subject must have received the change before the record since. In that record, the object
-// was created or scaled up.
+// contradict sets the field owner of a write if the process had not received the last change of
+// this owner.
+//
+// Another process of the subject must have received the change before the record since, in
+// which the object was created or scaled up.
 func (checker *noStaleDeleteChecker) contradict(m *Model, w *dataWrite, owner *reconciledOwner, since int64) {
 	process := m.processes[w.Subject]
 	if process == nil || owner.Terminating() || owner.knownSeq == 0 || owner.knownSeq >= since {
@@ -309,8 +314,8 @@ func (w *dataWrite) grows(made *history.Object) bool {
 // removedFinalizer is a result of destroys.
 const removedFinalizer = "removed a finalizer of"
 
-// destroys returns what the write did to the object, or "" if it destroyed nothing. The parameter
-// made is the object in the response.
+// destroys says what the write did to the object, such as "deleted". It returns "" if the write
+// destroyed nothing. The parameter made is the object in the response.
 func (w *dataWrite) destroys(made *history.Object) string {
 	lost := func(finalizer string) bool { return !slices.Contains(made.Finalizers, finalizer) }
 	switch {
@@ -328,7 +333,8 @@ func (w *dataWrite) destroys(made *history.Object) string {
 	return ""
 }
 
-// undone reports the last delete or scale-down of an object if the given version takes it back.
+// undone compares a new version of an object with the last delete or scale-down of this object.
+// It reports a violation if the version takes that write back.
 func (checker *noStaleDeleteChecker) undone(m *Model, now *dataObject) {
 	name := nameOf(now.Ref)
 	w := checker.contradicted[name]

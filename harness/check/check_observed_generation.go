@@ -53,7 +53,8 @@ type observedGenerationChecker struct {
 	cached map[string]map[types.UID]cachedGeneration
 }
 
-// generationState is the generation of a committed object.
+// generationState is the generation of a committed object, and the observedGeneration in its
+// status.
 type generationState struct {
 	history.Ref
 	generation, observed int64

@@ -77,8 +77,8 @@ func (checker *revisionsChecker) checkRevision(m *Model, r *history.Request) {
 	})
 }
 
-// checkCreate reports a new ReplicaSet whose template another ReplicaSet already has, or
-// whose revision is not the highest.
+// checkCreate reports a new ReplicaSet for a template that another ReplicaSet already has. It
+// also reports a new ReplicaSet whose revision is not higher than those of all others.
 func (checker *revisionsChecker) checkCreate(m *Model, r *history.Request) {
 	s := checkableScaling(m)
 	if s == nil {

@@ -9,13 +9,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// fieldsOf returns the fields of an object as text. The keys are paths: JSON pointers without the
-// first slash, such as spec/replicas. It leaves out metadata that the API server sets.
+// fieldsOf returns the fields of an object as text, by path. A path is a JSON pointer without
+// the first slash, such as spec/replicas. Metadata that the API server sets is left out.
 //
 // The items of a list have their own paths if the field uid, type or name identifies each of
-// them. The path contains the value of this field in place of the index. Each finalizer also has
-// its own path. Any other list is one field. A field that is null or empty counts as absent. The
-// result is nil if the body of the object is not a JSON object.
+// them. The path then contains the value of this field in place of the index. Each finalizer
+// also has its own path. Any other list is one field.
+//
+// A field that is null or empty counts as absent. The result is nil if the body of the object
+// is not a JSON object.
 func fieldsOf(o *history.Object) map[string]string {
 	fields := map[string]string{}
 	if len(o.Body) > 0 {
@@ -95,8 +97,9 @@ func joinPath(path, key string) string {
 // patchSets reports whether a patch sets the field with the given path to a value. A patch that
 // replaces or edits a list that contains the field counts, too.
 //
-// A patch that only removes the field itself does not set it, because such a patch names the field
-// on purpose. A JSON patch with an operation test sets nothing: the operation is a precondition.
+// A patch that removes just this field does not count: it names the field, so it does not set
+// it by accident. A JSON patch with an operation test does not count either, because the
+// operation is a precondition.
 func patchSets(r *history.Request, path, value string) bool {
 	if strings.Contains(r.PatchType, "json-patch") {
 		return jsonPatchSets(r.Patch, path)

@@ -135,8 +135,8 @@ func (v *view) list(scope watchScope, l *history.List, seq int64, at time.Durati
 	return true, v.replace(scope, items, l.Version, seq, at)
 }
 
-// replace replaces the cached objects in a scope by the objects of a complete list, as an
-// informer does. It does so even if the list is older than the cache.
+// replace replaces the cached objects that a list request covers (scope) by the objects of the
+// complete list. Like an informer, it does so even if the list is older than the cache.
 //
 // A list with a selector, or of one object, removes no object: an object that is missing from
 // the list may still exist. The parameter at is the resourceVersion of the list, and now is the

@@ -66,7 +66,7 @@ func (s *Side) isNameOf(name string, object history.Ref) bool {
 // isOrIsOwnedBy reports whether a key of End names the given object or one of its dependents,
 // direct or indirect.
 //
-// If only the other run has a dependent, its owner is taken from that run.
+// If only the other run has the dependent, its owner is looked up in that run.
 func (s *Side) isOrIsOwnedBy(name string, to history.Ref, other *Side) bool {
 	for name = strings.TrimPrefix(name, podsOf); name != ""; name = cmp.Or(s.names.ownerOf[name], other.names.ownerOf[name]) {
 		if s.isNameOf(name, to) {

@@ -156,7 +156,8 @@ func (e *Environment) canStart(component string, runs bool) error {
 	return nil
 }
 
-// clear sets the fields of all components except the control plane to their state after Start.
+// clear resets the fields of all components except the control plane, so that they are as after
+// Start.
 func (e *Environment) clear() {
 	e.Recorder, e.Dispatcher, e.Interceptor, e.Proxy, e.Subject, e.observer = nil, nil, nil, nil, nil, nil
 	e.records, e.watches, e.namespace = discardRecords{}, newSubjectWatches(), Namespace
@@ -330,7 +331,8 @@ func (e *Environment) Reset(ctx context.Context) error {
 	return err
 }
 
-// RecordedNamespace returns the namespace that Record records: that of its options, or [Namespace].
+// RecordedNamespace returns the namespace that Record records: the one in the options of
+// Record, or [Namespace].
 func (e *Environment) RecordedNamespace() string { return e.namespace }
 
 // Teardowns is a list of functions that stop components, in the order in which the components were

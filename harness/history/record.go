@@ -262,7 +262,7 @@ type Fault struct {
 	Object *Ref `json:"object,omitempty"`
 }
 
-// FaultEvent is the type of a [Fault] record.
+// FaultEvent says what has happened to the fault of a [Fault] record.
 type FaultEvent string
 
 // These are the events in the life cycle of a fault.
@@ -286,7 +286,7 @@ type Step struct {
 	Awaited *Ref `json:"awaited,omitempty"`
 }
 
-// StepEvent is the type of a [Step] record.
+// StepEvent says whether the step of a [Step] record has begun, ended or failed.
 type StepEvent string
 
 // These are the events in the life cycle of a step.
@@ -317,7 +317,7 @@ type Usage struct {
 	PeakMemory int64 `json:"peakMemory"`
 }
 
-// ProcessEvent is the type of a [Process] record.
+// ProcessEvent says what has happened to the process of a [Process] record.
 type ProcessEvent string
 
 // These are the events in the life cycle of a process.

@@ -43,7 +43,7 @@ type queueItem struct {
 }
 
 // queueLength is the number of records that can wait to be written. If the queue is full,
-// Append blocks. It never drops a record.
+// Append blocks; no record is ever dropped.
 const queueLength = 8192
 
 // Create creates the history file at path, which must not exist, and writes the Start record.

@@ -324,17 +324,18 @@ func (b *builder) process(r *history.Record) {
 	b.mark(Mark{Seq: r.Seq, From: r.At, To: r.At, Track: track, Kind: Process, Action: string(p.Event), Object: p.Name, Note: p.Detail})
 }
 
-// band adds a band that has no end yet, and returns its index in Timeline.Bands.
+// band adds a band that has not ended yet, and returns its index in Timeline.Bands.
 func (b *builder) band(band Band) int {
 	band.To = -1
 	b.t.Bands = append(b.t.Bands, band)
 	return len(b.t.Bands) - 1
 }
 
-// endBand ends the open band with the given key.
+// endBand ends a band of the timeline, which shows how long something lasted. It does nothing
+// if no band with the key is open.
 //
-// The map open has the indexes of open bands, with a key such as the index of a fault. endBand
-// removes the key from the map; it does nothing if the map does not have the key.
+// The map open has the indexes of the bands that have not ended, by a key such as the index of
+// a fault. endBand removes the key.
 func (b *builder) endBand(open map[int]int, key int, at time.Duration) {
 	if place, ok := open[key]; ok {
 		b.t.Bands[place].To = at

@@ -26,7 +26,8 @@ func (b *builder) commit(r *history.Record) error {
 	return nil
 }
 
-// state has the fields of an object that charts and the notes of marks show.
+// state has the fields of an object that the timeline shows in charts and in the notes of
+// marks.
 type state struct {
 	resource    string
 	terminating bool
@@ -74,7 +75,8 @@ func (b *builder) stateOf(o *history.Object) (state, error) {
 	return s, err
 }
 
-// String returns the state as text for the note of a mark.
+// String returns the state as one line of text, such as "ready" or the replica counts. Marks of
+// the timeline show it in their notes.
 func (s state) String() string {
 	var parts []string
 	add := func(part string) {

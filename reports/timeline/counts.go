@@ -48,7 +48,7 @@ type serviceCount struct {
 	lines    *chartLines
 }
 
-// chartLines is a chart to which values are still added.
+// chartLines is a chart of the timeline while the timeline is being built.
 type chartLines struct {
 	title string
 	lines []Line

@@ -58,7 +58,8 @@ entry has kind, name and description, and the properties that "gauntlet explain"
 	return cmd
 }
 
-// sectionsHelp returns a line for each section, for the help text.
+// sectionsHelp returns the part of the help text that describes the sections of "gauntlet
+// list", such as checks. Each is one line.
 func sectionsHelp() string {
 	var rows [][]string
 	for _, s := range reference.Sections {
@@ -67,7 +68,8 @@ func sectionsHelp() string {
 	return formatTable(rows, defaultWidth+5)
 }
 
-// entriesNamed returns the entries of a section with the given names, or all without names.
+// entriesNamed returns the entries of a section with the given names. Without names, it returns
+// all entries of the section.
 func entriesNamed(s *reference.Section, names []string) ([]reference.Entry, error) {
 	if len(names) == 0 {
 		return s.Entries(), nil

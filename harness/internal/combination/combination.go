@@ -66,7 +66,7 @@ const (
 	Relist         Watch = "relist"
 )
 
-// The values of the fields, in the order of the table.
+// The values of the fields of [Combination], in the order in which the table shows them.
 var (
 	allPods           = []Pods{Prompt, SlowStart, SlowEnd, NeverUp, LateUp}
 	rolloutChanges    = []Change{PausedInRollout, ScaledInRollout, RolledBackInRollout}

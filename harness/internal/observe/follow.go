@@ -243,7 +243,7 @@ func (f *Follower) recordDeletion(key string, last history.Object, revision int6
 	f.Recorder.Append(history.Record{Commit: &history.Commit{Type: history.Deleted, Object: last}})
 }
 
-// advance sets seenUpTo to the given revision, unless seenUpTo is higher. It wakes the callers of
+// advance raises seenUpTo to the given revision, if it is lower. It wakes the callers of
 // CatchUp, which wait for a change of seenUpTo.
 func (f *Follower) advance(revision int64) {
 	f.mu.Lock()

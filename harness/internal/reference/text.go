@@ -85,7 +85,8 @@ func (p *printer) items(name string, items []Item) {
 	}
 }
 
-// fields writes the fields of a mapping: name and type, and below them the rest.
+// fields writes the fields of a mapping. The name and the type of a field are on one line, and
+// its description is below them.
 func (p *printer) fields(fields []schema.Field) {
 	if len(fields) == 0 {
 		return
