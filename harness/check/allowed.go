@@ -248,7 +248,7 @@ var AllowedBehaviors = []AllowedBehavior{
 		Slug: "paused-process", Topic: topicTime,
 		Behavior: "A paused process resumes with the caches that it had, however old they are. It may write without the lease until it detects the loss.",
 		Handling: []string{
-			"all: the clock of a process stops while the process is paused. A stall of gauntlet itself does not count as idle time of the process.",
+			"all: the clock of a process stops while the process is paused. It also stops for the duration of each stall of gauntlet or of the process.",
 			"lease-holder-writes: if a pause of the machine outlasted the lease, allows writes after it for 1 s, or for the length of the pause if that is shorter.",
 			"process-alive: accepts the exit of a leader that was paused beyond its renew deadline.",
 			"status, deployment-status: a request may be delayed before the proxy receives it.",

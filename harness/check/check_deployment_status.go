@@ -52,6 +52,9 @@ func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 	write := &statusWrite{
 		rollout: c.rollout, from: from, written: written,
 		start: m.start.Time, now: m.start.Time.Add(m.now), processNow: m.start.Time.Add(m.processTime),
+		stalledSince: func(t time.Time) time.Duration {
+			return m.stalls.since(t.Sub(m.start.Time), machine, c.process.name)
+		},
 		// The actual decision may be later, for example after a pause of the process.
 		earliestDecision: m.start.Time.Add(cached.since),
 		allStatesKnown:   c.rollout.replicaSets[0].since <= cached.since && c.rollout.ownershipClear(cached.since, m.processTime),
@@ -72,6 +75,8 @@ type statusWrite struct {
 	start      time.Time // the start of the history
 	now        time.Time // when the write was sent
 	processNow time.Time // when the write was sent, on the clock of the process (Model.processTime)
+	// stalledSince returns for how long the process stalled after a time of the run.
+	stalledSince func(time.Time) time.Duration
 	// earliestDecision is when the process received the version on which the write is based. It
 	// cannot have decided on the write before that time.
 	earliestDecision time.Time
@@ -200,6 +205,12 @@ func (write *statusWrite) checkReplicaFailure() {
 	}
 }
 
+// onProcessClock converts a timestamp that the process wrote to its clock, which stops during
+// stalls. It leaves pauses of the process out of account.
+func (write *statusWrite) onProcessClock(t time.Time) time.Time {
+	return t.Add(write.stalledSince(t) - write.stalledSince(write.start))
+}
+
 // hasReplicaFailure reports whether a ReplicaSet has the condition ReplicaFailure.
 func hasReplicaFailure(set *objects.Owner) bool { return set.Failing }
 
@@ -226,7 +237,7 @@ func (write *statusWrite) failsThroughout(set *objects.Owner) bool {
 func (write *statusWrite) estimatesProgress() bool {
 	after := write.written.Status.ConditionWithTime(objects.ProgressingCondition)
 	earliest := write.start.Add(write.rollout.replicaSets[0].since + lag)
-	if after == write.from.Status.ConditionWithTime(objects.ProgressingCondition) || after.LastUpdateTime.Before(earliest) || after.LastUpdateTime.After(write.processNow) {
+	if after == write.from.Status.ConditionWithTime(objects.ProgressingCondition) || write.onProcessClock(after.LastUpdateTime).Before(earliest) || write.onProcessClock(after.LastUpdateTime).After(write.processNow) {
 		return false
 	}
 	return after.Reason == objects.ReplicaSetUpdatedReason || after.Reason == objects.NewReplicaSetAvailableReason || after.Reason == objects.DeadlineExceededReason
@@ -345,7 +356,7 @@ func (write *statusWrite) checkOverdue() {
 	case "", objects.DeadlineExceededReason, objects.NewReplicaSetAvailableReason, objects.ReplicaSetCreateErrorReason, objects.DeploymentPausedReason:
 		return
 	}
-	due := c.LastUpdateTime.Add(write.written.ProgressDeadline)
+	due := write.onProcessClock(c.LastUpdateTime.Add(write.written.ProgressDeadline))
 	late := write.processNow.Sub(due)
 	if write.rollout.statusWrittenAt >= write.rollout.cachedSince(write.from) {
 		return // a status written since then may already report it

@@ -35,11 +35,14 @@ var leaseHolderWritesCheck = Check{
 // has expired.
 type leaseHolderWritesChecker struct {
 	findings
-	lastSent map[*process]time.Duration // when each process sent its latest call
+	lastSent map[*process]sentCall // the latest call of each process
 	// resumingUntil is the end of the time after a stall in which all calls are allowed. It is
 	// a time of the run (Model.now), because a stall affects all processes.
 	resumingUntil time.Duration
 }
+
+// sentCall is the time of a call, as Model.processTime and as Model.now.
+type sentCall struct{ processTime, at time.Duration }
 
 // resumeMax is the maximum time after a stall in which all calls are allowed. The process
 // may need this time to notice that its lease has expired. The allowed time is never longer
@@ -47,11 +50,11 @@ type leaseHolderWritesChecker struct {
 const resumeMax = time.Second
 
 func newLeaseHolderWritesChecker(Settings) Checker {
-	return &leaseHolderWritesChecker{lastSent: map[*process]time.Duration{}}
+	return &leaseHolderWritesChecker{findings: findings{excusesStalls: true}, lastSent: map[*process]sentCall{}}
 }
 
 func (checker *leaseHolderWritesChecker) Observe(m *Model, r *history.Record) {
-	if r.Stall != nil {
+	if r.Stall != nil && r.Stall.Process == machine {
 		checker.resumingUntil = max(checker.resumingUntil, m.now+min(r.Stall.Duration, resumeMax))
 	}
 	c := m.sent
@@ -59,16 +62,18 @@ func (checker *leaseHolderWritesChecker) Observe(m *Model, r *history.Record) {
 		return
 	}
 	previouslySent := checker.lastSent[c.process]
-	checker.lastSent[c.process] = m.processTime
+	checker.lastSent[c.process] = sentCall{m.processTime, m.now}
 	if !r.Request.IsWrite() || c.process.lease.identity == "" {
 		return
 	}
 	checker.exercised++
 	lease := &c.process.lease
+	// The lease also expires during stalls, which the clock of the process leaves out.
+	stalled := max(0, lease.stalled-m.stalls.since(previouslySent.at, machine, c.process.name))
 	// Within the constant lag (1 s) after the lease has expired, the client may still send calls
 	// that its rate limit had delayed.
-	resuming := lease.held && m.now <= checker.resumingUntil && m.processTime-lease.stalled <= lease.expiresAt()+lag
-	if lease.seq != 0 && (previouslySent <= lease.expiresAt()+lag || resuming) {
+	resuming := lease.held && m.now <= checker.resumingUntil && m.processTime <= lease.expiresAt()+lag
+	if lease.seq != 0 && (previouslySent.processTime+stalled <= lease.expiresAt()+lag || resuming) {
 		return
 	}
 	checker.addViolation(func() Evidence {
@@ -84,9 +89,9 @@ func (checker *leaseHolderWritesChecker) Observe(m *Model, r *history.Record) {
 			e.Summary = write + " before it acquired the lease"
 			return e
 		case lease.held:
-			e.Summary = fmt.Sprintf("%s %s after it last renewed the lease, which has a duration of %s", write, seconds(m.processTime-lease.since), seconds(lease.duration))
+			e.Summary = fmt.Sprintf("%s %s after it last renewed the lease, which has a duration of %s", write, seconds(m.processTime+lease.stalled-lease.since), seconds(lease.duration))
 		default:
-			e.Summary = fmt.Sprintf("%s %s after it released the lease", write, seconds(m.processTime-lease.since))
+			e.Summary = fmt.Sprintf("%s %s after it released the lease", write, seconds(m.processTime+lease.stalled-lease.since))
 		}
 		e.Records = []int64{lease.seq, m.seq}
 		return e

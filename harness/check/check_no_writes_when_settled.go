@@ -68,7 +68,7 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 			checker.exercised++
 		}
 		checker.quiet = false
-	case !checker.quiet || m.now-checker.since <= checker.grace:
+	case !checker.quiet || m.now-checker.since-m.stalls.since(checker.since, machine, m.processOf(r)) <= checker.grace:
 	case r.Commit != nil && m.committed.anyChanged() && checker.violations == 0 && checker.changed == nil:
 		ref := r.Commit.Object.Ref
 		checker.changed = &ref

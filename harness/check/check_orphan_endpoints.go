@@ -141,7 +141,7 @@ func (checker *orphanEndpointsChecker) inUse(m *Model, c *call) bool {
 	since, exists := checker.serviceSince[c.serviceState.name]
 	s := m.committed.serviceNamed(c.serviceState.name)
 	return c.serviceState.service.now == neverSeen && exists && s != nil && s.Managed() &&
-		m.now-since > c.process.batchTime && !c.process.clientMayRetry(m.processTime) && m.pauses[c.process.name] == nil
+		m.now-since-m.stalls.since(since, machine, c.process.name) > c.process.batchTime && !c.process.clientMayRetry(m.processTime) && m.pauses[c.process.name] == nil
 }
 
 // checkWrite reports a create, update or delete of Endpoints that no cached version of the

@@ -93,7 +93,7 @@ func (checker *scaleDownOrderChecker) Observe(m *Model, _ *history.Record) {
 	if m.phase == history.PhaseEnd {
 		checker.checkAll(m, func(state *ownerState) bool {
 			p := state.process
-			return p.callsInFlight == 0 && m.now-m.clockOffset(p.name)-p.lastActivity >= p.idleAfter && !p.clientMayRetry(m.processTime)
+			return p.callsInFlight == 0 && m.clockOf(p.name)-p.lastActivity >= p.idleAfter && !p.clientMayRetry(m.processTime)
 		})
 	}
 	if c := m.sent; c != nil && c.verb == callDeletePod && c.ownerState != nil && c.deletesActivePod() {

@@ -21,6 +21,13 @@ type findings struct {
 	// knownIssue is the issue that explains the first of them.
 	knownViolations int
 	knownIssue      *KnownIssue
+	// doubtful is the number of violations shortly after a stall of the machine so long that they
+	// prove nothing. stalled is the duration of the longest such stall.
+	doubtful int
+	stalled  time.Duration
+	// excusesStalls is true if the checker decides itself which stalls excuse a violation. No
+	// violation is then doubtful.
+	excusesStalls bool
 	// upstream is true if the subject is the unmodified kube-controller-manager.
 	upstream bool
 }
@@ -52,10 +59,32 @@ func (f *findings) addKnownViolation(issue *KnownIssue, describe func() Evidence
 	})
 }
 
+// all returns the findings. The runner calls it on checkers that embed findings.
+func (f *findings) all() *findings { return f }
+
+// recordStalls records the stalls before the violations that the current record has added. The
+// parameter before is the number of earlier violations.
+//
+// If the machine stalled for lag (1 s) or longer, these violations prove nothing: the order of
+// the events that the subject acted on may differ from the history.
+func (f *findings) recordStalls(m *Model, before int) {
+	if m.sent == nil || f.violations == before {
+		return
+	}
+	for i := before; i < len(f.evidence); i++ {
+		f.evidence[i].Stalled = m.stalls.lately(m.now, machine, m.sent.process.name)
+	}
+	if stalled := m.stalls.lately(m.now, machine); stalled >= lag && !f.excusesStalls {
+		f.doubtful += f.violations - before
+		f.stalled = max(f.stalled, stalled)
+	}
+}
+
 // Result returns the verdict on the violations that were added.
 //
 //   - known-upstream: there are violations, known upstream issues explain all of them, and the
 //     subject is the unmodified kube-controller-manager.
+//   - unknown: the machine stalled for too long before each of them.
 //   - fail: there are violations in any other case.
 //   - pass: there are no violations, but something could have violated the guarantee.
 //   - not-exercised: nothing could have violated the guarantee.
@@ -70,6 +99,9 @@ func (f *findings) Result() Result {
 		}
 		if f.knownViolations == f.violations && f.upstream {
 			result.Verdict = KnownUpstream
+		} else if f.doubtful == f.violations {
+			result.Verdict = Unknown
+			result.Reason = fmt.Sprintf("the machine stalled for %s, so this proves nothing: %s", seconds(f.stalled), f.evidence[0].reason())
 		}
 	case f.exercised == 0:
 		result.Verdict, result.Reason = NotExercised, "this run never exercised the guarantee"
@@ -90,10 +122,14 @@ func times(n int) string {
 // reason returns one line with what the check found and what it expected. Result.Reason
 // contains this line.
 func (e Evidence) reason() string {
-	if e.Expected == "" {
-		return e.Summary
+	reason := e.Summary
+	if e.Expected != "" {
+		reason += "; expected " + e.Expected
 	}
-	return e.Summary + "; expected " + e.Expected
+	if e.Stalled > 0 {
+		reason += fmt.Sprintf("; the subject or gauntlet had no CPU time for %s shortly before", seconds(e.Stalled))
+	}
+	return reason
 }
 
 // podName formats a pod as "pod namespace/name".

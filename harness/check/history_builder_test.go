@@ -75,6 +75,12 @@ func (h *historyBuilder) stall(d time.Duration) {
 	h.append(history.Record{Stall: &history.Stall{Duration: d}})
 }
 
+// starve adds time during which only subject-0 got no CPU time.
+func (h *historyBuilder) starve(d time.Duration) {
+	h.wait(d)
+	h.append(history.Record{Stall: &history.Stall{Duration: d, Process: "subject-0"}})
+}
+
 func (h *historyBuilder) phase(name history.PhaseName) {
 	h.append(history.Record{Phase: &history.Phase{Name: name}})
 }

@@ -69,7 +69,7 @@ func enqueuesOwner(m *Model, r *history.Record, key workQueueKey) bool {
 func (keys backingOffKeys) explains(m *Model, owner types.UID) bool {
 	for key := range m.activeKeys(workQueueKey{uid: owner}) {
 		for _, tried := range keys.byKey[key] {
-			if tried.latestEvent < tried.latestSent && m.now-m.clockOffset(key.process.name)-tried.failedAt < backOffAfter(tried.count) {
+			if tried.latestEvent < tried.latestSent && m.clockOf(key.process.name)-tried.failedAt < backOffAfter(tried.count) {
 				return true
 			}
 		}

@@ -86,13 +86,17 @@ type Model struct {
 	// pauses contains how long each process was paused, by name. A process that was never
 	// paused has no entry.
 	pauses map[string]*pausedTime
+	// stalls contains the times in which gauntlet or a process got no CPU time. clocks contains
+	// the latest time on the clock of each process, by name; see clockOf.
+	stalls stalls
+	clocks map[string]time.Duration
 
 	// The fields below describe the current record. A pointer is nil if the record has no such
 	// effect.
 
 	// now is the time of the record, since the start of the run. processTime is the same time
 	// on the clock of the process that the record names. That clock stops while the process is
-	// paused.
+	// paused, and for the duration of each stall.
 	processTime, now time.Duration
 	seq              int64          // the sequence number of the record
 	sent             *call          // the request that the record contains, unless it is a watch

@@ -33,28 +33,35 @@ func (m *Model) processOf(r *history.Record) string {
 	return ""
 }
 
-// clockOffset returns how far the clock of a process is behind the time of the run. This is
-// the total duration of its pauses until now.
-func (m *Model) clockOffset(name string) time.Duration {
-	pauses := m.pauses[name]
-	switch {
-	case pauses == nil:
-		return 0
-	case pauses.paused:
-		return pauses.total + m.now - pauses.since
+// clockOf returns the current time on the clock of a process. The clock stops while the process
+// is paused. It also stops for the duration of each stall, but never goes backward.
+func (m *Model) clockOf(name string) time.Duration {
+	at := m.now - m.stalls.total[machine] - m.stalls.total[name]
+	if pauses := m.pauses[name]; pauses != nil {
+		at -= pauses.total
+		if pauses.paused {
+			at -= m.now - pauses.since
+		}
 	}
-	return pauses.total
+	m.clocks[name] = max(m.clocks[name], at)
+	return m.clocks[name]
 }
 
-// stall records that gauntlet got no CPU time for the given duration. The subject probably got
-// none either (allowed behavior paused-process).
-//
-// A stall therefore counts neither as idle time of a process nor towards the expiry of its
-// lease.
-func (m *Model) stall(duration time.Duration) {
+// stall records that a process got no CPU time for a while before the current record. If
+// gauntlet itself got none, the subject probably got none either (allowed behavior
+// paused-process). The clock of the process stops for this duration, so that the windows of
+// all checks become longer.
+func (m *Model) stall(s *history.Stall) {
+	m.stalls.add(s.Process, m.now, s.Duration)
 	for name, p := range m.processes {
-		p.extendActivity(duration, m.now-m.clockOffset(name))
-		p.lease.stalled += duration
+		if s.Process == machine || s.Process == name {
+			p.lease.stalled += s.Duration
+		}
+	}
+	for name, pauses := range m.pauses {
+		if pauses.paused && (s.Process == machine || s.Process == name) { // the clock is already stopped
+			pauses.since = min(pauses.since+s.Duration, m.now)
+		}
 	}
 }
 
@@ -77,13 +84,11 @@ func (m *Model) resume(name string) {
 	}
 }
 
-// mayWork reports whether a process is not paused and may still hold the lease.
-//
-// A stall of the machine does not count towards the expiry of the lease. A process that has
-// never written a lease may always work, because it may run without leader election.
+// mayWork reports whether a process is not paused and may still hold the lease. A process that
+// has never written a lease may always work, because it may run without leader election.
 func (m *Model) mayWork(p *process) bool {
 	if pauses := m.pauses[p.name]; pauses != nil && pauses.paused {
 		return false
 	}
-	return p.lease.identity == "" || m.now-m.clockOffset(p.name)-p.lease.stalled <= p.lease.expiresAt()
+	return p.lease.identity == "" || m.clockOf(p.name) <= p.lease.expiresAt()
 }

@@ -22,8 +22,8 @@ type leaseHolder struct {
 	// duration is the leaseDurationSeconds in the last response that showed the process as the
 	// holder.
 	duration time.Duration
-	// stalled is how long the machine has stalled since the last response that showed the
-	// process as the holder.
+	// stalled is how long the machine or the process has stalled since the last response that
+	// showed the process as the holder. The clock of the process does not contain this time.
 	stalled time.Duration
 }
 
@@ -38,7 +38,8 @@ func (lease *leaseHolder) expiresAt() time.Duration {
 
 // mayGiveUp reports whether the process may exit now because it could not renew the lease. A
 // leader exits when its LeaderElector has not renewed the lease within RenewDeadline. The
-// default is two thirds of the lease duration.
+// default is two thirds of the lease duration. The LeaderElector measures also the time in which
+// the process stalls; the parameter at contains this time.
 func (lease *leaseHolder) mayGiveUp(at time.Duration) bool {
 	return lease.held && at-lease.since >= lease.duration*2/3-lag
 }

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"time"
+
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
@@ -20,6 +22,8 @@ func newModel(setting Settings) *Model {
 		calls:     map[uint64]*call{},
 		streams:   map[uint64]*watchStream{},
 		pauses:    map[string]*pausedTime{},
+		stalls:    stalls{total: map[string]time.Duration{}},
+		clocks:    map[string]time.Duration{},
 		committed: committed,
 	}
 }
@@ -28,7 +32,7 @@ func newModel(setting Settings) *Model {
 // an object that cannot be decoded, which an API server would never return.
 func (m *Model) observe(r *history.Record) error {
 	m.now, m.seq = r.At, r.Seq
-	m.processTime = m.now - m.clockOffset(m.processOf(r))
+	m.processTime = m.clockOf(m.processOf(r))
 	m.sent, m.endedIdle, m.answered, m.changedOwners, m.died, m.delivered = nil, nil, nil, m.changedOwners[:0], nil, nil
 	m.events = m.events[:0]
 	m.committed.clearChanges()
@@ -52,7 +56,7 @@ func (m *Model) observe(r *history.Record) error {
 	case r.Process != nil:
 		m.processEvent(r.Process)
 	case r.Stall != nil:
-		m.stall(r.Stall.Duration)
+		m.stall(r.Stall)
 	}
 	return nil
 }
@@ -252,7 +256,7 @@ func (m *Model) endProcess(r *history.Process) {
 		}
 		delete(m.calls, id)
 		// A leader may have exited because this request to renew its lease got no response.
-		if c.verb == callLease && m.processTime-c.sentAt > lag && p.lease.mayGiveUp(m.processTime) {
+		if at := m.processTime + p.lease.stalled; c.verb == callLease && at-c.sentAt > lag && p.lease.mayGiveUp(at) {
 			p.leaseFailed, p.leaseLost = true, m.processTime
 		}
 	}

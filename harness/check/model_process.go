@@ -112,23 +112,6 @@ func (p *process) endIdlePeriod(at time.Duration) {
 	}
 }
 
-// extendActivity moves the times of the last activity forward by the duration of a stall of the
-// machine. The stall then does not count as idle time. The times do not move beyond the time
-// at.
-func (p *process) extendActivity(duration, at time.Duration) {
-	postpone := func(since *time.Duration) { *since = min(*since+duration, at) }
-	postpone(&p.lastActivity)
-	for _, state := range p.ownerStates {
-		postpone(&state.excessObservedAt)
-	}
-	for _, rollout := range p.rollouts {
-		postpone(&rollout.lastActivity)
-	}
-	for _, state := range p.serviceStates {
-		postpone(&state.lastActivity)
-	}
-}
-
 // clientMayRetry reports whether client-go may still resend a failed request by itself.
 // Requests that failed longer than clientRetryMax ago are forgotten.
 func (p *process) clientMayRetry(at time.Duration) bool {

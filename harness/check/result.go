@@ -70,6 +70,9 @@ type Evidence struct {
 	At time.Duration `json:"at"`
 	// Records lists the Seq of the records that show the violation, oldest first.
 	Records []int64 `json:"records,omitempty"`
+	// Stalled is for how long gauntlet or the process got no CPU time in the 2 seconds before the
+	// violation, in nanoseconds. The check has extended its windows by this time.
+	Stalled time.Duration `json:"stalled,omitempty"`
 	// KnownIssue is the slug of the known upstream issue that explains this violation. It is
 	// empty if no known issue explains it.
 	KnownIssue string `json:"knownIssue,omitempty"`

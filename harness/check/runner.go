@@ -99,7 +99,15 @@ func (entry *runnerEntry) observe(m *Model, r *history.Record) {
 		return
 	}
 	defer entry.recover(r.Seq)
+	before := 0
+	stalling, ok := entry.checker.(interface{ all() *findings })
+	if ok {
+		before = stalling.all().violations
+	}
 	entry.checker.Observe(m, r)
+	if ok {
+		stalling.all().recordStalls(m, before)
+	}
 }
 
 // recover stops a panic of the checker, and stores its message. seq is the number of the

@@ -94,7 +94,8 @@ func (e *Environment) setUpNamespace(ctx context.Context) error {
 func (e *Environment) setUpHistory(o RecordOptions) (err error) {
 	o.Start.Provider, o.Start.Namespace = e.Provider, e.namespace
 	e.watches.recording = true
-	observers := []func(*history.Record){e.watches.observe}
+	scheduling := newSchedulingDelays("/proc")
+	observers := []func(*history.Record){e.watches.observe, scheduling.observe}
 	if o.OnRecord != nil {
 		observers = append(observers, o.OnRecord)
 	}
@@ -104,9 +105,10 @@ func (e *Environment) setUpHistory(o RecordOptions) (err error) {
 	}
 	e.Dispatcher = NewDispatcher(e.Recorder, e.Clock)
 	e.records = e.Dispatcher
-	stop := e.Recorder.RecordStalls(e.Clock)
+	stop, stopScheduling := e.Recorder.RecordStalls(e.Clock), scheduling.record(e.Clock, e.Recorder)
 	e.teardowns = append(e.teardowns, func(context.Context) error {
 		stop()
+		stopScheduling()
 		return e.Recorder.Close()
 	})
 	return nil

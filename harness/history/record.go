@@ -55,9 +55,9 @@ func (r *Record) payloads() int {
 // does not increase when a field or a kind of record is added.
 //
 // A history may be older than a field or kind of record, so the absence of one proves nothing.
-// The first histories of format 1 lack Stall, Step.Awaited, and the Bytes of Request, Response
-// and Delivery. The first histories of format 2 lack Start.Controllers, Response.Denied,
-// Start.Ends and End.
+// The first histories of format 1 lack Stall, Stall.Process, Step.Awaited, and the Bytes of
+// Request, Response and Delivery. The first histories of format 2 lack Start.Controllers,
+// Response.Denied, Start.Ends and End.
 const Format = 2
 
 // format1 is the Format value of format 1, which the reader still accepts. In format 1, the
@@ -336,13 +336,16 @@ type Gap struct {
 	Detail string `json:"detail"` // what is missing, and why
 }
 
-// Stall says that the gauntlet process got no CPU time for a while before this record. The
-// machine may have been overloaded or suspended.
+// Stall says that a process got no CPU time for a while before this record. The machine may have
+// been overloaded or suspended.
 //
-// Records of events in that time have a later timestamp. The absence of records in that
-// time therefore proves nothing.
+// If gauntlet itself stalled, records of events in that time have a later timestamp. The absence
+// of records in that time therefore proves nothing.
 type Stall struct {
 	Duration time.Duration `json:"lasted"` // nanoseconds
+	// Process is the name of the replica of the subject that stalled, such as "subject-0". It is
+	// empty if gauntlet itself stalled.
+	Process string `json:"process,omitempty"`
 }
 
 // End is the last record of a history, if Start.Ends is true. Without it, records may be

@@ -244,7 +244,7 @@ func (b *builder) drawRecord(r *history.Record) error {
 	case r.Gap != nil:
 		b.mark(Mark{Seq: r.Seq, From: r.At, To: r.At, Track: b.track(Run, "gaps"), Kind: Gap, Action: "gap", Object: r.Gap.Source, Note: r.Gap.Detail})
 	case r.Stall != nil:
-		b.mark(Mark{Seq: r.Seq, From: r.At - r.Stall.Duration, To: r.At, Track: b.track(Run, "gaps"), Kind: Gap, Action: "stall", Object: "gauntlet", Note: "gauntlet got no CPU time"})
+		b.mark(Mark{Seq: r.Seq, From: r.At - r.Stall.Duration, To: r.At, Track: b.track(Run, "gaps"), Kind: Gap, Action: "stall", Object: cmp.Or(r.Stall.Process, "gauntlet"), Note: "no CPU time"})
 	}
 	return nil
 }
