@@ -36,6 +36,8 @@
 //	  verdict, reason  of the run; its verdict is worse than the verdicts of all results if
 //	                   too little happened in the run or if the run was aborted
 //	  reproduce        the command line that repeats the run
+//	  faults           the name, injected and fired counts of each fault; omitted if there
+//	                   are none
 //	  results          of the checks, in the order of gauntlet list checks:
 //	    check, guarantee, contract
 //	    scope          general or contract; omitted if it is not known
@@ -47,6 +49,7 @@
 //	      object       resource, namespace, name, uid, version
 //	      at           nanoseconds since the start of the history
 //	      records      the lines of history.jsonl that show the violation
+//	      stalled      nanoseconds without CPU time shortly before the violation
 //	      knownIssue   the slug of the known upstream issue that the violation matches
 //
 // Until the next release, three fields of schema 1 are written next to their new names:

@@ -39,7 +39,14 @@ type jsonRun struct {
 	// Again is the name of reproduce in schema 1. Until the next release it is written too,
 	// with the same value.
 	Again   string       `json:"again"`
+	Faults  []jsonFault  `json:"faults,omitempty"`
 	Results []jsonResult `json:"results"`
+}
+
+type jsonFault struct {
+	Name     string `json:"name"`
+	Injected int    `json:"injected"`
+	Fired    int    `json:"fired"`
 }
 
 type jsonResult struct {
@@ -66,6 +73,7 @@ type jsonEvidence struct {
 	Object     *history.Ref  `json:"object,omitempty"`
 	At         time.Duration `json:"at"`
 	Records    []int64       `json:"records,omitempty"`
+	Stalled    time.Duration `json:"stalled,omitempty"`
 	KnownIssue string        `json:"knownIssue,omitempty"`
 	// Weakness is the number of the known upstream issue in schema 1. ReadDirectory reads it;
 	// JSON never writes it.
@@ -116,6 +124,9 @@ func (r *Run) json() jsonRun {
 	if run.Versions == nil {
 		run.Versions = map[string]string{}
 	}
+	for _, fault := range r.Faults {
+		run.Faults = append(run.Faults, jsonFault(fault))
+	}
 	for _, result := range r.Results {
 		run.Results = append(run.Results, jsonResultOf(result))
 	}
@@ -131,7 +142,7 @@ func jsonResultOf(r check.Result) jsonResult {
 	}
 	for _, e := range r.Evidence {
 		result.Evidence = append(result.Evidence, jsonEvidence{
-			Summary: e.Summary, Expected: e.Expected, Object: e.Object, At: e.At, Records: e.Records, KnownIssue: e.KnownIssue,
+			Summary: e.Summary, Expected: e.Expected, Object: e.Object, At: e.At, Records: e.Records, Stalled: e.Stalled, KnownIssue: e.KnownIssue,
 		})
 	}
 	return result
@@ -144,7 +155,7 @@ func (r *jsonResult) result() check.Result {
 	}
 	for _, e := range r.Evidence {
 		result.Evidence = append(result.Evidence, check.Evidence{
-			Summary: e.Summary, Expected: e.Expected, Object: e.Object, At: e.At, Records: e.Records,
+			Summary: e.Summary, Expected: e.Expected, Object: e.Object, At: e.At, Records: e.Records, Stalled: e.Stalled,
 			KnownIssue: cmp.Or(e.KnownIssue, schema1KnownIssues[e.Weakness]),
 		})
 	}

@@ -114,6 +114,9 @@ func (r *Run) markdownTable(b *strings.Builder, dir string) {
 		verdictSymbols[r.Verdict], escape(r.Scenario), r.Verdict, r.Duration.Seconds(), escape(r.Description))
 	fmt.Fprintf(b, "Subject %s on %s, seed %d: %s\n\nReproduce: %s. Directory: %s.\n\n",
 		code(r.Subject), code(r.Provider), r.Seed, escape(r.Reason), code(r.Reproduce), code(r.Directory))
+	if text := r.faultsText(); text != "" {
+		fmt.Fprintf(b, "Faults: %s.\n\n", escape(text))
+	}
 	r.markdownResults(b, dir)
 	b.WriteString("</details>\n\n")
 }

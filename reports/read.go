@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
@@ -68,6 +69,9 @@ func (r *jsonRun) run() Run {
 		Verdict:     currentVerdict(r.Verdict),
 		Reason:      r.Reason,
 		Reproduce:   cmp.Or(r.Reproduce, r.Again),
+	}
+	for _, fault := range r.Faults {
+		run.Faults = append(run.Faults, check.FaultCount(fault))
 	}
 	for _, result := range r.Results {
 		run.Results = append(run.Results, result.result())

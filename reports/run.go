@@ -34,6 +34,8 @@ type Run struct {
 	// Results has the results of the checks, in the order in which gauntlet list checks prints
 	// them. It is empty if the run was aborted before its history could be checked.
 	Results []check.Result
+	// Faults says how often each fault fired, in the order of the scenario.
+	Faults []check.FaultCount
 	// Verdict is the verdict of the run.
 	Verdict check.Verdict
 	// Reason explains the verdict in one sentence.
@@ -151,6 +153,45 @@ func summarize(runs []Run) (check.Verdict, string) {
 		count[run.Verdict]++
 	}
 	return worst, fmt.Sprintf("%s: %s", countRuns(len(runs)), countsByVerdict(count))
+}
+
+// faultsText returns one line about what the faults did, such as "api-error 2 times, restart once;
+// never fired: watch-delay". It returns "" for a run without faults. Faults of the same type
+// share one count.
+func (r *Run) faultsText() string {
+	var names []string
+	fired := map[string]int{}
+	for _, fault := range r.Faults {
+		if _, ok := fired[fault.Name]; !ok {
+			names = append(names, fault.Name)
+		}
+		fired[fault.Name] += fault.Fired
+	}
+	var did, never []string
+	for _, name := range names {
+		switch n := fired[name]; n {
+		case 0:
+			never = append(never, name)
+		case 1:
+			did = append(did, name+" once")
+		default:
+			did = append(did, fmt.Sprintf("%s %d times", name, n))
+		}
+	}
+	// One of several faults of the same type may not have fired.
+	for i, fault := range r.Faults {
+		if fault.Fired == 0 && fired[fault.Name] > 0 {
+			never = append(never, fmt.Sprintf("%s (fault %d)", fault.Name, i))
+		}
+	}
+	text := strings.Join(did, ", ")
+	if len(never) > 0 {
+		if text != "" {
+			text += "; "
+		}
+		text += "never fired: " + strings.Join(never, ", ")
+	}
+	return text
 }
 
 // evidence returns a piece of evidence as lines of text. The lines have the time with the

@@ -258,6 +258,9 @@ func (p layout) locations(b *strings.Builder, runs []Run) {
 		fmt.Fprintf(b, "%s, %s, seed %d: %s in %.1f s\n", run.Scenario, run.Subject, run.Seed, p.verdict(run.Verdict), run.Duration.Seconds())
 		fmt.Fprintf(b, "    directory  %s\n", run.Directory)
 		fmt.Fprintf(b, "    reproduce  %s\n", run.Reproduce)
+		if text := run.faultsText(); text != "" {
+			fmt.Fprintf(b, "    faults     %s\n", text)
+		}
 	}
 }
 

@@ -18,9 +18,17 @@ type Activity struct {
 	// a fault changed something, such as a request or a process. One fault may fire many
 	// times or never.
 	Injected, Fired int
+	// Faults counts the same for each fault, by its position in the scenario.
+	Faults map[int]FaultCount
 	// Failures has one line for each fault that could not do what the scenario specifies, and
 	// one for each workload step that failed.
 	Failures []string
+}
+
+// FaultCount says how often a fault was injected, and how often it fired.
+type FaultCount struct {
+	Name            string // the type of the fault, such as api-error
+	Injected, Fired int
 }
 
 // observe adds the write, the fault event or the failed step that a record contains to the
@@ -31,13 +39,24 @@ func (a *Activity) observe(r *history.Record) {
 		a.Writes++
 	case r.Fault != nil && r.Fault.Event == history.FaultInjected:
 		a.Injected++
+		a.count(r.Fault, 1, 0)
 	case r.Fault != nil && r.Fault.Event == history.FaultFired:
 		a.Fired++
+		a.count(r.Fault, 0, 1)
 	case r.Fault != nil && r.Fault.Event == history.FaultFailed:
 		a.Failures = append(a.Failures, fmt.Sprintf("fault %d (%s) failed: %s", r.Fault.Index, r.Fault.Name, r.Fault.Detail))
 	case r.Step != nil && r.Step.Event == history.StepFailed:
 		a.Failures = append(a.Failures, fmt.Sprintf("step %d (%s) failed: %s", r.Step.Index, r.Step.Detail, r.Step.Error))
 	}
+}
+
+// count adds to the counts of one fault.
+func (a *Activity) count(f *history.Fault, injected, fired int) {
+	if a.Faults == nil {
+		a.Faults = map[int]FaultCount{}
+	}
+	n := a.Faults[f.Index]
+	a.Faults[f.Index] = FaultCount{f.Name, n.Injected + injected, n.Fired + fired}
 }
 
 // Overall returns the verdict on a run, and its reason.

@@ -114,7 +114,23 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 		return summary, draft, err
 	}
 	summary.Verdict, summary.Reason = check.Overall(results, activity)
+	summary.Faults = countFaults(spec, activity)
 	return summary, draft, nil
+}
+
+// countFaults returns how often each fault of a scenario fired, in the order of the scenario.
+// Faults that a Go program injected in addition are last.
+func countFaults(spec *scenario.Scenario, activity check.Activity) []check.FaultCount {
+	var all []check.FaultCount
+	for i, fault := range spec.Faults {
+		all = append(all, check.FaultCount{Name: fault.Name, Injected: activity.Faults[i].Injected, Fired: activity.Faults[i].Fired})
+	}
+	for _, i := range slices.Sorted(maps.Keys(activity.Faults)) {
+		if i >= len(spec.Faults) {
+			all = append(all, activity.Faults[i])
+		}
+	}
+	return all
 }
 
 // summarize returns the summary of a run for the reports. It contains the results of the checks
