@@ -36,7 +36,7 @@ func TestWhatFired(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 			var terminal, markdown, verdicts bytes.Buffer
-			if err := Terminal(&terminal, []Run{run}, false); err != nil {
+			if err := Terminal(&terminal, []Run{run}, 0); err != nil {
 				t.Fatal(err)
 			}
 			if err := Markdown(&markdown, []Run{run}, run.Directory); err != nil {

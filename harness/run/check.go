@@ -113,8 +113,9 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 		summary.Verdict, summary.Reason = check.Unknown, err.Error()
 		return summary, draft, err
 	}
-	summary.Verdict, summary.Reason = check.Overall(results, activity)
 	summary.Faults = countFaults(spec, activity)
+	activity.Failures = append(activity.Failures, missedFirings(spec, summary.Faults)...)
+	summary.Verdict, summary.Reason = check.Overall(results, activity)
 	return summary, draft, nil
 }
 
@@ -131,6 +132,16 @@ func countFaults(spec *scenario.Scenario, activity check.Activity) []check.Fault
 		}
 	}
 	return all
+}
+
+// missedFirings returns a line for each fault that has mustFire but never fired.
+func missedFirings(spec *scenario.Scenario, counts []check.FaultCount) (missed []string) {
+	for i, fault := range spec.Faults {
+		if fault.MustFire && counts[i].Fired == 0 {
+			missed = append(missed, fmt.Sprintf("fault %d (%s) has mustFire, but it never fired", i, fault.Name))
+		}
+	}
+	return missed
 }
 
 // summarize returns the summary of a run for the reports. It contains the results of the checks

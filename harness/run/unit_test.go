@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -118,6 +119,37 @@ func TestMonitorQuiet(t *testing.T) {
 				case <-ticker.C:
 					m.observe(test.record)
 				}
+			}
+		})
+	}
+}
+
+// TestMustFire requires that a fault with mustFire that never fires makes the run unknown.
+func TestMustFire(t *testing.T) {
+	spec := parse(t, `name: x
+workload:
+  - create: {kind: ReplicaSet, name: web, replicas: 1}
+faults:
+  - api-error: {verb: create, code: 500}
+  - watch-end: {}
+    mustFire: true
+`)
+	held := []check.Result{{Check: "ownership", Verdict: check.Pass}}
+	for _, test := range []struct {
+		name        string
+		first, last int // the number of firings of each fault
+		want        check.Verdict
+		reason      string
+	}{
+		{"both fired", 1, 1, check.Pass, "1 checks held, 0 not exercised"},
+		{"the other never fired", 0, 1, check.Pass, "1 checks held, 0 not exercised"},
+		{"it never fired", 1, 0, check.Unknown, "fault 1 (watch-end) has mustFire, but it never fired"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			activity := check.Activity{Writes: 1, Fired: test.first + test.last, Faults: map[int]check.FaultCount{0: {Name: "api-error", Fired: test.first}, 1: {Name: "watch-end", Fired: test.last}}}
+			activity.Failures = missedFirings(spec, countFaults(spec, activity))
+			if got, reason := check.Overall(held, activity); got != test.want || reason != test.reason {
+				t.Errorf("got %s (%s), want %s (%s)", got, reason, test.want, test.reason)
 			}
 		})
 	}

@@ -161,9 +161,9 @@ func TestParseErrors(t *testing.T) {
 		{"await a complete ReplicaSet", step("  - await: {kind: ReplicaSet, name: web, until: complete}"), `x.yaml:5:49: workload[1].await.until: found "complete"; expected scaled, ready, available, gone, condition=… or jsonpath=…`},
 
 		// faults
-		{"fault without kind", minimal + "faults:\n  - from: 1s\n", "x.yaml:6:5: faults[0]: found no fault; expected one fault with its parameters, and optionally when, until, times, from and for"},
-		{"two kinds of fault", minimal + "faults:\n  - pod-churn: {}\n    form: 1s\n", `x.yaml:7:5: faults[0]: found "form" beside "pod-churn"; expected one fault with its parameters, and optionally when, until, times, from and for`},
-		{"fault as text", minimal + "faults:\n  - pod-churn\n", `x.yaml:6:5: faults[0]: found "pod-churn"; expected one fault with its parameters, and optionally when, until, times, from and for`},
+		{"fault without kind", minimal + "faults:\n  - from: 1s\n", "x.yaml:6:5: faults[0]: found no fault; expected one fault with its parameters, and optionally when, until, times, from, for and mustFire"},
+		{"two kinds of fault", minimal + "faults:\n  - pod-churn: {}\n    form: 1s\n", `x.yaml:7:5: faults[0]: found "form" beside "pod-churn"; expected one fault with its parameters, and optionally when, until, times, from, for and mustFire`},
+		{"fault as text", minimal + "faults:\n  - pod-churn\n", `x.yaml:6:5: faults[0]: found "pod-churn"; expected one fault with its parameters, and optionally when, until, times, from, for and mustFire`},
 		{"parameters as text", minimal + "faults:\n  - pod-churn: hard\n", `x.yaml:6:16: faults[0].pod-churn: found "hard"; expected a mapping of parameters`},
 		{"fault before the start", minimal + "faults:\n  - pod-churn: {}\n    from: -1s\n", "x.yaml:7:11: faults[0].from: found -1s; expected 0s to 10m0s"},
 		{"fault without a trigger", minimal + "faults:\n  - pod-churn: {}\n    when: {}\n", "x.yaml:7:11: faults[0].when: found 0 triggers; expected one of request, event, state, fault, step"},

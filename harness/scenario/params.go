@@ -112,23 +112,23 @@ func (p Params) encodeNode() *node {
 	return p.node
 }
 
-// timing returns the fields of a fault that say when it begins and ends, as pointers. The keys
-// are the names of the fields in YAML.
-func (f *Fault) timing() map[string]any {
-	return map[string]any{"when": &f.When, "until": &f.Until, "times": &f.Times, "from": &f.From, "for": &f.For}
+// options returns the optional fields of a fault, without the parameters. The keys are the names
+// in YAML, and the values are pointers to the fields.
+func (f *Fault) options() map[string]any {
+	return map[string]any{"when": &f.When, "until": &f.Until, "times": &f.Times, "from": &f.From, "for": &f.For, "mustFire": &f.MustFire}
 }
 
-// decodeNode reads a fault from YAML. It has the fields of [Fault.timing] and one other field:
-// the name of the fault type, with the parameters as its value.
+// decodeNode reads a fault from YAML. The names of the fields in [Fault.options] are fixed. The
+// only other field has the name of the fault type, and its value has the parameters.
 func (f *Fault) decodeNode(d decoder, from *node, path string) error {
-	const expected = "one fault with its parameters, and optionally when, until, times, from and for"
+	const expected = "one fault with its parameters, and optionally when, until, times, from, for and mustFire"
 	fields, ok := from.value.(mapping)
 	if !ok {
 		return d.mismatch(from, path, expected)
 	}
 	var errs []error
 	for _, field := range fields {
-		if into, ok := f.timing()[field.name]; ok {
+		if into, ok := f.options()[field.name]; ok {
 			errs = append(errs, d.decode(field.value, reflect.ValueOf(into).Elem(), join(path, field.name)))
 		} else {
 			errs = append(errs, f.decodeParams(d, field, path, expected))
@@ -177,6 +177,9 @@ func (f Fault) encodeNode() *node {
 	}
 	if f.For != 0 {
 		fields = append(fields, entry{name: "for", value: &node{value: f.For.String()}})
+	}
+	if f.MustFire {
+		fields = append(fields, entry{name: "mustFire", value: encode(reflect.ValueOf(f.MustFire))})
 	}
 	return &node{value: fields}
 }

@@ -317,7 +317,7 @@ func genTrigger(t *rapid.T, depth int) *Trigger {
 }
 
 func genFault(t *rapid.T) Fault {
-	fault := Fault{Name: genName.Filter(func(s string) bool { return (&Fault{}).timing()[s] == nil }).Draw(t, "fault")}
+	fault := Fault{Name: genName.Filter(func(s string) bool { return (&Fault{}).options()[s] == nil }).Draw(t, "fault")}
 	fault.From = genDuration(0, faultTimeMax).Draw(t, "from")
 	if rapid.Bool().Draw(t, "bounded") {
 		fault.For = genDuration(faultTimeMin, faultTimeMax).Draw(t, "for")
@@ -326,6 +326,7 @@ func genFault(t *rapid.T) Fault {
 		fault.When = genTrigger(t, afterDepthMax)
 		fault.Times = rapid.IntRange(0, timesMax).Draw(t, "times")
 	}
+	fault.MustFire = rapid.Bool().Draw(t, "mustFire")
 	if rapid.Bool().Draw(t, "until") {
 		fault.Until = genTrigger(t, afterDepthMax)
 	}

@@ -110,6 +110,9 @@ type Fault struct {
 	// For is the duration of the fault. The fault may last beyond the end of the workload.
 	// Without this field, the fault lasts until the workload has ended.
 	For time.Duration `yaml:"for,omitempty" bounds:"1ms..10m"`
+	// MustFire makes the verdict of the run unknown if the fault never fires and no check
+	// fails.
+	MustFire bool `yaml:"mustFire,omitempty"`
 }
 
 // Errorf returns an error about the whole fault. It begins with the file and the position of

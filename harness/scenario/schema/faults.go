@@ -15,7 +15,7 @@ import (
 )
 
 // fault returns the schema of a fault. A fault has the name of one fault type with the
-// parameters, and fields that say when it begins and ends.
+// parameters, and fields that do not depend on the fault type.
 func (g *generator) fault() object {
 	schema := g.structure(faultType)
 	properties := schema["properties"].(object)
