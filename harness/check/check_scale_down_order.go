@@ -245,9 +245,10 @@ func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, re
 		order int
 	}
 	byRank, byAge := &extremes{}, map[group]*extremes{}
-	for _, each := range c.candidates {
+	for _, uid := range slices.Sorted(maps.Keys(c.candidates)) { // sorted, so that ties give the same result each time
+		each := c.candidates[uid]
 		byRank.include(each, compareClass)
-		if len(each.states) > 1 {
+		if compareClass(each.leastValued(), each.mostValued()) != 0 {
 			continue // the class of the pod at the decision is not certain
 		}
 		for i, by := range orders {
