@@ -49,6 +49,7 @@
 //	      object       resource, namespace, name, uid, version
 //	      at           nanoseconds since the start of the history
 //	      records      the lines of history.jsonl that show the violation
+//	      cached       the pods of the owner that were in the cache of the process
 //	      stalled      nanoseconds without CPU time shortly before the violation
 //	      knownIssue   the slug of the known upstream issue that the violation matches
 //

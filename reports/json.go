@@ -73,6 +73,7 @@ type jsonEvidence struct {
 	Object     *history.Ref  `json:"object,omitempty"`
 	At         time.Duration `json:"at"`
 	Records    []int64       `json:"records,omitempty"`
+	Cached     string        `json:"cached,omitempty"`
 	Stalled    time.Duration `json:"stalled,omitempty"`
 	KnownIssue string        `json:"knownIssue,omitempty"`
 	// Weakness is the number of the known upstream issue in schema 1. ReadDirectory reads it;
@@ -142,7 +143,7 @@ func jsonResultOf(r check.Result) jsonResult {
 	}
 	for _, e := range r.Evidence {
 		result.Evidence = append(result.Evidence, jsonEvidence{
-			Summary: e.Summary, Expected: e.Expected, Object: e.Object, At: e.At, Records: e.Records, Stalled: e.Stalled, KnownIssue: e.KnownIssue,
+			Summary: e.Summary, Expected: e.Expected, Object: e.Object, At: e.At, Records: e.Records, Cached: e.Cached, Stalled: e.Stalled, KnownIssue: e.KnownIssue,
 		})
 	}
 	return result
@@ -155,7 +156,7 @@ func (r *jsonResult) result() check.Result {
 	}
 	for _, e := range r.Evidence {
 		result.Evidence = append(result.Evidence, check.Evidence{
-			Summary: e.Summary, Expected: e.Expected, Object: e.Object, At: e.At, Records: e.Records, Stalled: e.Stalled,
+			Summary: e.Summary, Expected: e.Expected, Object: e.Object, At: e.At, Records: e.Records, Cached: e.Cached, Stalled: e.Stalled,
 			KnownIssue: cmp.Or(e.KnownIssue, schema1KnownIssues[e.Weakness]),
 		})
 	}

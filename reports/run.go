@@ -205,6 +205,9 @@ func evidence(e check.Evidence) []string {
 	if e.Object != nil {
 		lines = append(lines, "object: "+e.Object.String())
 	}
+	if e.Cached != "" {
+		lines = append(lines, "in the cache: "+e.Cached)
+	}
 	if e.Stalled > 0 {
 		lines = append(lines, fmt.Sprintf("stalled: the subject or gauntlet had no CPU time for %s shortly before", seconds(e.Stalled)))
 	}

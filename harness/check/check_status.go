@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -69,13 +70,17 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 				"condition ReplicaFailure, because creates or deletes have failed since the previous status write")
 		})
 	}
+	var wrong, expected []string
 	for _, field := range state.statusFieldBounds(counts, m.start.Time.Add(m.now)) {
-		if field.written >= field.low && field.written <= field.high {
-			continue
+		if field.written < field.low || field.written > field.high {
+			wrong = append(wrong, fmt.Sprintf("status.%s %d", field.field, field.written))
+			expected = append(expected, fmt.Sprintf("status.%s %s", field.field, rangeText(field.low, field.high)))
 		}
+	}
+	if len(wrong) > 0 {
 		checker.addViolation(func() Evidence {
-			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote status.%s %d", o, c.process.name, field.field, field.written),
-				rangeText(field.low, field.high)+", according to its cache")
+			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote %s", o, c.process.name, strings.Join(wrong, ", ")),
+				strings.Join(expected, ", ")+", according to its cache")
 		})
 	}
 	bounds := &state.statusBounds

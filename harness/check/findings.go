@@ -62,17 +62,20 @@ func (f *findings) addKnownViolation(issue *KnownIssue, describe func() Evidence
 // all returns the findings. The runner calls it on checkers that embed findings.
 func (f *findings) all() *findings { return f }
 
-// recordStalls records the stalls before the violations that the current record has added. The
-// parameter before is the number of earlier violations.
+// addContext adds what the process had in its cache, and the stalls, to the violations that the
+// current record has added. The parameter before is the number of earlier violations.
 //
 // If the machine stalled for lag (1 s) or longer, these violations prove nothing: the order of
 // the events that the subject acted on may differ from the history.
-func (f *findings) recordStalls(m *Model, before int) {
+func (f *findings) addContext(m *Model, before int) {
 	if m.sent == nil || f.violations == before {
 		return
 	}
 	for i := before; i < len(f.evidence); i++ {
 		f.evidence[i].Stalled = m.stalls.lately(m.now, machine, m.sent.process.name)
+		if state := m.sent.ownerState; state != nil {
+			f.evidence[i].Cached = state.describePods()
+		}
 	}
 	if stalled := m.stalls.lately(m.now, machine); stalled >= lag && !f.excusesStalls {
 		f.doubtful += f.violations - before

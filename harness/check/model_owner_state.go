@@ -1,10 +1,12 @@
 package check
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -109,6 +111,32 @@ func (state *ownerState) name() string {
 	}
 	return "owner " + string(state.uid)
 }
+
+// describePods lists the pods of the owner that the cache contains, by their state, for evidence.
+// An example is "2 Running and ready (web-a, web-b), 1 Failed (web-c)".
+func (state *ownerState) describePods() string {
+	names := map[string][]string{}
+	for _, p := range state.process.view.controlled[state.uid] {
+		names[p.DescribeState()] = append(names[p.DescribeState()], p.Name)
+	}
+	var groups []string
+	for _, description := range slices.Sorted(maps.Keys(names)) {
+		of := names[description]
+		slices.Sort(of)
+		listed := strings.Join(of[:min(len(of), listedPodsMax)], ", ")
+		if len(of) > listedPodsMax {
+			listed += ", …"
+		}
+		groups = append(groups, fmt.Sprintf("%d %s (%s)", len(of), description, listed))
+	}
+	if len(groups) == 0 {
+		return "no pods"
+	}
+	return strings.Join(groups, ", ")
+}
+
+// listedPodsMax is the maximum number of pods in the same state that evidence names.
+const listedPodsMax = 5
 
 // ref returns the reference of the owner for evidence. It contains only the UID if the cache
 // does not contain the owner.

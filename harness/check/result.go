@@ -70,6 +70,9 @@ type Evidence struct {
 	At time.Duration `json:"at"`
 	// Records lists the Seq of the records that show the violation, oldest first.
 	Records []int64 `json:"records,omitempty"`
+	// Cached says which pods of the owner were in the cache of the process, with their phases. It
+	// is empty if the violation is not about the pods of an owner.
+	Cached string `json:"cached,omitempty"`
 	// Stalled is for how long gauntlet or the process got no CPU time in the 2 seconds before the
 	// violation, in nanoseconds. The check has extended its windows by this time.
 	Stalled time.Duration `json:"stalled,omitempty"`

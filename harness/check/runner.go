@@ -106,7 +106,7 @@ func (entry *runnerEntry) observe(m *Model, r *history.Record) {
 	}
 	entry.checker.Observe(m, r)
 	if ok {
-		stalling.all().recordStalls(m, before)
+		stalling.all().addContext(m, before)
 	}
 }
 

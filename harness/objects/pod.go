@@ -44,6 +44,20 @@ func (p *Pod) HasManagedOwner() bool {
 	return p.Controller.UID != "" && OwnerKindByName(p.Controller.Kind) != nil
 }
 
+// DescribeState describes the phase of the pod, and whether the pod is ready or terminating. An
+// example is "Running and ready".
+func (p *Pod) DescribeState() string {
+	switch {
+	case p.Terminating:
+		return "terminating"
+	case p.Ended || p.Phase != PodRunning:
+		return p.Phase
+	case p.Ready:
+		return "Running and ready"
+	}
+	return "Running but not ready"
+}
+
 // Orphan reports whether the pod has no controllerRef.
 func (p *Pod) Orphan() bool { return p.Controller.UID == "" }
 

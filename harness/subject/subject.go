@@ -39,7 +39,8 @@ type Launcher func(ctx context.Context, replica string) (Instance, error)
 // Instance is the process of a replica between one start and its end. A restart of the replica
 // creates another Instance.
 type Instance interface {
-	// PID returns the ID of the process on this machine, or 0 if the process runs in a pod.
+	// PID returns the ID of the process on this machine, or 0 if the process runs on
+	// another machine.
 	PID() int
 	// Stop sends SIGTERM to the process and waits until the process has ended. It sends SIGKILL
 	// after the grace period, or as soon as ctx is canceled. It returns no error because of a

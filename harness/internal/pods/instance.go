@@ -27,8 +27,9 @@ const (
 	exitStatusTimeout = 5 * time.Second
 )
 
-// PID returns 0, because the process of the subject runs in a container on the node.
-func (i *instance) PID() int { return 0 }
+// PID returns the ID of the subject's process on this machine. It returns 0 if the container engine
+// runs on another machine.
+func (i *instance) PID() int { return i.pid }
 
 // Usage returns nil, because the resource usage of a pod is unknown.
 func (i *instance) Usage() *history.Usage { return nil }

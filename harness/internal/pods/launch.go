@@ -105,6 +105,7 @@ func (r *relayLauncher) startInstance(ctx context.Context, pod *corev1.Pod, t *r
 		commandLine: commandLine(pod),
 		done:        make(chan struct{}),
 	}
+	i.pid = localPID("/proc", i.subject)
 	logFile := fmt.Sprintf("/var/log/pods/%s_%s_%s/%s/0.log", Namespace, pod.Name, pod.UID, subjectContainer)
 	i.follow, err = r.Node.Follow(ctx, t.replica, i.logPath, shell(followScript, i.subject, logFile)...)
 	if err != nil {
@@ -220,6 +221,7 @@ type instance struct {
 	subject, relay string        // container IDs of the subject and of the relay
 	logPath        string        // local copy of the log of the subject
 	commandLine    []string      // image of the subject, and its command line
+	pid            int           // process ID of the subject on this machine; 0 if it runs on another one
 	tunnel         *relay.Tunnel // connects the relay to the fault proxy
 	// follow is a process that copies the log of the subject to logPath. It exits when the process
 	// of the subject ends.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -71,6 +72,7 @@ func (o *Options) manifest(name, replica string, restart corev1.RestartPolicy) *
 				Command:         o.Subject.Command,
 				Args:            o.Settings.Flags(configDir+"/"+kubeconfigFile, nil),
 				SecurityContext: restricted(),
+				Resources:       requests(subjectCPU),
 				VolumeMounts: []corev1.VolumeMount{
 					{Name: "config", MountPath: configDir, ReadOnly: true},
 					{Name: "token", MountPath: tokenDir, ReadOnly: true},
@@ -102,6 +104,7 @@ func addRelay(pod *corev1.Pod, image Image, t *replicaTunnel) {
 		},
 		RestartPolicy:   ptr.To(corev1.ContainerRestartPolicyAlways), // makes this init container a sidecar
 		SecurityContext: restricted(),
+		Resources:       requests(relayCPU),
 		StartupProbe: &corev1.Probe{
 			ProbeHandler:     corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(int32(controlPort + t.index))}},
 			PeriodSeconds:    1,
@@ -110,6 +113,18 @@ func addRelay(pod *corev1.Pod, image Image, t *replicaTunnel) {
 		VolumeMounts: []corev1.VolumeMount{{Name: "relay", MountPath: relayDir, ReadOnly: true}},
 	})
 	pod.Spec.Volumes = append(pod.Spec.Volumes, secretVolume("relay", relaySecret(t.replica)))
+}
+
+// The CPU requests of the containers. Without a request, other pods of a busy node leave a container
+// almost no CPU time. The requests are low, so that the replicas fit on a node with one core.
+const (
+	subjectCPU = "100m"
+	relayCPU   = "20m"
+)
+
+// requests returns the resource requirements of a container that requests CPU.
+func requests(cpu string) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}
 }
 
 // restricted returns a SecurityContext that the restricted Pod Security Standard allows.
