@@ -25,6 +25,12 @@ func TestConverged(t *testing.T) {
 			h.failPod(h.find("web-1"))
 			h.wait(time.Minute)
 		}},
+		{name: "one pod missing, after a stall of the machine", want: Unknown, evidence: "the machine stalled for 40s of the 41 after the faults were healed", build: func(h *historyBuilder) {
+			convergedReplicaSet(h)
+			h.failPod(h.find("web-1"))
+			h.wait(time.Second)
+			h.stall(40 * time.Second)
+		}},
 		{name: "one pod too many (mutant R26)", want: Fail, evidence: "3 active pods, expected 2", build: func(h *historyBuilder) {
 			rs := convergedReplicaSet(h)
 			h.pod(rs, "web")

@@ -131,7 +131,8 @@ func (checker *deletionCompletesChecker) end(m *Model) {
 			continue
 		}
 		checker.exercised++
-		if elapsed := m.now - max(o.deleted.at, checker.settleAt); checker.settleAt == 0 || elapsed < checker.within-tolerance {
+		since := max(o.deleted.at, checker.settleAt)
+		if checker.settleAt == 0 || m.now-since-m.stalls.longest(since) < checker.within-tolerance {
 			checker.tooEarly = o.String()
 			continue
 		}

@@ -210,7 +210,8 @@ func (checker *observedGenerationChecker) end(m *Model) {
 	for _, uid := range sortedByName(checker.committed, "") {
 		o := checker.committed[uid]
 		checker.exercised++
-		if o.observed >= o.generation || checker.settleAt == 0 || m.now-max(o.since, checker.settleAt) < checker.within-tolerance {
+		since := max(o.since, checker.settleAt)
+		if o.observed >= o.generation || checker.settleAt == 0 || m.now-since-m.stalls.longest(since) < checker.within-tolerance {
 			continue
 		}
 		checker.addViolation(func() Evidence {

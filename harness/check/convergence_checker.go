@@ -152,7 +152,10 @@ func (checker *convergenceChecker) conclude(m *Model) Result {
 		converged = checker.convergedAt
 	}
 	waited, took := m.now-checker.settlingSince, converged.at-checker.settlingSince
+	stalled := m.stalls.longest(checker.settlingSince)
 	switch {
+	case result.Violations > 0 && !checker.foundConverged && stalled > 0 && waited-stalled < checker.within-tolerance:
+		return Result{Verdict: Unknown, Reason: fmt.Sprintf("the machine stalled for %s of the %s after the faults were healed, so this proves nothing: %s", seconds(stalled), seconds(waited), result.Evidence[0].Summary)}
 	case result.Violations > 0 && !checker.foundConverged && waited < checker.within-tolerance:
 		return Result{Verdict: Unknown, Reason: fmt.Sprintf("the run ended %v after the faults were healed, before the bound of %v", waited, checker.within)}
 	case result.Violations > 0:
@@ -166,7 +169,7 @@ func (checker *convergenceChecker) conclude(m *Model) Result {
 		}
 	case result.Exercised == 0:
 		result.Verdict, result.Reason = NotExercised, checker.noneReason
-	case took > checker.within+tolerance:
+	case took-stalled > checker.within+tolerance:
 		late := Evidence{
 			Summary:  fmt.Sprintf("converged %v after the faults were healed", took.Round(time.Millisecond)),
 			Expected: fmt.Sprintf("convergence within %v", checker.within),

@@ -33,6 +33,16 @@ func (s *stalls) lately(at time.Duration, processes ...string) time.Duration {
 	return s.since(at-2*lag, processes...)
 }
 
+// longest returns for how long the machine, or the process that stalled the most, got no CPU time
+// after the given time of the run.
+func (s *stalls) longest(from time.Duration) time.Duration {
+	longest := s.since(from, machine)
+	for process := range s.total {
+		longest = max(longest, s.since(from, machine, process))
+	}
+	return longest
+}
+
 // since returns for how long the given processes stalled after the given time of the run.
 func (s *stalls) since(from time.Duration, processes ...string) (sum time.Duration) {
 	for _, each := range slices.Backward(s.all) {

@@ -103,7 +103,7 @@ func (s *Session) convergedAfterWorkload(ctx context.Context, workloadDone <-cha
 		case <-ctx.Done():
 			return
 		}
-		ctx, cancel := context.WithTimeout(ctx, s.Scenario.Settle.Within)
+		ctx, cancel := s.monitor.within(ctx, s.Scenario.Settle.Within)
 		defer cancel()
 		for ctx.Err() == nil && s.monitor.waitConverged(ctx) && !s.monitor.waitQuiet(ctx, s.Clock, s.Scenario.Settle.Quiet) {
 		}

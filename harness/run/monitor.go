@@ -23,11 +23,13 @@ type monitor struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at every request, response, process or commit record that observe uses
 	writes  int           // number of requests of the subject for which IsWrite is true
+	// stalls contains for how long gauntlet (the key "") and each replica got no CPU time.
+	stalls map[string]time.Duration
 }
 
 // newMonitor returns the monitor of a run in which the given controllers are under test.
 func newMonitor(controllers ...kube.Controller) *monitor {
-	return &monitor{settled: check.NewSettled(controllers...), ready: func() bool { return true }, changed: make(chan struct{})}
+	return &monitor{settled: check.NewSettled(controllers...), ready: func() bool { return true }, changed: make(chan struct{}), stalls: map[string]time.Duration{}}
 }
 
 // observe updates the monitor from the next record of the history, and wakes the callers of
@@ -37,6 +39,9 @@ func (m *monitor) observe(r *history.Record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
+	case r.Stall != nil:
+		m.stalls[r.Stall.Process] += r.Stall.Duration
+		return
 	case r.Request != nil && r.Request.IsWrite():
 		m.writes++
 	case r.Response == nil && r.Process == nil && r.Commit == nil:
@@ -46,10 +51,43 @@ func (m *monitor) observe(r *history.Record) {
 	m.changed = make(chan struct{})
 }
 
-// waitUntil waits until done returns true. It returns false if ctx ends first.
-//
-// It calls done after each record that changes the state of the monitor. It also calls done
-// every 100 ms, because the result of done may depend on the time.
+// stalled returns for how long gauntlet, or the replica that stalled the most, got no CPU time since
+// the history began.
+func (m *monitor) stalled() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	longest := m.stalls[""]
+	for name, stalled := range m.stalls {
+		if name != "" {
+			longest = max(longest, m.stalls[""]+stalled)
+		}
+	}
+	return longest
+}
+
+// within returns a context that ends after the given duration. The stalls of gauntlet and of the
+// subject do not count, but the context ends at the latest after twice the duration.
+func (m *monitor) within(ctx context.Context, duration time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, 2*duration)
+	before, start := m.stalled(), time.Now()
+	go func() {
+		defer cancel()
+		for left := duration; left > 0; left = duration + m.stalled() - before - time.Since(start) {
+			timer := time.NewTimer(left)
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+				timer.Stop()
+				return
+			}
+		}
+	}()
+	return ctx, cancel
+}
+
+// waitUntil waits until done returns true. It returns false if ctx ends first. It calls done
+// after each record that changes the state of the monitor. It also calls done every 100 ms,
+// because the result of done may depend on the time.
 func (m *monitor) waitUntil(ctx context.Context, done func() bool) bool {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()

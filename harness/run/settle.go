@@ -28,7 +28,7 @@ func (s *Session) Settle(ctx context.Context) error {
 	} else if missing != nil {
 		s.progress("not all commits are recorded yet: %v", missing)
 	}
-	bounded, cancel := context.WithTimeout(ctx, s.Scenario.Settle.Within)
+	bounded, cancel := s.monitor.within(ctx, s.Scenario.Settle.Within)
 	defer cancel()
 	for quiet := false; !quiet && s.monitor.waitConverged(bounded); {
 		s.beginPhase(history.PhaseQuiet)
@@ -59,7 +59,7 @@ func (s *Session) Converged(ctx context.Context) error {
 	if err := s.checkPhase("Converged", sessionChaos); err != nil {
 		return err
 	}
-	bounded, cancel := context.WithTimeout(ctx, s.Scenario.Settle.Within)
+	bounded, cancel := s.monitor.within(ctx, s.Scenario.Settle.Within)
 	defer cancel()
 	if missing := s.catchUp(ctx); missing != nil {
 		return missing

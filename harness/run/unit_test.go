@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -84,6 +85,43 @@ func TestCheckRejectsOtherDirectories(t *testing.T) {
 		if _, err := Check(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", path, err, want)
 		}
+	}
+}
+
+// TestWithin requires that stalls of gauntlet and of the subject extend a time limit.
+func TestWithin(t *testing.T) {
+	stall := func(process string, seconds time.Duration) *history.Record {
+		return &history.Record{Stall: &history.Stall{Process: process, Duration: seconds * time.Second}}
+	}
+	for _, test := range []struct {
+		name          string
+		before, after []*history.Record // the records before and after the limit is set
+		want          time.Duration
+	}{
+		{name: "no stall", want: 10 * time.Second},
+		{name: "earlier stalls", before: []*history.Record{stall("", 3), stall("subject-0", 2)}, want: 10 * time.Second},
+		{name: "stalls of gauntlet", after: []*history.Record{stall("", 3), stall("", 1)}, want: 14 * time.Second},
+		{name: "stalls of gauntlet and of two replicas", after: []*history.Record{stall("", 3), stall("subject-0", 2), stall("subject-1", 1)}, want: 15 * time.Second},
+		{name: "long stalls", after: []*history.Record{stall("", 100)}, want: 20 * time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMonitor()
+				for _, r := range test.before {
+					m.observe(r)
+				}
+				start := time.Now()
+				ctx, cancel := m.within(t.Context(), 10*time.Second)
+				defer cancel()
+				for _, r := range test.after {
+					m.observe(r)
+				}
+				<-ctx.Done()
+				if got := time.Since(start); got != test.want {
+					t.Errorf("the limit was %s, want %s", got, test.want)
+				}
+			})
+		})
 	}
 }
 

@@ -125,7 +125,8 @@ func (f Fault) Errorf(format string, args ...any) error {
 // convergence.
 type Settle struct {
 	// Within is the time in which the subject must converge. It begins when the workload and
-	// every fault have ended.
+	// every fault have ended. Times in which the machine is too busy to run gauntlet or the
+	// subject do not count, up to the same time again.
 	Within time.Duration `yaml:"within" bounds:"1s..10m"`
 	// Quiet is the time after convergence in which the subject must write nothing.
 	Quiet time.Duration `yaml:"quiet" bounds:"100ms..1m"`
