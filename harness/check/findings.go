@@ -62,8 +62,8 @@ func (f *findings) addKnownViolation(issue *KnownIssue, describe func() Evidence
 // all returns the findings. The runner calls it on checkers that embed findings.
 func (f *findings) all() *findings { return f }
 
-// addContext adds what the process had in its cache, and the stalls, to the violations that the
-// current record has added. The parameter before is the number of earlier violations.
+// addContext adds the cached pods and the stalls to the violations of the current record. The
+// parameter before is the number of earlier violations.
 //
 // If the machine stalled for lag (1 s) or longer, these violations prove nothing: the order of
 // the events that the subject acted on may differ from the history.

@@ -33,8 +33,8 @@ func (s *stalls) lately(at time.Duration, processes ...string) time.Duration {
 	return s.since(at-2*lag, processes...)
 }
 
-// longest returns for how long the machine, or the process that stalled the most, got no CPU time
-// after the given time of the run.
+// longest returns the longest total stall of a process after the given time of the run. It
+// includes the stalls of the machine.
 func (s *stalls) longest(from time.Duration) time.Duration {
 	longest := s.since(from, machine)
 	for process := range s.total {

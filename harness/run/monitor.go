@@ -51,8 +51,8 @@ func (m *monitor) observe(r *history.Record) {
 	m.changed = make(chan struct{})
 }
 
-// stalled returns for how long gauntlet, or the replica that stalled the most, got no CPU time since
-// the history began.
+// stalled returns the longest total stall of a replica since the history began. It includes the
+// stalls of gauntlet.
 func (m *monitor) stalled() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
