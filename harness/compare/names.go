@@ -87,8 +87,9 @@ func (n *names) stableName(o *history.Object) string {
 	return o.Resource + " " + o.Name
 }
 
-// endStateName returns the key of an object in Side.End. All pods of one owner have the same
-// key, because the names of pods are random.
+// endStateName returns the name under which the end state of a run (Side.End) contains an
+// object. All pods of one owner have the same name there, because the real names of pods are
+// random.
 func (n *names) endStateName(o *history.Object) string {
 	if o.Resource == pods {
 		return podsOf + n.ownerName(o)

@@ -102,8 +102,8 @@ func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
 	return executable, nil
 }
 
-// buildOurs builds the main package of Command. The go command reads the edited files from dir instead of
-// the source tree.
+// buildOurs builds the main package of w.Command. The go command reads the edited files from dir instead
+// of the source tree.
 func (w *Builder) buildOurs(ctx context.Context, dir string, edited map[string]string, executable string) error {
 	tree, err := filepath.Abs(w.Tree)
 	if err != nil {

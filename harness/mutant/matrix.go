@@ -92,7 +92,7 @@ func (x *Matrix) AddOutcomes(all []Mutant, outcomes map[string]Outcome, texts Te
 	}
 }
 
-// setBaseline sets the result of a scenario with the unmodified controllers.
+// setBaseline stores the result of a scenario with the unmodified controllers in the matrix.
 func (x *Matrix) setBaseline(base Base, scenario string, b Baseline) {
 	if x.Unmodified[base] == nil {
 		x.Unmodified[base] = map[string]Baseline{}
@@ -100,7 +100,7 @@ func (x *Matrix) setBaseline(base Base, scenario string, b Baseline) {
 	x.Unmodified[base][scenario] = b
 }
 
-// setCell sets the result of a scenario with a mutant.
+// setCell stores the result of a scenario with a mutant in the matrix.
 func (x *Matrix) setCell(id, scenario string, c Cell) {
 	if x.Cells[id] == nil {
 		x.Cells[id] = map[string]Cell{}

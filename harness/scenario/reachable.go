@@ -138,7 +138,7 @@ func (v *validator) owner(at, owner string) {
 	v.check(reachable, at, "found %q, but the workload has no such %s; expected %s", owner, kind, expectedNames(possible))
 }
 
-// expectedNames lists the names of owners in a message.
+// expectedNames formats the names that an owner could have, for an error message.
 func expectedNames(possible []string) string {
 	if len(possible) == 0 {
 		return "an owner that a step creates"

@@ -16,7 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-// matrixFlags are the flags of "gauntlet mutants matrix" only.
+// matrixFlags are the flags that only "gauntlet mutants matrix" has, not "gauntlet mutants".
 type matrixFlags struct {
 	budget    time.Duration
 	tier      tierFlag

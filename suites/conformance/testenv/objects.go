@@ -150,7 +150,7 @@ type ReplicaOwner struct {
 	Conditions         []Condition
 }
 
-// fromReplicaSet returns the common fields of a ReplicaSet.
+// fromReplicaSet returns those fields of a ReplicaSet that a ReplicationController has too.
 func fromReplicaSet(rs *appsv1.ReplicaSet) *ReplicaOwner {
 	set := &ReplicaOwner{
 		Object: rs, Ref: RefOf(rs), Desired: ptr.Deref(rs.Spec.Replicas, 1),
@@ -165,7 +165,8 @@ func fromReplicaSet(rs *appsv1.ReplicaSet) *ReplicaOwner {
 	return set
 }
 
-// fromReplicationController returns the common fields of a ReplicationController.
+// fromReplicationController returns those fields of a ReplicationController that a ReplicaSet
+// has too.
 func fromReplicationController(rc *corev1.ReplicationController) *ReplicaOwner {
 	set := &ReplicaOwner{
 		Object: rc, Ref: RefOf(rc), Desired: ptr.Deref(rc.Spec.Replicas, 1),
