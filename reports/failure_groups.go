@@ -171,3 +171,29 @@ func groupFailures(runs []Run) []failureGroup {
 	})
 	return all
 }
+
+// WithoutFailuresOf returns the run without the failures that other runs show too. Two results are
+// the same failure if they are in one failure group. If a check did not pass in another run, the
+// verdict unknown of this check says nothing new either.
+func (r *Run) WithoutFailuresOf(others []Run) Run {
+	known, checks := map[failureKey]bool{}, map[string]bool{}
+	for i := range others {
+		for _, result := range others[i].notPassed() {
+			known[failureKeyOf(r.Subject, result)], checks[result.Check] = true, true
+		}
+	}
+	own := *r
+	own.Results = slices.DeleteFunc(slices.Clone(r.Results), func(result check.Result) bool {
+		return known[failureKeyOf(r.Subject, result)] || result.Verdict == check.Unknown && checks[result.Check]
+	})
+	if len(own.Results) == len(r.Results) {
+		return own
+	}
+	own.Verdict, own.Reason = check.Pass, "no check failed that passes in the other runs"
+	for _, result := range own.notPassed() {
+		if check.Worst(own.Verdict, result.Verdict) != own.Verdict {
+			own.Verdict, own.Reason = result.Verdict, fmt.Sprintf("%s: %s", result.Check, result.Reason)
+		}
+	}
+	return own
+}

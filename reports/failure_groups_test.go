@@ -71,3 +71,36 @@ func TestSignature(t *testing.T) {
 		t.Errorf("both are %q", a)
 	}
 }
+
+// TestWithoutFailuresOf checks which failures of a run remain, compared with another run.
+func TestWithoutFailuresOf(t *testing.T) {
+	result := func(id string, verdict check.Verdict, reason string) check.Result {
+		return check.Result{Check: id, Verdict: verdict, Reason: reason}
+	}
+	other := Run{Subject: "ours", Results: []check.Result{
+		result("max-surge", check.Fail, "found 3 pods"), result("status", check.Pass, ""), result("back-off", check.Pass, ""),
+	}}
+	tests := []struct {
+		name    string
+		results []check.Result
+		want    check.Verdict
+		left    int
+	}{
+		{"the same failure with another number", []check.Result{result("max-surge", check.Fail, "found 5 pods"), result("status", check.Pass, "")}, check.Pass, 1},
+		{"another failure of the same check", []check.Result{result("max-surge", check.Fail, "something else")}, check.Fail, 1},
+		{"another check", []check.Result{result("max-surge", check.Fail, "found 3 pods"), result("status", check.Fail, "wrong")}, check.Fail, 1},
+		{"an unknown verdict of a check that failed", []check.Result{result("max-surge", check.Unknown, "a gap")}, check.Pass, 0},
+		{"an unknown verdict of a check that passed", []check.Result{result("max-surge", check.Fail, "found 3 pods"), result("status", check.Unknown, "a gap")}, check.Unknown, 1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			run := Run{Subject: "ours", Verdict: check.Pass, Results: test.results}
+			for _, r := range test.results {
+				run.Verdict = check.Worst(run.Verdict, r.Verdict)
+			}
+			if got := run.WithoutFailuresOf([]Run{other}); got.Verdict != test.want || len(got.Results) != test.left {
+				t.Errorf("verdict %s (%s), results %v; want %s and %d results", got.Verdict, got.Reason, got.Results, test.want, test.left)
+			}
+		})
+	}
+}

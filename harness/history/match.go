@@ -48,11 +48,15 @@ func (r *Request) IsWrite() bool {
 	default:
 		return false
 	}
-	if r.Object != nil && r.Object.Annotations[leaderAnnotation] != "" {
+	if r.Object != nil && r.Object.IsLeaderLock() {
 		return false
 	}
 	return r.Resource != "" && !IsBookkeeping(r.Resource)
 }
+
+// IsLeaderLock reports whether an old version of client-go uses the object as a leader-election
+// lease.
+func (o *Object) IsLeaderLock() bool { return o.Annotations[leaderAnnotation] != "" }
 
 // IsBookkeeping reports whether objects of a resource are leases, events or access reviews. A
 // controller may write them at any time.

@@ -164,15 +164,16 @@ func (f *campaignFlags) runCampaign(cmd *cobra.Command, name string, o campaign.
 		code = exitPass
 	}
 	dir := filepath.Join(f.runs.out, name+"-"+begun.UTC().Format("20060102T150405"))
-	if err := errors.Join(campaignErr, reportCampaign(cmd, dir, results, time.Since(begun))); err != nil {
+	if err := errors.Join(campaignErr, reportCampaign(cmd, dir, results)); err != nil {
 		return code, &unfinishedError{err}
 	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%.1f runs per minute\n", float64(results.Runs)/time.Since(begun).Minutes())
 	return code, nil
 }
 
 // reportCampaign prints the failures of a campaign in groups. It writes these groups, and the
 // reports of all runs, to dir.
-func reportCampaign(cmd *cobra.Command, dir string, results campaign.Results, took time.Duration) error {
+func reportCampaign(cmd *cobra.Command, dir string, results campaign.Results) error {
 	var lines bytes.Buffer
 	if err := reports.FailureGroups(&lines, results.Runs, results.Failed); err != nil {
 		return err
@@ -186,6 +187,6 @@ func reportCampaign(cmd *cobra.Command, dir string, results campaign.Results, to
 	if results.Runs > 0 {
 		all = append(all, reports.WriteFiles(dir, slices.Concat(results.Failed, results.Passed)...))
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "\n%.1f runs per minute; report: %s\n", float64(results.Runs)/took.Minutes(), filepath.Join(dir, reports.PageName))
+	fmt.Fprintf(cmd.OutOrStdout(), "\nreport: %s\n", filepath.Join(dir, reports.PageName))
 	return errors.Join(all...)
 }

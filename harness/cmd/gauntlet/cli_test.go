@@ -174,7 +174,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"sweep", "seeds", "--subjects=theirs"}, `subject "theirs": expected`},
 		{[]string{"sweep", "crash"}, "sweep crash: found no argument; expected SCENARIO"},
 		{[]string{"sweep", "crash", "nothing"}, `scenario "nothing": no such file, and no built-in scenario`},
-		{[]string{"sweep", "crash", "burst", "--at=luck"}, `--at: found disturbance "luck"; expected`},
+		{[]string{"sweep", "crash", "burst", "--at=luck"}, `--at: found fault "luck"; expected`},
 		{[]string{"sweep", "crash", "burst", "--from=9", "--to=3"}, "--from=9 --to=3: expected a first write of at least 1"},
 		{[]string{"shrink"}, "shrink: found no argument; expected RUNDIR"},
 		{[]string{"shrink", "a", "b"}, `shrink: found 2 arguments ("a", "b"); expected RUNDIR`},

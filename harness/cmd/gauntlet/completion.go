@@ -8,10 +8,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/explore"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/generate"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/reference"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/standing"
-	"github.com/kube-gauntlet/gauntlet/harness/internal/sweep"
 	mutants "github.com/kube-gauntlet/gauntlet/harness/mutant/library"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/schema"
@@ -26,7 +26,7 @@ var flagValues = map[string]func(*cobra.Command) []string{
 	"tier":     func(*cobra.Command) []string { return tiers() },
 	"profile":  func(*cobra.Command) []string { return profiles() },
 	"check":    func(*cobra.Command) []string { return checkIDs() },
-	"at":       func(*cobra.Command) []string { return disturbances() },
+	"at":       actionsOf,
 	"output":   func(*cobra.Command) []string { return outputFormats },
 }
 
@@ -89,13 +89,12 @@ func checkIDs() []string {
 	return ids
 }
 
-// disturbances returns the names of the faults that "gauntlet sweep crash" can inject.
-func disturbances() []string {
-	var names []string
-	for _, d := range sweep.Disturbances {
-		names = append(names, d.Name)
+// actionsOf returns the names of the faults of "gauntlet sweep crash" and "gauntlet explore".
+func actionsOf(cmd *cobra.Command) []string {
+	if cmd.Name() == "explore" {
+		return actionNames(explore.Actions)
 	}
-	return names
+	return actionNames(writeActions)
 }
 
 // completeScenarios completes the name of a built-in scenario, or of a file.

@@ -87,10 +87,36 @@ settle: {within: 30s}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(printed, "2 runs, 1 did not pass\n") || !strings.Contains(printed, ", process-alive: in 1 run of small-crash-1") {
+	if !strings.HasPrefix(printed, "2 runs, 1 did not pass\n") || !strings.Contains(printed, ", process-alive: in 1 run of small-crash,") {
 		t.Errorf("it says\n%s", printed)
 	}
 	failedIn(t, out, "process-alive")
+}
+
+// TestExploreLive checks that a search finds the crash that makes a passing workload fail. It must
+// say how many places there are.
+func TestExploreLive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute or more: make test-slow has it")
+	}
+	small := file(t, `name: small
+description: Little happens.
+cluster: {nodes: 1}
+workload:
+  - create: {kind: ReplicaSet, name: web, replicas: 1}
+settle: {within: 30s}
+`)
+	dir := t.TempDir()
+	printed, err := command(t, "explore", small, "--subject="+startsOnce(t), "--at=crash,lost", "--baseline=1", "--budget=40s", "--dir="+dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(printed, "found ") || !strings.Contains(printed, " places in 1 runs without faults; pruned ") || !strings.Contains(printed, ", process-alive: in ") {
+		t.Errorf("it says\n%s", printed)
+	}
+	if kept, err := filepath.Glob(filepath.Join(dir, "runs", "*-lost", "*")); err != nil || len(kept) > 0 {
+		t.Errorf("kept the runs %v, error %v; want none that passed", kept, err)
+	}
 }
 
 // TestShrinkLive checks that shrink removes the parts of a scenario that the failure does not

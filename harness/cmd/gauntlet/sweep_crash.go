@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -11,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
-	"github.com/kube-gauntlet/gauntlet/harness/internal/sweep"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/explore"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
@@ -19,16 +18,25 @@ import (
 // sweepCrashFlags are the flags of "gauntlet sweep crash".
 type sweepCrashFlags struct {
 	campaignFlags
-	disturbances []string // names of the disturbances to inject
-	from, to     int      // first and last write, counted from 1; to is 0 for the last write of the run
+	faults   []string // names of the faults to inject
+	from, to int      // first and last write, counted from 1; to is 0 for the last write of the run
+}
+
+// writeActions are the faults that "gauntlet sweep crash" injects at each write.
+var writeActions = []explore.Action{explore.Crash, explore.Lost}
+
+// actionNames returns the names of actions.
+func actionNames(actions []explore.Action) []string {
+	var names []string
+	for _, a := range actions {
+		names = append(names, string(a))
+	}
+	return names
 }
 
 func newSweepCrash(code *int) *cobra.Command {
 	flags := sweepCrashFlags{}
-	var all []string
-	for _, m := range sweep.Disturbances {
-		all = append(all, m.Name)
-	}
+	all := actionNames(writeActions)
 	cmd := &cobra.Command{
 		Use:   "crash SCENARIO",
 		Short: "Run a scenario once for each write of the subject, with a fault at that write",
@@ -37,7 +45,9 @@ Then run it again for each of these writes, with a single fault at that write.
 
 The directories of runs that passed are deleted, the others are kept. At the end the
 command prints one line for each failure group. The directory crash-TIME contains the
-same lines and the reports of all runs.`,
+same lines and the reports of all runs.
+
+"gauntlet explore" also injects other faults, and prunes places that cannot matter.`,
 		Example: `  gauntlet sweep crash rollout
   gauntlet sweep crash burst --subjects=ours --from=3 --to=9`,
 		ValidArgsFunction: completeScenarios,
@@ -50,7 +60,7 @@ same lines and the reports of all runs.`,
 	}
 	f := cmd.Flags()
 	flags.add(f)
-	f.StringSliceVar(&flags.disturbances, "at", all, "the faults to inject at each write, one run each: "+strings.Join(all, ", "))
+	f.StringSliceVar(&flags.faults, "at", all, "the faults to inject at each write, one run each: "+strings.Join(all, ", "))
 	f.IntVar(&flags.from, "from", 1, "inject the faults from this write on, counted from 1")
 	f.IntVar(&flags.to, "to", 0, "inject the faults up to this write, counted from 1; 0 means up to the last one")
 	f.Uint64Var(&flags.runs.seed, "seed", 0, "the seed of all random choices; 0 uses the seed in the scenario, or a random one if it has none")
@@ -62,26 +72,19 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	if f.from < 1 || f.to < 0 || (f.to > 0 && f.to < f.from) {
 		return exitPass, fmt.Errorf("--from=%d --to=%d: expected a first write of at least 1 and a last write that is not before it", f.from, f.to)
 	}
-	var disturbances []sweep.Disturbance
-	for _, name := range f.disturbances {
-		m, err := sweep.Find(name)
-		if err != nil {
-			err = fmt.Errorf("--at: %w", err)
-			return exitPass, err
-		}
-		disturbances = append(disturbances, m)
+	actions, err := explore.ParseActions(f.faults, writeActions...)
+	if err != nil {
+		return exitPass, fmt.Errorf("--at: %w", err)
 	}
 	s, err := loadScenario(name, cmd.ErrOrStderr())
 	if err != nil {
 		return exitPass, err
 	}
-	if s.Seed = seedOf(f.runs.seed, s.Seed); len(disturbances) == 0 {
-		return exitPass, errors.New("--at: found none; expected one or more, separated by commas")
-	}
-	withoutFaults := sweep.WithoutFaults(s)
+	s.Seed = seedOf(f.runs.seed, s.Seed)
+	withoutFaults := explore.WithoutFaults(s)
 	var all []campaign.Attempt
 	for _, subject := range f.subjects {
-		attempts, err := f.plan(cmd, withoutFaults, disturbances, subject)
+		attempts, err := f.plan(cmd, withoutFaults, actions, subject)
 		if err != nil {
 			return exitPass, err
 		}
@@ -90,9 +93,10 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	return f.runCampaign(cmd, "crash", campaign.Options{Series: seriesOf(all)})
 }
 
-// plan returns one run for each combination of a write of the subject and a disturbance. To
-// find the writes, it first makes a run without faults.
-func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scenario, disturbances []sweep.Disturbance, subject string) ([]campaign.Attempt, error) {
+// plan returns an attempt for each combination of a write of the subject and a fault. It first
+// makes a run without faults, which determines the writes. A write that the API server refuses
+// commits nothing, so that no fault separates its commit from its response.
+func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scenario, actions []explore.Action, subject string) ([]campaign.Attempt, error) {
 	only := f.campaignFlags
 	only.subjects = []string{subject}
 	writes, err := only.subjectWrites(cmd, withoutFaults)
@@ -104,11 +108,14 @@ func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scena
 		last = min(last, f.to)
 	}
 	f.runs.announce(cmd, "scenario %s, subject %s: found %d writes; injecting faults at writes %d to %d: %s\n",
-		withoutFaults.Name, subject, len(writes), f.from, last, strings.Join(f.disturbances, ", "))
+		withoutFaults.Name, subject, len(writes), f.from, last, strings.Join(f.faults, ", "))
 	var disturbed []*scenario.Scenario
 	for k := f.from; k <= last; k++ {
-		for _, m := range disturbances {
-			s, err := m.At(withoutFaults, k, writes[k-1])
+		for _, action := range actions {
+			if writes[k-1].Refused {
+				continue
+			}
+			s, err := explore.Place{Action: action, Write: &writes[k-1].Write}.Scenario(withoutFaults)
 			if err != nil {
 				return nil, err
 			}
@@ -119,7 +126,7 @@ func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scena
 }
 
 // subjectWrites makes a run without faults and returns the writes of the subject in this run.
-func (f *campaignFlags) subjectWrites(cmd *cobra.Command, withoutFaults *scenario.Scenario) ([]sweep.Write, error) {
+func (f *campaignFlags) subjectWrites(cmd *cobra.Command, withoutFaults *scenario.Scenario) ([]explore.LearntWrite, error) {
 	attempts, err := f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return []*scenario.Scenario{withoutFaults.Clone()}, nil }, withoutFaults.Seed)
 	if err != nil {
 		return nil, err
@@ -131,12 +138,12 @@ func (f *campaignFlags) subjectWrites(cmd *cobra.Command, withoutFaults *scenari
 	if result.Verdict == check.Fail {
 		return nil, &unfinishedError{fmt.Errorf("a check failed in the run without faults; expected all checks to pass; see %s", result.Directory)}
 	}
-	writes, err := sweep.Writes(history.ReadFile(run.HistoryFile(result.Directory)))
+	lesson, err := explore.Learn(history.ReadFile(run.HistoryFile(result.Directory)))
 	if err != nil {
 		return nil, &unfinishedError{err}
 	}
 	if err := os.RemoveAll(result.Directory); err != nil {
 		return nil, &unfinishedError{err}
 	}
-	return writes, nil
+	return lesson.Writes, nil
 }

@@ -44,10 +44,11 @@ func (c *Cluster) startProvisioner(ctx context.Context) (stop func(), err error)
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}
 	class := &storagev1.StorageClass{
-		ObjectMeta:        metav1.ObjectMeta{Name: storageClass, Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}},
-		Provisioner:       storageClass + "/" + storageClass,
-		ReclaimPolicy:     ptr.To(corev1.PersistentVolumeReclaimDelete),
-		VolumeBindingMode: ptr.To(storagev1.VolumeBindingImmediate),
+		ObjectMeta:           metav1.ObjectMeta{Name: storageClass, Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}},
+		Provisioner:          storageClass + "/" + storageClass,
+		ReclaimPolicy:        ptr.To(corev1.PersistentVolumeReclaimDelete),
+		VolumeBindingMode:    ptr.To(storagev1.VolumeBindingImmediate),
+		AllowVolumeExpansion: ptr.To(true), // the API server refuses larger claims otherwise
 	}
 	if _, err := client.StorageV1().StorageClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {
 		return nil, fmt.Errorf("creating StorageClass %s: %w", storageClass, err)

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/explore"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// exploreFlags are the flags of "gauntlet explore".
+type exploreFlags struct {
+	runs     runFlags
+	dir      string   // directory of the search; empty for the default
+	at       []string // names of the faults to inject
+	baseline int      // number of runs without faults
+	budget   time.Duration
+	shrink   bool // shrink one run for each failed check
+}
+
+func newExplore(code *int) *cobra.Command {
+	var flags exploreFlags
+	all := actionNames(explore.Actions)
+	cmd := &cobra.Command{
+		Use:   "explore SCENARIO",
+		Short: "Search for places in a run at which the subject does not survive a fault",
+		Long: `Run the workload of a scenario without faults, and learn which requests and watch events
+the subject has. Prune places at which a fault cannot matter. Then run the workload
+again for each other place, with a fault there, and at last for pairs of places.
+
+The same command continues an interrupted search. Failures of the runs without faults
+are not reported again. The directory of the search has the plan, the results and the
+runs that failed.`,
+		Example: `  gauntlet explore rollout --budget=30m
+  gauntlet explore my-scenario.yaml --subject=my-operator.yaml --at=crash,stale --shrink`,
+		ValidArgsFunction: completeScenarios,
+		Args:              cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			*code, err = flags.run(cmd, args[0])
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&flags.runs.subject, "subject", "ours", "the controllers under test; see --subject of \"gauntlet run\"")
+	f.DurationVar(&flags.budget, "budget", 30*time.Minute, "how long new runs are started; 0 means until every place was tried")
+	f.StringSliceVar(&flags.at, "at", all, "the faults to inject: "+strings.Join(all, ", "))
+	f.IntVar(&flags.baseline, "baseline", 3, "the number of runs without faults; a place that is not in all of them is pruned")
+	f.StringVar(&flags.dir, "dir", "", "the `directory` of the search (default: explore-SCENARIO-SUBJECT in the directory of --out)")
+	f.BoolVar(&flags.shrink, "shrink", false, "afterwards, shrink a failed run for each failed check, as \"gauntlet shrink\" does")
+	f.Uint64Var(&flags.runs.seed, "seed", 1, "the seed of all random choices")
+	flags.runs.addShared(f)
+	return cmd
+}
+
+// run makes the search and prints its outcome. It returns the exit code for the verdicts.
+func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
+	if f.baseline < 1 || f.budget < 0 {
+		return exitPass, fmt.Errorf("--baseline=%d --budget=%s: expected at least 1 run without faults, and a budget that is not negative", f.baseline, f.budget)
+	}
+	o, err := f.options(cmd, name)
+	if err != nil {
+		return exitPass, err
+	}
+	if err := os.MkdirAll(o.Directory, 0o755); err != nil {
+		return exitPass, err
+	}
+	unlock, err := run.Lock(o.Directory)
+	if err != nil {
+		return exitPass, err
+	}
+	defer unlock()
+	outcome, err := explore.Run(cmd.Context(), o)
+	if outcome == nil {
+		if err == nil {
+			err = errors.New("interrupted in the runs without faults; the same command starts again")
+		}
+		return exitPass, &unfinishedError{err}
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s\n", outcome)
+	err = errors.Join(err, reportCampaign(cmd, o.Directory, campaign.Results{Runs: outcome.Runs(), Failed: outcome.Failed}))
+	code := exitPass
+	if len(outcome.Failed) > 0 {
+		code = verdictCode(outcome.Failed)
+	}
+	switch {
+	case err != nil:
+	case cmd.Context().Err() != nil:
+		err = errors.New("interrupted; the same command continues the search")
+	case f.shrink:
+		err = f.shrinkFailures(cmd, outcome.Failed)
+	}
+	if err != nil {
+		return code, &unfinishedError{err}
+	}
+	if !outcome.Complete {
+		fmt.Fprintln(cmd.OutOrStdout(), "the budget is used up; the same command continues the search")
+	}
+	return code, nil
+}
+
+// options returns the options of the search. It starts nothing.
+func (f *exploreFlags) options(cmd *cobra.Command, name string) (explore.Options, error) {
+	actions, err := explore.ParseActions(f.at, explore.Actions...)
+	if err != nil {
+		return explore.Options{}, fmt.Errorf("--at: %w", err)
+	}
+	if err := checkSubject(f.runs.subject); err != nil {
+		return explore.Options{}, err
+	}
+	s, err := loadScenario(name, cmd.ErrOrStderr())
+	if err != nil {
+		return explore.Options{}, err
+	}
+	f.runs.terminal = f.runs.newTerminal(cmd)
+	all, err := f.runs.options(cmd, []*scenario.Scenario{s}) // also sets the controllers of a subject file in s
+	if err != nil {
+		return explore.Options{}, err
+	}
+	parallel, err := f.runs.parallelRuns()
+	if err != nil {
+		return explore.Options{}, err
+	}
+	subject := all[0].Target.String()
+	if f.dir == "" {
+		base := filepath.Base(f.runs.subject)
+		f.dir = filepath.Join(f.runs.out, "explore-"+s.Name+"-"+strings.TrimSuffix(base, filepath.Ext(base)))
+	}
+	dir, err := filepath.Abs(f.dir)
+	return explore.Options{
+		Scenario: s, Subject: subject, Actions: actions, Directory: dir, Baseline: f.baseline, Parallel: parallel, Budget: f.budget,
+		Clock: clock.RealClock{}, Start: f.start(cmd), Progress: func(message string) { f.runs.terminal.progress(s.Name, message) },
+	}, err
+}
+
+// start returns a function that makes one run of the search. It prints the progress of the run
+// only with --verbose.
+func (f *exploreFlags) start(cmd *cobra.Command) func(context.Context, *scenario.Scenario, string, func(*history.Record)) (*reports.Run, error) {
+	return func(ctx context.Context, s *scenario.Scenario, out string, onRecord func(*history.Record)) (*reports.Run, error) {
+		flags := f.runs
+		flags.out = out
+		all, err := flags.options(cmd, []*scenario.Scenario{s})
+		if err != nil {
+			return nil, err
+		}
+		o := all[0]
+		if verbose := o.OnRecord; verbose != nil {
+			o.OnRecord = func(r *history.Record) { onRecord(r); verbose(r) }
+		} else {
+			o.OnRecord, o.Progress = onRecord, nil
+		}
+		return run.Run(ctx, o)
+	}
+}
+
+// shrinkFailures shrinks the first run of each failed check.
+func (f *exploreFlags) shrinkFailures(cmd *cobra.Command, failed []reports.Run) error {
+	done := map[string]bool{}
+	for _, r := range failed {
+		for _, result := range r.Results {
+			if result.Verdict != check.Fail || done[result.Check] {
+				continue
+			}
+			done[result.Check] = true
+			smaller := shrinkFlags{runs: f.runs, check: result.Check}
+			if err := smaller.run(cmd, r.Directory); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,237 @@
+// Package explore searches systematically for places in a run at which a controller does not
+// survive a fault. [Run] has the steps:
+//
+//	baseline  run the workload without faults, several times
+//	learn     find the writes and watch events of the subject in the histories, and which of the
+//	          objects that a write refers to had been delivered before it
+//	plan      list the places for faults, and prune those that cannot matter
+//	try       run the workload again, once for each place, with the faults of this place
+//	pairs     combine two places, as long as the budget lasts
+//
+// A [Place] is a write or a watch event, and an [Action]: what goes wrong there. The [Plan] and
+// the results so far are in a directory, so that an interrupted search continues.
+//
+// The package does not know how runs are made. [Options.Start] makes one.
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// Options says what a search tries, and for how long.
+type Options struct {
+	// Scenario has the workload. The search ignores its faults.
+	Scenario *scenario.Scenario
+	// Subject identifies the controllers under test.
+	Subject string
+	// Actions are what the search tries at each place.
+	Actions []Action
+	// Directory is the directory of the search. If it has the plan of an interrupted search of
+	// the same scenario, the search continues.
+	Directory string
+	// Baseline is the number of runs without faults, at least 1.
+	Baseline int
+	// Parallel is the maximum number of runs in progress at the same time, at least 1.
+	Parallel int
+	// Budget is the time, from the call of Run, after which no further run starts. With 0, only
+	// the last place ends the search.
+	Budget time.Duration
+	Clock  clock.PassiveClock
+	// Start makes one run, in a new directory in out. It calls onRecord with each record of the
+	// history.
+	Start func(ctx context.Context, s *scenario.Scenario, out string, onRecord func(*history.Record)) (*reports.Run, error)
+	// Progress receives messages about the search.
+	Progress func(message string)
+}
+
+// Run searches until every place and every pair of places was tried, the budget is used up, or
+// ctx ends. The end of ctx is not an error. The outcome is valid even if there is an error,
+// unless it is nil.
+func Run(ctx context.Context, o Options) (*Outcome, error) {
+	s, err := open(o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	if s.plan == nil {
+		if err := s.learn(ctx); err != nil || ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	o.Progress(s.plan.String())
+	err = s.try(ctx, singles(s.plan.Places))
+	if err == nil && s.goesOn(ctx) {
+		s.pairs = pairs(s.plan.Places, s.results)
+		o.Progress(fmt.Sprintf("every place was tried; found %d pairs of places that depend on each other", len(s.pairs)))
+		err = s.try(ctx, s.pairs)
+	}
+	return s.outcome(), err
+}
+
+// goesOn reports whether a further run may start.
+func (s *search) goesOn(ctx context.Context) bool {
+	return ctx.Err() == nil && (s.Budget == 0 || s.Clock.Since(s.began) < s.Budget)
+}
+
+// learn makes the runs without faults and plans the search from their histories.
+func (s *search) learn(ctx context.Context) error {
+	var attempts []campaign.Attempt
+	for n := range s.Baseline {
+		attempts = append(attempts, func(ctx context.Context) (*reports.Run, error) {
+			s.Progress(fmt.Sprintf("run without faults, %d of %d", n+1, s.Baseline))
+			return s.Start(ctx, s.calm.Clone(), s.baselineDirectory(), func(*history.Record) {})
+		})
+	}
+	var lessons []*Lesson
+	var runs []reports.Run
+	err := campaign.RunParallel(ctx, s.Parallel, series(attempts, func() bool { return true }), func(_ int, run *reports.Run, err error) error {
+		if run == nil || err != nil || ctx.Err() != nil {
+			return err
+		}
+		lesson, err := Learn(history.ReadFile(filepath.Join(run.Directory, "history.jsonl")))
+		if err == nil && lesson.Unmet != "" {
+			err = fmt.Errorf("found a failed step in the run without faults: %s; expected a workload that completes; see %s", lesson.Unmet, run.Directory)
+		}
+		lessons, runs = append(lessons, lesson), append(runs, *run)
+		return err
+	})
+	if err != nil || ctx.Err() != nil {
+		return errors.Join(err, os.RemoveAll(s.baselineDirectory()))
+	}
+	s.plan = NewPlan(s.calm.Resources(), s.Actions, lessons)
+	s.baseline = runs
+	return s.save()
+}
+
+// try makes one run for each trial that has no result yet.
+func (s *search) try(ctx context.Context, trials []trial) error {
+	left := slices.DeleteFunc(slices.Clone(trials), func(t trial) bool { _, tried := s.results[t.id()]; return tried })
+	var attempts []campaign.Attempt
+	for _, t := range left {
+		attempts = append(attempts, func(ctx context.Context) (*reports.Run, error) { return nil, s.tryOne(ctx, t) })
+	}
+	s.ahead = len(left)
+	failedStarts := 0
+	return campaign.RunParallel(ctx, s.Parallel, series(attempts, func() bool { return s.goesOn(ctx) }), func(_ int, _ *reports.Run, err error) error {
+		switch {
+		case err == nil || ctx.Err() != nil:
+			failedStarts = 0
+		case errors.Is(err, errNotStarted):
+			if failedStarts++; failedStarts < failedStartsMax {
+				s.Progress(err.Error())
+				return nil // the reason may be temporary
+			}
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	})
+}
+
+// errNotStarted is the error of a run without a result.
+var errNotStarted = errors.New("the run could not start")
+
+// failedStartsMax is the number of consecutive runs that cannot start after which a search ends.
+const failedStartsMax = 3
+
+// tryOne makes the run of a trial and stores its result. It removes the directory of a run that
+// was interrupted, or that shows no failure.
+func (s *search) tryOne(ctx context.Context, t trial) error {
+	disturbed, err := t.scenario(s.calm)
+	if err != nil {
+		return err
+	}
+	out := s.runDirectory(t)
+	seen := newRunObserver()
+	begun := s.Clock.Now()
+	run, err := s.Start(ctx, disturbed, out, seen.observe)
+	if run == nil || ctx.Err() != nil {
+		if ctx.Err() == nil {
+			err = fmt.Errorf("%w: %s: %w", errNotStarted, t, err)
+		}
+		return errors.Join(err, os.RemoveAll(out))
+	}
+	result := s.check(t, run, seen)
+	result.Seconds = s.Clock.Since(begun).Seconds()
+	if !result.failed() {
+		if err := os.RemoveAll(out); err != nil {
+			return fmt.Errorf("removing the directory of a run: %w", err)
+		}
+	}
+	return s.note(t, result)
+}
+
+// check returns the result of a run. It leaves out what also fails in the runs without faults. A
+// run in which no check fails must have the same objects at the end as these runs.
+func (s *search) check(t trial, run *reports.Run, seen *runObserver) result {
+	own := run.WithoutFailuresOf(s.baseline)
+	if own.Verdict == check.Pass && seen.unmet != "" {
+		own.Verdict, own.Reason = check.Unknown, seen.unmet
+	}
+	if other := s.plan.End.differences(seen.last.state(s.plan.Written)); len(other) > 0 && own.Verdict != check.Fail {
+		own.Verdict = check.Fail
+		own.Reason = fmt.Sprintf("the objects at the end are not those of the runs without faults: %s", other[0])
+		if len(other) > 1 {
+			own.Reason += fmt.Sprintf(", and %d more differences", len(other)-1)
+		}
+	}
+	return result{Trial: t.id(), Fired: seen.firedAll(t.mustFire()), Verdict: own.Verdict, Reason: own.Reason, Directory: run.Directory, run: &own}
+}
+
+// series returns an iterator over attempts, which ends when goesOn returns false.
+func series(attempts []campaign.Attempt, goesOn func() bool) iter.Seq2[campaign.Attempt, error] {
+	return func(yield func(campaign.Attempt, error) bool) {
+		for _, attempt := range attempts {
+			if !goesOn() || !yield(attempt, nil) {
+				return
+			}
+		}
+	}
+}
+
+// runObserver notes which faults of a run fired, whether a step failed, and the objects at the end.
+type runObserver struct {
+	fired map[int]bool
+	unmet string
+	last  lastCommits
+}
+
+func newRunObserver() *runObserver { return &runObserver{fired: map[int]bool{}, last: lastCommits{}} }
+
+// observe reads the next record of the run.
+func (w *runObserver) observe(r *history.Record) {
+	switch {
+	case r.Commit != nil:
+		w.last.observe(r.Commit)
+	case r.Fault != nil && r.Fault.Event == history.FaultFired:
+		w.fired[r.Fault.Index] = true
+	case r.Step != nil && r.Step.Event == history.StepFailed && w.unmet == "":
+		w.unmet = unmetStep(r.Step)
+	}
+}
+
+// firedAll reports whether all faults with the given positions in the scenario fired.
+func (w *runObserver) firedAll(faults []int) bool {
+	return !slices.ContainsFunc(faults, func(i int) bool { return !w.fired[i] })
+}
+
+// unmetStep returns the text of a failed step.
+func unmetStep(step *history.Step) string {
+	return fmt.Sprintf("step %d (%s) failed: %s", step.Index, step.Detail, step.Error)
+}

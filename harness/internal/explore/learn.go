@@ -1,0 +1,285 @@
+package explore
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Lesson is what the history of a run without faults shows about the subject. It has the writes of
+// the subject and the watch events that it received, from the beginning of the chaos phase.
+type Lesson struct {
+	Writes []LearntWrite
+	Events []LearntEvent
+	// Unmet is the first step of the workload that failed, in words. It is empty if none did.
+	Unmet string
+	// End has the objects at the end of the run.
+	End EndState
+
+	commits []history.Version // versions of all commits, except leases and events
+}
+
+// LearntWrite is a write of the subject with what led to it.
+type LearntWrite struct {
+	Write
+	// Refused is true if the API server committed nothing.
+	Refused bool
+	// Changed is false if the object already was as the write wants it.
+	Changed bool
+	// View has the watch events that the write can depend on, as indexes of Lesson.Events. These
+	// are the last events of the objects to which the written object refers, or which refer to it.
+	View []int
+	// Related are the objects of View, and the written object.
+	Related []string
+
+	object  string          // the key of the written object
+	version history.Version // committed version; 0 if it is not known
+	order   int64           // position in the history
+}
+
+// LearntEvent is a watch event that the subject received.
+type LearntEvent struct {
+	Event
+	// Writes are the writes whose view has the event, as indexes of Lesson.Writes.
+	Writes []int
+	// Related is true if a write refers to the object of the event.
+	Related bool
+	// Repeats is true if the subject already had this content of the object.
+	Repeats bool
+	// Late is true if the event arrived after the workload.
+	Late bool
+	// Next is the index of the next event of the same object, or -1.
+	Next int
+
+	object   string
+	content  history.Object
+	order    int64
+	previous int // index of the event of the same object before this one, or -1
+}
+
+// learner reads a history. It is the state of [Learn].
+type learner struct {
+	lesson    Lesson
+	last      lastCommits
+	known     *knownObjects
+	begun     bool                      // the chaos phase has begun
+	late      bool                      // the workload has ended
+	pending   map[uint64]sentWrite      // by the ID of the request
+	delivered map[string]map[string]int // by replica and key of the object: index of the last event, or -1 for a list
+	lastEvent map[string]int            // by key of the object
+	related   map[string]bool           // keys of objects to which a write refers
+	requests  []*history.Request        // writes so far, for counting
+	committed []*history.Request        // those of them that the API server committed
+	events    []*history.Delivery       // events so far, for counting
+}
+
+// resources returns the resources that the subject writes.
+func (l *Lesson) resources() []string {
+	var all []string
+	for i := range l.Writes {
+		if resource := l.Writes[i].Resource; !slices.Contains(all, resource) {
+			all = append(all, resource)
+		}
+	}
+	return all
+}
+
+// sentWrite is a write without a response so far.
+type sentWrite struct {
+	index   int // in Lesson.Writes
+	request *history.Request
+}
+
+// Learn reads the history of a run without faults. It leaves out leases, events and access
+// reviews; see [history.Request.IsWrite].
+func Learn(records iter.Seq2[*history.Record, error]) (*Lesson, error) {
+	l := &learner{last: lastCommits{}, known: newKnownObjects(), pending: map[uint64]sentWrite{}, delivered: map[string]map[string]int{}, lastEvent: map[string]int{}, related: map[string]bool{}}
+	for record, err := range records {
+		if err != nil {
+			return nil, err
+		}
+		l.observe(record)
+	}
+	for i := range l.lesson.Writes {
+		for _, event := range l.lesson.Writes[i].View {
+			l.lesson.Events[event].Writes = append(l.lesson.Events[event].Writes, i)
+		}
+	}
+	for i := range l.lesson.Events {
+		l.lesson.Events[i].Related = l.related[l.lesson.Events[i].object]
+	}
+	slices.Sort(l.lesson.commits)
+	l.lesson.End = l.last.state(l.lesson.resources())
+	return &l.lesson, nil
+}
+
+// observe reads the next record.
+func (l *learner) observe(r *history.Record) {
+	switch {
+	case r.Phase != nil:
+		l.begun = true
+		l.late = r.Phase.Name != history.PhaseChaos
+	case r.Step != nil && r.Step.Event == history.StepFailed && l.lesson.Unmet == "":
+		l.lesson.Unmet = unmetStep(r.Step)
+	case r.Commit != nil:
+		l.commit(r.Commit)
+	case r.List != nil:
+		for i := range r.List.Items {
+			l.known.set(&r.List.Items[i])
+			l.deliveredTo(r.List.Subject)[keyOf(r.List.Items[i].Ref)] = -1
+		}
+	case r.Delivery != nil && r.Delivery.Type.HasObject():
+		l.deliver(r)
+	case r.Request != nil && r.Request.IsWrite() && l.begun:
+		l.send(r)
+	case r.Response != nil:
+		l.answer(r.Response)
+	}
+}
+
+// commit notes a committed version.
+func (l *learner) commit(c *history.Commit) {
+	if !history.IsBookkeeping(c.Object.Resource) {
+		l.lesson.commits = append(l.lesson.commits, c.Object.Version)
+	}
+	l.known.set(&c.Object)
+	l.last.observe(c)
+	if c.Type != history.Deleted && !c.Object.Terminating() {
+		return
+	}
+	// The response to a delete may have no version, so take that of the commit.
+	for i := range slices.Backward(l.lesson.Writes) {
+		if w := &l.lesson.Writes[i]; w.Verb == "delete" && w.object == keyOf(c.Object.Ref) && w.version == 0 {
+			w.version = c.Object.Version
+			return
+		}
+	}
+}
+
+// deliveredTo returns the last events that a replica received, by the keys of their objects.
+func (l *learner) deliveredTo(replica string) map[string]int {
+	if l.delivered[replica] == nil {
+		l.delivered[replica] = map[string]int{}
+	}
+	return l.delivered[replica]
+}
+
+// deliver notes a watch event.
+func (l *learner) deliver(r *history.Record) {
+	d := r.Delivery
+	key := keyOf(d.Object.Ref)
+	previous := l.known.content(key, d.Subject)
+	l.known.set(&d.Object)
+	l.known.received(key, d.Subject, &d.Object)
+	if history.IsBookkeeping(d.Resource) || !l.begun {
+		l.deliveredTo(d.Subject)[key] = -1
+		return
+	}
+	event := Event{Resource: d.Resource, Type: d.Type, Name: stableName(&d.Object)}
+	l.events = append(l.events, d)
+	for _, earlier := range l.events {
+		if earlier.Resource == event.Resource && earlier.Type == event.Type && history.MatchGlob(event.Name, earlier.Object.Name) {
+			event.Nth++
+		}
+	}
+	index := len(l.lesson.Events)
+	learnt := LearntEvent{Event: event, Next: -1, previous: -1, object: key, content: d.Object, Late: l.late, order: r.Seq}
+	learnt.Repeats = d.Type != history.Deleted && previous != nil && sameContent(previous, &d.Object)
+	if last, ok := l.lastEvent[key]; ok {
+		l.lesson.Events[last].Next, learnt.previous = index, last
+	}
+	l.lastEvent[key] = index
+	l.lesson.Events = append(l.lesson.Events, learnt)
+	l.deliveredTo(d.Subject)[key] = index
+}
+
+// send notes a write, and the events that it can depend on.
+func (l *learner) send(r *history.Record) {
+	request := r.Request
+	object := l.known.target(request)
+	w := LearntWrite{Write: Write{Verb: request.Verb, Resource: request.Resource, Subresource: request.Subresource, Name: requestName(request, object)}, order: r.Seq}
+	l.requests = append(l.requests, request)
+	w.Nth = w.count(l.requests)
+	w.object = keyOf(object.Ref)
+	if request.Object != nil {
+		w.version = request.Object.Version // until the response
+	}
+	roots := l.known.roots(object)
+	related := map[string]bool{w.object: true}
+	delivered := l.deliveredTo(request.Subject)
+	for _, key := range slices.Sorted(maps.Keys(delivered)) {
+		if !l.known.refers(roots, key) {
+			continue
+		}
+		related[key], l.related[key] = true, true
+		if delivered[key] >= 0 {
+			w.View = append(w.View, delivered[key])
+		}
+	}
+	w.Related = slices.Sorted(maps.Keys(related))
+	l.pending[request.ID] = sentWrite{len(l.lesson.Writes), request}
+	l.lesson.Writes = append(l.lesson.Writes, w)
+}
+
+// answer completes a write with its response.
+func (l *learner) answer(r *history.Response) {
+	sent, ok := l.pending[r.ID]
+	if !ok {
+		return
+	}
+	w := &l.lesson.Writes[sent.index]
+	before := w.version
+	w.version = 0
+	w.Refused = r.ServerCode < 200 || r.ServerCode > 299
+	w.Changed = !w.Refused
+	if !w.Refused {
+		l.committed = append(l.committed, sent.request)
+		w.Committed = w.count(l.committed)
+	}
+	if r.Object != nil && !w.Refused {
+		l.known.set(r.Object)
+		if r.Object.Name != "" {
+			w.object = keyOf(r.Object.Ref)
+		}
+		if w.Verb != "delete" {
+			w.version = r.Object.Version
+			w.Changed = before == 0 || r.Object.Version != before
+		}
+	}
+}
+
+// sameContent reports whether two versions of an object differ only in the version.
+func sameContent(a, b *history.Object) bool {
+	left, right := *a, *b
+	left.Version, right.Version = 0, 0
+	same := bytes.Equal(left.Body, right.Body)
+	left.Body, right.Body = nil, nil
+	return same && reflect.DeepEqual(left, right)
+}
+
+// stableName returns a glob that matches the name of an object in every run. A generated name
+// becomes the prefix that it was generated from.
+func stableName(o *history.Object) string {
+	if o.GenerateName != "" {
+		return o.GenerateName + "*"
+	}
+	return o.Name
+}
+
+// requestName returns the glob that matches the name of the object in a request.
+func requestName(r *history.Request, object *history.Object) string {
+	if name := r.ObjectName(); name != object.Name || object.GenerateName == "" {
+		return name // also the prefix of a create without a name
+	}
+	return stableName(object)
+}
+
+// keyOf returns a text that identifies an object of a run by its resource, namespace and name.
+func keyOf(ref history.Ref) string {
+	return fmt.Sprintf("%s %s/%s", ref.Resource, ref.Namespace, ref.Name)
+}

@@ -1,0 +1,273 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/faults/processes"
+	"github.com/kube-gauntlet/gauntlet/faults/requests"
+	"github.com/kube-gauntlet/gauntlet/faults/watches"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// Write identifies a write of the subject in all runs of a workload.
+type Write struct {
+	Verb        string `json:"verb"`
+	Resource    string `json:"resource"`
+	Subresource string `json:"subresource,omitempty"`
+	// Name is a glob for the name of the object.
+	Name string `json:"name"`
+	// Nth is the number of the write among those with the same other fields, from 1. Committed
+	// is its number among those that the API server committed; 0 if it refused the write.
+	Nth       int `json:"nth"`
+	Committed int `json:"committed,omitempty"`
+}
+
+// String returns a description of the write, such as "create of pods web-* number 3".
+func (w Write) String() string {
+	resource := w.Resource
+	if w.Subresource != "" {
+		resource += "/" + w.Subresource
+	}
+	return fmt.Sprintf("%s of %s %s number %d", w.Verb, resource, w.Name, w.Nth)
+}
+
+// selects reports whether a request has the verb, resource and name of the write.
+func (w Write) selects(r *history.Request) bool {
+	return r.Verb == w.Verb && r.Resource == w.Resource && r.Subresource == w.Subresource && history.MatchGlob(w.Name, r.ObjectName())
+}
+
+// count returns how many of the requests the write selects.
+func (w Write) count(requests []*history.Request) int {
+	n := 0
+	for _, r := range requests {
+		if w.selects(r) {
+			n++
+		}
+	}
+	return n
+}
+
+// trigger returns the trigger that matches at the write.
+func (w Write) trigger(phase scenario.Phase) *scenario.Trigger {
+	nth := w.Nth
+	if phase == scenario.Committed {
+		nth = w.Committed
+	}
+	return &scenario.Trigger{Request: &scenario.RequestTrigger{
+		Verb: w.Verb, Resource: w.Resource, Subresource: w.Subresource, Name: w.Name, Phase: phase, Nth: nth,
+	}}
+}
+
+// Event identifies a watch event of the subject in all runs of a workload.
+type Event struct {
+	Resource string            `json:"resource"`
+	Type     history.EventType `json:"type"`
+	Name     string            `json:"name"` // a glob for the name of the object
+	Nth      int               `json:"nth"`  // number of the event among those with the same other fields, from 1
+}
+
+// String returns a description of the event, such as "ADDED event of pods web-* number 3".
+func (e Event) String() string {
+	return fmt.Sprintf("%s event of %s %s number %d", e.Type, e.Resource, e.Name, e.Nth)
+}
+
+// match returns the parameters of a fault that select the event.
+func (e Event) match() watches.EventMatch {
+	return watches.EventMatch{Resource: e.Resource, Type: string(e.Type), Name: e.Name, Nth: &e.Nth}
+}
+
+// Action is what goes wrong at a place.
+type Action string
+
+// The actions of a search.
+const (
+	CrashBefore Action = "crash-before"
+	Crash       Action = "crash"
+	Lost        Action = "lost"
+	Held        Action = "held"
+	Skipped     Action = "skipped"
+	Stale       Action = "stale"
+)
+
+// Actions are all actions, in the order in which a search tries them.
+var Actions = []Action{Crash, Lost, Skipped, Stale, CrashBefore, Held}
+
+// descriptions say what happens at a place, by the action.
+var descriptions = map[Action]string{
+	CrashBefore: "the subject is killed before the API server receives the write",
+	Crash:       "the subject is killed after the API server has committed the write and before it receives the response",
+	Lost:        "the API server commits the write and the response is lost",
+	Held:        "the event arrives 3s late",
+	Skipped:     "the subject never receives this version of the object",
+	Stale:       "the view of the resource stops; after a later write the subject restarts and lists this view",
+}
+
+// ParseActions returns the actions with the given names. The known names are those of allowed.
+func ParseActions(names []string, allowed ...Action) ([]Action, error) {
+	var actions []Action
+	var known []string
+	for _, a := range allowed {
+		known = append(known, string(a))
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("found fault %q; expected %s%s", name, nearest.List(known, "or"), nearest.Suggestion(name, known))
+		}
+		actions = append(actions, Action(name))
+	}
+	if len(actions) == 0 {
+		return nil, fmt.Errorf("found no fault; expected %s", nearest.List(known, "or"))
+	}
+	return actions, nil
+}
+
+// Place is a place in a run at which the search injects faults. It is an action at a write or at a
+// watch event.
+type Place struct {
+	Action Action `json:"action"`
+	Write  *Write `json:"write,omitempty"`
+	Event  *Event `json:"event,omitempty"`
+	// Object is the written object, or the object of the event. Related are the objects that the
+	// write depends on. Order is the position of the write or event in the first run without
+	// faults. Pairs of places need them.
+	Object  string   `json:"object"`
+	Related []string `json:"related,omitempty"`
+	Order   int64    `json:"order"`
+}
+
+// String returns a description of the place.
+func (p Place) String() string {
+	switch {
+	case p.Event == nil:
+		return fmt.Sprintf("%s at %s", p.Action, p.Write)
+	case p.Write == nil:
+		return fmt.Sprintf("%s at %s", p.Action, p.Event)
+	}
+	return fmt.Sprintf("%s at %s, restart after %s", p.Action, p.Event, p.Write)
+}
+
+const (
+	downtime = 200 * time.Millisecond // from a crash of the subject to its restart
+	heldFor  = 3 * time.Second        // for which an event is held, or a stale view lasts after the restart
+)
+
+// faults returns the faults of the place. The first of them has the given position in the
+// scenario.
+func (p Place) faults(first int) ([]scenario.Fault, error) {
+	switch p.Action {
+	case CrashBefore:
+		return crashAt(p.Write.trigger(scenario.Sent))
+	case Crash:
+		return crashAt(p.Write.trigger(scenario.Committed))
+	case Lost:
+		once := 1
+		lost, err := newFault("response-lost", &requests.LostParams{
+			Match: requests.Match{Verb: p.Write.Verb, Resource: p.Write.Resource, Subresource: p.Write.Subresource, Name: p.Write.Name, Nth: &once},
+			How:   "reset", Breaks: "request",
+		})
+		lost.When, lost.For = p.Write.trigger(scenario.Sent), time.Second
+		return []scenario.Fault{lost}, err
+	case Held:
+		held, err := newFault("watch-delay", &watches.DelayParams{EventMatch: p.Event.match(), Delay: heldFor})
+		return []scenario.Fault{held}, err
+	case Skipped:
+		skipped, err := newFault("watch-skip", &watches.SkipParams{EventMatch: p.Event.match()})
+		return []scenario.Fault{skipped}, err
+	default:
+		return p.stale(first)
+	}
+}
+
+// stale returns faults like those of an API server whose watch cache lags. The view of a resource
+// stops at the event. After the write the subject restarts, and has this view for a while.
+func (p Place) stale(first int) ([]scenario.Fault, error) {
+	list, err := newFault("stale-list", &watches.StaleParams{Resource: p.Event.Resource})
+	if err != nil {
+		return nil, err
+	}
+	list.When = &scenario.Trigger{Event: &scenario.EventTrigger{
+		Resource: p.Event.Resource, Type: string(p.Event.Type), Name: p.Event.Name, Nth: p.Event.Nth,
+	}}
+	crash, err := crashAt(p.Write.trigger(scenario.Committed))
+	if err != nil {
+		return nil, err
+	}
+	stall, err := newFault("watch-stall", &watches.StallParams{Resource: p.Event.Resource})
+	stall.When, stall.For = &scenario.Trigger{Fault: &scenario.FaultTrigger{Index: first + 1, Nth: 1}}, heldFor
+	return []scenario.Fault{list, crash[0], stall}, err
+}
+
+// mustFire returns the positions of the faults of the place that change something if the place
+// is reached. The first fault has the given position.
+func (p Place) mustFire(first int) []int {
+	if p.Action == Stale {
+		return []int{first, first + 1} // the subject may receive no event that the third one holds
+	}
+	return []int{first}
+}
+
+// crashAt returns a fault that kills the subject when a trigger matches.
+func crashAt(when *scenario.Trigger) ([]scenario.Fault, error) {
+	fault, err := newFault("crash", &processes.CrashParams{Downtime: downtime})
+	fault.When, fault.For = when, downtime
+	return []scenario.Fault{fault}, err
+}
+
+// newFault returns a fault of the given type with the given parameters.
+func newFault(name string, params any) (scenario.Fault, error) {
+	p, err := scenario.MakeParams(name, params)
+	return scenario.Fault{Name: name, Params: p}, err
+}
+
+// Scenario returns a copy of a scenario without faults, with the faults of the place.
+func (p Place) Scenario(calm *scenario.Scenario) (*scenario.Scenario, error) {
+	return trial{p}.scenario(calm)
+}
+
+// trial is one run of a search: the faults of one place, or of a pair of places.
+type trial []Place
+
+// id identifies the trial in the journal, also in a later search with the same plan.
+func (t trial) id() string { return t.String() }
+
+// String returns a description of the trial.
+func (t trial) String() string {
+	var places []string
+	for _, p := range t {
+		places = append(places, p.String())
+	}
+	return strings.Join(places, "; and ")
+}
+
+// mustFire returns the positions of the faults that change something if all places are reached.
+func (t trial) mustFire() []int {
+	var all []int
+	for i, p := range t {
+		all = append(all, p.mustFire(i)...) // only a trial of one place has several faults for a place
+	}
+	return all
+}
+
+// scenario returns a copy of a scenario without faults, with the faults of the trial.
+func (t trial) scenario(calm *scenario.Scenario) (*scenario.Scenario, error) {
+	s := calm.Clone()
+	for _, p := range t {
+		faults, err := p.faults(len(s.Faults))
+		if err != nil {
+			return nil, err
+		}
+		s.Faults = append(s.Faults, faults...)
+		s.Name = fmt.Sprintf("%.40s-%s", s.Name, p.Action)
+		s.Description = fmt.Sprintf("%.500s At %s: %s.", s.Description, p, descriptions[p.Action])
+	}
+	text, err := s.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	return scenario.Parse(s.Name, text) // the parameters of the faults then know the resources of the scenario
+}

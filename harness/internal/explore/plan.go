@@ -1,0 +1,305 @@
+package explore
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Plan has the places that a search tries, in order, and how many it pruned.
+type Plan struct {
+	// Baseline is the number of runs without faults.
+	Baseline int      `json:"baseline"`
+	Places   []Place  `json:"places"`
+	Pruned   []Pruned `json:"pruned,omitempty"`
+	// End has the objects at the end of the runs without faults. Every other run must end with
+	// them, too. A user may edit it in plan.json.
+	End EndState `json:"endState"`
+	// Written are the resources that the subject writes. End has the fields of their objects.
+	Written []string `json:"written"`
+}
+
+// Pruned is a number of places that the search leaves out for the same reason.
+type Pruned struct {
+	Action Action `json:"action"`
+	Reason string `json:"reason"`
+	Places int    `json:"places"`
+}
+
+// planner collects the places of a plan.
+type planner struct {
+	resources []string // resources that a fault may name
+	lesson    *Lesson  // of the first run without faults
+	others    []*Lesson
+	kept      []Place
+	pruned    map[Pruned]int // keys have no number
+}
+
+// The reasons for which a place is pruned.
+const (
+	notRepeated  = "the place is not in every run without faults"
+	unnameable   = "no fault can name the resource; add its kind to operator.kinds of the scenario"
+	refused      = "the API server refused the write, so that it committed nothing"
+	unchanged    = "the write changed nothing"
+	sameState    = "the crash after the previous write leaves the same committed state"
+	repeats      = "the event shows the subject nothing new"
+	afterwards   = "the event arrives after the workload"
+	unrelated    = "no write of the subject refers to the object, and the object refers to no written one"
+	superseded   = "no write lies between the event and the next one of the same object"
+	last         = "no later event of the object follows, so that the subject must receive it"
+	current      = "the object does not change before a later write, so that the view is not stale"
+	withoutLater = "the subject does not write the same object again"
+)
+
+// NewPlan returns the plan of a search from what the runs without faults show. A fault may name
+// the given resources.
+func NewPlan(resources []string, actions []Action, lessons []*Lesson) *Plan {
+	p := &planner{resources: resources, lesson: lessons[0], others: lessons[1:], pruned: map[Pruned]int{}}
+	for _, action := range actions {
+		switch action {
+		case CrashBefore, Crash, Lost:
+			p.addWrites(action)
+		case Held, Skipped:
+			p.addEvents(action)
+		case Stale:
+			p.addStale()
+		}
+	}
+	var ends []EndState
+	for _, l := range lessons {
+		ends = append(ends, l.End)
+	}
+	plan := &Plan{Baseline: len(lessons), Places: breadthFirst(p.kept), End: agreed(ends), Written: lessons[0].resources()}
+	for key, n := range p.pruned {
+		key.Places = n
+		plan.Pruned = append(plan.Pruned, key)
+	}
+	slices.SortFunc(plan.Pruned, func(a, b Pruned) int {
+		return cmp.Or(cmp.Compare(slices.Index(Actions, a.Action), slices.Index(Actions, b.Action)), cmp.Compare(b.Places, a.Places), cmp.Compare(a.Reason, b.Reason))
+	})
+	return plan
+}
+
+// add adds a place to the plan, or counts it as pruned if there is a reason.
+func (p *planner) add(place Place, reason string) {
+	if reason == "" {
+		switch {
+		case !slices.Contains(p.resources, cmp.Or(place.resource())):
+			reason = unnameable
+		case slices.ContainsFunc(p.others, func(l *Lesson) bool { return !l.has(place) }):
+			reason = notRepeated
+		}
+	}
+	if reason != "" {
+		p.pruned[Pruned{Action: place.Action, Reason: reason}]++
+		return
+	}
+	p.kept = append(p.kept, place)
+}
+
+// resource returns the resource at which the action takes place.
+func (p *Place) resource() string {
+	if p.Event != nil {
+		return p.Event.Resource
+	}
+	return p.Write.Resource
+}
+
+// has reports whether a run has the write and the event of a place.
+func (l *Lesson) has(p Place) bool {
+	return (p.Write == nil || slices.ContainsFunc(l.Writes, func(w LearntWrite) bool { return w.Write == *p.Write })) &&
+		(p.Event == nil || slices.ContainsFunc(l.Events, func(e LearntEvent) bool { return e.Event == *p.Event }))
+}
+
+// addWrites adds the places of an action at the writes.
+func (p *planner) addWrites(action Action) {
+	previous := history.Version(0) // committed by the write before, if that changed something
+	for i := range p.lesson.Writes {
+		w := &p.lesson.Writes[i]
+		reason := ""
+		switch {
+		case w.Refused:
+			reason = refused
+		case !w.Changed:
+			reason = unchanged
+		case action == CrashBefore && p.lesson.follows(previous, w.version):
+			reason = sameState
+		}
+		p.add(Place{Action: action, Write: &w.Write, Object: w.object, Related: w.Related, Order: w.order}, reason)
+		if w.Changed {
+			previous = w.version
+		}
+	}
+}
+
+// follows reports whether a version was committed directly after another one. It returns false
+// if one of them is not known.
+func (l *Lesson) follows(before, version history.Version) bool {
+	i, ok := slices.BinarySearch(l.commits, version)
+	return ok && i > 0 && l.commits[i-1] == before
+}
+
+// addEvents adds the places of an action at the watch events.
+func (p *planner) addEvents(action Action) {
+	for i := range p.lesson.Events {
+		e := &p.lesson.Events[i]
+		reason := e.cannotMatter()
+		if reason == "" && action == Skipped && e.Next < 0 {
+			reason = last
+		}
+		p.add(Place{Action: action, Event: &e.Event, Object: e.object, Related: []string{e.object}, Order: e.order}, reason)
+	}
+}
+
+// cannotMatter returns the reason why no write of the subject depends on the event, or "".
+func (e *LearntEvent) cannotMatter() string {
+	switch {
+	case e.Late:
+		return afterwards
+	case e.Repeats:
+		return repeats
+	case !e.Related:
+		return unrelated
+	case len(e.Writes) == 0:
+		return superseded
+	}
+	return ""
+}
+
+// addStale adds the places at which the subject restarts with an old view. The view is that of an
+// event from which a write followed. The restart comes after a later write of the same object:
+// the subject could do again what the old view wants.
+func (p *planner) addStale() {
+	for i := range p.lesson.Events {
+		e := &p.lesson.Events[i]
+		place := Place{Action: Stale, Event: &e.Event, Object: e.object, Related: []string{e.object}, Order: e.order}
+		if reason := e.cannotMatter(); reason != "" {
+			p.add(place, reason)
+			continue
+		}
+		later := p.lesson.laterWrites(e)
+		if len(later) == 0 {
+			p.add(place, withoutLater)
+		}
+		for _, w := range later {
+			with := place
+			with.Write, with.Order = &w.Write, w.order
+			reason := ""
+			if e.Next < 0 || p.lesson.Events[e.Next].order > w.order {
+				reason = current
+			}
+			p.add(with, reason)
+		}
+	}
+}
+
+// laterWrites returns the writes that change an object again that a write with the event in its
+// view had changed.
+func (l *Lesson) laterWrites(e *LearntEvent) []*LearntWrite {
+	objects := map[string]bool{}
+	var later []*LearntWrite
+	for i := e.Writes[0]; i < len(l.Writes); i++ {
+		w := &l.Writes[i]
+		if !w.Changed {
+			continue
+		}
+		if objects[w.object] {
+			later = append(later, w)
+		}
+		if slices.Contains(e.Writes, i) {
+			objects[w.object] = true
+		}
+	}
+	return later
+}
+
+// breadthFirst orders places so that a small budget tries places of every sort. The first place of
+// each sort comes first, then the second of each, and so on. The sort is the action, with the verb
+// and the resource.
+func breadthFirst(places []Place) []Place {
+	rank := make([]int, len(places))
+	counts := map[string]int{}
+	order := slices.Clone(places)
+	byID := map[string]int{}
+	for i, p := range places {
+		rank[i] = counts[p.sort()]
+		counts[p.sort()]++
+		byID[p.String()] = i
+	}
+	slices.SortStableFunc(order, func(a, b Place) int {
+		return cmp.Or(cmp.Compare(rank[byID[a.String()]], rank[byID[b.String()]]),
+			cmp.Compare(slices.Index(Actions, a.Action), slices.Index(Actions, b.Action)))
+	})
+	return order
+}
+
+// sort returns the sort of the place for [breadthFirst].
+func (p *Place) sort() string {
+	sort := string(p.Action)
+	if p.Event != nil {
+		sort += fmt.Sprintf(" %s %s", p.Event.Type, p.Event.Resource)
+	}
+	if p.Write != nil {
+		sort += fmt.Sprintf(" %s %s %s", p.Write.Verb, p.Write.Resource, p.Write.Subresource)
+	}
+	return sort
+}
+
+// singles returns a trial for each place.
+func singles(places []Place) []trial {
+	var all []trial
+	for _, p := range places {
+		all = append(all, trial{p})
+	}
+	return all
+}
+
+// pairs returns the pairs of places of which the second depends on the first, in the order of the
+// plan. It leaves out places that failed alone, or whose faults did not fire, and stale views.
+func pairs(places []Place, results map[string]result) []trial {
+	var all []trial
+	usable := slices.DeleteFunc(slices.Clone(places), func(p Place) bool {
+		r := results[trial{p}.id()]
+		return p.Action == Stale || !r.Fired || r.failed()
+	})
+	for distance := 1; distance < len(usable); distance++ {
+		for i := range len(usable) - distance {
+			first, second := usable[i], usable[i+distance]
+			if first.Order > second.Order {
+				first, second = second, first
+			}
+			if first.Order < second.Order && slices.Contains(second.Related, first.Object) {
+				all = append(all, trial{first, second})
+			}
+		}
+	}
+	return all
+}
+
+// String returns how many places the plan has, how many were pruned, and why.
+func (p *Plan) String() string {
+	total, byAction := len(p.Places), map[Action]int{}
+	for _, place := range p.Places {
+		byAction[place.Action]++
+	}
+	var lines []string
+	for _, pruned := range p.Pruned {
+		total += pruned.Places
+		lines = append(lines, fmt.Sprintf("  pruned %4d  %s: %s", pruned.Places, pruned.Action, pruned.Reason))
+	}
+	var kept []string
+	for _, action := range slices.SortedFunc(maps.Keys(byAction), func(a, b Action) int {
+		return cmp.Compare(slices.Index(Actions, a), slices.Index(Actions, b))
+	}) {
+		kept = append(kept, fmt.Sprintf("%d %s", byAction[action], action))
+	}
+	head := fmt.Sprintf("found %d places in %d runs without faults; pruned %d; %d left to try", total, p.Baseline, total-len(p.Places), len(p.Places))
+	if len(kept) > 0 {
+		head += " (" + strings.Join(kept, ", ") + ")"
+	}
+	return strings.Join(append([]string{head}, lines...), "\n")
+}

@@ -1,0 +1,174 @@
+package explore
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
+)
+
+// knownObjects has the newest version of each object that a history has shown so far. It finds
+// out which objects refer to each other.
+type knownObjects struct {
+	byKey map[string]*knownObject
+	byUID map[types.UID]string
+	seen  map[string]map[string]*history.Object // by key and replica: the version that the replica received last
+}
+
+// knownObject is the newest version of an object, with what its fields refer to.
+type knownObject struct {
+	*history.Object
+	selector labels.Selector // nil if the object has none
+	names    []string        // the values of fields that contain names
+}
+
+func newKnownObjects() *knownObjects {
+	return &knownObjects{byKey: map[string]*knownObject{}, byUID: map[types.UID]string{}, seen: map[string]map[string]*history.Object{}}
+}
+
+// set notes a version of an object, unless a newer one is known.
+func (k *knownObjects) set(o *history.Object) {
+	key := keyOf(o.Ref)
+	if old := k.byKey[key]; old != nil && old.Version > o.Version {
+		return
+	}
+	k.byKey[key] = withReferences(o)
+	if o.UID != "" {
+		k.byUID[o.UID] = key
+	}
+}
+
+// received notes the version of an object that a replica has received.
+func (k *knownObjects) received(key, replica string, o *history.Object) {
+	if k.seen[key] == nil {
+		k.seen[key] = map[string]*history.Object{}
+	}
+	k.seen[key][replica] = o
+}
+
+// content returns the version of an object that a replica received last, or nil.
+func (k *knownObjects) content(key, replica string) *history.Object { return k.seen[key][replica] }
+
+// target returns the object of a write. The request itself may contain it. Otherwise, it is the
+// newest known version.
+func (k *knownObjects) target(r *history.Request) *history.Object {
+	ref := history.Ref{Resource: r.Resource, Namespace: r.Namespace, Name: r.ObjectName()}
+	known := k.byKey[keyOf(ref)]
+	switch {
+	case known != nil && (r.Object == nil || r.Subresource != ""):
+		return known.Object
+	case r.Object != nil:
+		object := *r.Object
+		object.Resource, object.Namespace, object.Name = ref.Resource, ref.Namespace, ref.Name
+		if known != nil {
+			object.UID, object.GenerateName = known.UID, known.GenerateName
+		}
+		return &object
+	}
+	return &history.Object{Ref: ref}
+}
+
+// roots returns the objects for which a controller may write an object. These are the object, its
+// owners, and their owners. For an object without owners, they are also the objects with the same
+// name, such as the Service of Endpoints.
+func (k *knownObjects) roots(o *history.Object) []*knownObject {
+	roots := []*knownObject{withReferences(o)}
+	for i := 0; i < len(roots); i++ {
+		for _, owner := range roots[i].Owners {
+			above := k.byKey[k.byUID[owner.UID]]
+			if above != nil && !slices.ContainsFunc(roots, func(r *knownObject) bool { return r.UID == above.UID }) {
+				roots = append(roots, above)
+			}
+		}
+	}
+	if len(o.Owners) == 0 {
+		for _, other := range k.byKey {
+			if other.Namespace == o.Namespace && other.Name == o.Name && other.Resource != o.Resource {
+				roots = append(roots, other)
+			}
+		}
+	}
+	return roots
+}
+
+// refers reports whether the object with the given key belongs to the roots. It is then one of
+// them, refers to one of them, or one of them refers to it.
+func (k *knownObjects) refers(roots []*knownObject, key string) bool {
+	object := k.byKey[key]
+	return object != nil && slices.ContainsFunc(roots, func(root *knownObject) bool {
+		return keyOf(root.Ref) == key || object.refersTo(root) || root.refersTo(object)
+	})
+}
+
+// refersTo reports whether an object refers to another by an ownerReference, its selector, or a
+// field that contains the name.
+func (o *knownObject) refersTo(other *knownObject) bool {
+	if slices.ContainsFunc(o.Owners, func(owner history.Owner) bool { return owner.UID == other.UID && owner.UID != "" }) {
+		return true
+	}
+	if o.Namespace != other.Namespace {
+		return false
+	}
+	return o.selector != nil && o.selector.Matches(labels.Set(other.Labels)) || slices.Contains(o.names, other.Name)
+}
+
+// withReferences returns an object with what its fields refer to.
+func withReferences(o *history.Object) *knownObject {
+	known := &knownObject{Object: o}
+	var body map[string]any
+	if json.Unmarshal(o.Body, &body) != nil {
+		return known // a Secret has no body in the history
+	}
+	var spec struct {
+		Spec struct {
+			Selector json.RawMessage `json:"selector"`
+		} `json:"spec"`
+	}
+	if json.Unmarshal(o.Body, &spec) == nil {
+		known.selector = parseSelector(spec.Spec.Selector)
+	}
+	known.names = namesIn(body, "", nil)
+	return known
+}
+
+// parseSelector parses a label selector, or a map of labels as in a Service. It returns nil for a
+// selector that is missing or empty.
+func parseSelector(raw json.RawMessage) labels.Selector {
+	var set labels.Set
+	if json.Unmarshal(raw, &set) == nil {
+		if len(set) == 0 {
+			return nil
+		}
+		return set.AsSelectorPreValidated()
+	}
+	selector, err := objects.ParseLabelSelector(raw)
+	if err != nil || selector.Empty() {
+		return nil
+	}
+	return selector
+}
+
+// namesIn appends the values of all fields whose field name ends with "name", such as serviceName
+// and claimName. The name of a container counts too, so that fewer places are pruned.
+func namesIn(value any, field string, names []string) []string {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, inner := range v {
+			names = namesIn(inner, name, names)
+		}
+	case []any:
+		for _, inner := range v {
+			names = namesIn(inner, field, names)
+		}
+	case string:
+		if strings.HasSuffix(strings.ToLower(field), "name") && v != "" {
+			names = append(names, v)
+		}
+	}
+	return names
+}

@@ -1,0 +1,247 @@
+package explore
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// search is a search in progress. Its directory contains:
+//
+//	plan.json      the plan, and the scenario that it is for
+//	results.jsonl  one line for each run with faults that has ended
+//	baseline/      the runs without faults
+//	runs/          the runs with faults that show a failure
+type search struct {
+	Options
+	plan     *Plan // nil before the first search has learned it
+	calm     *scenario.Scenario
+	baseline []reports.Run
+	pairs    []trial
+	began    time.Time
+
+	mu      sync.Mutex // guards the fields below, because runs are concurrent
+	results map[string]result
+	journal *os.File
+	took    time.Duration // total time of the runs of this call
+	ran     int           // number of runs of this call
+	ahead   int           // number of trials without a result
+	number  int           // number of run directories
+}
+
+// result is a line of results.jsonl: what one trial showed.
+type result struct {
+	Trial string `json:"trial"`
+	// Fired is true if every fault of the trial changed something, so that the place was reached.
+	Fired     bool          `json:"fired"`
+	Verdict   check.Verdict `json:"verdict"`
+	Reason    string        `json:"reason,omitempty"`
+	Directory string        `json:"directory,omitempty"` // empty unless the run shows a failure
+	Seconds   float64       `json:"seconds"`
+
+	run *reports.Run // nil if the run was made by an earlier call
+}
+
+// failed reports whether the run shows a failure. A run whose faults did not fire shows one only
+// if a check failed.
+func (r result) failed() bool {
+	switch r.Verdict {
+	case "", check.Pass, check.NotExercised:
+		return false
+	case check.Fail:
+		return true
+	}
+	return r.Fired
+}
+
+// savedPlan is the content of plan.json.
+type savedPlan struct {
+	Search string `json:"search"` // digest of the subject and of the scenario without faults; see digest
+	Plan
+}
+
+// open opens the directory of a search, and reads the plan and the results that it has.
+func open(o Options) (*search, error) {
+	s := &search{Options: o, results: map[string]result{}, began: o.Clock.Now(), calm: WithoutFaults(o.Scenario)}
+	if err := os.MkdirAll(o.Directory, 0o755); err != nil {
+		return nil, err
+	}
+	text, err := inputfile.Read(s.planFile())
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return s, s.openJournal(nil)
+	case err != nil:
+		return nil, err
+	}
+	var saved savedPlan
+	if err := json.Unmarshal(text, &saved); err != nil {
+		return nil, fmt.Errorf("%s: expected the plan of a search: %w", s.planFile(), err)
+	}
+	digest, err := s.digest()
+	if err != nil {
+		return nil, err
+	}
+	if digest != saved.Search {
+		return nil, fmt.Errorf("%s: found the plan of another search; expected the same scenario, subject, seed and faults, or another --dir", s.planFile())
+	}
+	s.plan = &saved.Plan
+	return s, s.readRuns()
+}
+
+// readRuns reads the runs without faults and the results of an interrupted search.
+func (s *search) readRuns() error {
+	found, err := filepath.Glob(filepath.Join(s.baselineDirectory(), "*"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range found {
+		runs, err := reports.ReadDirectory(dir)
+		if err != nil {
+			return err
+		}
+		s.baseline = append(s.baseline, runs...)
+	}
+	lines, err := inputfile.Read(s.resultsFile())
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	lines = lines[:bytes.LastIndexByte(lines, '\n')+1] // drop a truncated last line; its run is repeated
+	for line := range bytes.Lines(lines) {
+		var r result
+		if err := json.Unmarshal(line, &r); err != nil {
+			return fmt.Errorf("%s: expected results of runs: %w", s.resultsFile(), err)
+		}
+		s.results[r.Trial] = r
+	}
+	return s.openJournal(lines)
+}
+
+// openJournal opens results.jsonl for further lines. Its content becomes the given lines.
+func (s *search) openJournal(lines []byte) error {
+	journal, err := os.OpenFile(s.resultsFile(), os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	s.journal = journal
+	if err := journal.Truncate(int64(len(lines))); err != nil {
+		return err
+	}
+	_, err = journal.Seek(0, 2)
+	return err
+}
+
+// save writes the plan. The search then continues from it.
+func (s *search) save() error {
+	digest, err := s.digest()
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(savedPlan{digest, *s.plan}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(s.planFile(), append(text, '\n'), 0o644)
+}
+
+// digest returns a text that differs if the subject, the scenario or the actions differ.
+func (s *search) digest() (string, error) {
+	text, err := s.calm.Marshal()
+	sum := sha256.Sum256(fmt.Appendf(text, "%s %v", s.Subject, s.Actions))
+	return hex.EncodeToString(sum[:]), err
+}
+
+func (s *search) close() { _ = s.journal.Close() }
+
+func (s *search) planFile() string          { return filepath.Join(s.Directory, "plan.json") }
+func (s *search) resultsFile() string       { return filepath.Join(s.Directory, "results.jsonl") }
+func (s *search) baselineDirectory() string { return filepath.Join(s.Directory, "baseline") }
+
+// runDirectory returns a directory for the run of a trial, which no other run has.
+func (s *search) runDirectory(t trial) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		s.number++
+		dir := filepath.Join(s.Directory, "runs", fmt.Sprintf("%04d-%s", s.number, t[0].Action))
+		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+			return dir
+		}
+	}
+}
+
+// note stores a result and reports the progress of the search.
+func (s *search) note(t trial, r result) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !r.failed() {
+		r.Directory, r.Reason, r.run = "", "", nil
+	}
+	s.results[r.Trial] = r
+	s.took += time.Duration(r.Seconds * float64(time.Second))
+	s.ran++
+	s.ahead--
+	s.Progress(fmt.Sprintf("%s: %s%s", t, r.outcomeText(), s.estimate()))
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	_, err = s.journal.Write(append(line, '\n'))
+	return err
+}
+
+// outcomeText returns the result as text for a progress message.
+func (r result) outcomeText() string {
+	switch {
+	case r.failed():
+		return fmt.Sprintf("%s (%s)", r.Verdict, r.Directory)
+	case !r.Fired:
+		return "not reached"
+	}
+	return "pass"
+}
+
+// estimate returns the number of trials without a result, and how long they will take.
+func (s *search) estimate() string {
+	if s.ahead == 0 {
+		return ""
+	}
+	left := s.took / time.Duration(s.ran) * time.Duration(s.ahead) / time.Duration(s.Parallel)
+	text := fmt.Sprintf("; %d left, about %s", s.ahead, left.Round(time.Second))
+	if s.Budget > 0 {
+		if budget := s.Budget - s.Clock.Since(s.began); budget < left {
+			text += fmt.Sprintf(", of which the budget has %s", max(0, budget).Round(time.Second))
+		}
+	}
+	return text
+}
+
+// outcome returns what the search has found so far, also by earlier calls.
+func (s *search) outcome() *Outcome {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := &Outcome{Plan: s.plan, Pairs: len(s.pairs), Tried: map[Action]*Counts{}, Complete: true, Baseline: s.baseline}
+	for _, p := range s.plan.Places {
+		if o.Tried[p.Action] == nil {
+			o.Tried[p.Action] = new(Counts)
+		}
+		o.Complete = o.add(o.Tried[p.Action], s.results[trial{p}.id()]) && o.Complete
+	}
+	for _, t := range s.pairs {
+		o.Complete = o.add(&o.TriedPairs, s.results[t.id()]) && o.Complete
+	}
+	slices.SortStableFunc(o.Failed, func(a, b reports.Run) int { return a.Started.Compare(b.Started) })
+	return o
+}
