@@ -45,7 +45,7 @@ func servicesSelecting(services cache.Indexer, namespace string, labels map[stri
 	for key, value := range labels {
 		objects, err := services.ByIndex(servicesBySelector, indexValue(namespace, key, value))
 		if err != nil {
-			return nil, fmt.Errorf("looking up Services by selector: %w", err)
+			return nil, fmt.Errorf("finding the Services that select a pod, in the cache: %w", err)
 		}
 		for _, object := range objects {
 			if service, ok := object.(*corev1.Service); ok && selects(service, labels) {

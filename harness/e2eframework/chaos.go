@@ -38,7 +38,7 @@ type Chaos struct {
 	NewCluster func() support.E2EClusterProvider
 	// Controllers lists the controllers under test. The general checks apply to them.
 	Controllers []scenario.ExternalController
-	// Kinds lists the kinds of objects that no table of gauntlet has, such as custom resources. The
+	// Kinds lists the kinds of objects that gauntlet does not know, such as custom resources. The
 	// history contains their objects.
 	Kinds []scenario.ExternalKind
 	// Subject is the program under test, of subject.Command. The zero value means that the test

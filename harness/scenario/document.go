@@ -1,8 +1,9 @@
 package scenario
 
 import (
-	"os"
 	"reflect"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // Document is a YAML file that is not a scenario, such as a subject file, but follows the same
@@ -13,7 +14,7 @@ type Document struct{ source *source }
 // as [Load]: an unknown field or a value of the wrong type is an error with file, line and
 // column.
 func LoadDocument(path string, into any) (Document, error) {
-	data, err := os.ReadFile(path)
+	data, err := inputfile.Read(path)
 	if err != nil {
 		return Document{}, err
 	}

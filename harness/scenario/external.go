@@ -43,7 +43,7 @@ func (c ExternalController) kubeController() kube.Controller {
 	return kube.Controller{Name: c.Name, Kind: c.Kind, Watches: c.Watches, Writes: c.Writes}
 }
 
-// ExternalKind is a kind of object that no table of gauntlet has, such as a custom resource.
+// ExternalKind is a kind of object that gauntlet does not know, such as a custom resource.
 type ExternalKind struct {
 	// APIVersion is the group and version of the kind, such as example.com/v1.
 	APIVersion string `yaml:"apiVersion" format:"groupVersion" required:"true"`

@@ -201,6 +201,8 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"nightly", "burst", "--node-image=x"}, "--node-image has no effect on the provider embedded"},
 		{[]string{"sweep", "seeds", "--node-image=x"}, "--node-image has no effect on the provider embedded"},
 		{[]string{"up", "--node-image=x"}, "--node-image has no effect on the provider embedded"},
+		{[]string{"up", "--dns=false"}, "--dns has no effect on the provider embedded"},
+		{[]string{"run", "rollout", "--provider=existing", "--kubeconfig=/no/kubeconfig"}, "kubeconfig /no/kubeconfig: file does not exist; expected the path of a kubeconfig"},
 		{[]string{"up", "--provider=kind", "--upstream-dir=x"}, "--upstream-dir has no effect on the provider kind"},
 		{[]string{"up", "--replicas=2"}, "--replicas has no effect without a subject"},
 		{[]string{"clean", "--context=x"}, "--kubeconfig and --context select an existing cluster: expected --provider=existing"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -248,7 +249,9 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	}
 	f.existing.CleanupCommand = []string{gauntlet, "clean", "--provider=" + providers.Existing, "--kubeconfig=" + f.existing.Kubeconfig, "--context=" + f.existing.Context}
 	versions, err := provider.Versions(providers.Options{UpstreamDir: f.upstreamDir, Existing: f.existing})
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	} else if err != nil {
 		return nil, &unfinishedError{err}
 	}
 	terminal := f.terminal

@@ -38,11 +38,11 @@ const (
 // the cluster is ready. The host process keeps running after `gauntlet up` has ended.
 func upHosted(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
 	if err := os.Mkdir(o.LogDir, 0o755); err != nil {
-		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
+		return Cluster{}, fmt.Errorf("starting the background process of the cluster: %w", err)
 	}
 	log, err := os.Create(filepath.Join(o.LogDir, "host.log"))
 	if err != nil {
-		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
+		return Cluster{}, fmt.Errorf("starting the background process of the cluster: %w", err)
 	}
 	defer log.Close()
 	args := []string{HostCommand, o.Provider, o.StateDir, fmt.Sprint(o.ControlPlane.Nodes), o.ControlPlane.UpstreamDir}
@@ -56,10 +56,10 @@ func upHosted(ctx context.Context, o environment.Options, s *environment.Subject
 	host.Stderr = log
 	answer, err := host.StdoutPipe()
 	if err != nil {
-		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
+		return Cluster{}, fmt.Errorf("starting the background process of the cluster: %w", err)
 	}
 	if err := host.Start(); err != nil {
-		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
+		return Cluster{}, fmt.Errorf("starting the background process of the cluster: %w", err)
 	}
 	interrupted := context.AfterFunc(ctx, func() { _ = host.Process.Signal(syscall.SIGTERM) })
 	defer interrupted()

@@ -19,7 +19,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -121,6 +123,11 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 //
 // Empty arguments mean the kubeconfig file and the context that kubectl would use.
 func Config(kubeconfig, context string) (*rest.Config, error) {
+	if kubeconfig != "" {
+		if _, err := os.Stat(kubeconfig); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("kubeconfig %s: %w; expected the path of a kubeconfig in --kubeconfig", kubeconfig, fs.ErrNotExist)
+		}
+	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
