@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -86,12 +87,21 @@ func (s EndState) addValue(path string, value any) {
 			s.addValue(path+separator+name, inner)
 		}
 	case []any:
-		for i, inner := range v {
+		for i, inner := range inOrder(v) {
 			s.addValue(fmt.Sprintf("%s[%d]", path, i), inner)
 		}
 	default:
 		s.add(path, fmt.Sprint(v))
 	}
+}
+
+// inOrder sorts the items of a list, because a controller may build the list from a map.
+func inOrder(items []any) []any {
+	return slices.SortedFunc(slices.Values(items), func(a, b any) int {
+		left, _ := json.Marshal(a) // the items come from JSON
+		right, _ := json.Marshal(b)
+		return bytes.Compare(left, right)
+	})
 }
 
 // random matches values that differ from run to run: UIDs, times and addresses.

@@ -154,6 +154,7 @@ func (p Place) String() string {
 const (
 	downtime = 200 * time.Millisecond // from a crash of the subject to its restart
 	heldFor  = 3 * time.Second        // for which an event is held, or a stale view lasts after the restart
+	staleFor = 30 * time.Second       // in which the restarted subject must list; it may wait for its lease first
 )
 
 // faults returns the faults of the place. The first of them has the given position in the
@@ -193,13 +194,19 @@ func (p Place) stale(first int) ([]scenario.Fault, error) {
 	list.When = &scenario.Trigger{Event: &scenario.EventTrigger{
 		Resource: p.Event.Resource, Type: string(p.Event.Type), Name: p.Event.Name, Nth: p.Event.Nth,
 	}}
+	list.Until, list.For = fires(first+2), staleFor
 	crash, err := crashAt(p.Write.trigger(scenario.Committed))
 	if err != nil {
 		return nil, err
 	}
 	stall, err := newFault("watch-stall", &watches.StallParams{Resource: p.Event.Resource})
-	stall.When, stall.For = &scenario.Trigger{Fault: &scenario.FaultTrigger{Index: first + 1, Nth: 1}}, heldFor
+	stall.When, stall.For = fires(first), heldFor
 	return []scenario.Fault{list, crash[0], stall}, err
+}
+
+// fires returns the trigger that matches when the fault with the given position first fires.
+func fires(index int) *scenario.Trigger {
+	return &scenario.Trigger{Fault: &scenario.FaultTrigger{Index: index, Nth: 1}}
 }
 
 // mustFire returns the positions of the faults of the place that change something if the place
