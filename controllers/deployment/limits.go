@@ -37,10 +37,10 @@ func limitsOf(d *appsv1.Deployment) (limits, error) {
 	rolling := ptr.Deref(d.Spec.Strategy.RollingUpdate, appsv1.RollingUpdateDeployment{})
 	var err error
 	if l.maxSurge, err = resolveIntOrPercent(rolling.MaxSurge, l.replicas, true); err != nil {
-		return limits{}, fmt.Errorf("maxSurge: %w", err)
+		return limits{}, fmt.Errorf("spec.strategy.rollingUpdate.maxSurge: %w", err)
 	}
 	if l.maxUnavailable, err = resolveIntOrPercent(rolling.MaxUnavailable, l.replicas, false); err != nil {
-		return limits{}, fmt.Errorf("maxUnavailable: %w", err)
+		return limits{}, fmt.Errorf("spec.strategy.rollingUpdate.maxUnavailable: %w", err)
 	}
 	if l.maxSurge == 0 && l.maxUnavailable == 0 {
 		// With both limits 0, a rollout could never proceed. Like upstream, raise

@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ func adjust(set *appsv1.ReplicaSet, d *appsv1.Deployment, revision int64) *appsv
 func newReplicaSet(d *appsv1.Deployment, l limits, replicas int, revision int64) (*appsv1.ReplicaSet, error) {
 	hash, err := templatehash.Of(&d.Spec.Template, d.Status.CollisionCount)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("computing the pod-template-hash of Deployment %s/%s: %w", d.Namespace, d.Name, err)
 	}
 	template := *d.Spec.Template.DeepCopy()
 	template.Labels = withEntries(template.Labels, map[string]string{templatehash.Label: hash})

@@ -65,7 +65,7 @@ func (c *Controller) deferWrite(ctx context.Context, r *rollout, what string) bo
 	if r.stale == "" {
 		return false
 	}
-	klog.FromContext(ctx).V(4).Info("Write deferred", "what", what, "reason", r.stale)
+	klog.FromContext(ctx).V(4).Info("Deferring a write to the Deployment", "write", what, "reason", r.stale)
 	c.loop.AddAfter(ownership.IDOf(r.deployment).Key, workloop.StaleRetryDelay)
 	return true
 }

@@ -27,13 +27,14 @@ func addServiceIndex(services cache.SharedIndexInformer) error {
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("indexing Services by selector: %w", err)
+		return fmt.Errorf("adding the index of Services by selector to the informer: %w", err)
 	}
 	return nil
 }
 
-// indexValue returns the value of servicesBySelector for one entry of a selector. It is
-// unambiguous, because only key may contain a slash.
+// indexValue returns the value of the index servicesBySelector for one key and value of a label
+// selector. The value is unambiguous: namespaces and label values contain no slash, and no part
+// contains an equal sign.
 func indexValue(namespace, key, value string) string {
 	return namespace + "/" + key + "=" + value
 }
@@ -45,7 +46,7 @@ func servicesSelecting(services cache.Indexer, namespace string, labels map[stri
 	for key, value := range labels {
 		objects, err := services.ByIndex(servicesBySelector, indexValue(namespace, key, value))
 		if err != nil {
-			return nil, fmt.Errorf("finding the Services that select a pod, in the cache: %w", err)
+			return nil, fmt.Errorf("looking up the Services that select a pod of namespace %s in the informer cache: %w", namespace, err)
 		}
 		for _, object := range objects {
 			if service, ok := object.(*corev1.Service); ok && selects(service, labels) {

@@ -152,7 +152,7 @@ func (m *Manager) runControllers(ctx context.Context, drain <-chan struct{}) err
 			return nil
 		case <-ctx.Done():
 		case <-time.After(drainTimeout):
-			klog.FromContext(ctx).Info("Workers did not finish in time, aborting them")
+			klog.FromContext(ctx).Info("Workers did not finish their syncs in time, canceling the syncs", "timeout", drainTimeout)
 			abort()
 		}
 	}
@@ -191,7 +191,7 @@ func (m *Manager) newControllerSet(ctx context.Context) (*controllerSet, error) 
 		}
 		c, err := e.build(ctx, controllerContext{client: writer, informers: s.factory, events: m.events.recorder, options: m.options})
 		if err != nil {
-			return nil, fmt.Errorf("creating %s: %w", e.name, err)
+			return nil, fmt.Errorf("creating controller %s: %w", e.name, err)
 		}
 		s.descriptors, s.controllers = append(s.descriptors, e), append(s.controllers, c)
 	}

@@ -187,11 +187,11 @@ func ensureSelfSigned(address, certFile, keyFile string) error {
 func selfSigned(address string) (certPEM, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, nil, fmt.Errorf("generating the serving key: %w", err)
+		return nil, nil, fmt.Errorf("generating the private key of the serving certificate: %w", err)
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 128))
 	if err != nil {
-		return nil, nil, fmt.Errorf("generating a serial number: %w", err)
+		return nil, nil, fmt.Errorf("generating the serial number of the serving certificate: %w", err)
 	}
 	now := time.Now()
 	template := x509.Certificate{
@@ -210,7 +210,7 @@ func selfSigned(address string) (certPEM, keyPEM []byte, err error) {
 	}
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return nil, nil, fmt.Errorf("encoding the serving key: %w", err)
+		return nil, nil, fmt.Errorf("encoding the private key of the serving certificate: %w", err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), nil

@@ -82,7 +82,7 @@ func (n *terminating) Heal(ctx context.Context) error {
 			return nil // the delete in Inject failed, so the namespace is still usable
 		}
 		if err == nil && made.UID == n.uid {
-			return fmt.Errorf("the deleted namespace still exists, with conditions %v", made.Status.Conditions)
+			return fmt.Errorf("namespace %s is still terminating, with conditions %v", made.Name, made.Status.Conditions)
 		}
 		return err
 	})

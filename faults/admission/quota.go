@@ -110,7 +110,7 @@ func (q *quota) createQuota(ctx context.Context) (types.UID, error) {
 			return err
 		}
 		if _, known := now.Status.Used[corev1.ResourcePods]; !known {
-			return errors.New("the status does not contain the current number of pods yet")
+			return errors.New("status.used.pods is not set yet")
 		}
 		return nil
 	})

@@ -105,7 +105,7 @@ func (t *target) readBody(request *history.Request, contentType string, body []b
 	case "create", "update":
 		obj, err := decode(encodingOf(contentType), body)
 		if err != nil {
-			return fmt.Errorf("decoding the body of a %s of %s: %w", t.verb, t.resource, err)
+			return fmt.Errorf("decoding the body of a %s request for %s: %w", t.verb, t.resource, err)
 		}
 		object, err := t.project(obj)
 		if err != nil {
@@ -123,7 +123,7 @@ func (t *target) readBody(request *history.Request, contentType string, body []b
 	case "delete", "deletecollection":
 		options, err := deleteOptions(encodingOf(contentType), body)
 		if err != nil {
-			return fmt.Errorf("decoding the DeleteOptions of a %s of %s: %w", t.verb, t.resource, err)
+			return fmt.Errorf("decoding the DeleteOptions of a %s request for %s: %w", t.verb, t.resource, err)
 		}
 		if options.Preconditions != nil && options.Preconditions.UID != nil {
 			request.PreconditionUID = *options.Preconditions.UID
@@ -203,7 +203,7 @@ func (t *target) readResponse(in encoding, body []byte) (responseContent, error)
 	}
 	obj, err := decode(in, body)
 	if err != nil {
-		return responseContent{}, fmt.Errorf("decoding the response to a %s of %s: %w", t.verb, t.resource, err)
+		return responseContent{}, fmt.Errorf("decoding the response to a %s request for %s: %w", t.verb, t.resource, err)
 	}
 	if status, ok := obj.(*metav1.Status); ok {
 		return responseContent{reason: string(status.Reason), cause: firstCause(status), denied: deniedByAuthorizer(status)}, nil
@@ -212,7 +212,7 @@ func (t *target) readResponse(in encoding, body []byte) (responseContent, error)
 	case "list":
 		list, err := t.readList(obj)
 		if err != nil {
-			return responseContent{}, fmt.Errorf("decoding the response to a list of %s: %w", t.resource, err)
+			return responseContent{}, fmt.Errorf("decoding the response to a list request for %s: %w", t.resource, err)
 		}
 		return responseContent{list: list}, nil
 	case "deletecollection": // these objects are deleted, so they are not recorded
@@ -319,7 +319,7 @@ func readBookmark(delivery *history.Delivery, obj runtime.Object) error {
 func encodeEvent(in encoding, eventType history.EventType, obj runtime.Object) ([]byte, error) {
 	body, err := encode(in, obj)
 	if err != nil {
-		return nil, fmt.Errorf("encoding a watch event: %w", err)
+		return nil, fmt.Errorf("encoding a watch event for the subject: %w", err)
 	}
 	event := metav1.WatchEvent{Type: string(eventType), Object: runtime.RawExtension{Raw: body}}
 	if in == jsonEncoding {

@@ -141,7 +141,7 @@ func (x *exchange) readRequest() (io.Reader, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, requestBytesMax+1))
 	if err != nil {
-		return nil, fmt.Errorf("reading a request of the subject: %w", err)
+		return nil, fmt.Errorf("reading the body of a request from the subject: %w", err)
 	}
 	x.record.Bytes = max(len(body), int(r.ContentLength)) // at most requestBytesMax + 1 bytes have been read
 	if len(body) > requestBytesMax {
@@ -204,7 +204,7 @@ func (x *exchange) upstreamRequest(ctx context.Context, body io.Reader) (*http.R
 	}
 	request, err := http.NewRequestWithContext(ctx, x.request.Method, to.String(), body)
 	if err != nil {
-		return nil, fmt.Errorf("forwarding a request to the API server: %w", err)
+		return nil, fmt.Errorf("forwarding a request of the subject to the API server: %w", err)
 	}
 	if request.ContentLength == 0 && body != nil { // net/http does not know the length of this type of body
 		request.ContentLength = x.request.ContentLength

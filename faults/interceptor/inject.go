@@ -119,7 +119,7 @@ func (x *exchange) abortInjected(how ConnectionBreak) {
 }
 
 // errInjectedBreak is the cause of a reset that a fault requires, of a stream or a connection.
-var errInjectedBreak = errors.New("broken by an injected fault")
+var errInjectedBreak = errors.New("a fault of gauntlet broke the connection or the stream")
 
 // listAt returns the query of a list with a resourceVersion added. The API server then answers
 // with the state at this version.

@@ -133,7 +133,7 @@ func (s *skewedClock) skewAll(request requestRef, obj runtime.Object, ahead time
 func (s *skewedClock) skewObject(request requestRef, obj runtime.Object, ahead time.Duration) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
-		return fmt.Errorf("shifting the timestamps of an object: %w", err)
+		return fmt.Errorf("shifting the timestamps of an object by the clock skew: %w", err)
 	}
 	original := serverTimes{created: m.GetCreationTimestamp()}
 	created := original.created
@@ -316,11 +316,11 @@ func decodeEvent(in encoding, frame []byte) (event metav1.WatchEvent, err error)
 func encode(in encoding, obj runtime.Object) ([]byte, error) {
 	codec, ok := codecs[in]
 	if !ok {
-		return nil, fmt.Errorf("encoding an object: unknown content type; expected JSON or protobuf")
+		return nil, fmt.Errorf("encoding an object for the subject: unknown content type; expected JSON or protobuf")
 	}
 	var body bytes.Buffer
 	if err := codec.Encode(obj, &body); err != nil {
-		return nil, fmt.Errorf("encoding an object: %w", err)
+		return nil, fmt.Errorf("encoding an object for the subject: %w", err)
 	}
 	return body.Bytes(), nil
 }

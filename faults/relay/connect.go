@@ -88,11 +88,11 @@ func (t *Tunnel) WaitReady(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	case <-t.ctx.Done():
-		return fmt.Errorf("connecting to the relay of %s: the tunnel was closed", t.options.Name)
+		return fmt.Errorf("connecting to the relay in the pod of %s: gauntlet closed the tunnel", t.options.Name)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return fmt.Errorf("connecting to the relay of %s: %w; last failure: %w", t.options.Name, context.Cause(ctx), t.lastErr)
+	return fmt.Errorf("connecting to the relay in the pod of %s: %w; last error: %w", t.options.Name, context.Cause(ctx), t.lastErr)
 }
 
 // maintainIdle keeps one idle connection to the relay open. It opens the next connection
@@ -120,7 +120,7 @@ func (t *Tunnel) maintainIdle() {
 		case t.ctx.Err() == nil:
 			tcp.Reset(conn)
 			if t.options.OnLost != nil {
-				t.options.OnLost(fmt.Errorf("an idle connection to the relay of %s broke: %w", t.options.Name, err))
+				t.options.OnLost(fmt.Errorf("an idle connection to the relay in the pod of %s broke: %w", t.options.Name, err))
 			}
 			// The relay accepted the connection, which broke afterwards. The relay may be
 			// failing, so the next attempt waits.

@@ -115,8 +115,8 @@ func TestWaitReadyAfterClose(t *testing.T) {
 	relay.stop()
 	tunnel, _ := connect(t, run, relay, listen(t), nil)
 	tunnel.Close()
-	if err := tunnel.WaitReady(t.Context()); err == nil || !strings.Contains(err.Error(), "the tunnel was closed") {
-		t.Errorf("WaitReady() after Close(): error %v, want one that contains \"the tunnel was closed\"", err)
+	if err := tunnel.WaitReady(t.Context()); err == nil || !strings.Contains(err.Error(), "gauntlet closed the tunnel") {
+		t.Errorf("WaitReady() after Close(): error %v, want one that contains \"gauntlet closed the tunnel\"", err)
 	}
 }
 

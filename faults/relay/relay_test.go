@@ -202,7 +202,7 @@ func TestReplacesBrokenIdleConnections(t *testing.T) {
 			select {
 			case err := <-lost:
 				reported = true
-				if !strings.Contains(err.Error(), "an idle connection to the relay of subject-0 broke") {
+				if !strings.Contains(err.Error(), "an idle connection to the relay in the pod of subject-0 broke") {
 					t.Errorf("OnLost was called with error %v", err)
 				}
 			case <-time.After(10 * time.Millisecond):

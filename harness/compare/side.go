@@ -126,10 +126,10 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 		managed: managedResources(o.controllers...),
 	}
 	if side.End, err = o.endState(); err != nil {
-		return nil, fmt.Errorf("reading the end state of a run: %w", err)
+		return nil, fmt.Errorf("reading the end state of the objects from the history: %w", err)
 	}
 	if side.Milestones, side.firstSeen, err = o.milestones(); err != nil {
-		return nil, fmt.Errorf("reading the milestones of a run: %w", err)
+		return nil, fmt.Errorf("reading the rollouts, conditions, revisions and Events to compare from the history: %w", err)
 	}
 	return side, nil
 }
@@ -180,9 +180,11 @@ type versionAtStep struct {
 	step int
 }
 
-// trackLostAnswers updates lostAnswers and stalledEvents from the next record. It finds out
-// whether responses and events may be lost: after a write of the subject with unknown outcome,
-// or after the end of a replica.
+// trackLostAnswers updates lostAnswers and stalledEvents with the next record of the history.
+//
+// It sets lostAnswers if a replica ended, or if a write of an Event failed. It also sets it if a
+// write of a ReplicaSet failed at the subject, but the API server may have applied it. The map
+// stalledEvents has the components whose last write of an Event got no response.
 func (o *observer) trackLostAnswers(r *history.Record) {
 	switch {
 	case r.Request != nil && r.Request.Verb != "get" && r.Request.Verb != "list" && r.Request.Verb != "watch" &&

@@ -100,10 +100,10 @@ func established(definition *unstructured.Unstructured) error {
 			return nil
 		}
 		if fields["type"] == "NamesAccepted" && fields["status"] == "False" {
-			return fmt.Errorf("the API server does not accept its names: %v", fields["message"])
+			return fmt.Errorf("the API server does not accept the names of CustomResourceDefinition %s: %v", definition.GetName(), fields["message"])
 		}
 	}
-	return fmt.Errorf("the conditions are %v", conditions)
+	return fmt.Errorf("CustomResourceDefinition %s has the conditions %v; expected Established=True", definition.GetName(), conditions)
 }
 
 // withAccount returns a copy of a role binding whose only subject is account. Objects of other

@@ -319,7 +319,7 @@ func (e *Environment) deploySubject(ctx context.Context, o *SubjectOptions) erro
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, deployTimeout, fmt.Errorf("timed out after %s", deployTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, deployTimeout, fmt.Errorf("the subject was not deployed within %s", deployTimeout))
 	defer cancel()
 	if err := subject.Grant(ctx, e.Admin, o.Target, o.Controllers, pods.Account(), subject.LeaseNamespace); err != nil {
 		return err

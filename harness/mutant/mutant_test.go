@@ -246,7 +246,7 @@ func TestBuild(t *testing.T) {
 	}
 	w := &Builder{Tree: tree, Dir: t.TempDir()}
 	const mark = "a mark that only a mutant has"
-	executable, err := w.Build(t.Context(), &Mutant{ID: "M", Base: Ours, Edits: []Edit{{file, "Workers did not finish in time, aborting them", mark}}})
+	executable, err := w.Build(t.Context(), &Mutant{ID: "M", Base: Ours, Edits: []Edit{{file, "Workers did not finish their syncs in time, canceling the syncs", mark}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -280,7 +280,7 @@ func (s *Session) exportLogs(ctx context.Context) {
 	if !ok || s.Environment.Cluster.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, exportLogsTimeout, fmt.Errorf("timed out after %s", exportLogsTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, exportLogsTimeout, fmt.Errorf("the export of the logs did not end within %s", exportLogsTimeout))
 	defer cancel()
 	if err := exporter.ExportLogs(ctx, filepath.Join(s.dir.logs(), s.Provider)); err != nil {
 		s.progress("%v", err)

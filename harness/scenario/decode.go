@@ -170,8 +170,8 @@ func toInt(value any) (int64, bool) {
 	return 0, false
 }
 
-// toUint converts a whole number of a node. It returns false for another value, and for a
-// negative number.
+// toUint converts the value of a YAML node to a uint64. It returns false if the value is negative
+// or not a whole number.
 func toUint(value any) (uint64, bool) {
 	switch v := value.(type) {
 	case int64:
@@ -182,7 +182,7 @@ func toUint(value any) (uint64, bool) {
 	return 0, false
 }
 
-// toFloat converts a number of a node. It returns false for another value.
+// toFloat converts the value of a YAML node to a float64. It returns false if it is not a number.
 func toFloat(value any) (float64, bool) {
 	if v, ok := value.(float64); ok {
 		return v, true

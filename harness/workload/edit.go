@@ -105,8 +105,8 @@ func configurePatch(o *scenario.Configure) (patch, error) {
 	return merge(fields{"spec": spec})
 }
 
-// publishPatch returns a merge patch with the fields that a publish operation sets. A new type
-// removes the old externalName.
+// publishPatch returns a merge patch with the fields of a Service that a publish step sets. If the
+// step sets spec.type, the patch also removes the spec.externalName that the Service had before.
 func publishPatch(o *scenario.Publish) (patch, error) {
 	spec := fields{}
 	if o.Type != "" {

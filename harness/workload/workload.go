@@ -27,7 +27,7 @@ import (
 // The subject may have caused the timeout, so the run continues without the remaining steps.
 // The checks decide whether the subject violated a guarantee. Other errors of a step abort the
 // run.
-var ErrUnmet = errors.New("the await timed out")
+var ErrUnmet = errors.New("an await step of the workload timed out")
 
 // Env has the clients and settings with which [Run] executes a workload.
 type Env struct {

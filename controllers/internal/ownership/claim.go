@@ -170,7 +170,7 @@ func (c Claimer[Child]) patch(ctx context.Context, child Child, ownerReferences 
 		}{child.GetUID(), ownerReferences},
 	})
 	if err != nil {
-		return fmt.Errorf("encoding the ownerReferences patch: %w", err)
+		return fmt.Errorf("encoding the patch of the ownerReferences of %s: %w", describeChild(child), err)
 	}
 	return c.Patch(ctx, child, data)
 }

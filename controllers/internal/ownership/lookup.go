@@ -55,7 +55,7 @@ func (o OwnerLookup) Matching(orphan metav1.Object) ([]ID, error) {
 	}
 	objects, err := o.Cache.ByIndex(cache.NamespaceIndex, orphan.GetNamespace())
 	if err != nil {
-		return nil, fmt.Errorf("listing the %ss of a namespace from the cache: %w", o.Kind, err)
+		return nil, fmt.Errorf("listing every %s of namespace %s in the informer cache: %w", o.Kind, orphan.GetNamespace(), err)
 	}
 	var matching []ID
 	for _, object := range objects {

@@ -168,7 +168,7 @@ func (f *compareFlags) comparePairs(ctx context.Context, index int, pairs [][2][
 		for _, side := range order {
 			var err error
 			if result[side], sides[side], err = f.runSide(ctx, both[side][index]); err != nil {
-				return c, fmt.Errorf("%s on %s: %w", c.Scenario, f.subjects[side], err)
+				return c, fmt.Errorf("running scenario %s with subject %s: %w", c.Scenario, f.subjects[side], err)
 			}
 		}
 		cost := compare.Pair{Subject: sides[0].Cost, Base: sides[1].Cost}

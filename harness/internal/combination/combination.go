@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Combination is one cell of the table. It is a situation of a Deployment or a Service, and
-// what happens to the watches of the subject meanwhile.
+// Combination is a situation of a Deployment or a Service, and what happens to the watches of
+// the subject at that time. In the table that [Table.WriteText] prints, it is one cell.
 type Combination struct {
 	// Object is the strategy of the Deployment, or "Service".
 	Object string
@@ -55,8 +55,8 @@ const (
 // Watch is what faults do to the watches of the subject, such as delaying the events of pods.
 type Watch string
 
-// These are the columns of the table. A kind of object lags if its watch events are delayed or
-// held. Relist means that a fault makes the subject list one of these kinds again.
+// Each of these constants is a column of the table of [Table.WriteText]. A kind of object lags
+// if its watch events are delayed or held. Relist means that a fault makes the subject list one of these kinds again.
 const (
 	PodsLag        Watch = "pods lag"
 	ReplicaSetsLag Watch = "ReplicaSets lag"
@@ -66,7 +66,8 @@ const (
 	Relist         Watch = "relist"
 )
 
-// The values of the fields of [Combination], in the order in which the table shows them.
+// The values of the fields of [Combination], in the order in which [Table.WriteText]
+// prints them.
 var (
 	allPods           = []Pods{Prompt, SlowStart, SlowEnd, NeverUp, LateUp}
 	rolloutChanges    = []Change{PausedInRollout, ScaledInRollout, RolledBackInRollout}
@@ -74,13 +75,13 @@ var (
 	serviceWatches    = []Watch{PodsLag, ServicesLag, EndpointsLag, Relist}
 )
 
-// lagging maps a resource to the column of the table for delayed watch events of this resource.
+// lagging maps a resource to the value of [Combination.Watch] for its delayed watch events.
 var lagging = map[string]Watch{
 	"pods": PodsLag, "replicasets.apps": ReplicaSetsLag, "deployments.apps": DeploymentsLag,
 	"services": ServicesLag, "endpoints": EndpointsLag,
 }
 
-// all returns all combinations, in the order of the table.
+// all returns all combinations, in the order in which [Table.WriteText] prints them.
 func all() []Combination {
 	var combinations []Combination
 	add := func(object string, changes []Change, watches []Watch) {
@@ -98,7 +99,8 @@ func all() []Combination {
 	return combinations
 }
 
-// Of returns the combinations that a scenario has, in the order of the table.
+// Of returns the combinations that a scenario has, in the order in which [Table.WriteText] prints
+// them.
 func Of(s *scenario.Scenario) []Combination {
 	w := workloadOf(s)
 	watches := watchesOf(s)
@@ -222,7 +224,7 @@ func podsOf(s *scenario.Scenario, o *object) []Pods {
 }
 
 // churn returns the behavior of pods that a fault causes. It returns false if the fault causes
-// none of the behaviors in the table.
+// none of the values of [Pods].
 func churn(fault scenario.Fault) (Pods, bool) {
 	switch action := fault.Params.Text("action"); {
 	case fault.Name == "pod-pending":

@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Table counts the scenarios that have each combination.
+// Table counts, for each combination, the scenarios that have it.
 type Table struct {
 	scenarios int
 	counts    map[Combination]int
@@ -27,7 +27,8 @@ func (t *Table) Add(s *scenario.Scenario) {
 	}
 }
 
-// Missing returns the combinations that no scenario has, in the order of the table.
+// Missing returns the combinations that no scenario has, in the order in which WriteText prints
+// them.
 func (t *Table) Missing() []Combination {
 	var missing []Combination
 	for _, c := range all() {
@@ -38,7 +39,8 @@ func (t *Table) Missing() []Combination {
 	return missing
 }
 
-// WriteText writes the table. A dot means that no scenario has the combination.
+// WriteText prints the number of scenarios for each combination, as a table. A dot means that no
+// scenario has the combination.
 func (t *Table) WriteText(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	var last Combination
@@ -64,7 +66,7 @@ func (t *Table) WriteText(out io.Writer) error {
 	return err
 }
 
-// heading returns the first line of the part of the table with an object.
+// heading returns the column titles of the rows for Services, or of the rows for Deployments.
 func heading(object string) string {
 	first, watches := "STRATEGY", deploymentWatches
 	if object == Service {

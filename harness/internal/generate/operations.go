@@ -215,14 +215,15 @@ func (u *users) configuration(o *object) *scenario.Configure {
 	return configure
 }
 
-// republish changes the ports, the type or publishNotReadyAddresses of a Service.
+// republish adds a publish step, which changes the ports, the type or publishNotReadyAddresses of
+// a random Service.
 func (u *users) republish() {
 	if s := u.pick(service); s != nil {
 		u.step(u.publication(s))
 	}
 }
 
-// publication draws the publish operation of a Service. It does not change the type of a
+// publication returns a publish step that changes one random field of a Service. It does not change the type of a
 // headless Service, so that the Service stays headless.
 func (u *users) publication(s *object) *scenario.Publish {
 	publish := &scenario.Publish{Target: s.Target}
@@ -240,7 +241,7 @@ func (u *users) publication(s *object) *scenario.Publish {
 	return publish
 }
 
-// morePorts are the lists of ports that a publish draws from.
+// morePorts has the lists of ports that a publish step can give to a Service.
 var morePorts = [][]scenario.Port{
 	{{Name: "http", Port: 8000, TargetPort: scenario.PortName("metrics"), Protocol: scenario.TCP}},
 	{{Name: "metrics", Port: 9090, TargetPort: scenario.Number(9090), Protocol: scenario.TCP}},

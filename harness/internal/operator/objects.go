@@ -103,7 +103,7 @@ func kindOf(definition *unstructured.Unstructured) (scenario.ExternalKind, error
 		}
 	}
 	if kind.APIVersion == "" || kind.Kind == "" || kind.Plural == "" {
-		return kind, fmt.Errorf("expected spec.names.kind, spec.names.plural and a version with storage: true")
+		return kind, fmt.Errorf("found kind %q, plural %q and stored version %q; expected spec.names.kind, spec.names.plural and a version with storage: true", kind.Kind, kind.Plural, kind.APIVersion)
 	}
 	return kind, nil
 }

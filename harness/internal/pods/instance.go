@@ -149,7 +149,7 @@ func (i *instance) confirmEnded(ctx context.Context) error {
 	if errors.As(i.follow.Err(), &exit) && exit.Signal == 0 && exit.Code == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, confirmEndTimeout, fmt.Errorf("timed out after %s", confirmEndTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, confirmEndTimeout, fmt.Errorf("%s did not end within %s", i.replica, confirmEndTimeout))
 	defer cancel()
 	err := cluster.Poll(ctx, pollInterval, i.replica+" to end", func(ctx context.Context) error {
 		return gone(ctx, i.launcher.Node, i.subject)
@@ -171,7 +171,7 @@ func (i *instance) exitError(ctx context.Context) error {
 		ended.Signal, ended.Code = syscall.SIGKILL, -1
 		return ended
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, exitStatusTimeout, fmt.Errorf("timed out after %s", exitStatusTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, exitStatusTimeout, fmt.Errorf("the pod status had no exit code within %s", exitStatusTimeout))
 	defer cancel()
 	err := cluster.Poll(ctx, pollInterval, "the exit code of "+i.replica, func(ctx context.Context) error {
 		pod, err := i.launcher.Admin.CoreV1().Pods(Namespace).Get(ctx, i.pod, metav1.GetOptions{})

@@ -118,7 +118,7 @@ func runGuard(input *os.File) (*exec.Cmd, error) {
 	}
 	if printed, err := io.ReadAll(ready); err != nil || string(printed) != guardReady {
 		_ = cmd.Process.Kill()
-		return nil, fmt.Errorf("guard process printed %q, expected %q: %w", printed, guardReady, errors.Join(err, cmd.Wait()))
+		return nil, fmt.Errorf("the guard process, which cleans up after gauntlet, printed %q, expected %q: %w", printed, guardReady, errors.Join(err, cmd.Wait()))
 	}
 	return cmd, nil
 }
@@ -159,7 +159,7 @@ func (g *guardClient) unwatchGroup(pid int) { _ = g.send(guardMessage{Unwatch: p
 // created or will create.
 func GuardDirectory(dir string) (release func(), err error) {
 	if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
-		return nil, fmt.Errorf("guarding directory %q: expected an absolute path below /", dir)
+		return nil, fmt.Errorf("registering directory %q for removal: expected an absolute path below /", dir)
 	}
 	guard, err := sharedGuard()
 	if err != nil {
@@ -185,7 +185,7 @@ var commandNumber atomic.Int64
 // complete environment of the command. The guard kills the command after one minute.
 func GuardCommand(args, env []string) (release func(), err error) {
 	if len(args) == 0 || !filepath.IsAbs(args[0]) {
-		return nil, fmt.Errorf("guarding with command %q: expected the absolute path of a program as the first element", args)
+		return nil, fmt.Errorf("registering cleanup command %q: expected the absolute path of a program as the first element", args)
 	}
 	guard, err := sharedGuard()
 	if err != nil {

@@ -86,7 +86,7 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// isEmpty reports whether the value of a fact says nothing.
+// isEmpty reports whether a value is an empty string or an empty slice.
 func isEmpty(value any) bool {
 	switch value := value.(type) {
 	case string:

@@ -43,7 +43,7 @@ func build(ctx context.Context, root string, targets []target, versions map[stri
 	}
 	module := filepath.Join(tempDir, "module")
 	if err := errors.Join(os.Mkdir(module, 0o755), writeModule(module)); err != nil {
-		return fmt.Errorf("writing the module of the programs: %w", err)
+		return fmt.Errorf("writing the Go module that builds the programs: %w", err)
 	}
 	p.setStep("listing the packages to compile")
 	stale, err := stalePackages(ctx, module, packages, p)

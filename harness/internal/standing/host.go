@@ -70,7 +70,7 @@ func upHosted(ctx context.Context, o environment.Options, s *environment.Subject
 		}
 		output, _ := os.ReadFile(log.Name())
 		if err != nil && !errors.Is(err, io.EOF) {
-			return Cluster{}, fmt.Errorf("reading from the host process: %w", err)
+			return Cluster{}, fmt.Errorf("reading the output of the background process of the cluster: %w", err)
 		}
 		return Cluster{}, errors.New(strings.TrimSpace(string(output)))
 	}
@@ -107,7 +107,7 @@ func Host(ctx context.Context, o environment.Options, s *environment.SubjectOpti
 		return err
 	}
 	if _, err := io.WriteString(answer, hostReady); err != nil {
-		return fmt.Errorf("reporting that the cluster is ready: %w", err)
+		return fmt.Errorf("reporting to `gauntlet up` that the cluster is ready: %w", err)
 	}
 	return e.Failed(ctx)
 }
@@ -147,20 +147,20 @@ func stopHost(ctx context.Context, dir string) error {
 	case process.Gone:
 		return nil
 	case process.Elsewhere:
-		return fmt.Errorf("cannot stop host process %s, which runs on another machine or in another container", host)
+		return fmt.Errorf("cannot stop the background process %s of the cluster, which runs on another machine or in another container", host)
 	}
 	if err := syscall.Kill(host.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("stopping host process %d: %w", host.PID, err)
+		return fmt.Errorf("stopping background process %d of the cluster: %w", host.PID, err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, hostEndTimeout, fmt.Errorf("timed out after %s", hostEndTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, hostEndTimeout, fmt.Errorf("the background process did not end within %s", hostEndTimeout))
 	defer cancel()
 	const interval = 50 * time.Millisecond
-	return cluster.Poll(ctx, interval, "the host process to end", func(context.Context) error {
+	return cluster.Poll(ctx, interval, "the background process of the cluster to end", func(context.Context) error {
 		switch existence, err := host.Existence(); {
 		case err != nil:
 			return err
 		case existence != process.Gone:
-			return fmt.Errorf("host process %d is still running", host.PID)
+			return fmt.Errorf("background process %d is still running", host.PID)
 		}
 		return nil
 	})

@@ -80,7 +80,7 @@ func (n *Namespace) HasProfile() bool { return n.env.options.Profile != nil }
 // If the matcher does not accept the value, the error has the expected value, the last values
 // and the last events.
 func (n *Namespace) await(ctx context.Context, q Query, matcher types.GomegaMatcher) (any, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, waitTimeout, fmt.Errorf("timed out after %s", waitTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, waitTimeout, fmt.Errorf("the expected value was not found within %s", waitTimeout))
 	defer cancel()
 	seen := states{began: time.Now()}
 	for {

@@ -136,7 +136,7 @@ func (c *Cluster) Health(ctx context.Context) error {
 			return err
 		} // else Halt was called during the check, and may have caused the error
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("timed out after %s", recoveryTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("the control plane did not recover within %s", recoveryTimeout))
 	defer cancel()
 	return poll(ctx, "all components of the control plane to run again", func(ctx context.Context) error {
 		if c.isDegraded() {

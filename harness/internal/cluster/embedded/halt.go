@@ -55,7 +55,7 @@ func (c *Cluster) Resume(ctx context.Context, name cluster.Component) error {
 	if !c.halted(p.name) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("timed out after %s", recoveryTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("the control plane did not recover within %s", recoveryTimeout))
 	defer cancel()
 	if name == cluster.APIServer { // kube-apiserver would exit if etcd did not run
 		err = poll(ctx, "etcd to run", func(context.Context) error {

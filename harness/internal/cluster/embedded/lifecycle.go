@@ -143,7 +143,7 @@ func awaitPodPolicies(ctx context.Context, client kubernetes.Interface) error {
 	err = poll(ctx, "the API server to enforce ValidatingAdmissionPolicy "+lifecyclePolicy, func(context.Context) error {
 		switch err := setPhase(corev1.PodRunning, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}); {
 		case err == nil:
-			return errors.New("it still accepts the phase Running of a Failed pod")
+			return errors.New("the API server still accepts a change of the phase of a pod from Failed to Running")
 		case !apierrors.IsInvalid(err):
 			return err
 		}

@@ -71,7 +71,7 @@ func startOnce(ctx context.Context, opts Options, binaries Binaries) (*Cluster, 
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready within %s", startTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the control plane was not ready within %s", startTimeout))
 	defer cancel()
 	if err := c.startComponents(ctx, opts); err != nil {
 		if exitErr := c.Err(); exitErr != nil {
@@ -167,7 +167,7 @@ func (c *Cluster) startComponents(ctx context.Context, opts Options) error {
 func (c *Cluster) awaitReady(ctx context.Context, nodes int) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
-		return fmt.Errorf("creating a client: %w", err)
+		return fmt.Errorf("creating a client for the API server: %w", err)
 	}
 	ready, ctx := errgroup.WithContext(ctx)
 	for _, p := range c.parts {

@@ -41,7 +41,7 @@ type provisioner struct {
 func (c *Cluster) startProvisioner(ctx context.Context) (stop func(), err error) {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
-		return nil, fmt.Errorf("creating a client: %w", err)
+		return nil, fmt.Errorf("creating a client for the API server: %w", err)
 	}
 	class := &storagev1.StorageClass{
 		ObjectMeta:           metav1.ObjectMeta{Name: storageClass, Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}},

@@ -60,7 +60,7 @@ func (c *Cluster) turnOffControllers(ctx context.Context, o Options) error {
 	if c.controllerSwitch, err = newControllerSwitch(o); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, turnOffTimeout, fmt.Errorf("timed out after %s", turnOffTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, turnOffTimeout, fmt.Errorf("the controllers of the cluster were not inactive within %s", turnOffTimeout))
 	defer cancel()
 	if err := c.controllerSwitch.run(ctx, argumentOff); err != nil {
 		return err

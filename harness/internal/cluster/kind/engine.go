@@ -50,7 +50,7 @@ func (e engine) run(ctx context.Context, timeout time.Duration, args ...string) 
 
 // copy runs a `docker` command like run, and writes its standard output to out.
 func (e engine) copy(ctx context.Context, timeout time.Duration, out io.Writer, args ...string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s", timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the container engine did not answer within %s", timeout))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	// The command runs in its own process group, so that Ctrl-C at the terminal interrupts only

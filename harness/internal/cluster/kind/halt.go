@@ -112,7 +112,7 @@ func (c *Cluster) Resume(ctx context.Context, part cluster.Component) error {
 	if c.anyHalted() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("timed out after %s", recoveryTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("the control plane did not recover within %s", recoveryTimeout))
 	defer cancel()
 	err := c.resumeKubelet(ctx)
 	if err == nil {

@@ -164,7 +164,7 @@ func (c *Cluster) Health(ctx context.Context) error {
 	if stopping {
 		return errors.New("the cluster has been stopped")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, healthTimeout, fmt.Errorf("timed out after %s", healthTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, healthTimeout, fmt.Errorf("the control plane was not healthy within %s", healthTimeout))
 	defer cancel()
 	return c.awaitHealthy(ctx)
 }

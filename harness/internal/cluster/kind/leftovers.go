@@ -73,7 +73,7 @@ done`
 func (c *Cluster) guard() (unguard func(), err error) {
 	shell, err := exec.LookPath("sh")
 	if err != nil {
-		return nil, fmt.Errorf("guarding the cluster: %w", err)
+		return nil, fmt.Errorf("preparing the removal of the cluster for the case that gauntlet is killed: %w", err)
 	}
 	unguardDir, err := process.GuardDirectory(c.dir)
 	if err != nil {
@@ -128,12 +128,12 @@ func List(ctx context.Context) ([]Found, error) {
 	// process is starting.
 	nodes, err := e.lines(ctx, "ps", "--all", "--filter", "label="+nodeLabel, "--format", fmt.Sprintf("{{.Label %q}}", nodeLabel))
 	if err != nil {
-		return nil, fmt.Errorf("listing the containers of nodes: %w", err)
+		return nil, fmt.Errorf("listing the node containers of kind clusters: %w", err)
 	}
 	networks, err := e.lines(ctx, "network", "ls", "--filter", "label="+ownerLabel, "--format",
 		fmt.Sprintf("{{.Name}}\t{{.Label %q}}\t{{.Label %q}}\t{{.Label %q}}\t{{.Label %q}}", ownerLabel, keepLabel, dirLabel, imageLabel))
 	if err != nil {
-		return nil, fmt.Errorf("listing the networks: %w", err)
+		return nil, fmt.Errorf("listing the container networks of kind clusters: %w", err)
 	}
 	var all []Found
 	for _, line := range networks {
@@ -158,7 +158,7 @@ func List(ctx context.Context) ([]Found, error) {
 func parseNetwork(line string) (Found, error) {
 	fields := strings.Split(line, "\t")
 	if len(fields) != 5 {
-		return Found{}, fmt.Errorf("parsing the list of networks: expected 5 fields, found %q", line)
+		return Found{}, fmt.Errorf("parsing the list of container networks: expected 5 fields, found %q", line)
 	}
 	f := Found{Name: fields[0], Owner: fields[1], Dir: fields[3], Image: fields[4]}
 	owner, err := process.ParseIdentity(f.Owner)

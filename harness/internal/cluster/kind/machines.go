@@ -59,7 +59,7 @@ func (c *Cluster) rejoin(ctx context.Context, node string) error {
 	if err != nil {
 		return err
 	}
-	bounded, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("timed out after %s", recoveryTimeout))
+	bounded, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("the pod network did not recover within %s", recoveryTimeout))
 	defer cancel()
 	if err := c.connectPods(bounded, client); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (c *Cluster) awaitHeartbeat(ctx context.Context, node string, since time.Ti
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("timed out after %s", recoveryTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("the kubelet did not renew the Lease of its node within %s", recoveryTimeout))
 	defer cancel()
 	return poll(ctx, "a heartbeat of node "+node, func(ctx context.Context) error {
 		lease, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, node, metav1.GetOptions{})

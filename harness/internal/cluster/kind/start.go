@@ -65,7 +65,7 @@ func startOnce(ctx context.Context, opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, opts.Within, fmt.Errorf("not ready within %s", opts.Within))
+	ctx, cancel := context.WithTimeoutCause(ctx, opts.Within, fmt.Errorf("the cluster was not ready within %s", opts.Within))
 	defer cancel()
 	if err := c.createAndAwait(ctx, opts); err != nil {
 		if !errors.Is(ctx.Err(), context.Canceled) {
@@ -142,7 +142,7 @@ func (c *Cluster) createAndAwait(ctx context.Context, opts Options) error {
 	defer cancel()
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
-		return fmt.Errorf("creating a client: %w", err)
+		return fmt.Errorf("creating a client for the API server: %w", err)
 	}
 	if err := c.awaitReady(ctx, client, opts); err != nil {
 		return err
@@ -259,7 +259,7 @@ const abortTimeout = 30 * time.Second
 // abortCreate makes kind return early by removing the nodes. It repeats the removal until kind
 // sends its result to created, because kind may still create nodes after the first removal.
 func (c *Cluster) abortCreate(ctx context.Context, created <-chan error) error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), abortTimeout, fmt.Errorf("timed out after %s", abortTimeout))
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), abortTimeout, fmt.Errorf("kind did not return within %s", abortTimeout))
 	defer cancel()
 	return poll(ctx, "kind to return after its nodes were removed", func(ctx context.Context) error {
 		if err := c.engine.removeNodes(ctx, c.name); err != nil {

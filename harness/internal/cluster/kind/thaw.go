@@ -46,7 +46,7 @@ func thawBelow(root string) error {
 			return nil // the cgroup no longer exists or is not frozen
 		}
 		if err := os.WriteFile(path, []byte("THAWED\n"), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, fmt.Errorf("unfreezing a cgroup of a node: %w", err))
+			errs = append(errs, fmt.Errorf("thawing a frozen cgroup of a node container: %w", err))
 		}
 		return nil
 	})
