@@ -191,8 +191,8 @@ func TestReadRejectsOtherFiles(t *testing.T) {
 		{"not JSON", start + "hello\n", 1, "line 2: expected a record"},
 		{"missing record", start + strings.Replace(second, `"seq":2`, `"seq":3`, 1), 1, "line 2: expected record 2, found record 3"},
 		{"no start", strings.Replace(second, `"seq":2`, `"seq":1`, 1), 0, "line 1: expected a start record"},
-		{"an unknown kind", start + `{"seq":2,"at":1,"weather":{}}` + "\n", 1, "line 2: expected one known kind of record, found 0"},
-		{"two kinds", start + `{"seq":2,"at":1,"gap":{},"stall":{}}` + "\n", 1, "line 2: expected one known kind of record, found 2"},
+		{"an unknown kind", start + `{"seq":2,"at":1,"weather":{}}` + "\n", 1, "line 2: found a record of 0 known kinds; expected exactly one, such as commit or request"},
+		{"two kinds", start + `{"seq":2,"at":1,"gap":{},"stall":{}}` + "\n", 1, "line 2: found a record of 2 known kinds; expected exactly one, such as commit or request"},
 		{"another format", strings.Replace(start, `"format":1`, `"format":9`, 1), 0, "line 1: expected format 1 or 2, found format 9"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

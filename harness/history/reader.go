@@ -203,7 +203,7 @@ func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 		return nil, fmt.Errorf("expected record %d, found record %d", seq, record.Seq)
 	}
 	if n := record.payloads(); n != 1 {
-		return nil, fmt.Errorf("expected one known kind of record, found %d", n)
+		return nil, fmt.Errorf("found a record of %d known kinds; expected exactly one, such as commit or request", n)
 	}
 	if seq == 1 {
 		if record.Start == nil {

@@ -246,7 +246,7 @@ func (s *Session) End(ctx context.Context, runErr error) (*reports.Run, error) {
 	}
 	if diagnostics.neededFor(result) {
 		if err := diagnostics.write(s.dir.diagnostics()); err != nil {
-			s.progress("writing the diagnostics: %v", err)
+			s.progress("writing the diagnostics failed: %v", err)
 		}
 	}
 	return result, errors.Join(runErr, reports.WriteRun(*result, draft))

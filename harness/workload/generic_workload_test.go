@@ -176,7 +176,7 @@ func TestGenericErrors(t *testing.T) {
 		env   func(*Env)
 		want  string
 	}{
-		{"no dynamic client", all, func(env *Env) { env.Dynamic = nil }, "kind Widget is generic: expected a dynamic client in workload.Env.Dynamic, found nil"},
+		{"no dynamic client", all, func(env *Env) { env.Dynamic = nil }, "kind Widget needs a dynamic client, because gauntlet has no typed client for it: found nil in workload.Env.Dynamic"},
 		{"no description", all[1:], func(*Env) {}, "found unknown kind Widget; expected a kind of package kube, of workload.Env.Kinds, or of a create step with apiVersion"},
 		{"no object", all[1:], func(env *Env) {
 			env.Kinds = []kube.Kind{kube.CustomResource(kube.SplitGVK("example.com/v1", "Widget"), "widgets", false)}

@@ -59,7 +59,7 @@ func (u *user) kind(name scenario.Kind) (kind, error) {
 		return newKind(k, in, &corev1.Pod{}, c.CoreV1().Pods(in), c), nil
 	}
 	if u.Dynamic == nil {
-		return kind{}, fmt.Errorf("kind %s is generic: expected a dynamic client in workload.Env.Dynamic, found nil", name)
+		return kind{}, fmt.Errorf("kind %s needs a dynamic client, because gauntlet has no typed client for it: found nil in workload.Env.Dynamic", name)
 	}
 	if k.ClusterScoped {
 		in = ""

@@ -12,8 +12,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Combination is a situation of a Deployment or a Service, and what happens to the watches of
-// the subject at that time. In the table that [Table.WriteText] prints, it is one cell.
+// Combination is a situation of an object, and what faults do to the subject's watches
+// meanwhile. The object is a Deployment or a Service. In the table that [Table.WriteText] prints,
+// it is one cell.
 type Combination struct {
 	// Object is the strategy of the Deployment, or "Service".
 	Object string
@@ -56,7 +57,8 @@ const (
 type Watch string
 
 // Each of these constants is a column of the table of [Table.WriteText]. A kind of object lags
-// if its watch events are delayed or held. Relist means that a fault makes the subject list one of these kinds again.
+// if its watch events are delayed or held. Relist means that a fault makes the subject list one of
+// these kinds again.
 const (
 	PodsLag        Watch = "pods lag"
 	ReplicaSetsLag Watch = "ReplicaSets lag"

@@ -223,8 +223,8 @@ func (u *users) republish() {
 	}
 }
 
-// publication returns a publish step that changes one random field of a Service. It does not change the type of a
-// headless Service, so that the Service stays headless.
+// publication returns a publish step that changes one random field of a Service. It does not
+// change the type of a headless Service, so that the Service stays headless.
 func (u *users) publication(s *object) *scenario.Publish {
 	publish := &scenario.Publish{Target: s.Target}
 	switch what := u.IntN(4); {

@@ -300,15 +300,15 @@ func (w *resourceWatcher) gap(format string, args ...any) {
 func (w *resourceWatcher) list(ctx context.Context) ([]history.Object, history.Version, error) {
 	response, err := w.source.list(ctx)
 	if err != nil {
-		return nil, 0, fmt.Errorf("listing: %w", err)
+		return nil, 0, fmt.Errorf("listing all objects: %w", err)
 	}
 	listMeta, err := meta.ListAccessor(response)
 	if err != nil {
-		return nil, 0, fmt.Errorf("listing: %w", err)
+		return nil, 0, fmt.Errorf("listing all objects: %w", err)
 	}
 	version, err := history.ParseVersion(listMeta.GetResourceVersion())
 	if err != nil {
-		return nil, 0, fmt.Errorf("listing: %w", err)
+		return nil, 0, fmt.Errorf("listing all objects: %w", err)
 	}
 	var objects []history.Object
 	err = meta.EachListItem(response, func(item runtime.Object) error {

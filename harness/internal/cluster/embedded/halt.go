@@ -128,7 +128,7 @@ func (c *Cluster) recoverClients(ctx context.Context) error {
 	defer c.mu.Unlock()
 	c.degraded = slices.ContainsFunc(c.parts, func(p *part) bool { return p.down })
 	if c.degraded { // another goroutine has called Halt, or a client has exited again
-		return errors.New("a component of the control plane is not running")
+		return errors.New("a fault has stopped etcd or kube-apiserver, or another component of the control plane has exited")
 	}
 	return nil
 }
