@@ -76,7 +76,7 @@ func TestPreflightOfExisting(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, o := range map[string]Options{
-		"loading the kubeconfig": {Existing: cluster.Existing{Kubeconfig: "no-such-file"}},
+		"kubeconfig no-such-file: file does not exist": {Existing: cluster.Existing{Kubeconfig: "no-such-file"}},
 		"cannot find out whether the cluster runs cronjob-controller: expected controllers under test among replicationcontroller-controller,": {
 			Controllers: []kube.Controller{{Name: "cronjob-controller"}},
 		},
