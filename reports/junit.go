@@ -144,7 +144,7 @@ func (r *Run) junitText(result check.Result) string {
 		lines = append(lines, "Guarantee: "+definition.Guarantee)
 	}
 	for _, e := range result.Evidence {
-		lines = append(lines, "", strings.Join(evidence(e), "\n"))
+		lines = append(lines, "", strings.Join(EvidenceLines(e), "\n"))
 	}
 	if rest := more(result); rest != "" {
 		lines = append(lines, "", rest)

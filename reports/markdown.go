@@ -92,7 +92,7 @@ func markdownEvidence(b *strings.Builder, result check.Result) {
 	shown := result
 	shown.Evidence = result.Evidence[:min(len(result.Evidence), maxEvidence)]
 	for _, e := range shown.Evidence {
-		for i, line := range evidence(e) {
+		for i, line := range EvidenceLines(e) {
 			indent := "  - "
 			if i == 0 {
 				indent = "- "

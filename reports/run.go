@@ -194,10 +194,10 @@ func (r *Run) faultsText() string {
 	return text
 }
 
-// evidence returns a piece of evidence as lines of text. The lines have the time with the
+// EvidenceLines returns a piece of evidence as lines of text. The lines have the time with the
 // summary, what was expected, the object, the known upstream issue, and the line numbers in
 // history.jsonl.
-func evidence(e check.Evidence) []string {
+func EvidenceLines(e check.Evidence) []string {
 	lines := []string{fmt.Sprintf("at %s  %s", seconds(e.At), e.Summary)}
 	if e.Expected != "" {
 		lines = append(lines, "expected: "+e.Expected)

@@ -123,7 +123,7 @@ func (p layout) failure(b *strings.Builder, run *Run, result check.Result) {
 		p.paragraph(b, "    ", "guarantee: "+definition.Guarantee)
 	}
 	for _, e := range result.Evidence {
-		for i, line := range evidence(e) {
+		for i, line := range EvidenceLines(e) {
 			indent := "      "
 			if i == 0 {
 				indent = "    "

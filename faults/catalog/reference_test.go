@@ -90,7 +90,7 @@ const referenceHead = `# Faults
 A scenario lists its faults under ` + "`faults`" + `. Each entry has the fault type, its
 parameters, and optionally the fields ` + "`when`, `until`, `from`, `for` and `times`" + `, which
 decide when the fault is in force; see [scenario.md](scenario.md) and
-[triggers.md](triggers.md). The fault is injected at the start of that time and healed at
+[triggers.md](triggers.md). With ` + "`mustFire: true`" + `, a run in which the fault never fires is unknown. The fault is injected at the start of that time and healed at
 its end. After all faults are healed, the controllers must converge.
 
 The *subject* is the controllers under test. The *fault proxy* is between the subject and

@@ -315,12 +315,14 @@ type ageOrder struct {
 	created bool // compare the container restarts, then the time since the creation of the pods
 }
 
-// decidingAges returns which ages the checker may compare.
+// decidingAges returns by which ages the checker may compare the candidates, that is, the pods
+// that the scale-down may delete.
 //
-// If the pods became ready at different times, only these times decide. Otherwise the container
-// restarts decide, and then the creation times. The checker compares these two only if every
-// pod of the owner is a candidate with a single cached version. If not, the controller may have
-// sorted other pods or versions than the checker knows.
+// If the pods became ready at different times, only these times decide. Otherwise the controller
+// compares the container restarts, and then the creation times. The checker compares restarts
+// and creation times only if every pod of the owner is a candidate with a single cached version.
+// If not, the controller may have sorted other pods or versions than the checker knows. It
+// compares no ages for the ReplicaSet of a Deployment.
 func (c *scaleDown) decidingAges(o *objects.Owner) ageOrder {
 	if o == nil || o.Controller.UID != "" {
 		return ageOrder{}

@@ -33,8 +33,9 @@ func (state *objectSet) pendingDeployment(d *objects.Deployment, now time.Time) 
 	return list.all
 }
 
-// pendingRollout adds the differences of a Deployment that is not paused. It compares the
-// sizes, revisions and annotations of the ReplicaSets, and the number of old ReplicaSets.
+// pendingRollout adds to list what a Deployment that is not paused lacks to be converged. It
+// compares the sizes, revisions and annotations of its ReplicaSets, and the number of old
+// ReplicaSets.
 func (state *objectSet) pendingRollout(d *objects.Deployment, list *pendings, sets []*objects.Owner) {
 	current, old := splitByTemplate(d, sets)
 	if len(current) != 1 {

@@ -27,7 +27,8 @@ type writeOrigin struct {
 // before the watch event of the write arrives.
 type replicaSetsState struct{ cached, withOwnWrites []*objects.Owner }
 
-// newRolloutState returns the state of a process for a Deployment that is not in its cache.
+// newRolloutState returns the state with which a process starts for a Deployment. The process has
+// cached no version of the Deployment or of its ReplicaSets yet.
 func newRolloutState(p *process, uid types.UID) *rolloutState {
 	return &rolloutState{process: p, uid: uid, ownWrites: map[types.UID]*objects.Owner{}, writtenFrom: map[objects.VersionKey]writeOrigin{}, takenNames: map[string]time.Duration{}, ownershipUnclearAt: never, delayedAt: never}
 }

@@ -93,9 +93,9 @@ func (attempts *failedAttempts) fail(m *Model, answered *answeredCall) {
 // attemptsOf returns the count of a call. If the call has no count yet, attemptsOf adds one
 // with 0 failures.
 //
-// When it adds a count, it deletes counts of the same key whose last failure is longer than
-// lastRetry ago. When the number of keys has doubled since the last cleanup, it deletes the
-// keys of deleted objects.
+// To limit the memory, it then deletes counts of the same work queue key that are older than
+// lastRetry, the longest back-off. When the number of keys has doubled since the last cleanup,
+// it also deletes the keys of deleted objects.
 func (attempts *failedAttempts) attemptsOf(m *Model, answered *answeredCall) *callAttempts {
 	calls := attempts.byKey[answered.queueKey]
 	if calls == nil {

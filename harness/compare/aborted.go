@@ -181,8 +181,8 @@ func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 // followsMissingSteps reports whether a difference of milestones depends on steps that only one
 // of the runs completed. A milestone is an event of a run that is compared, such as a rollout.
 //
-// A condition or an event that first occurred before the failed step does not depend on these
-// steps.
+// The other run did not complete them, because a known upstream issue made one of its steps fail.
+// A condition or an event that first occurred before this step does not depend on them.
 func followsMissingSteps(d *Difference, subject, base *Side) bool {
 	step := abortedByKnownIssue(subject, base).Aborted.Index
 	switch kind := MilestoneKind(d.What); kind {

@@ -106,7 +106,7 @@ func (c *Chaos) start(ctx context.Context, cfg *envconf.Config, f *feature) (_ c
 		return ctx, err
 	}
 	if inPods := p.environment.Capabilities().Has(cluster.SubjectInPods); inPods && c.Subject != (subject.Target{}) {
-		return ctx, fmt.Errorf("found Chaos.Subject %s on provider %s; expected controllers in the test binary, see ProxyConfig", c.Subject, p.name)
+		return ctx, fmt.Errorf("Chaos.Subject is %s, but provider %s cannot start it: leave Chaos.Subject empty, and run the controllers in the test binary with ProxyConfig", c.Subject, p.name)
 	}
 	if err := p.reserve("feature " + f.name); err != nil {
 		return ctx, err
@@ -155,8 +155,9 @@ func (c *Chaos) scenario(feature string) *scenario.Scenario {
 // End heals all faults, waits until the objects have converged, runs the checks, and writes the
 // reports. It is a types.FeatureEnvFunc.
 //
-// The controllers must still run. A violation fails the test with its evidence. For the verdict
-// unknown, End only logs the reason.
+// The controllers must still run. A violation fails the test with its evidence. The test also fails
+// if faults were injected and none of them had an effect, or if a fault with mustFire had none. For
+// the verdict unknown of any other cause, End only logs the reason.
 func (c *Chaos) End(ctx context.Context, _ *envconf.Config, t *testing.T, of types.Feature) (context.Context, error) {
 	if isUnrecorded(of) {
 		return ctx, nil
@@ -167,7 +168,7 @@ func (c *Chaos) End(ctx context.Context, _ *envconf.Config, t *testing.T, of typ
 	}
 	result, err := f.end(ctx)
 	if result != nil {
-		report(t, result)
+		report(t, result, append(violations(result), withoutEffect(result, c.Faults)...))
 	}
 	return context.WithValue(ctx, featureKey{}, nil), err
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// feature is the recording of a feature. The context contains it between Begin and End.
+// feature is what Chaos keeps while it records a feature of the e2e-framework. The context
+// contains it from Chaos.Begin to Chaos.End.
 type feature struct {
 	name     string
 	own      support.E2EClusterProvider // the cluster of only this feature, or nil
@@ -105,7 +106,7 @@ func (f *feature) abandon(ctx context.Context, t *testing.T) {
 	}
 	result, err := f.stop(ctx, errors.Join(errAbandoned, f.heal(ctx)))
 	if result != nil {
-		report(t, result)
+		report(t, result, violations(result))
 	}
 	if err.Error() == errAbandoned.Error() {
 		t.Logf("feature %q: %v", f.name, err)

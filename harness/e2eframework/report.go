@@ -3,24 +3,26 @@ package e2eframework
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// report fails the test for each violated check, and logs the verdict. If the test has failed,
-// also because of an assertion, it logs what the faults did.
-func report(t *testing.T, result *reports.Run) {
-	t.Logf("verdict of the checks: %s; report: %s/report.html", result.Verdict, result.Directory)
+// report fails the test for each problem, and logs the verdict. If the test has failed, also
+// because of an assertion, it logs what the faults did.
+func report(t *testing.T, result *reports.Run, problems []string) {
+	t.Logf("verdict of the checks: %s: %s; report: %s/report.html", result.Verdict, result.Reason, result.Directory)
 	for _, r := range result.Results {
-		switch r.Verdict {
-		case check.Fail:
-			t.Errorf("check %s: %s", r.Check, r.Reason)
-		case check.Unknown:
+		if r.Verdict == check.Unknown {
 			t.Logf("check %s: unknown: %s", r.Check, r.Reason)
 		}
+	}
+	for _, problem := range problems {
+		t.Error(problem)
 	}
 	if !t.Failed() {
 		return
@@ -32,6 +34,39 @@ func report(t *testing.T, result *reports.Run) {
 	for _, line := range lines {
 		t.Log(line)
 	}
+}
+
+// violations describes each violated check with its evidence.
+func violations(result *reports.Run) (all []string) {
+	for _, r := range result.Results {
+		if r.Verdict != check.Fail {
+			continue
+		}
+		lines := []string{fmt.Sprintf("check %s: %s", r.Check, r.Reason)}
+		for _, evidence := range r.Evidence {
+			lines = append(lines, reports.EvidenceLines(evidence)...)
+		}
+		all = append(all, strings.Join(lines, "\n    "))
+	}
+	return all
+}
+
+// withoutEffect describes faults that had no effect. A fault with mustFire must have one. Of all
+// injected faults, at least one must: otherwise the feature has tested nothing under faults. The
+// argument background has the faults of [Chaos.Faults].
+func withoutEffect(result *reports.Run, background []scenario.Fault) (all []string) {
+	injected, fired := 0, 0
+	for i, fault := range result.Faults {
+		injected += fault.Injected
+		fired += fault.Fired
+		if fault.Fired == 0 && i < len(background) && background[i].MustFire {
+			all = append(all, fmt.Sprintf("fault %s has mustFire, but it had no effect", fault.Name))
+		}
+	}
+	if injected > 0 && fired == 0 && len(all) == 0 {
+		all = append(all, "no injected fault had an effect, so the feature tested nothing under faults: "+result.Reason)
+	}
+	return all
 }
 
 // firingsMax is the maximum number of actions of faults that the log of a failed test shows.

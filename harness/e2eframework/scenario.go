@@ -29,12 +29,13 @@ import (
 func RunScenario(clusterName string, o run.Options) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		t.Helper()
+		o := o // each call of the step has its own test
 		if o.Progress == nil {
 			o.Progress = func(message string) { t.Log(message) }
 		}
 		result, err := runScenario(ctx, clusterName, o)
 		if result != nil {
-			report(t, result)
+			report(t, result, violations(result))
 			if result.Verdict == check.Unknown {
 				t.Errorf("scenario %s: unknown: %s", result.Scenario, result.Reason)
 			}

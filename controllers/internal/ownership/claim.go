@@ -42,8 +42,9 @@ func (d Decision) String() string {
 	return [...]string{"Ignore", "Keep", "Adopt", "Release"}[d]
 }
 
-// Decide returns what the owner must do with the child. A terminating owner keeps its
-// children, but adopts and releases none. A terminating orphan is ignored.
+// Decide returns what the owner must do with the child. A terminating owner neither
+// adopts nor releases: it ignores children that it no longer selects. A terminating orphan is
+// ignored.
 func Decide(owner, child metav1.Object, selector labels.Selector) Decision {
 	matches := selector.Matches(labels.Set(child.GetLabels()))
 	terminating := owner.GetDeletionTimestamp() != nil

@@ -120,7 +120,8 @@ func storage(notebook *unstructured.Unstructured) string {
 	return size
 }
 
-// reconcileClaim creates the claim of a Notebook with storage, and deletes that of any other.
+// reconcileClaim creates the PersistentVolumeClaim of a Notebook whose spec asks for storage. It
+// deletes the claim of a Notebook whose spec asks for none.
 func (o *operator) reconcileClaim(ctx context.Context, notebook *unstructured.Unstructured) error {
 	claim, size := cached(o.claims, cache.NewObjectName(notebook.GetNamespace(), notebook.GetName()+claimSuffix)), storage(notebook)
 	client := o.client.Resource(claims).Namespace(notebook.GetNamespace())

@@ -205,7 +205,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"run", "rollout", "--provider=existing", "--kubeconfig=/no/kubeconfig"}, "kubeconfig /no/kubeconfig: file does not exist; expected the path of a kubeconfig"},
 		{[]string{"up", "--provider=kind", "--upstream-dir=x"}, "--upstream-dir has no effect on the provider kind"},
 		{[]string{"up", "--replicas=2"}, "--replicas has no effect without a subject"},
-		{[]string{"clean", "--context=x"}, "--kubeconfig and --context select an existing cluster: expected --provider=existing"},
+		{[]string{"clean", "--context=x"}, "--kubeconfig and --context have an effect only with --provider=existing"},
 		{[]string{"run", "--seed=1", "--seed=2"}, "--seed: found the flag twice; expected one value"},
 		{[]string{"run", "--keep", "--keep"}, "found the flag twice"},
 		{[]string{"run", "--out="}, "--out: found an empty value; expected a value, or no such flag"},

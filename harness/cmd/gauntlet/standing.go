@@ -229,7 +229,7 @@ on an existing cluster.`,
 				return cleanExisting(cmd, onExisting)
 			}
 			if cmd.Flags().Changed("kubeconfig") || cmd.Flags().Changed("context") {
-				return fmt.Errorf("--kubeconfig and --context select an existing cluster: expected --provider=%s besides them", providers.Existing)
+				return fmt.Errorf("--kubeconfig and --context have an effect only with --provider=%s; add it, or omit them to remove leftovers on this machine", providers.Existing)
 			}
 			removed, spared, err := standing.Clean(cmd.Context())
 			printCleaned(cmd.OutOrStdout(), removed, spared)

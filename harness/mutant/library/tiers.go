@@ -59,8 +59,8 @@ func tierAt(tiers mutant.Tiers, i int) scenarios.Tier {
 	return scenarios.Default
 }
 
-// Scenarios returns the names of the scenarios of a tier that can run on mutants. The embedded
-// control plane supports them.
+// Scenarios returns the names of the scenarios of a tier that the embedded control plane
+// supports. Mutants run only there.
 func Scenarios(tier scenarios.Tier) []string {
 	var names []string
 	for _, s := range scenarios.InTier(tier) {
