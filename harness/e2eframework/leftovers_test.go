@@ -18,9 +18,12 @@ func requireKind(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: the test creates a kind cluster")
 	}
-	if images, err := exec.CommandContext(t.Context(), "docker", "image", "ls", "--quiet", "gauntlet/node").Output(); err != nil || len(images) == 0 {
-		t.Skipf("the test needs a container engine with the image of `make node-image`: %v", err)
+	for _, image := range []string{kind.BuiltImage, kind.ReleasedImage} {
+		if exec.CommandContext(t.Context(), "docker", "image", "inspect", image).Run() == nil {
+			return
+		}
 	}
+	t.Skipf("the test needs a container engine with the node image %s or %s", kind.BuiltImage, kind.ReleasedImage)
 }
 
 // stateDirOf returns the state directory that a blocking suite prints.

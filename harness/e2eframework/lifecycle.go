@@ -1,6 +1,7 @@
 package e2eframework
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,8 @@ type provider struct {
 	// locate sets the options that say where the cluster or its executables are. It is nil if
 	// the provider has no such option.
 	locate func(*providers.Options)
+	// usersKubeconfig is true if the user's kubeconfig says where the cluster is.
+	usersKubeconfig bool
 
 	clusterName, version, path string // as set with WithName, WithVersion and WithPath
 	nodes                      int
@@ -161,18 +164,34 @@ func (p *provider) GenerateKubeconfig(args ...string) (string, error) {
 	if len(args) > 0 {
 		return "", fmt.Errorf("kubeconfig of cluster %s: found the argument %q; expected none", p.clusterName, args[0])
 	}
-	data, err := cluster.Kubeconfig(p.environment.Cluster.Config(cluster.Admin))
+	config, err := p.adminKubeconfig()
 	if err != nil {
-		return "", err
-	}
-	config, err := clientcmd.Load(data)
-	if err != nil {
-		return "", err
+		return "", fmt.Errorf("kubeconfig of cluster %s: %w", p.clusterName, err)
 	}
 	renameContext(config, p.GetKubectlContext())
 	path := filepath.Join(p.environment.StateDir, fmt.Sprintf("e2e-%d.kubeconfig", p.kubeconfigs))
 	p.kubeconfigs++
 	return path, clientcmd.WriteToFile(*config, path)
+}
+
+// adminKubeconfig returns a kubeconfig with one context and all permissions. On an existing
+// cluster, it is the user's kubeconfig, which may contain any kind of credentials.
+func (p *provider) adminKubeconfig() (*api.Config, error) {
+	if !p.usersKubeconfig {
+		data, err := cluster.Kubeconfig(p.environment.Cluster.Config(cluster.Admin))
+		if err != nil {
+			return nil, err
+		}
+		return clientcmd.Load(data)
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = p.path
+	config, err := rules.Load()
+	if err != nil {
+		return nil, err
+	}
+	config.CurrentContext = cmp.Or(p.context, config.CurrentContext)
+	return config, errors.Join(api.MinifyConfig(config), api.FlattenConfig(config))
 }
 
 // renameContext renames the only cluster, user and context of a kubeconfig.

@@ -53,7 +53,7 @@ func NewKind() support.E2EClusterProvider {
 // The method WithPath sets the path of the kubeconfig. The default is that of kubectl. See also
 // [WithContext].
 func NewExisting() support.E2EClusterProvider {
-	p := &provider{name: providers.Existing}
+	p := &provider{name: providers.Existing, usersKubeconfig: true}
 	p.self, p.locate = p, func(o *providers.Options) {
 		o.Existing = cluster.Existing{Kubeconfig: p.path, Context: p.context}
 	}

@@ -1,0 +1,45 @@
+package e2eframework
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// TestAdminKubeconfig requires that a suite on an existing cluster gets the user's credentials. It
+// gets only those of the chosen context, whatever their kind.
+func TestAdminKubeconfig(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	plugin := &api.ExecConfig{Command: "aws", Args: []string{"eks", "get-token"}, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: api.IfAvailableExecInteractiveMode}
+	err := clientcmd.WriteToFile(api.Config{
+		Clusters:       map[string]*api.Cluster{"a": {Server: "https://a", ProxyURL: "http://proxy:3128", InsecureSkipTLSVerify: true}, "b": {Server: "https://b"}},
+		AuthInfos:      map[string]*api.AuthInfo{"a": {Exec: plugin, Impersonate: "admin"}, "b": {Token: "t"}},
+		Contexts:       map[string]*api.Context{"a": {Cluster: "a", AuthInfo: "a", Namespace: "work"}, "b": {Cluster: "b", AuthInfo: "b"}},
+		CurrentContext: "b",
+	}, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for context, want := range map[string]string{"": "https://b", "a": "https://a"} {
+		p := NewExisting().WithPath(path).(*provider)
+		p.context = context
+		config, err := p.adminKubeconfig()
+		if err != nil {
+			t.Fatal(err)
+		}
+		renameContext(config, "suite")
+		if len(config.Clusters) != 1 || config.Clusters["suite"].Server != want || config.CurrentContext != "suite" {
+			t.Errorf("context %q: %+v; want one cluster at %s", context, config.Clusters, want)
+		}
+		if context != "a" {
+			continue
+		}
+		user, server := config.AuthInfos["suite"], config.Clusters["suite"]
+		if user.Exec == nil || cmp.Diff(plugin.Args, user.Exec.Args) != "" || user.Impersonate != "admin" || server.ProxyURL == "" || !server.InsecureSkipTLSVerify {
+			t.Errorf("the kubeconfig lost settings: user %+v, cluster %+v", user, server)
+		}
+	}
+}
