@@ -2,6 +2,7 @@ package e2eframework
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,6 +41,17 @@ func TestAdminKubeconfig(t *testing.T) {
 		user, server := config.AuthInfos["suite"], config.Clusters["suite"]
 		if user.Exec == nil || cmp.Diff(plugin.Args, user.Exec.Args) != "" || user.Impersonate != "admin" || server.ProxyURL == "" || !server.InsecureSkipTLSVerify {
 			t.Errorf("the kubeconfig lost settings: user %+v, cluster %+v", user, server)
+		}
+	}
+}
+
+// TestCheckVersion requires that WithVersion accepts a version of the command kind. Suites for the
+// framework's own kind provider state such a version.
+func TestCheckVersion(t *testing.T) {
+	for version, want := range map[string]string{"": "", "v0.26.0": "", "v1.20.0": "expected v1.20.0"} {
+		p := NewEmbedded().WithName("x").WithVersion(version).(interface{ base() *provider }).base()
+		if err := p.checkVersion(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("version %q: error %v, want %q", version, err, want)
 		}
 	}
 }
