@@ -46,9 +46,9 @@ func NewBookmarks(params faults.Params) (faults.Fault, error) {
 // bookmarks is a fault of type bookmark-loss, which drops the bookmarks of the watches of
 // one resource.
 type bookmarks struct {
+	registration
 	resource string
 	env      *faults.Env
-	remove   func() // makes the proxy stop calling match; nil before Inject
 
 	mu      sync.Mutex
 	dropped int // number of dropped bookmarks
@@ -57,13 +57,6 @@ type bookmarks struct {
 func (b *bookmarks) Inject(_ context.Context, env *faults.Env) error {
 	b.env = env
 	b.remove = env.Interceptor.OnWatchEvent(b.match)
-	return nil
-}
-
-func (b *bookmarks) Heal(context.Context) error {
-	if b.remove != nil {
-		b.remove()
-	}
 	return nil
 }
 

@@ -96,11 +96,11 @@ func NewStall(params faults.Params) (faults.Fault, error) {
 // holding is a fault of type watch-delay or watch-stall, which holds the watch events that
 // its selection selects.
 type holding struct {
+	registration
 	eventSelection
 	hold   time.Duration // from the arrival of an event until its delivery
 	detail string        // text for the record of a firing
 	env    *faults.Env
-	remove func() // makes the proxy stop calling match; nil before Inject
 
 	mu      sync.Mutex
 	streams map[uint64]bool // watches with a held event, by request ID
@@ -116,13 +116,6 @@ func newHolding(match EventMatch, hold time.Duration, detail string) *holding {
 func (h *holding) Inject(_ context.Context, env *faults.Env) error {
 	h.env = env
 	h.remove = env.Interceptor.OnWatchEvent(h.match)
-	return nil
-}
-
-func (h *holding) Heal(context.Context) error {
-	if h.remove != nil {
-		h.remove()
-	}
 	return nil
 }
 

@@ -53,10 +53,10 @@ func NewSkip(params faults.Params) (faults.Fault, error) {
 
 // skip is a fault of type watch-skip, which makes the subject miss one version of an object.
 type skip struct {
+	registration
 	eventSelection
 	within time.Duration
 	env    *faults.Env
-	remove func() // makes the proxy stop calling match; nil before Inject
 
 	mu      sync.Mutex
 	held    uint64      // ID of the watch whose events the proxy holds; 0 before and after the hold
@@ -68,13 +68,6 @@ type skip struct {
 func (s *skip) Inject(_ context.Context, env *faults.Env) error {
 	s.env = env
 	s.remove = env.Interceptor.OnWatchEvent(s.match)
-	return nil
-}
-
-func (s *skip) Heal(context.Context) error {
-	if s.remove != nil {
-		s.remove()
-	}
 	return nil
 }
 

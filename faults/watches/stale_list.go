@@ -49,10 +49,10 @@ func NewStale(params faults.Params) (faults.Fault, error) {
 // stale is a fault of type stale-list, which makes the API server answer lists with an old
 // state.
 type stale struct {
+	registration
 	resource string
 	env      *faults.Env
 	version  history.Version // resourceVersion of the cluster at the injection
-	remove   func()          // makes the proxy stop calling match; nil before Inject
 
 	mu    sync.Mutex
 	lists int // number of lists answered at version
@@ -70,13 +70,6 @@ func (s *stale) Inject(ctx context.Context, env *faults.Env) error {
 		return fmt.Errorf("reading the current resourceVersion of the cluster: %w", err)
 	}
 	s.remove = env.Interceptor.OnRequest(s.match)
-	return nil
-}
-
-func (s *stale) Heal(context.Context) error {
-	if s.remove != nil {
-		s.remove()
-	}
 	return nil
 }
 

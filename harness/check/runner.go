@@ -81,7 +81,9 @@ func excuseKnownUpstream(entries []*runnerEntry, results []Result) {
 type runnerEntry struct {
 	check   Check
 	checker Checker // nil if the check applies to none of the controllers under test
-	panic   string  // the message and stack of the checker's panic; empty if it has not panicked
+	// findings are those of the checker; nil if it does not embed them.
+	findings *findings
+	panic    string // the message and stack of the checker's panic; empty if it has not panicked
 }
 
 // newRunnerEntry returns an entry for a check. It creates a checker only if the check applies
@@ -90,7 +92,11 @@ func newRunnerEntry(c Check, setting Settings) *runnerEntry {
 	if !c.Scope.AppliesTo(setting.Controllers) {
 		return &runnerEntry{check: c}
 	}
-	return &runnerEntry{check: c, checker: c.New(setting)}
+	entry := &runnerEntry{check: c, checker: c.New(setting)}
+	if embeds, ok := entry.checker.(interface{ all() *findings }); ok {
+		entry.findings = embeds.all()
+	}
+	return entry
 }
 
 // observe calls the checker with a record, unless the checker has panicked.
@@ -99,15 +105,13 @@ func (entry *runnerEntry) observe(m *Model, r *history.Record) {
 		return
 	}
 	defer entry.recover(r.Seq)
-	before := 0
-	stalling, ok := entry.checker.(interface{ all() *findings })
-	if ok {
-		before = stalling.all().violations
+	if entry.findings == nil {
+		entry.checker.Observe(m, r)
+		return
 	}
+	before := entry.findings.violations
 	entry.checker.Observe(m, r)
-	if ok {
-		stalling.all().addContext(m, before)
-	}
+	entry.findings.addContext(m, before)
 }
 
 // recover stops a panic of the checker, and stores its message. seq is the number of the

@@ -64,25 +64,11 @@ func (s *schedulingDelays) observe(r *history.Record) {
 
 // record records long delays until the caller calls stop.
 func (s *schedulingDelays) record(clock clock.WithTicker, recorder *history.Recorder) (stop func()) {
-	ticker, over, done := clock.NewTicker(schedulingInterval), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C():
-			case <-over:
-				return
-			}
-			for _, stall := range s.measure() {
-				recorder.Append(history.Record{Stall: &stall})
-			}
+	return history.Every(clock, schedulingInterval, func() {
+		for _, stall := range s.measure() {
+			recorder.Append(history.Record{Stall: &stall})
 		}
-	}()
-	return func() {
-		close(over)
-		<-done
-	}
+	})
 }
 
 // measure returns a stall for each replica whose threads waited for long since the last

@@ -106,26 +106,15 @@ func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 	r.mu.Lock()
 	r.detectStalls, r.lastHeartbeat = true, r.clock.Since(r.start.Time)
 	r.mu.Unlock()
-	ticker, over, done := clock.NewTicker(heartbeatInterval), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C():
-			case <-over:
-				return
-			}
-			r.mu.Lock()
-			if !r.closed {
-				r.heartbeat(r.clock.Since(r.start.Time))
-			}
-			r.mu.Unlock()
+	stopHeartbeat := Every(clock, heartbeatInterval, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if !r.closed {
+			r.heartbeat(r.clock.Since(r.start.Time))
 		}
-	}()
+	})
 	return sync.OnceFunc(func() {
-		close(over)
-		<-done
+		stopHeartbeat()
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.detectStalls = false

@@ -1,0 +1,29 @@
+package history
+
+import (
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Every calls do in another goroutine, once per interval, until the caller calls stop. After stop has
+// returned, Every does not call do again. The caller must call stop exactly once.
+func Every(clock clock.WithTicker, interval time.Duration, do func()) (stop func()) {
+	ticker, over, done := clock.NewTicker(interval), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C():
+				do()
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		<-done
+	}
+}
