@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
@@ -32,7 +33,9 @@ func Run(ctx context.Context, config *rest.Config, namespace string) error {
 	if err != nil {
 		return err
 	}
-	if err := ctrl.NewControllerManagedBy(manager).For(&corev1.ConfigMap{}).Complete(&reconciler{manager.GetClient()}); err != nil {
+	options := controller.Options{SkipNameValidation: new(true)} // a test may run it twice
+	builder := ctrl.NewControllerManagedBy(manager).For(&corev1.ConfigMap{}).WithOptions(options)
+	if err := builder.Complete(&reconciler{manager.GetClient()}); err != nil {
 		return err
 	}
 	return manager.Start(ctx)

@@ -50,7 +50,13 @@ func TestTicket(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			go func() { _ = Run(t.Context(), config, namespace) }()
+			stopped := make(chan error, 1)
+			go func() { stopped <- Run(t.Context(), config, namespace) }()
+			t.Cleanup(func() {
+				if err := <-stopped; err != nil {
+					t.Error(err)
+				}
+			})
 			return ctx
 		}).
 		WithSetup("a response is lost", e2eframework.Inject("response-lost", "{verb: create, resource: configmaps, nth: 1, how: error}")).

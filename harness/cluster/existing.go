@@ -21,7 +21,7 @@ type Existing struct {
 	ControllerSwitch string
 	// CleanupCommand is a command that removes the objects of a killed run from the cluster. The
 	// guard process runs it if gauntlet dies during a run. The first element is an absolute path.
-	// If CleanupCommand is empty, the user must run `gauntlet clean` after a killed run.
+	// If CleanupCommand is empty, environment.Start sets it to a command of its own.
 	CleanupCommand []string
 }
 

@@ -34,7 +34,8 @@ type Chaos struct {
 	// Cluster is the name of a cluster that a provider of this package has created.
 	Cluster string
 	// NewCluster, if set, returns the provider of a cluster that only one feature uses. Begin
-	// creates it under the name Cluster, and End destroys it.
+	// creates it under the name Cluster, and End destroys it. Features that are not recorded also
+	// get a cluster.
 	NewCluster func() support.E2EClusterProvider
 	// Controllers lists the controllers under test. The general checks apply to them.
 	Controllers []scenario.ExternalController
@@ -73,26 +74,27 @@ const defaultOut = "out/e2e-framework"
 
 // Begin starts the history and the fault proxy of a feature. It is a types.FeatureEnvFunc.
 func (c *Chaos) Begin(ctx context.Context, cfg *envconf.Config, t *testing.T, of types.Feature) (context.Context, error) {
-	if previous, err := featureOf(ctx); err == nil { // a step of it called t.FailNow or t.SkipNow, so End was not called
+	if previous := currentFeature(ctx); previous != nil { // a step of it called t.FailNow or t.SkipNow, so End was not called
 		previous.abandon(ctx, t)
 	}
 	ctx = context.WithValue(ctx, featureKey{}, nil)
-	if isUnrecorded(of) {
+	f := &feature{name: of.Name(), recorded: isRecorded(of), injected: len(c.Faults)}
+	if !f.recorded && c.NewCluster == nil {
 		return ctx, nil
 	}
-	f := &feature{name: of.Name(), injected: len(c.Faults)}
 	ctx, err := c.start(ctx, cfg, f)
 	if err != nil {
-		return ctx, fmt.Errorf("recording feature %q: %w", f.name, errors.Join(err, f.release(ctx)))
+		return ctx, fmt.Errorf("feature %q: %w", f.name, errors.Join(err, f.release(ctx)))
 	}
 	t.Cleanup(func() { f.abandon(context.WithoutCancel(ctx), t) })
 	return context.WithValue(ctx, featureKey{}, f), nil
 }
 
-// isUnrecorded reports whether a feature has the label [Recording] = off.
-func isUnrecorded(of types.Feature) bool { return of.Labels().Contains(Recording, "off") }
+// isRecorded reports whether a feature does not have the label [Recording] = off.
+func isRecorded(of types.Feature) bool { return !of.Labels().Contains(Recording, "off") }
 
-// start reserves a cluster, and begins the recording of a feature on it.
+// start reserves a cluster, and begins the recording of a feature on it. A feature that is not
+// recorded only gets its own cluster.
 func (c *Chaos) start(ctx context.Context, cfg *envconf.Config, f *feature) (_ context.Context, err error) {
 	if c.NewCluster != nil {
 		f.own = c.NewCluster()
@@ -100,6 +102,9 @@ func (c *Chaos) start(ctx context.Context, cfg *envconf.Config, f *feature) (_ c
 		if ctx, err = envfuncs.CreateCluster(f.own, c.Cluster)(ctx, cfg); err != nil {
 			return ctx, err
 		}
+	}
+	if !f.recorded {
+		return ctx, nil
 	}
 	p, err := createdProvider(ctx, c.Cluster)
 	if err != nil {
@@ -159,12 +164,12 @@ func (c *Chaos) scenario(feature string) *scenario.Scenario {
 // if faults were injected and none of them had an effect, or if a fault with mustFire had none. For
 // the verdict unknown of any other cause, End only logs the reason.
 func (c *Chaos) End(ctx context.Context, _ *envconf.Config, t *testing.T, of types.Feature) (context.Context, error) {
-	if isUnrecorded(of) {
+	f := currentFeature(ctx)
+	if f == nil && !isRecorded(of) {
 		return ctx, nil
 	}
-	f, err := featureOf(ctx)
-	if err != nil {
-		return ctx, err
+	if f == nil {
+		return ctx, errNotRecorded
 	}
 	result, err := f.end(ctx)
 	if result != nil {

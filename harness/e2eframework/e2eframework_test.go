@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/e2e-framework/klient/wait"
 	"sigs.k8s.io/e2e-framework/klient/wait/conditions"
@@ -121,12 +123,13 @@ func TestEmbedded(t *testing.T) {
 func TestDestroy(t *testing.T) {
 	p := e2eframework.NewEmbedded().SetDefaults().WithName("second")
 	for range 2 {
-		kubeconfig, err := p.Create(t.Context())
+		kubeconfig, err := p.CreateWithConfig(t.Context(), file(t, labeledNodes))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.Create(t.Context()); err == nil || !strings.Contains(err.Error(), "second: it exists already") {
-			t.Errorf("second Create: error %v", err)
+		requireLabel(t, p, "node-1")
+		if again, err := p.Create(t.Context()); again != kubeconfig || err != nil {
+			t.Errorf("second Create: %s, error %v; want %s", again, err, kubeconfig)
 		}
 		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -142,6 +145,41 @@ func TestDestroy(t *testing.T) {
 	}
 	if err := p.WaitForControlPlane(t.Context(), nil); err == nil {
 		t.Error("WaitForControlPlane after Destroy: no error")
+	}
+}
+
+// labeledNodes is a kind configuration. It has settings that a provider without containers ignores.
+const labeledNodes = `
+kind: Cluster
+apiVersion: kind.x-k8s.io/v1alpha4
+containerdConfigPatches: ["[plugins]"]
+nodes:
+- role: control-plane
+  extraPortMappings: [{containerPort: 30080}]
+- role: worker
+  image: example.com/node
+  labels: {disk: fast}
+`
+
+// requireLabel requires that a node has the label of [labeledNodes].
+func requireLabel(t *testing.T, p support.E2EClusterProvider, node string) {
+	t.Helper()
+	client := kubernetes.NewForConfigOrDie(p.KubernetesRestConfig())
+	if found, err := client.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{}); err != nil || found.Labels["disk"] != "fast" {
+		t.Errorf("labels of node %s: %v, error %v; want disk=fast", node, found.Labels, err)
+	}
+}
+
+// TestCreateCanceled tests that a canceled Create leaves no cluster.
+func TestCreateCanceled(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond) // a control plane needs longer
+	defer cancel()
+	p := e2eframework.NewEmbedded().SetDefaults().WithName("canceled")
+	if _, err := p.Create(ctx); err == nil || !strings.Contains(err.Error(), "interrupted") {
+		t.Errorf("Create: error %v, want one that says it was interrupted", err)
+	}
+	if err := p.WaitForControlPlane(t.Context(), nil); err == nil {
+		t.Error("the cluster exists")
 	}
 }
 
@@ -168,6 +206,10 @@ func TestErrors(t *testing.T) {
 			_, err := p.CreateWithConfig(t.Context(), file(t, "kind: Cluster\nnetworking: {ipFamily: dual}\n"))
 			return err
 		}, `unknown field "networking"`},
+		{"unknown field of a node", func(p support.E2EClusterProvider) error {
+			_, err := p.CreateWithConfig(t.Context(), file(t, "kind: Cluster\nnodes: [{kubeadmConfigPatches: [x]}]\n"))
+			return err
+		}, `unknown field "kubeadmConfigPatches"`},
 		{"kind of the configuration", func(p support.E2EClusterProvider) error {
 			_, err := p.CreateWithConfig(t.Context(), file(t, "kind: Pod\n"))
 			return err

@@ -13,13 +13,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// feature is what Chaos keeps while it records a feature of the e2e-framework. The context
-// contains it from Chaos.Begin to Chaos.End.
+// feature is what Chaos keeps about a feature of the e2e-framework that it records, or that has a
+// cluster of its own. The context contains it from Chaos.Begin to Chaos.End.
 type feature struct {
 	name     string
+	recorded bool
 	own      support.E2EClusterProvider // the cluster of only this feature, or nil
 	reserved *provider                  // the cluster on which the feature is recorded, or nil
-	session  *run.Session
+	session  *run.Session               // nil if the feature is not recorded
 	ended    bool
 
 	heals    []func(context.Context) error // heal the faults that steps injected, in the order of injection
@@ -37,11 +38,20 @@ type background struct {
 
 type featureKey struct{}
 
-// featureOf returns the recording of the current feature.
+// currentFeature returns the current feature, or nil.
+func currentFeature(ctx context.Context) *feature {
+	f, _ := ctx.Value(featureKey{}).(*feature)
+	return f
+}
+
+// errNotRecorded is the error if the current feature is not recorded.
+var errNotRecorded = errors.New("found no recording of a feature; expected testenv.BeforeEachFeature(chaos.Begin), and no label recording=off")
+
+// featureOf returns the current feature, which must be recorded.
 func featureOf(ctx context.Context) (*feature, error) {
-	f, ok := ctx.Value(featureKey{}).(*feature)
-	if !ok {
-		return nil, errors.New("found no recording of a feature; expected testenv.BeforeEachFeature(chaos.Begin), and no label recording=off")
+	f := currentFeature(ctx)
+	if f == nil || !f.recorded {
+		return nil, errNotRecorded
 	}
 	return f, nil
 }
@@ -76,6 +86,10 @@ func (f *feature) begin(ctx context.Context) error {
 
 // end ends the recording and returns the verdicts.
 func (f *feature) end(ctx context.Context) (*reports.Run, error) {
+	if !f.recorded {
+		f.ended = true
+		return nil, f.release(ctx)
+	}
 	err := f.heal(ctx)
 	if f.background != nil {
 		close(f.background.stepsDone)
@@ -96,6 +110,12 @@ var errAbandoned = errors.New("the feature did not reach its end, because a step
 // The controllers may have stopped, so it does not wait for convergence.
 func (f *feature) abandon(ctx context.Context, t *testing.T) {
 	if f.ended {
+		return
+	}
+	if !f.recorded {
+		if _, err := f.end(ctx); err != nil {
+			t.Errorf("feature %q: %v", f.name, err)
+		}
 		return
 	}
 	if f.background != nil {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ import (
 func TestKind(t *testing.T) {
 	requireKind(t)
 	p := e2eframework.NewKind().SetDefaults().WithName("e2e").(support.E2EClusterProviderWithLifeCycle)
-	if _, err := p.CreateWithConfig(t.Context(), file(t, "kind: Cluster\nnodes: [{role: control-plane}, {role: worker}, {role: worker}]\n")); err != nil {
+	if _, err := p.CreateWithConfig(t.Context(), file(t, strings.Replace(labeledNodes, "[plugins]", "version = 2", 1))); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
@@ -36,9 +37,10 @@ func TestKind(t *testing.T) {
 	if err := p.WaitForControlPlane(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
+	requireLabel(t, p, "e2e-worker")
 	nodes, err := p.ListNode(t.Context())
-	if err != nil || len(nodes) != 3 {
-		t.Fatalf("nodes %+v, error %v; want 3", nodes, err)
+	if err != nil || len(nodes) != 2 {
+		t.Fatalf("nodes %+v, error %v; want 2", nodes, err)
 	}
 	for _, node := range nodes {
 		if node.Role != "worker" {

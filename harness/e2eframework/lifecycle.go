@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/e2e-framework/klient"
 	"sigs.k8s.io/e2e-framework/support"
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
@@ -39,11 +40,14 @@ type provider struct {
 	clusterName, version, path string // as set with WithName, WithVersion and WithPath
 	nodes                      int
 	nodeImage, context         string
+	kindNodes                  []v1alpha4.Node            // as set with CreateWithConfig
+	containerdPatches          []string                   // as set with CreateWithConfig
 	changes                    []func(*providers.Options) // as set with WithControlPlane
 	logDir                     string
 	seed                       uint64
 
 	environment *environment.Environment // nil until Create, and after Destroy
+	release     context.CancelFunc       // cancels the context of environment; nil like environment
 	reserved    atomic.Pointer[string]   // the feature or scenario that uses the cluster, or nil
 	kubeconfigs int                      // number of kubeconfig files that were written
 	kubeconfig  string                   // path of the first one
@@ -86,10 +90,12 @@ func (p *provider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterProvi
 }
 
 // Create starts the cluster and returns the path of a kubeconfig with all permissions. If it
-// fails, it removes everything that it has created. It accepts no arguments.
+// fails or ctx is canceled, it removes everything that it has created. It accepts no arguments.
+//
+// If the cluster exists, Create only returns the path of its kubeconfig.
 func (p *provider) Create(ctx context.Context, args ...string) (string, error) {
 	if p.environment != nil {
-		return "", fmt.Errorf("creating cluster %s: it exists already; expected a call of Destroy before", p.clusterName)
+		return p.kubeconfig, nil
 	}
 	if len(args) > 0 {
 		return "", fmt.Errorf("creating cluster %s: found the argument %q; expected options, such as WithNodes", p.clusterName, args[0])
@@ -100,18 +106,30 @@ func (p *provider) Create(ctx context.Context, args ...string) (string, error) {
 	if err := p.setUp(ctx); err != nil {
 		return "", fmt.Errorf("creating cluster %s: %w", p.clusterName, err)
 	}
-	// The cluster outlives the context, which may be that of a setup with a timeout.
-	e, err := environment.Start(context.WithoutCancel(ctx), environment.Options{
-		Provider: p.name, ControlPlane: p.controlPlane(), LogDir: p.logDir, Seed: p.seed,
-	})
-	if err != nil {
+	if err := p.start(ctx); err != nil {
 		return "", fmt.Errorf("creating cluster %s: %w", p.clusterName, err)
 	}
-	p.environment = e
+	var err error
 	if p.kubeconfig, err = p.GenerateKubeconfig(); err != nil {
 		return "", errors.Join(err, p.Destroy(ctx))
 	}
 	return p.kubeconfig, nil
+}
+
+// start starts the environment. It ends early if ctx is canceled. The environment outlives ctx,
+// which may be that of a setup with a timeout.
+func (p *provider) start(ctx context.Context) (err error) {
+	outlives, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer context.AfterFunc(ctx, cancel)()
+	p.environment, err = environment.Start(outlives, environment.Options{
+		Provider: p.name, ControlPlane: p.controlPlane(), LogDir: p.logDir, Seed: p.seed,
+	})
+	if err != nil {
+		cancel()
+		return err
+	}
+	p.release = cancel
+	return nil
 }
 
 // setUp builds the programs of the cluster that are missing.
@@ -126,7 +144,10 @@ func (p *provider) setUp(ctx context.Context) error {
 // controlPlane returns the options of the control plane. It runs all controllers of Kubernetes,
 // except if an option excludes some.
 func (p *provider) controlPlane() providers.Options {
-	o := providers.Options{Nodes: p.nodes, NodeImage: p.nodeImage, Controllers: []kube.Controller{}, DNS: true}
+	o := providers.Options{
+		Nodes: p.nodes, NodeImage: p.nodeImage, KindNodes: p.kindNodes, ContainerdPatches: p.containerdPatches,
+		Controllers: []kube.Controller{}, DNS: true,
+	}
 	if p.locate != nil {
 		p.locate(&o)
 	}
@@ -169,7 +190,7 @@ func (p *provider) GenerateKubeconfig(args ...string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("kubeconfig of cluster %s: %w", p.clusterName, err)
 	}
-	renameContext(config, p.GetKubectlContext())
+	p.renameContext(config)
 	path := filepath.Join(p.environment.StateDir, fmt.Sprintf("e2e-%d.kubeconfig", p.kubeconfigs))
 	p.kubeconfigs++
 	return path, clientcmd.WriteToFile(*config, path)
@@ -195,8 +216,14 @@ func (p *provider) adminKubeconfig() (*api.Config, error) {
 	return config, errors.Join(api.MinifyConfig(config), api.FlattenConfig(config))
 }
 
-// renameContext renames the only cluster, user and context of a kubeconfig.
-func renameContext(config *api.Config, name string) {
+// renameContext renames the only cluster, user and context of a kubeconfig, except those of the
+// user's kubeconfig.
+func (p *provider) renameContext(config *api.Config) {
+	if p.usersKubeconfig {
+		p.context = config.CurrentContext
+		return
+	}
+	name := p.GetKubectlContext()
 	for _, old := range slices.Collect(maps.Keys(config.Contexts)) {
 		of := config.Contexts[old]
 		config.Clusters = map[string]*api.Cluster{name: config.Clusters[of.Cluster]}
@@ -211,7 +238,12 @@ func renameContext(config *api.Config, name string) {
 func (p *provider) GetKubeconfig() string { return p.kubeconfig }
 
 // GetKubectlContext returns the name of the context in the kubeconfig.
-func (p *provider) GetKubectlContext() string { return p.contextPrefix + p.clusterName }
+func (p *provider) GetKubectlContext() string {
+	if p.usersKubeconfig {
+		return p.context
+	}
+	return p.contextPrefix + p.clusterName
+}
 
 // KubernetesRestConfig returns a client configuration with all permissions, or nil before Create.
 func (p *provider) KubernetesRestConfig() *rest.Config {
@@ -264,6 +296,7 @@ func (p *provider) Destroy(ctx context.Context) error {
 	}
 	e := p.environment
 	p.environment, p.kubeconfig = nil, ""
+	defer p.release()
 	if err := e.Stop(ctx); err != nil {
 		return fmt.Errorf("destroying cluster %s: %w", p.clusterName, err)
 	}

@@ -5,8 +5,7 @@
 //	testenv.Setup(envfuncs.CreateCluster(e2eframework.NewEmbedded(), "demo"))
 //	testenv.Finish(envfuncs.DestroyCluster("demo"))
 //
-// No process, container or file of a cluster is left, even if the test binary is killed. The
-// exception is [NewExisting], whose cluster the user owns.
+// No process, container or file of a cluster is left, even if the test binary is killed.
 package e2eframework
 
 import (
@@ -116,8 +115,8 @@ func WithNodeImage(image string) support.ClusterOpts {
 	return option(func(p *provider) { p.nodeImage = image })
 }
 
-// WithContext sets the kubeconfig context of an existing cluster. The default is the current
-// context.
+// WithContext sets the kubeconfig context of an existing cluster. Empty means the current context.
+// For the framework's flag --context, the argument is envconf.Config.KubeContext.
 func WithContext(context string) support.ClusterOpts {
 	return option(func(p *provider) { p.context = context })
 }

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/e2e-framework/klient/wait"
 	"sigs.k8s.io/e2e-framework/pkg/env"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
@@ -55,7 +57,9 @@ func suiteMain(m *testing.M) int {
 	case suiteHas("kind"):
 		newProvider = e2eframework.NewKind
 	case config.KubeconfigFile() != "":
-		newProvider = func() support.E2EClusterProvider { return e2eframework.NewExisting().WithPath(config.KubeconfigFile()) }
+		newProvider = func() support.E2EClusterProvider {
+			return e2eframework.NewExisting().WithPath(config.KubeconfigFile()).WithOpts(e2eframework.WithContext(config.KubeContext()))
+		}
 	}
 	if suiteHas("own-clusters") {
 		chaos.NewCluster = newProvider
@@ -121,6 +125,12 @@ func TestSuite(t *testing.T) {
 	testenv.TestInParallel(t,
 		features.New("orders").WithLabel("size", "small").
 			WithSetup("ready", func(ctx context.Context, t *testing.T, c *envconf.Config) context.Context {
+				if suiteHas("injects-nothing") { // no request has this verb and resource
+					e2eframework.Inject("api-error", "{verb: delete, resource: pods, code: 500}")(ctx, t, c)
+				}
+				if suiteHas("waits") {
+					e2eframework.Converged()(ctx, t, c)
+				}
 				if suiteHas("blocks") {
 					fmt.Printf("blocks %s\n", filepath.Dir(c.KubeconfigFile()))
 					select {}
@@ -142,7 +152,11 @@ func TestSuite(t *testing.T) {
 			}).Feature(),
 		features.New("invoices").WithLabel("size", "large").Assess("an invoice", createConfigMap("invoice")).Feature(),
 		features.New("unrecorded").WithLabel("size", "large").WithLabel(e2eframework.Recording, "off").
-			Assess("no recording", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+			Assess("no recording", func(ctx context.Context, t *testing.T, c *envconf.Config) context.Context {
+				var list corev1.NamespaceList
+				if err := c.Client().Resources().List(ctx, &list); err != nil {
+					t.Error(err)
+				}
 				if _, err := e2eframework.ProxyConfig(ctx, "client"); err == nil || !strings.Contains(err.Error(), "no label recording=off") {
 					t.Errorf("ProxyConfig: error %v", err)
 				}
@@ -188,6 +202,9 @@ func TestFlags(t *testing.T) {
 		{name: "assessment fails", suite: "assess-fails", fails: true, runs: 2, want: []string{"the assessment fails on purpose", "invoice in namespace"}, missing: []string{"did not reach its end"}},
 		{name: "fail fast", suite: "assess-fails", flags: []string{"--fail-fast"}, fails: true, runs: 1,
 			want: []string{"the assessment fails on purpose", `feature "orders": the feature did not reach its end`, "report.html"}, missing: []string{"invoice in namespace"}},
+		{name: "fault without effect", suite: "injects-nothing", flags: []string{"--feature=orders"}, fails: true, runs: 1,
+			want: []string{"no injected fault had an effect, so the feature tested nothing under faults"}},
+		{name: "converged", suite: "waits", runs: 2, want: []string{"order in namespace gauntlet"}},
 		{name: "setup fails", suite: "setup-fails", fails: true, runs: 2, want: []string{`feature "orders": the feature did not reach its end`, "invoice in namespace"}},
 		{name: "setup fails with faults in the background", suite: "setup-fails faults", fails: true, runs: 2,
 			want: []string{`feature "orders": the feature did not reach its end`, "invoice in namespace"}, missing: []string{"background faults:"}},
@@ -252,8 +269,9 @@ func recordedNamespace(t *testing.T, path string) string {
 	return ""
 }
 
-// TestKubeconfig tests that a suite runs on an existing cluster with the flag --kubeconfig.
-func TestKubeconfig(t *testing.T) {
+// TestExisting tests suites on an existing cluster, with the flags of the framework. A suite that is
+// killed must leave no namespace.
+func TestExisting(t *testing.T) {
 	p := e2eframework.NewEmbedded().SetDefaults().WithName("existing")
 	kubeconfig, err := p.Create(t.Context())
 	if err != nil {
@@ -264,12 +282,48 @@ func TestKubeconfig(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	output, err := suiteCommand(t.Context(), "plain", t.TempDir(), "--kubeconfig="+kubeconfig).CombinedOutput()
-	if err != nil || !strings.Contains(string(output), "invoice in namespace gauntlet") {
-		t.Errorf("error %v; want a suite that passes:\n%s", err, output)
+	namespaces := kubernetes.NewForConfigOrDie(p.KubernetesRestConfig()).CoreV1().Namespaces()
+	if _, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		flags []string
+		want  string
+		fails bool
+	}{
+		{nil, "invoice in namespace gauntlet", false},
+		{[]string{"--context=existing"}, "invoice in namespace gauntlet", false},
+		{[]string{"--context=other"}, `context "other" does not exist`, true},
+		{[]string{"--namespace=team-a"}, "invoice in namespace team-a", false},
+		{[]string{"--namespace=team-b"}, `namespaces "team-b" not found; expected a namespace that exists`, true},
+	} {
+		flags := append([]string{"--kubeconfig=" + kubeconfig}, test.flags...)
+		output, err := suiteCommand(t.Context(), "plain", t.TempDir(), flags...).CombinedOutput()
+		if failed := err != nil; failed != test.fails || !strings.Contains(string(output), test.want) {
+			t.Errorf("suite with %v: failed: %v, want %v and the text %q:\n%s", test.flags, failed, test.fails, test.want, output)
+		}
+	}
+	cmd := suiteCommand(t.Context(), "blocks", t.TempDir(), "--kubeconfig="+kubeconfig)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stateDirOf(t, stdout)
+	if _, err := namespaces.Get(t.Context(), "gauntlet", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	_, _ = cmd.Process.Kill(), cmd.Wait()
+	if err := wait.For(func(ctx context.Context) (bool, error) {
+		_, err := namespaces.Get(ctx, "gauntlet", metav1.GetOptions{})
+		return apierrors.IsNotFound(err), nil
+	}, wait.WithTimeout(time.Minute), wait.WithInterval(100*time.Millisecond)); err != nil {
+		t.Errorf("namespace gauntlet after SIGKILL of the suite: %v", err)
 	}
 	if err := p.WaitForControlPlane(t.Context(), nil); err != nil {
-		t.Errorf("the cluster after the suite: %v", err)
+		t.Errorf("the cluster after the suites: %v", err)
 	}
 }
 

@@ -225,6 +225,9 @@ func (e *Environment) setUpCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
 	e.ControlPlane.Dir, e.ControlPlane.LogDir = e.StateDir, e.LogDir
+	if on := &e.ControlPlane.Existing; len(on.CleanupCommand) == 0 {
+		on.CleanupCommand = cleanupCommand(*on)
+	}
 	c, err := e.provider.Start(ctx, e.ControlPlane)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -64,14 +65,18 @@ func (e *Environment) Record(ctx context.Context, o RecordOptions) error {
 // setUpNamespace creates the namespace of the workload, and waits until its default
 // ServiceAccount exists. Without this ServiceAccount, the API server rejects pods.
 //
-// On an existing cluster, the provider has already created the namespace, and setUpNamespace
-// only waits.
+// On an existing cluster, the provider has already created the namespace [Namespace]. Another
+// namespace must exist, because gauntlet deletes only objects of its own there.
 func (e *Environment) setUpNamespace(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
-	if _, shared := e.Cluster.(cluster.Shared); !shared {
-		_, err := e.Admin.CoreV1().Namespaces().Create(ctx,
-			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.namespace}}, metav1.CreateOptions{})
+	namespaces := e.Admin.CoreV1().Namespaces()
+	if _, shared := e.Cluster.(cluster.Shared); shared {
+		if _, err := namespaces.Get(ctx, e.namespace, metav1.GetOptions{}); err != nil {
+			return fmt.Errorf("%w; expected a namespace that exists, or no namespace, which means %s", err, Namespace)
+		}
+	} else {
+		_, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.namespace}}, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}

@@ -247,7 +247,6 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	if f.existing.Kubeconfig, err = absolutePath(f.existing.Kubeconfig); err != nil {
 		return nil, err
 	}
-	f.existing.CleanupCommand = []string{gauntlet, "clean", "--provider=" + providers.Existing, "--kubeconfig=" + f.existing.Kubeconfig, "--context=" + f.existing.Context}
 	versions, err := provider.Versions(providers.Options{UpstreamDir: f.upstreamDir, Existing: f.existing})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -246,7 +246,7 @@ on an existing cluster.`,
 
 // cleanExisting removes the objects that a killed run left on an existing cluster.
 func cleanExisting(cmd *cobra.Command, o cluster.Existing) error {
-	removed, err := standing.CleanExisting(cmd.Context(), o.Kubeconfig, o.Context)
+	removed, err := environment.CleanExisting(cmd.Context(), o.Kubeconfig, o.Context)
 	switch {
 	case err != nil:
 		return &unfinishedError{err}

@@ -15,15 +15,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
-	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/kind"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
-	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
 // State says whether a cluster is in use, standing or left behind, or whether another machine owns
@@ -221,21 +217,4 @@ func Clean(ctx context.Context) (removed, remaining []Cluster, err error) {
 		removed = append(removed, c)
 	}
 	return removed, remaining, errors.Join(errs...)
-}
-
-// CleanExisting deletes the objects that a killed run has left on an existing cluster. It reports
-// whether the namespace of the run existed. See [existing.Config] for the arguments.
-func CleanExisting(ctx context.Context, kubeconfig, context string) (removed bool, err error) {
-	config, err := existing.Config(kubeconfig, context)
-	if err != nil {
-		return false, err
-	}
-	admin, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return false, fmt.Errorf("existing cluster: %w", err)
-	}
-	if removed, err = existing.Clean(ctx, admin); err != nil {
-		return removed, err
-	}
-	return removed, subject.Revoke(ctx, admin)
 }

@@ -47,20 +47,17 @@ func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
 			// connectPods configures the pod network instead, in the same way for every node image.
 			DisableDefaultCNI: true,
 		},
-		Nodes: []v1alpha4.Node{{
-			Role:        v1alpha4.ControlPlaneRole,
-			ExtraMounts: []v1alpha4.Mount{{HostPath: filesDir, ContainerPath: nodeFilesDir, Readonly: true}},
-		}},
+		ContainerdConfigPatches: o.Containerd,
+		Nodes:                   o.nodes(),
 	}
+	controlPlane := &config.Nodes[0]
+	controlPlane.ExtraMounts = append(controlPlane.ExtraMounts, v1alpha4.Mount{HostPath: filesDir, ContainerPath: nodeFilesDir, Readonly: true})
 	for _, port := range append([]int{etcdPort}, o.Ports...) {
-		config.Nodes[0].ExtraPortMappings = append(config.Nodes[0].ExtraPortMappings, v1alpha4.PortMapping{
+		controlPlane.ExtraPortMappings = append(controlPlane.ExtraPortMappings, v1alpha4.PortMapping{
 			// HostPort is not set, so kind chooses a local port that stays the same after a restart
 			// of the node. If the container engine chose the port, it would change.
 			ContainerPort: int32(port), ListenAddress: "127.0.0.1", Protocol: v1alpha4.PortMappingProtocolTCP,
 		})
-	}
-	for range o.Workers {
-		config.Nodes = append(config.Nodes, v1alpha4.Node{Role: v1alpha4.WorkerRole})
 	}
 	v1alpha4.SetDefaultsCluster(config)
 	return config, nil

@@ -83,6 +83,17 @@ func TestClusterConfig(t *testing.T) {
 	if mounts := config.Nodes[0].ExtraMounts; len(mounts) != 1 || mounts[0] != want {
 		t.Errorf("mounts of the control plane node: %+v, want only %+v", mounts, want)
 	}
+	config, err = clusterConfig(Options{Containerd: []string{"[proxy]"}, Nodes: []v1alpha4.Node{
+		{Role: v1alpha4.WorkerRole, ExtraMounts: []v1alpha4.Mount{{HostPath: "/data"}}},
+		{Role: v1alpha4.ControlPlaneRole, ExtraPortMappings: []v1alpha4.PortMapping{{ContainerPort: 80}}},
+	}}, "/state/node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, second := config.Nodes[0], config.Nodes[1]; len(config.Nodes) != 2 || first.ExtraPortMappings[0].ContainerPort != 80 ||
+		len(first.ExtraMounts) != 1 || second.Role != v1alpha4.WorkerRole || second.ExtraMounts[0].HostPath != "/data" || len(config.ContainerdConfigPatches) != 1 {
+		t.Errorf("cluster with nodes of the user: %+v", config)
+	}
 	args := map[string]map[string]string{}
 	for _, patch := range config.KubeadmConfigPatches {
 		var parsed struct {

@@ -3,7 +3,10 @@ package kind
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
+
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
@@ -13,6 +16,11 @@ type Options struct {
 	// Workers is the number of worker nodes, from 0 to [WorkersMax]. In a cluster without worker
 	// nodes, pods run on the control plane node.
 	Workers int
+	// Nodes lists one control plane node and any number of worker nodes. It replaces Workers if it is
+	// not empty. Of its fields, the role, the mounts and the port mappings have an effect.
+	Nodes []v1alpha4.Node
+	// Containerd are patches for the configuration of containerd on all nodes.
+	Containerd []string
 	// Image is the container image of the nodes. Empty means that [ChooseImage] selects it.
 	Image string
 	// Controllers lists the controllers under test, which the cluster's own kube-controller-manager
@@ -48,6 +56,27 @@ const (
 	// withinMax is the maximum of Options.Within.
 	withinMax = time.Hour
 )
+
+// nodes returns the nodes of the cluster, and the control plane node as the first one.
+func (o Options) nodes() []v1alpha4.Node {
+	nodes := []v1alpha4.Node{{Role: v1alpha4.ControlPlaneRole}}
+	for range o.Workers {
+		nodes = append(nodes, v1alpha4.Node{Role: v1alpha4.WorkerRole})
+	}
+	if len(o.Nodes) == 0 {
+		return nodes
+	}
+	nodes = nil
+	for _, node := range o.Nodes {
+		kept := v1alpha4.Node{Role: node.Role, ExtraMounts: slices.Clone(node.ExtraMounts), ExtraPortMappings: slices.Clone(node.ExtraPortMappings)}
+		if node.Role == v1alpha4.ControlPlaneRole {
+			nodes = slices.Insert(nodes, 0, kept)
+		} else {
+			nodes = append(nodes, kept)
+		}
+	}
+	return nodes
+}
 
 // validate returns an error if a field is missing or outside of its range.
 func (o Options) validate() error {

@@ -88,7 +88,7 @@ func prepare(ctx context.Context, opts Options) (*Cluster, error) {
 		dir: filepath.Join(opts.Dir, "cluster"), logDir: opts.LogDir,
 		tokens: cluster.NewTokens(), failed: make(chan struct{}), watches: map[string]*nodeWatch{}, halted: map[cluster.Component]bool{}, unreachable: map[string]bool{},
 	}
-	c.nodes = nodeNames(c.name, opts.Workers)
+	c.nodes = nodeNames(c.name, len(opts.nodes())-1)
 	// Mkdir fails if the directory exists, so Stop never removes a directory that somebody else has
 	// created.
 	if err := os.Mkdir(c.dir, 0o700); err != nil {

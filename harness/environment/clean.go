@@ -1,0 +1,63 @@
+package environment
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/existing"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
+)
+
+// cleanArgument is the first argument with which a program that contains this package only cleans
+// an existing cluster. The others are the working directory, the kubeconfig and the context.
+const cleanArgument = "gauntlet-clean-existing"
+
+// init cleans an existing cluster if cleanArgument is set. The main function of the program then
+// does not run.
+func init() {
+	if len(os.Args) != 5 || os.Args[1] != cleanArgument {
+		return
+	}
+	err := os.Chdir(os.Args[2])
+	if err == nil {
+		_, err = CleanExisting(context.Background(), os.Args[3], os.Args[4])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// cleanupCommand returns the command with which the guard process cleans an existing cluster. The
+// guard runs the same program, so /proc/self/exe exists even after its file was removed.
+func cleanupCommand(o cluster.Existing) []string {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "/" // paths of kubeconfigs are then absolute
+	}
+	return []string{"/proc/self/exe", cleanArgument, dir, o.Kubeconfig, o.Context}
+}
+
+// CleanExisting deletes the objects that a killed run has left on an existing cluster. It reports
+// whether the namespace of the run existed.
+//
+// Empty arguments mean the kubeconfig file and the context that kubectl would use.
+func CleanExisting(ctx context.Context, kubeconfig, context string) (removed bool, err error) {
+	config, err := existing.Config(kubeconfig, context)
+	if err != nil {
+		return false, err
+	}
+	admin, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return false, fmt.Errorf("existing cluster: %w", err)
+	}
+	if removed, err = existing.Clean(ctx, admin); err != nil {
+		return removed, err
+	}
+	return removed, subject.Revoke(ctx, admin)
+}
