@@ -161,12 +161,13 @@ nodes:
   labels: {disk: fast}
 `
 
-// requireLabel requires that a node has the label of [labeledNodes].
-func requireLabel(t *testing.T, p support.E2EClusterProvider, node string) {
+// requireLabel requires that one node has the label of [labeledNodes], and that its name has a suffix.
+func requireLabel(t *testing.T, p support.E2EClusterProvider, suffix string) {
 	t.Helper()
 	client := kubernetes.NewForConfigOrDie(p.KubernetesRestConfig())
-	if found, err := client.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{}); err != nil || found.Labels["disk"] != "fast" {
-		t.Errorf("labels of node %s: %v, error %v; want disk=fast", node, found.Labels, err)
+	found, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{LabelSelector: "disk=fast"})
+	if err != nil || len(found.Items) != 1 || !strings.HasSuffix(found.Items[0].Name, suffix) {
+		t.Errorf("nodes with the label disk=fast: %v, error %v; want one node …%s", found, err, suffix)
 	}
 }
 

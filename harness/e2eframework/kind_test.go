@@ -37,7 +37,7 @@ func TestKind(t *testing.T) {
 	if err := p.WaitForControlPlane(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
-	requireLabel(t, p, "e2e-worker")
+	requireLabel(t, p, "-worker")
 	nodes, err := p.ListNode(t.Context())
 	if err != nil || len(nodes) != 2 {
 		t.Fatalf("nodes %+v, error %v; want 2", nodes, err)
