@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// feature is what Chaos keeps about a feature of the e2e-framework that it records, or that has a
-// cluster of its own. The context contains it from Chaos.Begin to Chaos.End.
+// feature is the state of a feature of the e2e-framework that Chaos records. It also exists for a
+// feature that only has a cluster of its own. The context contains it from Chaos.Begin to Chaos.End.
 type feature struct {
 	name     string
 	recorded bool
