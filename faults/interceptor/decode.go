@@ -185,8 +185,8 @@ func unwrap(data []byte) ([]byte, error) {
 	return envelope.Raw, nil
 }
 
-// responseContent is the decoded body of a response. The body is a Status, a single object
-// or a list; the fields for the other two are empty.
+// responseContent is the decoded body of a response: a Status, a single object or a list. Only the
+// fields for this kind of body are set.
 type responseContent struct {
 	reason string          // reason of a Status
 	cause  string          // first cause in the details of a Status

@@ -52,11 +52,10 @@ var effects = []string{string(corev1.TaintEffectNoExecute), string(corev1.TaintE
 // taintKey is the key of the taint that a node-taint fault adds to nodes.
 const taintKey = "gauntlet/out-of-service"
 
-// isTaint reports whether a node-taint fault has added the taint: if its key is taintKey.
+// isTaint reports whether a node-taint fault has added the taint. The key of the taint says so.
 func isTaint(t corev1.Taint) bool { return t.Key == taintKey }
 
-// tainted returns the mark that adds a taint with the given effect to a node. The key of the
-// taint is taintKey.
+// tainted returns a change of nodes: it adds a taint with the key taintKey and the given effect.
 func tainted(effect corev1.TaintEffect) mark {
 	return mark{
 		state: state{"tainted " + string(effect), func(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isTaint) }},

@@ -65,15 +65,15 @@ type state struct {
 	in          func(*corev1.Node) bool // reports whether the node is in the state
 }
 
-// mark is a state that a fault causes by an update of the Node object, such as cordoned or
-// tainted. The scheduler assigns no new pods to a node with a mark.
+// mark is a change of a Node object that keeps new pods off the node: a cordon or a taint. It
+// contains the functions that make and revert the change.
 type mark struct {
 	state
-	apply  func(*corev1.Node) // changes the Node object so that the node is marked
+	apply  func(*corev1.Node) // cordons or taints the node
 	remove func(*corev1.Node) // reverts apply
 }
 
-// cordoned is the mark that sets spec.unschedulable of a node, as kubectl cordon does.
+// cordoned sets spec.unschedulable of a node to true, as kubectl cordon does.
 var cordoned = mark{
 	state:  state{"cordoned", func(n *corev1.Node) bool { return n.Spec.Unschedulable }},
 	apply:  func(n *corev1.Node) { n.Spec.Unschedulable = true },
@@ -88,8 +88,8 @@ type markedNodes struct {
 	nodes []string
 }
 
-// applyTo applies the mark to random nodes, at most count. If an update fails, it removes
-// the mark from the nodes that it has marked, and returns an error.
+// applyTo cordons or taints random nodes, at most count. If an update fails, it undoes its changes
+// and returns an error.
 func (m mark) applyTo(ctx context.Context, env *faults.Env, count int) (*markedNodes, error) {
 	nodes, err := m.pick(ctx, env, count)
 	if err != nil {

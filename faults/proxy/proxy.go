@@ -2,7 +2,7 @@
 // The subject is the controllers under test. To test an unmodified binary, give the binary a
 // kubeconfig that points to the proxy.
 //
-// The proxy carries requests and responses over sockets. It passes every request to a package
+// The proxy carries requests and responses over sockets. It passes every request to package
 // interceptor, which records it and applies the effects of faults. Without a fault the proxy
 // is transparent, but two things differ from a direct connection: responses are not
 // compressed, and a connection cannot be upgraded (exec, port-forward).

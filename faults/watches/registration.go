@@ -2,7 +2,8 @@ package watches
 
 import "context"
 
-// registration is the part of a fault that registers its method match at the interceptor.
+// registration ends a fault of watches: it makes the interceptor stop calling the fault's method
+// match. The faults embed it.
 type registration struct {
 	remove func() // makes the proxy stop calling match; nil before Inject
 }
