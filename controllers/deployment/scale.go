@@ -85,8 +85,8 @@ func proportional(l limits, rs replicaSetSizes, reported int) []change {
 	return changes
 }
 
-// proportionalSize returns the size that a ReplicaSet should have if all ReplicaSets together
-// have most replicas.
+// proportionalSize returns the size that a ReplicaSet should have. The argument most is the number
+// of replicas that all ReplicaSets together should have.
 //
 // This is its current size, multiplied by most and divided by the former maximum. The former
 // maximum is s.maxReplicas, or reported if s.maxReplicas is 0. The result is rounded, and

@@ -21,7 +21,7 @@ type subjectRecorder struct {
 
 func newSubjectRecorder() *subjectRecorder { return &subjectRecorder{} }
 
-// Append adds a record and implements proxy.Recorder. It drops the record if no spec is
+// Append adds a record and implements interceptor.Recorder. It drops the record if no spec is
 // running.
 func (r *subjectRecorder) Append(record history.Record) {
 	r.mu.Lock()
