@@ -42,8 +42,8 @@ type Results struct {
 	Passed []reports.Run
 }
 
-// failedStartsMax is after how many consecutive failed starts of runs a campaign ends. After
-// fewer of them it continues, because the reason may be temporary.
+// failedStartsMax is the number of consecutive runs that could not start after which a campaign
+// ends. Before that it continues, because the reason may be temporary.
 const failedStartsMax = 3
 
 // Run starts runs until Series ends, Duration has passed, or ctx ends. The end of ctx is not an

@@ -12,15 +12,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Combination is a situation of an object, and what faults do to the subject's watches
-// meanwhile. The object is a Deployment or a Service. In the table that [Table.WriteText] prints,
-// it is one cell.
+// Combination says what happens to a Deployment or a Service in a scenario. For example, its pods
+// are slow, users scale it during a rollout, and a fault delays the watch events of pods. In the
+// table that [Table.WriteText] prints, a combination is one cell.
 type Combination struct {
 	// Object is the strategy of the Deployment, or "Service".
 	Object string
 	Pods   Pods   // how its pods behave
 	Change Change // what users do
-	Watch  Watch
+	Watch  Watch  // what faults do to the watches of the subject
 }
 
 // Service is the value of [Combination.Object] for Services.

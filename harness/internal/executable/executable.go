@@ -16,8 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
-// machines maps architectures, as Go names them, to the ELF machines whose executables their
-// kernels run.
+// machines maps each GOARCH to the ELF machine types that a kernel of this architecture can run.
 var machines = map[string][]elf.Machine{
 	"386":     {elf.EM_386},
 	"amd64":   {elf.EM_X86_64, elf.EM_386},

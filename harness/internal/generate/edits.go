@@ -238,8 +238,8 @@ func (e *editor) recreate(o *object) []scenario.Step {
 	}
 }
 
-// users returns an empty users, whose methods draw single operations from the random source of
-// the editor.
+// users returns a users without objects, for its methods that draw single operations. They use the
+// random source of the editor.
 func (e *editor) users() *users { return &users{Rand: e.Rand} }
 
 // withEdits returns the steps of the workload and the steps of all user-edit faults.

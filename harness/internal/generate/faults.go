@@ -64,7 +64,7 @@ func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 	return nil
 }
 
-// preferTries is how many faults are drawn for each one that is used, if
+// preferTries is the number of draws from which [Options.drawFault] selects one fault, if
 // Options.PreferUncovered is set.
 const preferTries = 6
 
@@ -135,15 +135,15 @@ func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.S
 	return scenario.Fault{}, fmt.Errorf("found no valid fault in %d draws; expected a type of fault that fits the workload", triesMax)
 }
 
-// podCreates says on what the first fault of a scenario may act. These are creates and watches
-// of pods, which every workload causes.
+// podCreates lists the requests and watches on which the first fault of a scenario may act. These
+// are creates and watches of pods, because every workload causes them.
 var podCreates = faults.SampleInput{
 	Requests:  []faults.Request{{Verb: "create", Resource: resource(kube.Pod)}},
 	Resources: []string{resource(kube.Pod)},
 }
 
 // sampleInputs lists the requests and watches that the subject makes for the objects of each
-// kind. A fault draws from them what it acts on, such as verb and resource.
+// kind. The generator draws the parameters of a fault from this list, such as verb and resource.
 var sampleInputs = map[scenario.Kind]faults.SampleInput{
 	scenario.ReplicaSet: {
 		Requests: []faults.Request{

@@ -30,9 +30,9 @@ type limits struct{ head, tail int64 }
 
 // File is a log file of limited size. Its methods may be called from several goroutines.
 //
-// A File appends until the file has BytesMax bytes. It then drops bytes between the beginning
-// and the last tailBytes, and goes on. The cost of a byte stays constant: each time a File
-// moves tailBytes, it has written tailBytes.
+// A File appends until the file has BytesMax bytes. It then drops the bytes between the beginning
+// and the last tailBytes, and appends again. It copies the last tailBytes only after it has
+// appended as many bytes, so the average cost of a byte is constant.
 type File struct {
 	limits limits
 

@@ -15,7 +15,7 @@ import (
 // clientv3 sends requests.
 type kvServer struct{ store *Store }
 
-// Range returns the keys in a range.
+// Range returns the keys in a range with their values.
 func (k kvServer) Range(ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -119,8 +119,8 @@ func (s *Store) checkRead(r *pb.RangeRequest) error {
 	return s.checkRevision(r.Revision)
 }
 
-// read returns the keys in a range, at the revision of the request or else at the revision
-// current. s.mu is locked.
+// read returns the keys in a range with their values. It reads at the revision of the request, or
+// at the revision current if the request has none. s.mu is locked.
 func (s *Store) read(r *pb.RangeRequest, current int64) (*pb.RangeResponse, error) {
 	if err := s.checkRead(r); err != nil {
 		return nil, err

@@ -14,14 +14,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// installed lists the kinds of objects that a run creates before the program starts. It ignores
-// objects of all other kinds.
+// installed lists the kinds of objects that a run creates before the program starts. A run does not
+// create the objects of any other kind in the manifests.
 var installed = []string{
 	"Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
 	"ConfigMap", "Secret", "PriorityClass",
 }
 
-// objects are the objects of the manifests of a subject file, by what a run does with them.
+// objects contains what a run needs from the manifests of a subject file, such as the objects that
+// it creates.
 type objects struct {
 	process
 	install []*unstructured.Unstructured
@@ -30,8 +31,8 @@ type objects struct {
 	ignored []string                // kinds
 }
 
-// sort puts each object of the manifests into the field of objects that says what a run does
-// with it.
+// sort returns what a run needs from the given manifests. It returns an error if it cannot decode
+// one of the objects.
 func sort(manifests []*unstructured.Unstructured) (*objects, error) {
 	sorted := &objects{}
 	bound := boundRoles(manifests)
@@ -111,8 +112,8 @@ func kindOf(definition *unstructured.Unstructured) (scenario.ExternalKind, error
 // operator returns the controllers and kinds of a program, from its subject file and its
 // manifests.
 //
-// If the file names no controllers, there is one for each kind of the
-// CustomResourceDefinitions. It writes the kinds that the roles allow it to write.
+// If the file names no controllers, each namespaced kind of the CustomResourceDefinitions has one.
+// Each of these controllers writes its own kind and all kinds that the roles allow to write.
 func (s *objects) operator(found *scenario.Operator) scenario.Operator {
 	var o scenario.Operator
 	if found != nil {

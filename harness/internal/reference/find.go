@@ -126,7 +126,7 @@ func unknownField(path, name string, fields []schema.Field) error {
 	return fmt.Errorf("%s has no field %q: expected one of %s%s", path, name, strings.Join(known, ", "), nearest.Suggestion(name, known))
 }
 
-// items converts the meanings of values.
+// items converts the documented values of a field, such as the permitted words, to named texts.
 func items(meanings []schema.Meaning) []Item {
 	var all []Item
 	for _, m := range meanings {

@@ -73,9 +73,9 @@ var Capabilities = cluster.Capabilities{
 type part struct {
 	component
 	*process.Process
-	// down means that Halt has killed the process. It also means that the process, a client of the
-	// API server, exited because a component was halted. Health then waits until the component runs
-	// again.
+	// down means that the process does not run because of a fault. Either Halt has killed the
+	// process, or the process exited because Halt had killed etcd or the API server. Health then
+	// waits until the component runs again.
 	down bool
 }
 
