@@ -23,7 +23,7 @@ const (
 var Tiers = []Tier{Quick, Default, Full}
 
 // tiersFile lists the scenarios of the tiers quick and default. Each line has a tier and a
-// scenario. The command "gauntlet mutants --tiers" computes which scenarios these should be.
+// scenario. The command "gauntlet mutants tiers" computes which scenarios these should be.
 //
 //go:embed tiers.txt
 var tiersFile string
