@@ -115,11 +115,12 @@ type baseRun struct {
 	scenario string
 }
 
-// Do runs the trial of each mutant. After an error in the trial of one mutant, the others still
-// run.
+// Do runs each mutant in its scenarios until a check detects it, and passes the outcome to t.Done.
+// It skips mutants that no check can detect. It first runs the unmodified controllers in all these
+// scenarios, because a failed check detects a mutant only in a scenario that they pass.
 //
-// The error of Do contains the errors of these trials, and names the scenarios that the
-// unmodified controllers did not pass.
+// If a mutant cannot be built or run, Do continues with the other mutants. It returns all errors,
+// and the scenarios that the unmodified controllers did not pass.
 func (t *Trial) Do(ctx context.Context) error {
 	passes, err := t.unmodified(ctx)
 	failed := []error{err}
