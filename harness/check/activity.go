@@ -84,7 +84,7 @@ func Overall(results []Result, activity Activity) (Verdict, string) {
 	case activity.Incomplete != "":
 		return Unknown, activity.Incomplete
 	case activity.Fired == 0:
-		return Unknown, fmt.Sprintf("no fault fired (%d injected)", activity.Injected)
+		return Unknown, fmt.Sprintf("no injected fault had an effect (%d injected)", activity.Injected)
 	case activity.Writes == 0:
 		return Unknown, "the subject wrote nothing"
 	case worst == Unknown:

@@ -42,13 +42,13 @@ type Chaos struct {
 	// Kinds lists the kinds of objects that gauntlet does not know, such as custom resources. The
 	// history contains their objects.
 	Kinds []scenario.ExternalKind
-	// Subject is the program under test, of subject.Command. The zero value means that the test
-	// binary runs the controllers. On a kind cluster, it must be the zero value.
+	// Subject is the program under test, as subject.Command returns it. The zero value means that
+	// the test binary runs the controllers. On a kind cluster, it must be the zero value.
 	Subject subject.Target
 	// Replicas is the number of replicas of Subject; 0 means 1.
 	Replicas int
-	// Faults are active in the background of each feature, with the triggers and times that they
-	// have. A scenario file contains such faults; see scenario.Load.
+	// Faults are injected while the steps of each feature run. Each fault begins and ends as its
+	// triggers and times say. To read faults from a scenario file, use scenario.Load.
 	Faults []scenario.Fault
 	// Namespace is the namespace that is recorded. Empty means that of the framework's
 	// configuration. If that is also empty, it is environment.Namespace, and Begin sets it in the
@@ -161,8 +161,8 @@ func (c *Chaos) scenario(feature string) *scenario.Scenario {
 // reports. It is a types.FeatureEnvFunc.
 //
 // The controllers must still run. A violation fails the test with its evidence. The test also fails
-// if faults were injected and none of them had an effect, or if a fault with mustFire had none. For
-// the verdict unknown of any other cause, End only logs the reason.
+// if faults were injected and none of them had an effect, or if a fault with mustFire had none. If
+// the verdict is unknown for any other reason, End only logs the reason.
 func (c *Chaos) End(ctx context.Context, _ *envconf.Config, t *testing.T, of types.Feature) (context.Context, error) {
 	f := currentFeature(ctx)
 	if f == nil && !isRecorded(of) {

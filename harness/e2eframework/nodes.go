@@ -182,7 +182,7 @@ func (p *kindProvider) access() (cluster.NodeAccess, error) {
 	}
 	nodes, ok := p.environment.Cluster.(cluster.NodeAccess)
 	if !ok {
-		return nil, fmt.Errorf("cluster %s: expected nodes that accept images, found %T", p.clusterName, p.environment.Cluster)
+		return nil, fmt.Errorf("cluster %s: cannot load images onto the nodes: found a cluster of type %T; expected one that implements cluster.NodeAccess", p.clusterName, p.environment.Cluster)
 	}
 	return nodes, nil
 }

@@ -1,4 +1,4 @@
-// Package e2eframework makes the clusters of gauntlet providers of sigs.k8s.io/e2e-framework.
+// Package e2eframework lets test suites of sigs.k8s.io/e2e-framework use the clusters of gauntlet.
 //
 // A test suite of that framework creates a cluster with one of these providers:
 //

@@ -64,7 +64,7 @@ func withoutEffect(result *reports.Run, background []scenario.Fault) (all []stri
 		}
 	}
 	if injected > 0 && fired == 0 && len(all) == 0 {
-		all = append(all, "no injected fault had an effect, so the feature tested nothing under faults: "+result.Reason)
+		all = append(all, "the feature was not tested under faults: "+result.Reason)
 	}
 	return all
 }

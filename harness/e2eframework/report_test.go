@@ -24,10 +24,10 @@ func TestProblems(t *testing.T) {
 		background []scenario.Fault
 		want       string
 	}{
-		{name: "nothing injected", result: reports.Run{Verdict: check.Unknown, Reason: "no fault fired (0 injected)"}},
+		{name: "nothing injected", result: reports.Run{Verdict: check.Unknown, Reason: "no injected fault had an effect (0 injected)"}},
 		{name: "one of two fired", result: reports.Run{Faults: []check.FaultCount{count("crash", 1, 0), count("api-error", 1, 3)}}},
-		{name: "none fired", result: reports.Run{Reason: "no fault fired (1 injected)", Faults: []check.FaultCount{count("crash", 1, 0)}},
-			want: "no injected fault had an effect, so the feature tested nothing under faults: no fault fired (1 injected)"},
+		{name: "none fired", result: reports.Run{Reason: "no injected fault had an effect (1 injected)", Faults: []check.FaultCount{count("crash", 1, 0)}},
+			want: "the feature was not tested under faults: no injected fault had an effect (1 injected)"},
 		{name: "must fire", result: reports.Run{Faults: []check.FaultCount{count("crash", 0, 0), count("api-error", 1, 3)}}, background: []scenario.Fault{{Name: "crash", MustFire: true}},
 			want: "fault crash has mustFire, but it had no effect"},
 		{name: "a violation", result: reports.Run{Results: violated, Faults: []check.FaultCount{count("api-error", 1, 3)}},
