@@ -72,10 +72,10 @@ const (
 const (
 	// SubjectAsProcess means that the replicas of the subject are local processes, which gauntlet
 	// starts.
-	SubjectAsProcess Capability = "subject as a process"
+	SubjectAsProcess Capability = "local processes that run the subject"
 	// SubjectInPods means that the replicas of the subject run as pods on the control plane
 	// node. The provider also has the capability LoadsImages.
-	SubjectInPods Capability = "subject in pods"
+	SubjectInPods Capability = "pods that run the subject"
 	// SubjectLinked means that the controllers under test are linked into gauntlet. Their replicas
 	// are goroutines of the gauntlet process.
 	SubjectLinked Capability = "subject linked into gauntlet"

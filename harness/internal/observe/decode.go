@@ -23,7 +23,7 @@ func decode(kind kube.Kind, kv *mvccpb.KeyValue) (history.Object, error) {
 	}
 	m, err := meta.Accessor(object)
 	if err != nil {
-		return history.Object{}, fmt.Errorf("decoding an object of %s: %w", kind.Resource(), err)
+		return history.Object{}, fmt.Errorf("found an object of %s without metadata: %w", kind.Resource(), err)
 	}
 	m.SetResourceVersion(strconv.FormatInt(kv.ModRevision, 10))
 	return history.Project(kind.Resource(), object)

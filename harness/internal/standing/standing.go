@@ -120,7 +120,7 @@ func upDetached(ctx context.Context, o environment.Options, s *environment.Subje
 	}
 	detached, ok := e.Cluster.(cluster.Detached)
 	if !ok {
-		return Cluster{}, errors.Join(fmt.Errorf("provider %s: expected a cluster that implements cluster.Detached, found %T", o.Provider, e.Cluster), e.Cluster.Stop(ctx))
+		return Cluster{}, errors.Join(fmt.Errorf("provider %s cannot keep a cluster running without gauntlet: found a cluster of type %T; expected one that implements cluster.Detached", o.Provider, e.Cluster), e.Cluster.Stop(ctx))
 	}
 	if s != nil {
 		if err := e.StartSubject(ctx, *s); err != nil {
