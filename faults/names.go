@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -26,4 +27,15 @@ func OneOf(params Params, field, value string, known []string) error {
 		return params.Errorf(field, "not given; %s", expected)
 	}
 	return params.Errorf(field, "unknown value %q; %s%s", value, expected, nearest.Suggestion(value, known))
+}
+
+// Counted returns a number and its noun, such as "1 watch" or "2 watches".
+func Counted(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "ch"):
+		noun += "e"
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

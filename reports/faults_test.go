@@ -24,6 +24,8 @@ func TestWhatFired(t *testing.T) {
 	}{
 		{"none", nil, ""},
 		{"once", []check.FaultCount{count("restart", 1)}, "restart once"},
+		{"summary", []check.FaultCount{{Name: "api-error", Fired: 2, Summary: "refused 2 of 11 matching requests"}, {Name: "restart", Summary: "stopped 0 replicas"}},
+			"api-error refused 2 of 11 matching requests; never fired: restart"},
 		{"several", []check.FaultCount{count("api-error", 2), count("restart", 1)}, "api-error 2 times, restart once"},
 		{"two of one type", []check.FaultCount{count("api-error", 2), count("restart", 1), count("api-error", 3)}, "api-error 5 times, restart once"},
 		{"one never fired", []check.FaultCount{count("api-error", 2), count("watch-delay", 0)}, "api-error 2 times; never fired: watch-delay"},

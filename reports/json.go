@@ -47,6 +47,8 @@ type jsonFault struct {
 	Name     string `json:"name"`
 	Injected int    `json:"injected"`
 	Fired    int    `json:"fired"`
+	Summary  string `json:"summary,omitempty"`
+	MustFire bool   `json:"mustFire,omitempty"`
 }
 
 type jsonResult struct {

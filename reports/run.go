@@ -155,24 +155,28 @@ func summarize(runs []Run) (check.Verdict, string) {
 	return worst, fmt.Sprintf("%s: %s", countRuns(len(runs)), countsByVerdict(count))
 }
 
-// faultsText returns one line about what the faults did, such as "api-error 2 times, restart once;
-// never fired: watch-delay". It returns "" for a run without faults. Faults of the same type
-// share one count.
+// faultsText returns one line about what the faults did, such as "api-error refused 2 of 11 matching
+// requests, restart once; never fired: watch-delay". It returns "" for a run without faults. Faults
+// of the same type share one count.
 func (r *Run) faultsText() string {
 	var names []string
-	fired := map[string]int{}
+	fired, summaries := map[string]int{}, map[string][]string{}
 	for _, fault := range r.Faults {
 		if _, ok := fired[fault.Name]; !ok {
 			names = append(names, fault.Name)
 		}
 		fired[fault.Name] += fault.Fired
+		summaries[fault.Name] = append(summaries[fault.Name], fault.Summary)
 	}
 	var did, never []string
 	for _, name := range names {
-		switch n := fired[name]; n {
-		case 0:
+		n, of := fired[name], summaries[name]
+		switch {
+		case n == 0:
 			never = append(never, name)
-		case 1:
+		case len(of) == 1 && of[0] != "":
+			did = append(did, name+" "+of[0])
+		case n == 1:
 			did = append(did, name+" once")
 		default:
 			did = append(did, fmt.Sprintf("%s %d times", name, n))

@@ -102,7 +102,7 @@ func (p *pending) Heal(ctx context.Context) error {
 }
 
 func (p *pending) Summary() string {
-	return fmt.Sprintf("denied the bindings of %d pods", p.count.Load())
+	return "denied the bindings of " + faults.Counted(int(p.count.Load()), "pod")
 }
 
 // run lists the pods until the fault is healed. It records that the fault fired for each pod

@@ -4,7 +4,6 @@ package clocks
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -109,5 +108,5 @@ func (s *skew) Heal(context.Context) error {
 func (s *skew) Summary() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf("the subject received %d objects with shifted timestamps", len(s.reported))
+	return "shifted the timestamps of " + faults.Counted(len(s.reported), "object")
 }

@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -130,4 +129,4 @@ func (m *marking) Inject(ctx context.Context, env *faults.Env) (err error) {
 
 func (m *marking) Heal(ctx context.Context) error { return m.marked.removeAll(ctx) }
 
-func (m *marking) Summary() string { return fmt.Sprintf("%d nodes %s", m.count, m.mark.description) }
+func (m *marking) Summary() string { return faults.Counted(m.count, "node") + " " + m.mark.description }

@@ -90,7 +90,7 @@ func (d *drain) Heal(ctx context.Context) error {
 	return d.marked.removeAll(ctx)
 }
 
-func (d *drain) Summary() string { return fmt.Sprintf("evicted %d pods", d.evicted.Load()) }
+func (d *drain) Summary() string { return "evicted " + faults.Counted(int(d.evicted.Load()), "pod") }
 
 // run evicts the pods of the nodes in rounds.
 //

@@ -175,7 +175,7 @@ func (l *loss) Heal(ctx context.Context) (err error) {
 	return err
 }
 
-func (l *loss) Summary() string { return fmt.Sprintf("%d nodes %s", l.count, l.mode.description) }
+func (l *loss) Summary() string { return faults.Counted(l.count, "node") + " " + l.mode.description }
 
 // markNodeLost sets the Ready condition of a node to Unknown and that of its pods to False.
 //

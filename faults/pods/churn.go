@@ -129,7 +129,7 @@ func (c *churn) Heal(ctx context.Context) error {
 }
 
 func (c *churn) Summary() string {
-	return fmt.Sprintf("performed action %s on %d pods", c.action, c.fired.Load())
+	return fmt.Sprintf("performed action %s on %s", c.action, faults.Counted(int(c.fired.Load()), "pod"))
 }
 
 // run performs the action on one pod at every tick. It ends when the fault is healed or the

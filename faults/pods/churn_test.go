@@ -378,7 +378,7 @@ func TestHealWaitsForAction(t *testing.T) {
 	if err := faults.Heal(t.Context(), c.fault, c.env); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.faults) != 3 || c.faults[2].Detail != "performed action delete on 1 pods" {
+	if len(c.faults) != 3 || c.faults[2].Detail != "performed action delete on 1 pod" {
 		t.Errorf("records %+v, want the injection, one firing and the healing", c.faults)
 	}
 }

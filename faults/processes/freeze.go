@@ -86,7 +86,7 @@ func (f *freeze) Heal(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (f *freeze) Summary() string { return fmt.Sprintf("paused %d replicas", f.count) }
+func (f *freeze) Summary() string { return "paused " + faults.Counted(f.count, "replica") }
 
 // pause pauses the given replicas and adds them to f.paused. It also adds a replica whose pause
 // failed: the replica may be paused all the same.

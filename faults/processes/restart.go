@@ -132,7 +132,7 @@ func (r *restart) Heal(ctx context.Context) error {
 }
 
 func (r *restart) Summary() string {
-	return fmt.Sprintf("stopped %d replicas (%s)", r.ended, r.params.How)
+	return fmt.Sprintf("stopped %s (%s)", faults.Counted(r.ended, "replica"), r.params.How)
 }
 
 // run stops and starts replicas as often as the parameter times says, or until the fault is

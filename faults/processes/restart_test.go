@@ -139,34 +139,34 @@ func TestRestart(t *testing.T) {
 		match         trigger.Match
 	}{
 		{"the leader is killed", "{how: kill, downtime: 2s}", 0, 0, 5 * time.Second, []string{
-			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "2s start subject-0", "5s healed stopped 1 replicas (kill)"}, Restart, none},
+			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "2s start subject-0", "5s healed stopped 1 replica (kill)"}, Restart, none},
 		{"the leader is terminated", "{how: terminate}", 0, 0, 5 * time.Second, []string{
-			"0s injected ", "0s terminate subject-0", "0s fired terminated subject-0", "1s start subject-0", "5s healed stopped 1 replicas (terminate)"}, Restart, none},
+			"0s injected ", "0s terminate subject-0", "0s fired terminated subject-0", "1s start subject-0", "5s healed stopped 1 replica (terminate)"}, Restart, none},
 		{"all are killed", "{how: kill, replica: all, downtime: 3s}", 0, 0, 5 * time.Second, []string{
 			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "0s kill subject-1", "0s fired killed subject-1",
 			"3s start subject-0", "3s start subject-1", "5s healed stopped 2 replicas (kill)"}, Restart, none},
 		{"healing cuts the downtime short", "{how: kill, downtime: 9m}", 0, 0, time.Second, []string{
-			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s start subject-0", "1s healed stopped 1 replicas (kill)"}, Restart, none},
+			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s start subject-0", "1s healed stopped 1 replica (kill)"}, Restart, none},
 		{"no leader at first", "{how: kill}", time.Second, 0, 5 * time.Second, []string{
-			"0s injected ", "1s kill subject-0", "1s fired killed subject-0", "2s start subject-0", "5s healed stopped 1 replicas (kill)"}, Restart, none},
+			"0s injected ", "1s kill subject-0", "1s fired killed subject-0", "2s start subject-0", "5s healed stopped 1 replica (kill)"}, Restart, none},
 		{"no leader", "{how: kill}", time.Hour, 0, 5 * time.Second, []string{"0s injected ", "5s healed stopped 0 replicas (kill)"}, Restart, none},
 		{"the first start fails", "{how: kill}", 0, 1, 5 * time.Second, []string{
-			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s failed no room", "5s start subject-0", "5s healed stopped 1 replicas (kill)"}, Restart, none},
+			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s failed no room", "5s start subject-0", "5s healed stopped 1 replica (kill)"}, Restart, none},
 		{"every start fails", "{how: kill}", 0, 2, 5 * time.Second, []string{
 			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s failed no room", "5s failed healing fault 3 (restart): no room"}, Restart, none},
 		{"a loop", "{how: kill, times: 2, every: 1s, downtime: 500ms}", 0, 0, 5 * time.Second, []string{
 			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "500ms start subject-0",
 			"1.5s kill subject-0", "1.5s fired killed subject-0", "2s start subject-0", "5s healed stopped 2 replicas (kill)"}, Restart, none},
 		{"healing ends a loop", "{how: kill, times: 9, every: 3s, downtime: 0s}", 0, 0, time.Second, []string{
-			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "0s start subject-0", "1s healed stopped 1 replicas (kill)"}, Restart, none},
+			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "0s start subject-0", "1s healed stopped 1 replica (kill)"}, Restart, none},
 		{"a crash of the replica that matched the trigger", "{downtime: 2s}", time.Hour, 0, 5 * time.Second, []string{
-			"0s injected asked", "0s kill subject-1", "0s fired killed subject-1", "2s start subject-1", "5s healed stopped 1 replicas (kill)"}, Crash, asked},
+			"0s injected asked", "0s kill subject-1", "0s fired killed subject-1", "2s start subject-1", "5s healed stopped 1 replica (kill)"}, Crash, asked},
 		{"a crash of the leader", "{}", 0, 0, 5 * time.Second, []string{
-			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s start subject-0", "5s healed stopped 1 replicas (kill)"}, Crash, none},
+			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s start subject-0", "5s healed stopped 1 replica (kill)"}, Crash, none},
 		{"a freeze of the leader", "{}", time.Second, 0, 5 * time.Second, []string{
-			"0s injected ", "1s pause subject-0", "1s fired paused subject-0", "5s resume subject-0", "5s healed paused 1 replicas"}, Freeze, none},
+			"0s injected ", "1s pause subject-0", "1s fired paused subject-0", "5s resume subject-0", "5s healed paused 1 replica"}, Freeze, none},
 		{"a freeze of the replica that matched the trigger", "{}", time.Hour, 0, 5 * time.Second, []string{
-			"0s injected asked", "0s pause subject-1", "0s fired paused subject-1", "5s resume subject-1", "5s healed paused 1 replicas"}, Freeze, asked},
+			"0s injected asked", "0s pause subject-1", "0s fired paused subject-1", "5s resume subject-1", "5s healed paused 1 replica"}, Freeze, asked},
 		{"a freeze of all replicas", "{replica: all}", 0, 0, 5 * time.Second, []string{
 			"0s injected ", "0s pause subject-0", "0s fired paused subject-0", "0s pause subject-1", "0s fired paused subject-1",
 			"5s resume subject-0", "5s resume subject-1", "5s healed paused 2 replicas"}, Freeze, none},

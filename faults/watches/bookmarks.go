@@ -2,7 +2,6 @@ package watches
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
@@ -63,7 +62,7 @@ func (b *bookmarks) Inject(_ context.Context, env *faults.Env) error {
 func (b *bookmarks) Summary() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return fmt.Sprintf("dropped %d bookmarks", b.dropped)
+	return "dropped " + faults.Counted(b.dropped, "bookmark")
 }
 
 // match makes the proxy drop a bookmark, and records that the fault fired. It keeps all other

@@ -74,9 +74,9 @@ func TestCustomResource(t *testing.T) {
 		delayed           bool
 		summary, resource string
 	}{
-		{newHolding(EventMatch{Resource: "widgets.example.com"}, delay, "holds events"), 1, true, "held 2 events on 1 watches", "widgets"},
+		{newHolding(EventMatch{Resource: "widgets.example.com"}, delay, "holds events"), 1, true, "held 2 events on 1 watch", "widgets"},
 		{newHolding(EventMatch{Resource: "widgets.example.com"}, delay, "holds events"), 1, false, "held 0 events on 0 watches", "gadgets"},
-		{&bookmarks{resource: "widgets.example.com"}, 0, false, "dropped 1 bookmarks", "widgets"},
+		{&bookmarks{resource: "widgets.example.com"}, 0, false, "dropped 1 bookmark", "widgets"},
 		{&bookmarks{resource: "widgets.example.com"}, 1, false, "dropped 0 bookmarks", "gadgets"},
 	}
 	for _, test := range tests {

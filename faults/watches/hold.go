@@ -122,7 +122,7 @@ func (h *holding) Inject(_ context.Context, env *faults.Env) error {
 func (h *holding) Summary() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return fmt.Sprintf("held %d events on %d watches", h.events, len(h.streams))
+	return fmt.Sprintf("held %s on %s", faults.Counted(h.events, "event"), faults.Counted(len(h.streams), "watch"))
 }
 
 // match makes the proxy hold an event.

@@ -76,7 +76,7 @@ func TestHealReleasesHeldEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pods.Stop()
-	for fault.Summary() != "held 2 events on 1 watches" || !clock.HasWaiters() {
+	for fault.Summary() != "held 2 events on 1 watch" || !clock.HasWaiters() {
 		select {
 		case event := <-pods.ResultChan():
 			t.Fatalf("%s was not held", event.Type)
@@ -100,7 +100,7 @@ func TestHealReleasesHeldEvents(t *testing.T) {
 			Name: "watch-delay", Event: history.FaultFired, Request: 2, Detail: "holds each event of this watch for 1m0s",
 			Object: &history.Ref{Resource: "pods", Name: "web", Version: 1},
 		},
-		{Name: "watch-delay", Event: history.FaultHealed, Detail: "held 2 events on 1 watches"},
+		{Name: "watch-delay", Event: history.FaultHealed, Detail: "held 2 events on 1 watch"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("records of the fault (-want +got):\n%s", diff)

@@ -76,7 +76,7 @@ func (s *stale) Inject(ctx context.Context, env *faults.Env) error {
 func (s *stale) Summary() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf("answered %d lists at resourceVersion %d", s.lists, s.version)
+	return fmt.Sprintf("answered %s at resourceVersion %d", faults.Counted(s.lists, "list"), s.version)
 }
 
 // match makes the API server answer a list with the state at s.version. It refuses a

@@ -107,7 +107,7 @@ func (e *end) Heal(ctx context.Context) error {
 }
 
 func (e *end) Summary() string {
-	return fmt.Sprintf("ended %d watches in %d rounds", e.ended.Load(), e.rounds.Load())
+	return fmt.Sprintf("ended %s in %s", faults.Counted(int(e.ended.Load()), "watch"), faults.Counted(int(e.rounds.Load()), "round"))
 }
 
 // run ends the open watches in rounds. It stops when the fault is healed, or after as many

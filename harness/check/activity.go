@@ -29,7 +29,15 @@ type Activity struct {
 type FaultCount struct {
 	Name            string // the type of the fault, such as api-error
 	Injected, Fired int
+	// Summary says what the fault did, such as "refused 2 of 11 matching requests". It is empty
+	// until the fault is healed.
+	Summary string
+	// MustFire is true if the run has tested nothing unless this fault fired. The scenario says so.
+	MustFire bool
 }
+
+// Missed reports whether the fault has MustFire but never fired.
+func (c FaultCount) Missed() bool { return c.MustFire && c.Fired == 0 }
 
 // observe adds the write, the fault event or the failed step that a record contains to the
 // counts.
@@ -39,10 +47,12 @@ func (a *Activity) observe(r *history.Record) {
 		a.Writes++
 	case r.Fault != nil && r.Fault.Event == history.FaultInjected:
 		a.Injected++
-		a.count(r.Fault, 1, 0)
+		a.count(r.Fault, func(c *FaultCount) { c.Injected++ })
 	case r.Fault != nil && r.Fault.Event == history.FaultFired:
 		a.Fired++
-		a.count(r.Fault, 0, 1)
+		a.count(r.Fault, func(c *FaultCount) { c.Fired++ })
+	case r.Fault != nil && r.Fault.Event == history.FaultHealed:
+		a.count(r.Fault, func(c *FaultCount) { c.Summary = r.Fault.Detail })
 	case r.Fault != nil && r.Fault.Event == history.FaultFailed:
 		a.Failures = append(a.Failures, fmt.Sprintf("fault %d (%s) failed: %s", r.Fault.Index, r.Fault.Name, r.Fault.Detail))
 	case r.Step != nil && r.Step.Event == history.StepFailed:
@@ -50,13 +60,15 @@ func (a *Activity) observe(r *history.Record) {
 	}
 }
 
-// count adds to the counts of one fault.
-func (a *Activity) count(f *history.Fault, injected, fired int) {
+// count changes the counts of one fault.
+func (a *Activity) count(f *history.Fault, change func(*FaultCount)) {
 	if a.Faults == nil {
 		a.Faults = map[int]FaultCount{}
 	}
-	n := a.Faults[f.Index]
-	a.Faults[f.Index] = FaultCount{f.Name, n.Injected + injected, n.Fired + fired}
+	c := a.Faults[f.Index]
+	c.Name = f.Name
+	change(&c)
+	a.Faults[f.Index] = c
 }
 
 // Overall returns the verdict on a run, and its reason.

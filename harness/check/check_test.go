@@ -219,7 +219,7 @@ func TestActivity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Activity{Writes: 1, Injected: 1, Fired: 2, Faults: map[int]FaultCount{0: {"api-error", 1, 2}}, Failures: []string{
+	want := Activity{Writes: 1, Injected: 1, Fired: 2, Faults: map[int]FaultCount{0: {Name: "api-error", Injected: 1, Fired: 2}}, Failures: []string{
 		"fault 0 (api-error) failed: why", "step 2 (scale web to 3) failed: forbidden",
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {

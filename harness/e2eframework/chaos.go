@@ -173,7 +173,7 @@ func (c *Chaos) End(ctx context.Context, _ *envconf.Config, t *testing.T, of typ
 	}
 	result, err := f.end(ctx)
 	if result != nil {
-		report(t, result, append(violations(result), withoutEffect(result, c.Faults)...))
+		report(t, result, append(violations(result), withoutEffect(result)...))
 	}
 	return context.WithValue(ctx, featureKey{}, nil), err
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
-	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
@@ -52,14 +51,13 @@ func violations(result *reports.Run) (all []string) {
 }
 
 // withoutEffect describes faults that had no effect. A fault with mustFire must have one. Of all
-// injected faults, at least one must: otherwise the feature has tested nothing under faults. The
-// argument background has the faults of [Chaos.Faults].
-func withoutEffect(result *reports.Run, background []scenario.Fault) (all []string) {
+// injected faults, at least one must: otherwise the feature has tested nothing under faults.
+func withoutEffect(result *reports.Run) (all []string) {
 	injected, fired := 0, 0
-	for i, fault := range result.Faults {
+	for _, fault := range result.Faults {
 		injected += fault.Injected
 		fired += fault.Fired
-		if fault.Fired == 0 && i < len(background) && background[i].MustFire {
+		if fault.Missed() {
 			all = append(all, fmt.Sprintf("fault %s has mustFire, but it had no effect", fault.Name))
 		}
 	}

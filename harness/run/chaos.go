@@ -19,14 +19,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
-// counted returns a number and its noun, such as "1 fault" or "2 faults".
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // Chaos begins the chaos phase. It runs the workload and all faults of the scenario at the same
 // time, and returns when the workload has ended and every fault is healed.
 //
@@ -38,12 +30,12 @@ func (s *Session) Chaos(ctx context.Context, run Workload) error {
 		return s.Scenario.Errorf("externalWorkload", "found no workload; expected an argument of Chaos, because the workload is not in the scenario")
 	}
 	if run == nil {
-		run, described = runSteps, counted(len(s.Scenario.Workload), "workload step")
+		run, described = runSteps, faults.Counted(len(s.Scenario.Workload), "workload step")
 	}
 	if err := s.Begin(ctx); err != nil {
 		return err
 	}
-	s.progress("chaos: %s, %s", described, counted(len(s.Scenario.Faults), "fault"))
+	s.progress("chaos: %s, %s", described, faults.Counted(len(s.Scenario.Faults), "fault"))
 	ctx, cancel := context.WithCancel(ctx)
 	workloadDone := make(chan struct{}) // closed when the workload has ended
 	t := faultTiming{chaosBegan: s.Clock.Now(), workloadDone: workloadDone, converged: s.convergedAfterWorkload(ctx, workloadDone)}

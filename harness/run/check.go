@@ -114,7 +114,7 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 		return summary, draft, err
 	}
 	summary.Faults = countFaults(spec, activity)
-	activity.Failures = append(activity.Failures, missedFirings(spec, summary.Faults)...)
+	activity.Failures = append(activity.Failures, missedFirings(summary.Faults)...)
 	summary.Verdict, summary.Reason = check.Overall(results, activity)
 	return summary, draft, nil
 }
@@ -124,7 +124,9 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 func countFaults(spec *scenario.Scenario, activity check.Activity) []check.FaultCount {
 	var all []check.FaultCount
 	for i, fault := range spec.Faults {
-		all = append(all, check.FaultCount{Name: fault.Name, Injected: activity.Faults[i].Injected, Fired: activity.Faults[i].Fired})
+		count := activity.Faults[i]
+		count.Name, count.MustFire = fault.Name, fault.MustFire
+		all = append(all, count)
 	}
 	for _, i := range slices.Sorted(maps.Keys(activity.Faults)) {
 		if i >= len(spec.Faults) {
@@ -135,10 +137,10 @@ func countFaults(spec *scenario.Scenario, activity check.Activity) []check.Fault
 }
 
 // missedFirings returns a line for each fault that has mustFire but never fired.
-func missedFirings(spec *scenario.Scenario, counts []check.FaultCount) (missed []string) {
-	for i, fault := range spec.Faults {
-		if fault.MustFire && counts[i].Fired == 0 {
-			missed = append(missed, fmt.Sprintf("fault %d (%s) has mustFire, but it never fired", i, fault.Name))
+func missedFirings(counts []check.FaultCount) (missed []string) {
+	for i, fault := range counts {
+		if fault.Missed() {
+			missed = append(missed, fmt.Sprintf("fault %d (%s) has mustFire, but it had no effect", i, fault.Name))
 		}
 	}
 	return missed
