@@ -155,9 +155,9 @@ func summarize(runs []Run) (check.Verdict, string) {
 	return worst, fmt.Sprintf("%s: %s", countRuns(len(runs)), countsByVerdict(count))
 }
 
-// faultsText returns one line about what the faults did, such as "api-error refused 2 of 11 matching
-// requests, restart once; never fired: watch-delay". It returns "" for a run without faults. Faults
-// of the same type share one count.
+// faultsText returns one line about what the faults did. It returns "" for a run without faults.
+// Faults of the same type share one count. An example is "api-error refused 2 of 11 matching
+// requests, restart once; never fired: watch-delay".
 func (r *Run) faultsText() string {
 	var names []string
 	fired, summaries := map[string]int{}, map[string][]string{}

@@ -92,7 +92,9 @@ func (c *compact) Heal(ctx context.Context) error {
 	return nil
 }
 
-func (c *compact) Summary() string { return "compacted etcd " + faults.Counted(int(c.fired.Load()), "time") }
+func (c *compact) Summary() string {
+	return "compacted etcd " + faults.Counted(int(c.fired.Load()), "time")
+}
 
 // run compacts etcd at every tick. It ends when the fault is healed, or after as many
 // compactions as the parameter times says.

@@ -79,6 +79,7 @@ func TestIncompleteHistory(t *testing.T) {
 		}
 	}
 	gap := &history.Record{Seq: 99, At: time.Hour, Gap: &history.Gap{Source: "commits of pods", Detail: "too old"}}
+	death := &history.Record{Seq: 99, At: time.Hour, Process: &history.Process{Name: "subject-1", Event: history.ProcessDied, Detail: "subject-1 exited with status 1; last lines of its log"}}
 	last := func(h *historyBuilder) int { return len(h.records) - 1 }
 	for _, c := range []struct {
 		name    string
@@ -90,6 +91,7 @@ func TestIncompleteHistory(t *testing.T) {
 		{"complete", complete.all(), "slow-start", Pass, "held"},
 		{"no end", cut(complete, last(complete), nil, nil), "slow-start", Unknown, "ends before the run did"},
 		{"no end, the check converged", cut(complete, last(complete), nil, nil), "converged", Unknown, "ends before the run did"},
+		{"no end after a process died", cut(complete, last(complete), death, nil), "slow-start", Unknown, "the run ended early: subject-1 exited with status 1"},
 		{"truncated", cut(complete, 8, nil, fmt.Errorf("line 9: %w", history.ErrTruncated)), "slow-start", Unknown, "cut short"},
 		{"a gap", cut(complete, last(complete), gap, nil), "slow-start", Unknown, "commits of pods: too old"},
 		{"a gap, not exercised", cut(complete, last(complete), gap, nil), "burst-limit", Unknown, "too old"},

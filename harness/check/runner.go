@@ -41,6 +41,10 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 			activity.Incomplete = fmt.Sprintf("%s: %s", record.Gap.Source, detail)
 			break
 		}
+		if died := record.Process; died != nil && died.Event == history.ProcessDied {
+			detail, _, _ := strings.Cut(died.Detail, ";") // the rest of the detail is the end of a log
+			activity.Incomplete = "the run ended early: " + detail
+		}
 		activity.observe(record)
 		if err := model.observe(record); err != nil {
 			return nil, activity, fmt.Errorf("record %d: %w", record.Seq, err)
