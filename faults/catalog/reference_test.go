@@ -99,6 +99,15 @@ request or an object, and has a record in the history. A request *matches* if it
 given verb, resource and so on. At most one of ` + "`nth`, `every` and `probability`" + ` selects the
 matching requests at which the fault fires.
 
+Each entry has its own counts for ` + "`nth`" + ` and ` + "`every`" + `. It counts the matching requests of all
+replicas of the subject together, whatever their objects, and starts again from 0 at each
+injection. For ` + "`watch-delay`" + ` and ` + "`watch-skip`" + `, ` + "`nth`" + ` counts matching events in the same way.
+Elsewhere ` + "`every`" + ` is an interval, such as ` + "`every: 5s`" + `.
+
+The name ` + "`times`" + ` has two meanings. As a field of the entry, beside ` + "`when`" + `, it limits how often
+the fault begins. As a parameter of the fault, it is the number or the maximum number of its
+actions after each injection, such as firings, restarts or compactions.
+
 Durations are written as in ` + "`500ms`, `10s` or `5m`" + `. A glob contains ` + "`*`, `?` or `[a-z]`" + `.
 
 | fault | effect |
