@@ -9,6 +9,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/existing"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
@@ -16,21 +17,17 @@ import (
 // an existing cluster. The others are the working directory, the kubeconfig and the context.
 const cleanArgument = "gauntlet-clean-existing"
 
-// init cleans an existing cluster if cleanArgument is set. The main function of the program then
-// does not run.
 func init() {
-	if len(os.Args) != 5 || os.Args[1] != cleanArgument {
-		return
-	}
-	err := os.Chdir(os.Args[2])
-	if err == nil {
-		_, err = CleanExisting(context.Background(), os.Args[3], os.Args[4])
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
+	process.RunOnly(cleanArgument, func(ctx context.Context, args []string) error {
+		if len(args) != 3 {
+			return fmt.Errorf("found %d arguments; expected a directory, a kubeconfig and a context", len(args))
+		}
+		if err := os.Chdir(args[0]); err != nil {
+			return err
+		}
+		_, err := CleanExisting(ctx, args[1], args[2])
+		return err
+	})
 }
 
 // cleanupCommand returns the command with which the guard process cleans an existing cluster. The

@@ -2,6 +2,7 @@ package process
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -232,6 +233,22 @@ func runAsGuard(pipe io.Reader, ready io.WriteCloser) {
 		}
 	}
 	cleanUp(groups, commands, directories)
+}
+
+// RunOnly runs only a function if the first argument of this program is name. The main function of the
+// program then does not run. The caller is an init function.
+//
+// A command of [GuardCommand] can run it as /proc/self/exe, which is the program of the guard. The
+// function gets the other arguments.
+func RunOnly(name string, function func(ctx context.Context, args []string) error) {
+	if len(os.Args) < 2 || os.Args[1] != name {
+		return
+	}
+	if err := function(context.Background(), os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 // messageBytesMax is the maximum length of one message in bytes. The longest messages contain the
