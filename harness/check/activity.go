@@ -95,6 +95,8 @@ func Overall(results []Result, activity Activity) (Verdict, string) {
 		return Unknown, activity.Failures[0]
 	case activity.Incomplete != "":
 		return Unknown, activity.Incomplete
+	case activity.Fired == 0 && activity.Injected == 0:
+		return Unknown, "no fault was injected"
 	case activity.Fired == 0:
 		return Unknown, fmt.Sprintf("no injected fault had an effect (%d injected)", activity.Injected)
 	case activity.Writes == 0:

@@ -185,6 +185,7 @@ func TestOverall(t *testing.T) {
 		{"all passed", []Result{result(Pass), result(NotExercised)}, busy, Pass, "1 checks held, 1 not exercised"},
 		{"one failed", []Result{result(Pass), result(Unknown), result(Fail)}, busy, Fail, "1 of 3 checks failed; fail-check: so it is"},
 		{"one failed, no fault", []Result{result(Fail)}, Activity{Writes: 1}, Fail, "1 of 1 checks failed; fail-check: so it is"},
+		{"no fault injected", []Result{result(Pass)}, Activity{Writes: 1}, Unknown, "no fault was injected"},
 		{"no fault fired", []Result{result(Pass)}, Activity{Writes: 1, Injected: 2}, Unknown, "no injected fault had an effect (2 injected)"},
 		{"a fault failed", []Result{result(Pass)}, failed, Unknown, "fault 0 (pod-churn) failed: forbidden"},
 		{"no writes", []Result{result(Pass)}, Activity{Fired: 1}, Unknown, "the subject wrote nothing"},

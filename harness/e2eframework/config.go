@@ -6,43 +6,28 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
-// kindConfig has the fields of a kind configuration file that the providers accept.
-type kindConfig struct {
-	APIVersion              string     `json:"apiVersion"`
-	Kind                    string     `json:"kind"`
-	Name                    string     `json:"name"`
-	ContainerdConfigPatches []string   `json:"containerdConfigPatches"`
-	Nodes                   []kindNode `json:"nodes"`
-}
-
-// kindNode has the fields of a node in a kind configuration file that the providers accept.
-type kindNode struct {
-	Role              v1alpha4.NodeRole      `json:"role"`
-	Image             string                 `json:"image"`
-	Labels            map[string]string      `json:"labels"`
-	ExtraMounts       []v1alpha4.Mount       `json:"extraMounts"`
-	ExtraPortMappings []v1alpha4.PortMapping `json:"extraPortMappings"`
-}
-
-// CreateWithConfig starts the cluster with the nodes in a kind configuration file. An empty path
-// means the same as Create.
+// CreateWithConfig starts the cluster with a kind configuration file. An empty path means the same as
+// Create.
 //
-// Of a node, the role and the labels have an effect. On a kind cluster, the mounts, the port
-// mappings and containerdConfigPatches also have one. The name and the image of a node never have
-// an effect; see WithName and [WithNodeImage]. It returns an error for all other fields.
+// On a kind cluster, the file has the effect that it has for kind, except that gauntlet sets the
+// name, the images and the pod network. On other providers, only the number, the roles and the labels
+// of the nodes have an effect. A warning in the log names each other field that the file has.
 func (p *provider) CreateWithConfig(ctx context.Context, path string) (string, error) {
-	if path == "" {
+	if path == "" || p.environment != nil {
 		return p.Create(ctx)
 	}
 	data, err := inputfile.Read(path)
@@ -53,10 +38,12 @@ func (p *provider) CreateWithConfig(ctx context.Context, path string) (string, e
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
-	p.nodes, p.containerdPatches, p.kindNodes = max(len(config.Nodes)-1, 1), config.ContainerdConfigPatches, nil
-	for _, node := range config.Nodes {
-		p.kindNodes = append(p.kindNodes, v1alpha4.Node{Role: node.Role, ExtraMounts: node.ExtraMounts, ExtraPortMappings: node.ExtraPortMappings})
+	if p.name != providers.Kind {
+		for _, field := range kindOnlyFields(config) {
+			klog.Warningf("%s: %s has no effect on provider %s", path, field, p.name)
+		}
 	}
+	p.nodes, p.kindConfig = max(len(config.Nodes)-1, 1), config
 	kubeconfig, err := p.Create(ctx)
 	if err != nil {
 		return "", err
@@ -68,14 +55,18 @@ func (p *provider) CreateWithConfig(ctx context.Context, path string) (string, e
 }
 
 // parseKindConfig returns a kind configuration. Its first node is the control plane.
-func parseKindConfig(data []byte) (config kindConfig, err error) {
-	if err := yaml.UnmarshalStrict(data, &config); err != nil {
-		return config, fmt.Errorf("expected only apiVersion, kind, name, containerdConfigPatches, and nodes with role, image, labels, extraMounts and extraPortMappings: %w", err)
+func parseKindConfig(data []byte) (*v1alpha4.Cluster, error) {
+	config := &v1alpha4.Cluster{}
+	if err := yaml.UnmarshalStrict(data, config); err != nil {
+		return nil, fmt.Errorf("expected a configuration of kind: %w", err)
 	}
 	if config.Kind != "Cluster" {
-		return config, fmt.Errorf("found kind %q; expected Cluster of kind.x-k8s.io", config.Kind)
+		return nil, fmt.Errorf("found kind %q; expected Cluster of kind.x-k8s.io", config.Kind)
 	}
-	var controlPlanes, workers []kindNode
+	if family := config.Networking.IPFamily; family != "" && family != v1alpha4.IPv4Family {
+		return nil, fmt.Errorf("networking.ipFamily: found %q; expected %s", family, v1alpha4.IPv4Family)
+	}
+	var controlPlanes, workers []v1alpha4.Node
 	for i, node := range config.Nodes {
 		node.Role = cmp.Or(node.Role, v1alpha4.ControlPlaneRole)
 		switch node.Role {
@@ -84,23 +75,43 @@ func parseKindConfig(data []byte) (config kindConfig, err error) {
 		case v1alpha4.WorkerRole:
 			workers = append(workers, node)
 		default:
-			return config, fmt.Errorf("nodes[%d].role: found %q; expected control-plane or worker", i, node.Role)
+			return nil, fmt.Errorf("nodes[%d].role: found %q; expected control-plane or worker", i, node.Role)
 		}
 	}
 	switch {
 	case len(controlPlanes) > 1:
-		return config, fmt.Errorf("nodes: found %d control-plane nodes; expected at most 1", len(controlPlanes))
+		return nil, fmt.Errorf("nodes: found %d control-plane nodes; expected at most 1", len(controlPlanes))
 	case len(controlPlanes) == 0:
-		controlPlanes = []kindNode{{Role: v1alpha4.ControlPlaneRole}}
+		controlPlanes = []v1alpha4.Node{{Role: v1alpha4.ControlPlaneRole}}
 	}
 	config.Nodes = slices.Concat(controlPlanes, workers)
 	return config, nil
 }
 
+// kindOnlyFields returns the names of the fields of a configuration that affect only kind clusters.
+// They are sorted.
+func kindOnlyFields(config *v1alpha4.Cluster) []string {
+	used := map[string]bool{
+		"containerdConfigPatches": len(config.ContainerdConfigPatches)+len(config.ContainerdConfigPatchesJSON6902) > 0,
+		"featureGates":            len(config.FeatureGates) > 0,
+		"kubeadmConfigPatches":    len(config.KubeadmConfigPatches)+len(config.KubeadmConfigPatchesJSON6902) > 0,
+		"networking":              config.Networking != v1alpha4.Networking{},
+		"runtimeConfig":           len(config.RuntimeConfig) > 0,
+	}
+	for _, node := range config.Nodes {
+		used["nodes[].extraMounts"] = used["nodes[].extraMounts"] || len(node.ExtraMounts) > 0
+		used["nodes[].extraPortMappings"] = used["nodes[].extraPortMappings"] || len(node.ExtraPortMappings) > 0
+		patches := len(node.KubeadmConfigPatches)+len(node.KubeadmConfigPatchesJSON6902) > 0
+		used["nodes[].kubeadmConfigPatches"] = used["nodes[].kubeadmConfigPatches"] || patches
+	}
+	maps.DeleteFunc(used, func(_ string, used bool) bool { return !used })
+	return slices.Sorted(maps.Keys(used))
+}
+
 // labelNodes sets the labels of the nodes. The first element of nodes describes the control plane,
 // and the others describe the workers. On the embedded control plane, whose API server runs on no
 // node, the only simulated node has the labels of the control plane if there are no workers.
-func (p *provider) labelNodes(ctx context.Context, nodes []kindNode) error {
+func (p *provider) labelNodes(ctx context.Context, nodes []v1alpha4.Node) error {
 	if p.usersKubeconfig {
 		return nil // the nodes are not those of the configuration
 	}

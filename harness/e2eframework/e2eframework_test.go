@@ -155,6 +155,12 @@ apiVersion: kind.x-k8s.io/v1alpha4
 containerdConfigPatches: ["[plugins]"]
 nodes:
 - role: control-plane
+  kubeadmConfigPatches:
+  - |
+    kind: InitConfiguration
+    nodeRegistration:
+      kubeletExtraArgs:
+        node-labels: "ingress-ready=true"
   extraPortMappings: [{containerPort: 30080}]
 - role: worker
   image: example.com/node
@@ -204,13 +210,13 @@ func TestErrors(t *testing.T) {
 			return err
 		}, "creating cluster x: "},
 		{"unknown field in a kind configuration", func(p support.E2EClusterProvider) error {
+			_, err := p.CreateWithConfig(t.Context(), file(t, "kind: Cluster\nnodes: [{label: {}}]\n"))
+			return err
+		}, `unknown field "label"`},
+		{"IP family", func(p support.E2EClusterProvider) error {
 			_, err := p.CreateWithConfig(t.Context(), file(t, "kind: Cluster\nnetworking: {ipFamily: dual}\n"))
 			return err
-		}, `unknown field "networking"`},
-		{"unknown field of a node", func(p support.E2EClusterProvider) error {
-			_, err := p.CreateWithConfig(t.Context(), file(t, "kind: Cluster\nnodes: [{kubeadmConfigPatches: [x]}]\n"))
-			return err
-		}, `unknown field "kubeadmConfigPatches"`},
+		}, `networking.ipFamily: found "dual"; expected ipv4`},
 		{"kind of the configuration", func(p support.E2EClusterProvider) error {
 			_, err := p.CreateWithConfig(t.Context(), file(t, "kind: Pod\n"))
 			return err

@@ -40,8 +40,7 @@ type provider struct {
 	clusterName, version, path string // as set with WithName, WithVersion and WithPath
 	nodes                      int
 	nodeImage, context         string
-	kindNodes                  []v1alpha4.Node            // as set with CreateWithConfig
-	containerdPatches          []string                   // as set with CreateWithConfig
+	kindConfig                 *v1alpha4.Cluster          // as set with CreateWithConfig, or nil
 	changes                    []func(*providers.Options) // as set with WithControlPlane
 	logDir                     string
 	seed                       uint64
@@ -145,7 +144,7 @@ func (p *provider) setUp(ctx context.Context) error {
 // except if an option excludes some.
 func (p *provider) controlPlane() providers.Options {
 	o := providers.Options{
-		Nodes: p.nodes, NodeImage: p.nodeImage, KindNodes: p.kindNodes, ContainerdPatches: p.containerdPatches,
+		Nodes: p.nodes, NodeImage: p.nodeImage, KindConfig: p.kindConfig,
 		Controllers: []kube.Controller{}, DNS: true,
 	}
 	if p.locate != nil {

@@ -22,7 +22,7 @@ func TestProblems(t *testing.T) {
 		result reports.Run
 		want   string
 	}{
-		{name: "nothing injected", result: reports.Run{Verdict: check.Unknown, Reason: "no injected fault had an effect (0 injected)"}},
+		{name: "nothing injected", result: reports.Run{Verdict: check.Unknown, Reason: "no fault was injected"}},
 		{name: "one of two fired", result: reports.Run{Faults: []check.FaultCount{count("crash", 1, 0), count("api-error", 1, 3)}}},
 		{name: "none fired", result: reports.Run{Reason: "no injected fault had an effect (1 injected)", Faults: []check.FaultCount{count("crash", 1, 0)}},
 			want: "the feature was not tested under faults: no injected fault had an effect (1 injected)"},

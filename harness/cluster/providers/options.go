@@ -38,12 +38,9 @@ type Options struct {
 	// NodeImage is the container image of the nodes of a kind cluster. Empty means that
 	// [kind.ChooseImage] selects the image.
 	NodeImage string
-	// KindNodes describes the nodes of a kind cluster. It replaces Nodes there if it is not empty. Of
-	// its fields, the role, the mounts and the port mappings have an effect.
-	KindNodes []v1alpha4.Node
-	// ContainerdPatches are patches for the configuration of containerd on the nodes of a kind
-	// cluster, as in containerdConfigPatches of kind.
-	ContainerdPatches []string
+	// KindConfig is the configuration of a kind cluster, or nil. Its nodes replace Nodes. Other
+	// providers ignore it. See [kind.Options].
+	KindConfig *v1alpha4.Cluster
 	// DNS lets the pods of a kind cluster resolve the names of Services. Other providers ignore it.
 	DNS bool
 	// Relays is the number of subject replicas that run in pods. Each of these replicas connects to

@@ -105,8 +105,7 @@ func startEmbedded(ctx context.Context, o Options) (cluster.Cluster, error) {
 func startKind(ctx context.Context, o Options) (cluster.Cluster, error) {
 	c, err := kind.Start(ctx, kind.Options{
 		Workers:     workers(o.Nodes),
-		Nodes:       o.KindNodes,
-		Containerd:  o.ContainerdPatches,
+		Config:      o.KindConfig,
 		Image:       o.NodeImage,
 		Controllers: o.Controllers,
 		Dir:         o.Dir,

@@ -38,18 +38,17 @@ func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := &v1alpha4.Cluster{
-		KubeadmConfigPatches: patches,
-		Networking: v1alpha4.Networking{
-			APIServerAddress: "127.0.0.1",
-			PodSubnet:        podSubnet,
-			IPFamily:         v1alpha4.IPv4Family,
-			// connectPods configures the pod network instead, in the same way for every node image.
-			DisableDefaultCNI: true,
-		},
-		ContainerdConfigPatches: o.Containerd,
-		Nodes:                   o.nodes(),
+	config := &v1alpha4.Cluster{}
+	if o.Config != nil {
+		*config = *o.Config
 	}
+	config.KubeadmConfigPatches = append(patches, config.KubeadmConfigPatches...)
+	config.Networking.APIServerAddress = "127.0.0.1"
+	config.Networking.PodSubnet = podSubnet
+	config.Networking.IPFamily = v1alpha4.IPv4Family
+	// connectPods configures the pod network instead, in the same way for every node image.
+	config.Networking.DisableDefaultCNI = true
+	config.Nodes = o.nodes()
 	controlPlane := &config.Nodes[0]
 	controlPlane.ExtraMounts = append(controlPlane.ExtraMounts, v1alpha4.Mount{HostPath: filesDir, ContainerPath: nodeFilesDir, Readonly: true})
 	for _, port := range append([]int{etcdPort}, o.Ports...) {

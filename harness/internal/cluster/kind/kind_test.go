@@ -83,16 +83,22 @@ func TestClusterConfig(t *testing.T) {
 	if mounts := config.Nodes[0].ExtraMounts; len(mounts) != 1 || mounts[0] != want {
 		t.Errorf("mounts of the control plane node: %+v, want only %+v", mounts, want)
 	}
-	config, err = clusterConfig(Options{Containerd: []string{"[proxy]"}, Nodes: []v1alpha4.Node{
-		{Role: v1alpha4.WorkerRole, ExtraMounts: []v1alpha4.Mount{{HostPath: "/data"}}},
-		{Role: v1alpha4.ControlPlaneRole, ExtraPortMappings: []v1alpha4.PortMapping{{ContainerPort: 80}}},
-	}}, "/state/node")
+	user := &v1alpha4.Cluster{
+		FeatureGates:         map[string]bool{"X": true},
+		KubeadmConfigPatches: []string{"kind: JoinConfiguration"},
+		Nodes: []v1alpha4.Node{
+			{Role: v1alpha4.WorkerRole, Image: "theirs", ExtraMounts: []v1alpha4.Mount{{HostPath: "/data"}}},
+			{Role: v1alpha4.ControlPlaneRole, ExtraPortMappings: []v1alpha4.PortMapping{{ContainerPort: 80}}},
+		},
+	}
+	custom, err := clusterConfig(Options{Config: user}, "/state/node")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first, second := config.Nodes[0], config.Nodes[1]; len(config.Nodes) != 2 || first.ExtraPortMappings[0].ContainerPort != 80 ||
-		len(first.ExtraMounts) != 1 || second.Role != v1alpha4.WorkerRole || second.ExtraMounts[0].HostPath != "/data" || len(config.ContainerdConfigPatches) != 1 {
-		t.Errorf("cluster with nodes of the user: %+v", config)
+	if first, second := custom.Nodes[0], custom.Nodes[1]; len(custom.Nodes) != 2 || first.ExtraPortMappings[0].ContainerPort != 80 || len(first.ExtraMounts) != 1 ||
+		second.Role != v1alpha4.WorkerRole || second.ExtraMounts[0].HostPath != "/data" || second.Image == "theirs" || !custom.FeatureGates["X"] ||
+		len(custom.KubeadmConfigPatches) != len(config.KubeadmConfigPatches)+1 || len(user.KubeadmConfigPatches) != 1 || len(user.Nodes[1].ExtraMounts) != 0 {
+		t.Errorf("cluster with a configuration of the user: %+v", custom)
 	}
 	args := map[string]map[string]string{}
 	for _, patch := range config.KubeadmConfigPatches {

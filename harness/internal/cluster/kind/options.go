@@ -16,11 +16,10 @@ type Options struct {
 	// Workers is the number of worker nodes, from 0 to [WorkersMax]. In a cluster without worker
 	// nodes, pods run on the control plane node.
 	Workers int
-	// Nodes lists one control plane node and any number of worker nodes. It replaces Workers if it is
-	// not empty. Of its fields, the role, the mounts and the port mappings have an effect.
-	Nodes []v1alpha4.Node
-	// Containerd are patches for the configuration of containerd on all nodes.
-	Containerd []string
+	// Config is a configuration with at least one node, of which one is the control plane. Its nodes
+	// replace Workers. Start sets the images of the nodes, and in the networking the address of the
+	// API server, the pod network and the IP family. Config may be nil.
+	Config *v1alpha4.Cluster
 	// Image is the container image of the nodes. Empty means that [ChooseImage] selects it.
 	Image string
 	// Controllers lists the controllers under test, which the cluster's own kube-controller-manager
@@ -63,16 +62,17 @@ func (o Options) nodes() []v1alpha4.Node {
 	for range o.Workers {
 		nodes = append(nodes, v1alpha4.Node{Role: v1alpha4.WorkerRole})
 	}
-	if len(o.Nodes) == 0 {
+	if o.Config == nil {
 		return nodes
 	}
 	nodes = nil
-	for _, node := range o.Nodes {
-		kept := v1alpha4.Node{Role: node.Role, ExtraMounts: slices.Clone(node.ExtraMounts), ExtraPortMappings: slices.Clone(node.ExtraPortMappings)}
+	for _, node := range o.Config.Nodes {
+		node.Image = ""
 		if node.Role == v1alpha4.ControlPlaneRole {
-			nodes = slices.Insert(nodes, 0, kept)
+			node.ExtraMounts, node.ExtraPortMappings = slices.Clone(node.ExtraMounts), slices.Clone(node.ExtraPortMappings)
+			nodes = slices.Insert(nodes, 0, node)
 		} else {
-			nodes = append(nodes, kept)
+			nodes = append(nodes, node)
 		}
 	}
 	return nodes
