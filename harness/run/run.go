@@ -208,11 +208,18 @@ func (s *Session) runPhases(ctx context.Context) error {
 var errInterrupted = errors.New("interrupted")
 
 // supervise returns a context that is canceled when the control plane, the recorder or the
-// subject fails.
+// subject fails. The returned function cancels it, and returns when nothing is supervised any more.
 func (s *Session) supervise(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	go func() { cancel(s.Environment.Failed(ctx)) }()
-	return ctx, func() { cancel(context.Canceled) }
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		cancel(s.Environment.Failed(ctx))
+	}()
+	return ctx, func() {
+		cancel(context.Canceled)
+		<-done // the end of the run changes what Failed reads
+	}
 }
 
 // endReason returns the error that aborted a phase, or err if nothing aborted it.
