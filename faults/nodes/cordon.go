@@ -51,7 +51,7 @@ var effects = []string{string(corev1.TaintEffectNoExecute), string(corev1.TaintE
 // taintKey is the key of the taint that a node-taint fault adds to nodes.
 const taintKey = "gauntlet/out-of-service"
 
-// isTaint reports whether a node-taint fault has added the taint. The key of the taint says so.
+// isTaint reports whether a node-taint fault has added the taint. Such a taint has the key taintKey.
 func isTaint(t corev1.Taint) bool { return t.Key == taintKey }
 
 // tainted returns a change of nodes: it adds a taint with the key taintKey and the given effect.

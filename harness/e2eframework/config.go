@@ -24,8 +24,9 @@ import (
 // Create.
 //
 // On a kind cluster, the file has the effect that it has for kind, except that gauntlet sets the
-// name, the images and the pod network. On other providers, only the number, the roles and the labels
-// of the nodes have an effect. A warning in the log names each other field that the file has.
+// name, the images and the pod network. On an embedded cluster, only the number and the labels of the
+// nodes have an effect, and on an existing cluster, nothing has. A warning in the log names each
+// field that affects only kind clusters.
 func (p *provider) CreateWithConfig(ctx context.Context, path string) (string, error) {
 	if path == "" || p.environment != nil {
 		return p.Create(ctx)
@@ -45,8 +46,8 @@ func (p *provider) CreateWithConfig(ctx context.Context, path string) (string, e
 	}
 	p.nodes, p.kindConfig = max(len(config.Nodes)-1, 1), config
 	kubeconfig, err := p.Create(ctx)
-	if err != nil {
-		return "", err
+	if err != nil || p.name != providers.Embedded { // kind labels the nodes itself
+		return kubeconfig, err
 	}
 	if err := p.labelNodes(ctx, config.Nodes); err != nil {
 		return "", errors.Join(err, p.Destroy(ctx))
@@ -108,26 +109,21 @@ func kindOnlyFields(config *v1alpha4.Cluster) []string {
 	return slices.Sorted(maps.Keys(used))
 }
 
-// labelNodes sets the labels of the nodes. The first element of nodes describes the control plane,
-// and the others describe the workers. On the embedded control plane, whose API server runs on no
-// node, the only simulated node has the labels of the control plane if there are no workers.
+// labelNodes sets the labels of the simulated nodes of an embedded cluster, which are the workers. In a
+// configuration without workers, the only simulated node has the labels of the control plane.
 func (p *provider) labelNodes(ctx context.Context, nodes []v1alpha4.Node) error {
-	if p.usersKubeconfig {
-		return nil // the nodes are not those of the configuration
-	}
 	client := p.environment.Admin.CoreV1().Nodes()
 	list, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("listing the nodes of cluster %s: %w", p.clusterName, err)
 	}
-	found := map[bool][]string{} // by whether the node is a control-plane node
+	var names []string
 	for _, item := range list.Items {
-		_, controlPlane := item.Labels[controlPlaneLabel]
-		found[controlPlane] = append(found[controlPlane], item.Name)
+		names = append(names, item.Name)
 	}
-	slices.SortFunc(found[false], func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
-	names := slices.Concat(found[true], found[false])
-	if len(nodes) > len(names) { // the control plane has no node
+	// node-2 is before node-10
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
+	if len(nodes) > 1 {
 		nodes = nodes[1:]
 	}
 	for i, node := range nodes[:min(len(nodes), len(names))] {

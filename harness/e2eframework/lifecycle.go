@@ -117,17 +117,20 @@ func (p *provider) Create(ctx context.Context, args ...string) (string, error) {
 
 // start starts the environment. It ends early if ctx is canceled. The environment outlives ctx,
 // which may be that of a setup with a timeout.
-func (p *provider) start(ctx context.Context) (err error) {
+func (p *provider) start(ctx context.Context) error {
 	outlives, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer context.AfterFunc(ctx, cancel)()
-	p.environment, err = environment.Start(outlives, environment.Options{
+	stop := context.AfterFunc(ctx, cancel)
+	e, err := environment.Start(outlives, environment.Options{
 		Provider: p.name, ControlPlane: p.controlPlane(), LogDir: p.logDir, Seed: p.seed,
 	})
+	if !stop() && err == nil { // ctx was canceled at the very end
+		err = errors.Join(context.Cause(ctx), e.Stop(ctx))
+	}
 	if err != nil {
 		cancel()
 		return err
 	}
-	p.release = cancel
+	p.environment, p.release = e, cancel
 	return nil
 }
 

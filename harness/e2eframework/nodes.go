@@ -18,9 +18,6 @@ import (
 // nodeProvider implements the life cycle of nodes.
 type nodeProvider struct{ provider }
 
-// controlPlaneLabel is the label of control-plane nodes.
-const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
-
 // ListNode returns the nodes of the cluster. State is "Ready", or "NotReady". It accepts no
 // arguments.
 func (p *nodeProvider) ListNode(ctx context.Context, _ ...string) ([]support.Node, error) {
@@ -34,7 +31,7 @@ func (p *nodeProvider) ListNode(ctx context.Context, _ ...string) ([]support.Nod
 	var nodes []support.Node
 	for _, item := range list.Items {
 		node := support.Node{Name: item.Name, Role: "worker", Cluster: p.clusterName, State: "NotReady"}
-		if _, ok := item.Labels[controlPlaneLabel]; ok {
+		if _, ok := item.Labels["node-role.kubernetes.io/control-plane"]; ok {
 			node.Role = "control-plane"
 		}
 		for _, c := range item.Status.Conditions {

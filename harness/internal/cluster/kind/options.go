@@ -16,7 +16,7 @@ type Options struct {
 	// Workers is the number of worker nodes, from 0 to [WorkersMax]. In a cluster without worker
 	// nodes, pods run on the control plane node.
 	Workers int
-	// Config is a configuration with at least one node, of which one is the control plane. Its nodes
+	// Config is a configuration whose nodes contain one control plane. Its nodes
 	// replace Workers. Start sets the images of the nodes, and in the networking the address of the
 	// API server, the pod network and the IP family. Config may be nil.
 	Config *v1alpha4.Cluster
@@ -58,14 +58,11 @@ const (
 
 // nodes returns the nodes of the cluster, and the control plane node as the first one.
 func (o Options) nodes() []v1alpha4.Node {
-	nodes := []v1alpha4.Node{{Role: v1alpha4.ControlPlaneRole}}
-	for range o.Workers {
-		nodes = append(nodes, v1alpha4.Node{Role: v1alpha4.WorkerRole})
-	}
 	if o.Config == nil {
-		return nodes
+		workers := slices.Repeat([]v1alpha4.Node{{Role: v1alpha4.WorkerRole}}, o.Workers)
+		return slices.Insert(workers, 0, v1alpha4.Node{Role: v1alpha4.ControlPlaneRole})
 	}
-	nodes = nil
+	var nodes []v1alpha4.Node
 	for _, node := range o.Config.Nodes {
 		node.Image = ""
 		if node.Role == v1alpha4.ControlPlaneRole {
@@ -78,11 +75,23 @@ func (o Options) nodes() []v1alpha4.Node {
 	return nodes
 }
 
+// controlPlanes returns the number of control plane nodes.
+func (o Options) controlPlanes() (n int) {
+	for _, node := range o.nodes() {
+		if node.Role == v1alpha4.ControlPlaneRole {
+			n++
+		}
+	}
+	return n
+}
+
 // validate returns an error if a field is missing or outside of its range.
 func (o Options) validate() error {
 	switch {
 	case o.Workers < 0 || o.Workers > WorkersMax:
 		return fmt.Errorf("kind cluster: %d workers: expected 0 to %d", o.Workers, WorkersMax)
+	case o.Config != nil && o.controlPlanes() != 1:
+		return fmt.Errorf("kind cluster: configuration with %d control plane nodes: expected 1", o.controlPlanes())
 	case o.Within < 0 || o.Within > withinMax:
 		return fmt.Errorf("kind cluster: start within %s: expected 0 to %s", o.Within, withinMax)
 	case o.Dir == "" || o.LogDir == "":
