@@ -23,6 +23,9 @@ type Check struct {
 	Property Property
 	// Scope says to which controllers the check applies.
 	Scope Scope
+	// ExercisedWhen says, in one or two sentences, which event the check counts in
+	// Result.Exercised.
+	ExercisedWhen string
 	// Ignores says which behavior the check ignores, although it concerns the guarantee. Each general check has it.
 	Ignores string
 	// AllowedBehaviors are the slugs of correct behaviors that look like a violation, and

@@ -23,6 +23,7 @@ var addressesCheck = Check{
 	Contract:         "Endpoints 3 to 10",
 	Property:         Safety,
 	Scope:            contractOf(kube.PublishesAddresses),
+	ExercisedWhen:    "The subject creates or updates the Endpoints of a Service that has a selector and is not of type ExternalName.",
 	AllowedBehaviors: []string{"truncated-endpoints", "publish-not-ready-addresses", "trigger-time-annotation"},
 	New:              newAddressesChecker,
 }

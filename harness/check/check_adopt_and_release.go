@@ -24,6 +24,7 @@ var adoptAndReleaseCheck = Check{
 	Contract:         "ReplicaSet 5, 6",
 	Property:         Safety,
 	Scope:            contractOf(kube.OwnsPods),
+	ExercisedWhen:    "The subject writes the status of a ReplicaSet or ReplicationController that is not terminating, based on the latest version in its cache.",
 	AllowedBehaviors: []string{"inactive-pods", "overlapping-selectors"},
 	New:              newAdoptAndReleaseChecker,
 }

@@ -21,6 +21,7 @@ var backOffCheck = Check{
 	Contract:         "ReplicaSet 17, Deployment 20, Endpoints 13",
 	Property:         Safety,
 	Scope:            general,
+	ExercisedWhen:    "A call that a controller sends while it processes a work queue key fails.",
 	Ignores:          "Reads of a controller without a contract, and its creates with generateName.",
 	AllowedBehaviors: []string{"retry-delay", "client-retries", "immediate-recreation"},
 	New:              newBackOffChecker,

@@ -16,6 +16,7 @@ var burstLimitCheck = Check{
 	Contract:         "ReplicaSet 8, 9",
 	Property:         Safety,
 	Scope:            contractOf(kube.BurstLimit),
+	ExercisedWhen:    "The subject creates or deletes a pod of an owner that has more than 500 pods too few or too many.",
 	AllowedBehaviors: []string{"lost-response", "client-retries", "expired-expectations"},
 	New:              newBurstLimitChecker,
 }

@@ -18,13 +18,14 @@ import (
 // The check does not require the cache of a resource if the process never lists or watches all
 // objects of that resource. The process may then read the objects in another way.
 var cacheSyncedCheck = Check{
-	ID:        "cache-synced",
-	Guarantee: "A controller writes nothing until its informer caches have synced.",
-	Contract:  "The binary",
-	Property:  Safety,
-	Scope:     general,
-	Ignores:   "Writes for which the history does not show the reconciled object. Caches of resources that the process never lists or watches as a whole.",
-	New:       newCacheSyncedChecker,
+	ID:            "cache-synced",
+	Guarantee:     "A controller writes nothing until its informer caches have synced.",
+	Contract:      "The binary",
+	Property:      Safety,
+	Scope:         general,
+	ExercisedWhen: "A process sends its first write for a kind of object, after all caches that the kind requires have synced.",
+	Ignores:       "Writes for which the history does not show the reconciled object. Caches of resources that the process never lists or watches as a whole.",
+	New:           newCacheSyncedChecker,
 }
 
 // cacheSyncedChecker reports a write for an object if a cache that the controller needs for

@@ -20,6 +20,7 @@ var convergedCheck = Check{
 	Contract:         "ReplicaSet 4, 5, 14",
 	Property:         Liveness,
 	Scope:            contractOf(kube.OwnsPods),
+	ExercisedWhen:    "A ReplicaSet or ReplicationController exists at the end of the run.",
 	AllowedBehaviors: []string{"terminating-pods-not-counted", "whole-second-timestamps", "retry-delay"},
 	New:              newConvergedChecker,
 }

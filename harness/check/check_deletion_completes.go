@@ -21,13 +21,14 @@ import (
 // The verdict is unknown if the run ended before an object had the time Settings.Within for its
 // deletion.
 var deletionCompletesCheck = Check{
-	ID:        "deletion-completes",
-	Guarantee: "Within the scenario's bound after the faults are healed, a controller removes the finalizers that it added from each object that is being deleted.",
-	Contract:  "Kubernetes documentation, Finalizers",
-	Property:  Liveness,
-	Scope:     general,
-	Ignores:   "Finalizers that no successful write of the subject added during the run. Objects without finalizers, which a kubelet or the garbage collector removes. An object whose deletion began too late for the bound; the verdict is then unknown.",
-	New:       newDeletionCompletesChecker,
+	ID:            "deletion-completes",
+	Guarantee:     "Within the scenario's bound after the faults are healed, a controller removes the finalizers that it added from each object that is being deleted.",
+	Contract:      "Kubernetes documentation, Finalizers",
+	Property:      Liveness,
+	Scope:         general,
+	ExercisedWhen: "An object that has a finalizer of the subject is deleted.",
+	Ignores:       "Finalizers that no successful write of the subject added during the run. Objects without finalizers, which a kubelet or the garbage collector removes. An object whose deletion began too late for the bound; the verdict is then unknown.",
+	New:           newDeletionCompletesChecker,
 }
 
 // deletionCompletesChecker reports objects that are still terminating at the end of the run

@@ -21,6 +21,7 @@ var deploymentStatusCheck = Check{
 	Contract:         "Deployment 13, 16, 17",
 	Property:         Safety,
 	Scope:            contractOf(kube.RollsOut),
+	ExercisedWhen:    "The subject writes the status of a Deployment, based on the version in its cache.",
 	AllowedBehaviors: []string{"missed-deadline-report", "client-rate-limit", "observed-generation-order", "no-deadline-after-completion", "undeletable-pods", "paused-process"},
 	New:              newDeploymentStatusChecker,
 }

@@ -20,6 +20,7 @@ var endpointsExactCheck = Check{
 	Contract:         "Endpoints 2 to 10",
 	Property:         Liveness,
 	Scope:            contractOf(kube.PublishesAddresses),
+	ExercisedWhen:    "A Service that has a selector and is not of type ExternalName exists at the end of the run.",
 	AllowedBehaviors: []string{"truncated-endpoints", "publish-not-ready-addresses", "trigger-time-annotation"},
 	New:              newEndpointsExactChecker,
 }

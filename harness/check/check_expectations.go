@@ -18,6 +18,7 @@ var expectationsCheck = Check{
 	Contract:         "ReplicaSet 2",
 	Property:         Safety,
 	Scope:            contractOf(kube.Expectations),
+	ExercisedWhen:    "An owner or one of its pods changes in the cache while the owner has the wrong number of pods, and the process still waits for the effect of earlier creates or deletes.",
 	AllowedBehaviors: []string{"expired-expectations", "terminating-pods-not-counted", "lost-response", "client-retries", "delete-without-precondition", "create-after-deletion"},
 	New:              newExpectationsChecker,
 }

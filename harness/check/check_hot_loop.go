@@ -16,13 +16,14 @@ import (
 // end of a process and a stall of the machine are changes, too. Commits of leases and events are
 // no changes, because a controller that waits writes them, too.
 var hotLoopCheck = Check{
-	ID:        "hot-loop",
-	Guarantee: "While nothing changes for more than 2 seconds, a controller sends the same request at most 50 times within 5 seconds.",
-	Contract:  "Kubernetes documentation, Controllers",
-	Property:  Safety,
-	Scope:     general,
-	Ignores:   "The first 2 seconds after each change, in which exponential back-off retries often. Loops whose writes change an object each time; no-writes-when-settled reports them in the quiet phase. Creates with generateName, because many objects share such a request. Watches, and requests for leases, events and access reviews.",
-	New:       newHotLoopChecker,
+	ID:            "hot-loop",
+	Guarantee:     "While nothing changes for more than 2 seconds, a controller sends the same request at most 50 times within 5 seconds.",
+	Contract:      "Kubernetes documentation, Controllers",
+	Property:      Safety,
+	Scope:         general,
+	ExercisedWhen: "The subject sends a get, a list or a write more than 2 seconds after the last change.",
+	Ignores:       "The first 2 seconds after each change, in which exponential back-off retries often. Loops whose writes change an object each time; no-writes-when-settled reports them in the quiet phase. Creates with generateName, because many objects share such a request. Watches, and requests for leases, events and access reviews.",
+	New:           newHotLoopChecker,
 }
 
 const (

@@ -17,6 +17,7 @@ var leaseHolderWritesCheck = Check{
 	Contract:         "The binary",
 	Property:         Safety,
 	Scope:            general,
+	ExercisedWhen:    "A process that has written a leader-election lease writes another object.",
 	Ignores:          "A process that never writes a lease. The first write after the lease has expired, if the process was active until then. Writes in the second after a stall of the machine.",
 	AllowedBehaviors: []string{"retry-delay", "paused-process"},
 	New:              newLeaseHolderWritesChecker,

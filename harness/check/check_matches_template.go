@@ -21,6 +21,7 @@ var matchesTemplateCheck = Check{
 	Contract:         "ReplicaSet 11, Deployment 3, 19",
 	Property:         Safety,
 	Scope:            contractOf(kube.OwnsPods, kube.RollsOut),
+	ExercisedWhen:    "The subject creates a pod or a ReplicaSet whose owner is in its cache, or a pod that no ReplicaSet or ReplicationController controls.",
 	AllowedBehaviors: []string{"cache-only-decisions"},
 	New:              newMatchesTemplateChecker,
 }

@@ -19,6 +19,7 @@ var maxSurgeCheck = Check{
 	Contract:         "Deployment 8, 9, 11",
 	Property:         Safety,
 	Scope:            contractOf(kube.RollsOut),
+	ExercisedWhen:    "The subject creates or scales up a ReplicaSet of a Deployment that has the strategy RollingUpdate.",
 	AllowedBehaviors: []string{"partial-proportional-scaling", "terminating-pods-not-counted", "lost-response", "template-and-replicas-together", "cache-only-decisions", "writes-from-one-snapshot"},
 	New:              newMaxSurgeChecker,
 }

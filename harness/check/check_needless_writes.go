@@ -20,6 +20,7 @@ var needlessWritesCheck = Check{
 	Contract:         "ReplicaSet 14, Endpoints 8",
 	Property:         Safety,
 	Scope:            general,
+	ExercisedWhen:    "The subject receives the response to an update of an object other than a pod.",
 	Ignores:          "Patches. An update after a failed update of the same object. An update of a Deployment after a failed call for its ReplicaSets. The first 5 updates of an object without a change.",
 	AllowedBehaviors: []string{"lost-response", "truncated-endpoints", "trigger-time-annotation"},
 	New:              newNeedlessWritesChecker,

@@ -22,11 +22,12 @@ import (
 // The value must come from another client, too. A controller may restore a value that it set
 // itself, because the value is the state that the controller maintains.
 var noLostUpdateCheck = Check{
-	ID:        "no-lost-update",
-	Guarantee: "A controller does not undo a change of another client that was committed after the version that the controller had read.",
-	Contract:  "Kubernetes API conventions, Concurrency control and consistency",
-	Property:  Safety,
-	Scope:     general,
+	ID:            "no-lost-update",
+	Guarantee:     "A controller does not undo a change of another client that was committed after the version that the controller had read.",
+	Contract:      "Kubernetes API conventions, Concurrency control and consistency",
+	Property:      Safety,
+	Scope:         general,
+	ExercisedWhen: "An update or patch of the subject fails with a conflict. Or the API server accepts a write without a precondition, and another client has changed the object since the subject read it.",
 	Ignores: "Updates and patches with a resourceVersion, and JSON patches with a test operation, because the API server refuses them after a change. Server-side apply, because the API server resolves conflicts by field manager. " +
 		"A change that the process had received before it sent the write. A field whose former value was set by the subject. Fields that the write does not contain, such as those that the API server sets to a default. A patch that removes the field itself. " +
 		"Objects that the process never received. The content of Secrets, which histories do not contain. An object after a write of the subject with an unknown outcome. An object of which more than 32 versions were committed since the process read it.",

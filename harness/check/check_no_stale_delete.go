@@ -33,11 +33,12 @@ import (
 // A UID precondition does not help against the second case. A controller that reads the owner
 // from the API server before it deletes is safe.
 var noStaleDeleteCheck = Check{
-	ID:        "no-stale-delete",
-	Guarantee: "A controller does not delete an object that holds data because of an outdated version of the object or of its owner.",
-	Contract:  "Kubernetes documentation, Kubernetes API Concepts, Resource versions",
-	Property:  Safety,
-	Scope:     general,
+	ID:            "no-stale-delete",
+	Guarantee:     "A controller does not delete an object that holds data because of an outdated version of the object or of its owner.",
+	Contract:      "Kubernetes documentation, Kubernetes API Concepts, Resource versions",
+	Property:      Safety,
+	Scope:         general,
+	ExercisedWhen: "The API server accepts a request of the subject that deletes an object that holds data, removes a finalizer from such an object, or scales a StatefulSet down.",
 	Ignores: "Objects other than PersistentVolumes, PersistentVolumeClaims, StatefulSets, Secrets, ConfigMaps and custom resources. Deletes of a whole collection. Removals of finalizers, unless they concern a namesake. " +
 		"Owners that no controller under test without a contract reconciles. An owner is related to an object by an ownerReference, or by a label of the object whose value is the name of the owner. " +
 		"A delete that no later create of the same name contradicts. A delete after which the owner changed. An owner that is terminating or deleted. An object that a step of the workload names. Deletes without a successful response of the API server.",

@@ -22,6 +22,7 @@ var noWritesWhenSettledCheck = Check{
 	Contract:         "ReplicaSet 14",
 	Property:         Liveness,
 	Scope:            general,
+	ExercisedWhen:    "The run converges, and then lasts for the quiet time of the scenario. At least one controller under test does not have the trait acts-by-time.",
 	Ignores:          "A run that does not converge, or that ends before the quiet phase is over. Writes after another client changed an object in the quiet phase. Writes of kinds that a controller with the trait acts-by-time writes.",
 	AllowedBehaviors: []string{"events-not-reliable", "truncated-endpoints", "scheduled-writes"},
 	New:              newNoWritesWhenSettledChecker,

@@ -18,6 +18,7 @@ var notAboveDesiredCheck = Check{
 	Contract:         "ReplicaSet 7, 8",
 	Property:         Safety,
 	Scope:            contractOf(kube.OwnsPods),
+	ExercisedWhen:    "The subject creates a pod for a ReplicaSet or ReplicationController that was in its cache.",
 	AllowedBehaviors: []string{"expired-expectations", "terminating-pods-not-counted", "lost-response", "client-retries", "create-after-deletion"},
 	New:              newNotAboveDesiredChecker,
 }

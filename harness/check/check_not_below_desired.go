@@ -16,6 +16,7 @@ var notBelowDesiredCheck = Check{
 	Contract:         "ReplicaSet 7, 9",
 	Property:         Safety,
 	Scope:            contractOf(kube.OwnsPods),
+	ExercisedWhen:    "The subject deletes a pod of a ReplicaSet or ReplicationController, and the pod is active in its cache.",
 	AllowedBehaviors: []string{"terminating-pods-not-counted", "external-disruptions", "expired-expectations", "delete-without-precondition", "overlapping-selectors"},
 	New:              newNotBelowDesiredChecker,
 }

@@ -25,13 +25,14 @@ import (
 // If a deleted object with the same name had the reported generation, the check reports the
 // known upstream issue namesake-status.
 var observedGenerationCheck = Check{
-	ID:        "observed-generation",
-	Guarantee: "A controller never reports an observedGeneration that is higher than metadata.generation. It does not lower status.observedGeneration while its cache has the newer generation. Within the scenario's bound after the faults are healed, status.observedGeneration equals metadata.generation.",
-	Contract:  "Kubernetes API conventions, Typical status properties",
-	Property:  Liveness,
-	Scope:     general,
-	Ignores:   "Objects at the end of the run, unless a controller without a contract reconciles their kind. Conditions at the end of the run. Failed writes. A lower value from a process that received the newer generation a short time before, or whose cache went back to an older version.",
-	New:       newObservedGenerationChecker,
+	ID:            "observed-generation",
+	Guarantee:     "A controller never reports an observedGeneration that is higher than metadata.generation. It does not lower status.observedGeneration while its cache has the newer generation. Within the scenario's bound after the faults are healed, status.observedGeneration equals metadata.generation.",
+	Contract:      "Kubernetes API conventions, Typical status properties",
+	Property:      Liveness,
+	Scope:         general,
+	ExercisedWhen: "A successful write of the subject sets status.observedGeneration, or the observedGeneration of a condition. Or an object that a controller without a contract reconciles has status.observedGeneration at the end of the run.",
+	Ignores:       "Objects at the end of the run, unless a controller without a contract reconciles their kind. Conditions at the end of the run. Failed writes. A lower value from a process that received the newer generation a short time before, or whose cache went back to an older version.",
+	New:           newObservedGenerationChecker,
 }
 
 // observedGenerationChecker reports writes with a wrong observedGeneration, and a status that is

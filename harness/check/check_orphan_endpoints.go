@@ -25,6 +25,7 @@ var orphanEndpointsCheck = Check{
 	Contract:         "Endpoints 2, 14",
 	Property:         Liveness,
 	Scope:            contractOf(kube.PublishesAddresses),
+	ExercisedWhen:    "The subject deletes Endpoints. Or an event concerns Endpoints that the subject must not write. Or Endpoints that the subject must delete still exist at the end of the run.",
 	AllowedBehaviors: []string{"service-in-cache", "manual-endpoints-edits"},
 	New:              newOrphanEndpointsChecker,
 }

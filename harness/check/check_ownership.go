@@ -27,6 +27,7 @@ var ownershipCheck = Check{
 	Contract:         "ReplicaSet 5",
 	Property:         Safety,
 	Scope:            general,
+	ExercisedWhen:    "A controller of ReplicaSets or ReplicationControllers deletes, adopts, releases or otherwise writes a pod that its cache contains. Or a controller without a contract deletes an object that its cache contains, and the controllers under test have controlled an object of the same kind.",
 	Ignores:          "Writes other than deletes by a controller without a contract. Deletes of an object that was never in the cache of the process, or of a kind of which no controller under test has controlled an object.",
 	AllowedBehaviors: []string{"inactive-pods", "delete-without-precondition", "overlapping-selectors"},
 	New:              newOwnershipChecker,

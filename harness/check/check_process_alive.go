@@ -18,6 +18,7 @@ var processAliveCheck = Check{
 	Contract:         "The binary",
 	Property:         Safety,
 	Scope:            general,
+	ExercisedWhen:    "A process of the subject sends a request, or exits by itself.",
 	Ignores:          "Exits before the first phase of the run. Exits that a fault or a step of the workload caused.",
 	AllowedBehaviors: []string{"retry-delay"},
 	New:              newProcessAliveChecker,

@@ -22,6 +22,7 @@ var proportionalScalingCheck = Check{
 	Contract:         "Deployment 9, 10, 11, 12, 13",
 	Property:         Safety,
 	Scope:            contractOf(kube.RollsOut),
+	ExercisedWhen:    "The API server accepts an update or patch of the subject that sets spec.replicas of a ReplicaSet of a Deployment.",
 	AllowedBehaviors: []string{"partial-proportional-scaling", "template-and-replicas-together", "whole-second-timestamps", "writes-from-one-snapshot"},
 	New:              newProportionalScalingChecker,
 }

@@ -18,13 +18,14 @@ import (
 //
 // A violation is reported at the end of the run, with the first refused request.
 var rbacDeniedCheck = Check{
-	ID:        "rbac-denied",
-	Guarantee: "A controller has the RBAC permissions for the requests that it repeats.",
-	Contract:  "Kubernetes documentation, Using RBAC Authorization",
-	Property:  Safety,
-	Scope:     general,
-	Ignores:   "A single refused request, which may be a probe for an optional API. Refused requests if another request with the same verb, resource, subresource and namespace succeeded. Refusals within 5 seconds of the refusal of another request that the authorizer allows at other times, as after a start of the API server. Responses that a fault made. Refusals by admission control. Permissions that the subject has and never uses. Histories of earlier versions of gauntlet, which lack the field denied.",
-	New:       newRBACDeniedChecker,
+	ID:            "rbac-denied",
+	Guarantee:     "A controller has the RBAC permissions for the requests that it repeats.",
+	Contract:      "Kubernetes documentation, Using RBAC Authorization",
+	Property:      Safety,
+	Scope:         general,
+	ExercisedWhen: "A request of the subject succeeds, or the authorizer of the API server refuses it.",
+	Ignores:       "A single refused request, which may be a probe for an optional API. Refused requests if another request with the same verb, resource, subresource and namespace succeeded. Refusals within 5 seconds of the refusal of another request that the authorizer allows at other times, as after a start of the API server. Responses that a fault made. Refusals by admission control. Permissions that the subject has and never uses. Histories of earlier versions of gauntlet, which lack the field denied.",
+	New:           newRBACDeniedChecker,
 }
 
 // rbacDeniedChecker reports requests that the authorizer refused each time.

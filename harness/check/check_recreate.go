@@ -19,6 +19,7 @@ var recreateCheck = Check{
 	Contract:         "Deployment 10",
 	Property:         Safety,
 	Scope:            contractOf(kube.RollsOut),
+	ExercisedWhen:    "The subject creates or scales up the new ReplicaSet of a Deployment that has the strategy Recreate and an old ReplicaSet.",
 	AllowedBehaviors: []string{"terminating-pods-not-counted", "template-and-replicas-together"},
 	New:              newRecreateChecker,
 }

@@ -18,6 +18,7 @@ var revisionHistoryLimitCheck = Check{
 	Contract:         "Deployment 15",
 	Property:         Safety,
 	Scope:            contractOf(kube.RollsOut),
+	ExercisedWhen:    "The subject deletes a ReplicaSet of a Deployment.",
 	AllowedBehaviors: []string{"revision-may-decrease"},
 	New:              newRevisionHistoryLimitChecker,
 }

@@ -21,6 +21,7 @@ var revisionsCheck = Check{
 	Contract:         "Deployment 4, 5, 14",
 	Property:         Safety,
 	Scope:            contractOf(kube.RollsOut),
+	ExercisedWhen:    "The subject creates or updates a ReplicaSet of a Deployment, or writes the Deployment.",
 	AllowedBehaviors: []string{"lost-response", "revision-may-decrease", "cache-only-decisions"},
 	New:              newRevisionsChecker,
 }

@@ -19,6 +19,7 @@ var rollbackCheck = Check{
 	Contract:         "Deployment 18",
 	Property:         Safety,
 	Scope:            contractOf(kube.RollsOut),
+	ExercisedWhen:    "The subject changes the template of a Deployment, or removes its rollback annotation.",
 	AllowedBehaviors: []string{"lost-response"},
 	New:              newRollbackChecker,
 }

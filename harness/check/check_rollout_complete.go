@@ -21,6 +21,7 @@ var rolloutCompleteCheck = Check{
 	Contract:         "Deployment 4, 12, 13, 14, 15, 16, 17, 19",
 	Property:         Liveness,
 	Scope:            contractOf(kube.RollsOut),
+	ExercisedWhen:    "A Deployment exists at the end of the run.",
 	AllowedBehaviors: []string{"no-deadline-after-completion", "revision-may-decrease", "deleted-annotations-remain"},
 	New:              newRolloutCompleteChecker,
 }

@@ -25,6 +25,7 @@ var scaleDownOrderCheck = Check{
 	Contract:         "ReplicaSet 10",
 	Property:         Safety,
 	Scope:            contractOf(kube.RanksVictims),
+	ExercisedWhen:    "A scale-down of a ReplicaSet or ReplicationController deletes some of the pods that it may choose from, and leaves others.",
 	AllowedBehaviors: []string{"coarse-ranking", "whole-second-timestamps", "writes-from-one-snapshot", "paused-process"},
 	New:              newScaleDownOrderChecker,
 }

@@ -18,6 +18,7 @@ var slowStartCheck = Check{
 	Contract:         "ReplicaSet 8",
 	Property:         Safety,
 	Scope:            contractOf(kube.SlowStart),
+	ExercisedWhen:    "The subject creates a pod for an owner that has at least two pods too few.",
 	AllowedBehaviors: []string{"client-retries", "client-rate-limit"},
 	New:              newSlowStartChecker,
 }

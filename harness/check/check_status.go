@@ -19,6 +19,7 @@ var statusCheck = Check{
 	Contract:         "ReplicaSet 13, 14",
 	Property:         Safety,
 	Scope:            contractOf(kube.OwnsPods),
+	ExercisedWhen:    "The subject writes the status of a ReplicaSet or ReplicationController, based on the latest version in its cache.",
 	AllowedBehaviors: []string{"whole-second-timestamps", "overlapping-selectors", "replica-failure-message", "observed-generation-order"},
 	New:              newStatusChecker,
 }

@@ -26,6 +26,7 @@ var terminatingNamespaceCheck = Check{
 	Contract:         "ReplicaSet 16, Deployment 6, Endpoints 12",
 	Property:         Safety,
 	Scope:            contractOf(kube.OwnsPods, kube.RollsOut, kube.PublishesAddresses),
+	ExercisedWhen:    "The API server rejects a create of a controller with a contract because the namespace is terminating.",
 	AllowedBehaviors: []string{"lost-response", "client-retries", "terminating-namespace-creates"},
 	New:              newTerminatingNamespaceChecker,
 }

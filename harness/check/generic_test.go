@@ -354,6 +354,15 @@ func TestNotApplicable(t *testing.T) {
 	}
 }
 
+// TestExercisedWhen requires that each check says in sentences when a run exercises it.
+func TestExercisedWhen(t *testing.T) {
+	for _, c := range All {
+		if !strings.HasSuffix(c.ExercisedWhen, ".") {
+			t.Errorf("check %s: ExercisedWhen is %q, want one or two sentences", c.ID, c.ExercisedWhen)
+		}
+	}
+}
+
 // TestScopes requires that at least one check applies to each controller with a contract. It
 // also requires that the general checks are the expected ones, and say what they ignore.
 func TestScopes(t *testing.T) {

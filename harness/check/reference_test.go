@@ -55,7 +55,8 @@ verdict is ` + "`not-exercised`" + `.
 The contract column refers to a statement in
 [CONTRACT.md](../../controllers/CONTRACT.md), or to the documentation of Kubernetes. Verdicts are explained in
 [verdicts.md](verdicts.md). The field ` + "`exercises`" + ` of a scenario lists the checks that every
-run of it must exercise.
+run of it must exercise. The line "exercised when" of a check says which event counts. Without
+such an event, the verdict is ` + "`not-exercised`" + `.
 
 ` + generated + "\n| check | scope | class | guarantee | contract |\n|---|---|---|---|---|\n")
 	for _, c := range All {
@@ -66,8 +67,8 @@ run of it must exercise.
 		fmt.Fprintf(page, "| `%s` | %s |\n", row.Trait, row.Meaning)
 	}
 	for _, c := range All {
-		fmt.Fprintf(page, "\n## %s\n\n%s\n\n- scope: %s\n- class: %s\n- contract: %s\n- source: [check_%s.go](../../harness/check/check_%s.go)\n",
-			c.ID, c.Guarantee, c.Scope, c.Property, c.Contract, fileSlug(c.ID), fileSlug(c.ID))
+		fmt.Fprintf(page, "\n## %s\n\n%s\n\n- scope: %s\n- class: %s\n- contract: %s\n- exercised when: %s\n- source: [check_%s.go](../../harness/check/check_%s.go)\n",
+			c.ID, c.Guarantee, c.Scope, c.Property, c.Contract, c.ExercisedWhen, fileSlug(c.ID), fileSlug(c.ID))
 		if c.Ignores != "" {
 			fmt.Fprintf(page, "- ignores: %s\n", c.Ignores)
 		}

@@ -51,7 +51,7 @@ func TestListValues(t *testing.T) {
 func TestExplain(t *testing.T) {
 	for _, test := range []struct{ path, want string }{
 		{"check/max-surge", "maxSurge rounds up and maxUnavailable rounds down."},
-		{"check/max-surge", "\nWRITTEN IN:    controllers/CONTRACT.md\n"},
+		{"check/max-surge", "\nWRITTEN IN:      controllers/CONTRACT.md\n"},
 		{"scenario.faults.watch-delay", "The fault proxy delays the events"},
 		{"rollout", "\n---\n\nOPERATION:  rollout\n"},
 	} {

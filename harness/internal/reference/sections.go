@@ -104,6 +104,7 @@ func checks() []Entry {
 				{"traits", texts(c.Scope.Traits)},
 				{"contract", c.Contract},
 				{"writtenIn", writtenIn(c.Contract)},
+				{"exercisedWhen", c.ExercisedWhen},
 				{"exercisedBy", exercisedBy[c.ID]},
 				{"traitMeanings", meaningsOf(c.Scope.Traits)},
 				{"statements", statements(c.Contract)},
