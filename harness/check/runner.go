@@ -6,7 +6,6 @@ import (
 	"iter"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
@@ -20,7 +19,8 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 		entries = append(entries, newRunnerEntry(c, setting))
 	}
 	integrity := newIntegrity()
-	activity := Activity{Incomplete: "the history ends before the run did"}
+	var end history.EarlyEnd
+	activity := Activity{Incomplete: end.Reason()}
 	for record, err := range records {
 		if errors.Is(err, history.ErrTruncated) {
 			activity.Incomplete = "the history is cut short"
@@ -37,14 +37,11 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 			continue
 		}
 		if record.Gap != nil { // records after a gap prove nothing, because some may be missing
-			detail, _, _ := strings.Cut(record.Gap.Detail, "\n") // the other lines of the detail are the end of a log
-			activity.Incomplete = fmt.Sprintf("%s: %s", record.Gap.Source, detail)
+			activity.Incomplete = record.Gap.Summary()
 			break
 		}
-		if died := record.Process; died != nil && died.Event == history.ProcessDied {
-			detail, _, _ := strings.Cut(died.Detail, ";") // the rest of the detail is the end of a log
-			activity.Incomplete = "the run ended early: " + detail
-		}
+		end.Observe(record)
+		activity.Incomplete = end.Reason()
 		activity.observe(record)
 		if err := model.observe(record); err != nil {
 			return nil, activity, fmt.Errorf("record %d: %w", record.Seq, err)

@@ -226,7 +226,7 @@ func TestUnfinished(t *testing.T) {
 		want []string
 	}{
 		{"its subject died", side("qrs", dies, check.Fail, false), []string{
-			"undeclared: workload the run, completion: complete; subject-0 died: exited with status 1",
+			"undeclared: workload the run, completion: complete; the run ended early: subject-0 died: exited with status 1",
 			"undeclared: verdict process-alive, verdict: pass; fail",
 		}},
 		{"it was killed", side("qrs", func(*historyBuilder) {}, check.Unknown, false), []string{

@@ -140,11 +140,11 @@ type observer struct {
 	controllers   []string // the controllers under test; empty means the default controllers
 	decoder       *objects.Decoder
 	names         *names
-	ended         bool                          // true after the phase end began
-	step          int                           // index of the last step that began, from 0; -1 before the first step
-	failed        *history.Step                 // the step that failed and aborted the workload; nil if none failed
-	gap           string                        // the first gap in the history; empty if there is none
-	died          string                        // the last replica of the subject that died, with the reason
+	ended         bool          // true after the phase end began
+	step          int           // index of the last step that began, from 0; -1 before the first step
+	failed        *history.Step // the step that failed and aborted the workload; nil if none failed
+	gap           string        // the first gap in the history; empty if there is none
+	earlyEnd      history.EarlyEnd
 	live          map[types.UID]*history.Object // the last versions of the objects that exist
 	lastChanged   map[string]int                // see Side.lastChanged
 	versions      []versionAtStep               // all versions of objects that have milestones, in order
@@ -214,7 +214,7 @@ func (o *observer) unfinished() string {
 	if o.ended || o.gap != "" {
 		return o.gap
 	}
-	return cmp.Or(o.died, "the history ends before the run did")
+	return o.earlyEnd.Reason()
 }
 
 // isSubject reports whether a process is a replica of the subject.
@@ -259,6 +259,7 @@ func (o *observer) observe(r *history.Record) {
 	if !o.ended {
 		o.trackLostAnswers(r)
 	}
+	o.earlyEnd.Observe(r)
 	switch {
 	case o.ended:
 	case r.Start != nil:
@@ -278,10 +279,7 @@ func (o *observer) observe(r *history.Record) {
 			o.versions = append(o.versions, versionAtStep{object, o.step})
 		}
 	case r.Gap != nil && o.gap == "":
-		detail, _, _ := strings.Cut(r.Gap.Detail, "\n") // further lines are an excerpt of a log
-		o.gap = r.Gap.Source + ": " + detail
-	case r.Process != nil && r.Process.Event == history.ProcessDied && isSubject(r.Process):
-		o.died = r.Process.Name + " died: " + r.Process.Detail
+		o.gap = r.Gap.Summary()
 	case r.Step != nil && r.Step.Event == history.StepBegun:
 		o.step = r.Step.Index
 	case r.Step != nil && r.Step.Event == history.StepFailed:
