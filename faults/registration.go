@@ -1,17 +1,19 @@
-package watches
+package faults
 
 import "context"
 
-// registration ends a fault of watches: it makes the interceptor stop calling the fault's method
-// match. The faults embed it.
-type registration struct {
-	remove func() // makes the proxy stop calling match; nil before Inject
+// Registration ends a fault that acts on requests or watch events: it makes the interceptor stop
+// calling the method match of the fault. Such faults embed a Registration.
+type Registration struct {
+	// Remove is the function that the interceptor returned for the method match. It is nil before
+	// Inject.
+	Remove func()
 }
 
-// Heal ends the fault: the proxy stops calling match.
-func (r *registration) Heal(context.Context) error {
-	if r.remove != nil {
-		r.remove()
+// Heal ends the fault: the interceptor stops calling the method match.
+func (r *Registration) Heal(context.Context) error {
+	if r.Remove != nil {
+		r.Remove()
 	}
 	return nil
 }

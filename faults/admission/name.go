@@ -82,9 +82,9 @@ func newName(params faults.Params) (faults.Fault, error) {
 // name is a fault of type name-taken, which creates ReplicaSets with the names that the
 // subject wants to use.
 type name struct {
+	faults.Registration
 	params NameParams
 	env    *faults.Env
-	remove func() // makes the proxy stop calling match; nil before Inject
 
 	mu     sync.Mutex
 	left   int            // number of ReplicaSets that the fault may still create
@@ -94,17 +94,14 @@ type name struct {
 
 func (n *name) Inject(_ context.Context, env *faults.Env) error {
 	n.env, n.left = env, n.params.Times
-	n.remove = env.Interceptor.OnRequest(n.match)
+	n.Remove = env.Interceptor.OnRequest(n.match)
 	return nil
 }
 
 // Heal ends the fault. It returns when no create of the fault is in flight any more.
-func (n *name) Heal(context.Context) error {
-	if n.remove != nil {
-		n.remove()
-	}
-	n.taking.Wait()
-	return nil
+func (n *name) Heal(ctx context.Context) error {
+	defer n.taking.Wait()
+	return n.Registration.Heal(ctx)
 }
 
 func (n *name) Summary() string {

@@ -2,6 +2,7 @@ package processes
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
@@ -47,7 +48,8 @@ func NewCrash(params faults.Params) (faults.Fault, error) {
 // only after the kill.
 type crash struct {
 	restart
-	remove func() // makes the proxy no longer break the request of the trigger; nil without a trigger
+	// registration makes the proxy break the request of the trigger, if there is a trigger.
+	registration faults.Registration
 }
 
 // Inject kills the replica whose request or watch event matched the trigger. Without a trigger,
@@ -60,7 +62,7 @@ func (c *crash) Inject(ctx context.Context, env *faults.Env) error {
 		return c.restart.Inject(ctx, env)
 	}
 	c.env = env
-	c.remove = env.Interceptor.OnRequest(func(r *history.Request) *interceptor.RequestEffect {
+	c.registration.Remove = env.Interceptor.OnRequest(func(r *history.Request) *interceptor.RequestEffect {
 		if r.ID != env.Trigger.Request {
 			return nil
 		}
@@ -72,8 +74,5 @@ func (c *crash) Inject(ctx context.Context, env *faults.Env) error {
 }
 
 func (c *crash) Heal(ctx context.Context) error {
-	if c.remove != nil {
-		c.remove()
-	}
-	return c.restart.Heal(ctx)
+	return errors.Join(c.registration.Heal(ctx), c.restart.Heal(ctx))
 }

@@ -115,7 +115,7 @@ func (p *Proxy) Listen(subject string) (Endpoint, error) {
 	case p.stopped:
 		return Endpoint{}, fmt.Errorf("fault proxy: cannot listen for replica %s: the proxy has stopped", subject)
 	case p.instances[subject] != nil:
-		return Endpoint{}, fmt.Errorf("fault proxy: cannot listen for client %s: it has a listener already; expected one name for each process, and a new name after a restart", subject)
+		return Endpoint{}, fmt.Errorf("fault proxy: cannot listen for replica %s: it has a listener already; expected one name for each process, and a new name after a restart", subject)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(p.ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

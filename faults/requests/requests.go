@@ -28,15 +28,16 @@ const durationMax = 10 * time.Minute
 type effectFunc func(random *rand.Rand) (effect interceptor.RequestEffect, detail string)
 
 // fault is a fault of any type in this package. It changes the requests that selection selects.
-// Its field effect says how.
+// Its field effect says how. When the fault is healed, the proxy ends all delays at once. It then
+// forwards or resets the delayed requests, as the effect says.
 type fault struct {
+	faults.Registration
 	selection
 	effect effectFunc
 	// action is the first word of the summary, a verb in the past tense such as "refused".
 	action string
 
-	env    *faults.Env
-	remove func() // makes the proxy stop calling match; nil before Inject
+	env *faults.Env
 }
 
 // newFault returns a fault that does to the requests selected by match what effect says. action
@@ -47,16 +48,7 @@ func newFault(match Match, action string, effect effectFunc) *fault {
 
 func (f *fault) Inject(_ context.Context, env *faults.Env) error {
 	f.env = env
-	f.remove = env.Interceptor.OnRequest(f.match)
-	return nil
-}
-
-// Heal ends the fault. The proxy then ends all delays at once. It forwards or resets the
-// delayed requests, as the effect of the fault says.
-func (f *fault) Heal(context.Context) error {
-	if f.remove != nil {
-		f.remove()
-	}
+	f.Remove = env.Interceptor.OnRequest(f.match)
 	return nil
 }
 

@@ -45,7 +45,7 @@ func NewBookmarks(params faults.Params) (faults.Fault, error) {
 // bookmarks is a fault of type bookmark-loss, which drops the bookmarks of the watches of
 // one resource.
 type bookmarks struct {
-	registration
+	faults.Registration
 	resource string
 	env      *faults.Env
 
@@ -55,7 +55,7 @@ type bookmarks struct {
 
 func (b *bookmarks) Inject(_ context.Context, env *faults.Env) error {
 	b.env = env
-	b.remove = env.Interceptor.OnWatchEvent(b.match)
+	b.Remove = env.Interceptor.OnWatchEvent(b.match)
 	return nil
 }
 

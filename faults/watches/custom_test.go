@@ -56,7 +56,7 @@ func TestCustomResource(t *testing.T) {
 	env := &faults.Env{Interceptor: p, Report: faults.NewReporter(&recording, 0, "fault"), Clock: clock.RealClock{}}
 
 	old := &stale{resource: "widgets.example.com", version: 42, env: env}
-	old.remove = p.OnRequest(old.match)
+	old.Remove = p.OnRequest(old.match)
 	for _, resource := range []string{"widgets", "gadgets"} {
 		get(resource, url.Values{"resourceVersion": {"0"}})
 	}

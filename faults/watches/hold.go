@@ -20,7 +20,7 @@ var Delay = faults.Type{
 	Name:        "watch-delay",
 	Description: "The fault proxy delays the events of the subject's watches of one resource, or those of them that match the other parameters. The order of the events of a watch does not change.",
 	Healing:     "The proxy delivers the held events at once and in order.",
-	Params: withEventMatch("The resource of the watches, with its API group. Bookmarks and initial events are held too, so that the order is kept.",
+	Params: withEventMatch("The resource of the watches, with its API group. Bookmarks and initial events are held too, so that the order is kept.", "every match",
 		faults.Param{Name: "delay", Description: "The time for which each event is held after its arrival.", Bounds: "1ms to 10m"},
 	),
 	New:    NewDelay,
@@ -96,7 +96,7 @@ func NewStall(params faults.Params) (faults.Fault, error) {
 // holding is a fault of type watch-delay or watch-stall, which holds the watch events that
 // its selection selects.
 type holding struct {
-	registration
+	faults.Registration
 	eventSelection
 	hold   time.Duration // from the arrival of an event until its delivery
 	detail string        // text for the record of a firing
@@ -115,7 +115,7 @@ func newHolding(match EventMatch, hold time.Duration, detail string) *holding {
 
 func (h *holding) Inject(_ context.Context, env *faults.Env) error {
 	h.env = env
-	h.remove = env.Interceptor.OnWatchEvent(h.match)
+	h.Remove = env.Interceptor.OnWatchEvent(h.match)
 	return nil
 }
 

@@ -29,14 +29,14 @@ const nthMax = 1_000_000
 
 // withEventMatch returns the documentation of the parameters in [EventMatch] and of the further
 // parameters of a fault type. The documentation of the parameter resource begins with the given
-// description.
-func withEventMatch(resource string, own ...faults.Param) []faults.Param {
+// description. The parameter nth describes the default of the parameter of this name.
+func withEventMatch(resource, nth string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
 		resourceParam(resource),
 		{Name: "type", Description: "The type of the events.", Bounds: "one of " + strings.Join(eventTypes, ", "), Default: "any type"},
 		{Name: "name", Description: "A glob for the object's name.", Bounds: "a glob (* ? [a-z])", Default: "any name"},
 		{Name: "owner", Description: "A glob for the kind and name of the controlling owner of the object.", Bounds: "such as ReplicaSet/web-*", Default: "any owner, or none"},
-		{Name: "nth", Description: "The fault acts on this matching event only, counted from 1 over all watches.", Bounds: "1 to 1000000", Default: "every match"},
+		{Name: "nth", Description: "The fault acts on this matching event only, counted from 1 over all watches.", Bounds: "1 to 1000000", Default: nth},
 	}, own...)
 }
 

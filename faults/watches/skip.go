@@ -17,7 +17,7 @@ var Skip = faults.Type{
 	Description: "The subject never receives one version of an object. The fault proxy holds the first matching event, and all later events of its watch, until a later event of the same object arrives. " +
 		"It then ends the watch with a 410 (Expired), so that the subject lists again and finds the later version.",
 	Healing: "The proxy delivers the held events at once and in order, if it has not ended the watch.",
-	Params: withEventMatch("The resource of the watches, with its API group.",
+	Params: withEventMatch("The resource of the watches, with its API group.", "1",
 		faults.Param{Name: "within", Description: "The time after which the proxy delivers the held events, if no later event of the object has arrived.", Bounds: "1ms to 10m", Default: "5s"},
 	),
 	New:                NewSkip,
@@ -53,7 +53,7 @@ func NewSkip(params faults.Params) (faults.Fault, error) {
 
 // skip is a fault of type watch-skip, which makes the subject miss one version of an object.
 type skip struct {
-	registration
+	faults.Registration
 	eventSelection
 	within time.Duration
 	env    *faults.Env
@@ -67,7 +67,7 @@ type skip struct {
 
 func (s *skip) Inject(_ context.Context, env *faults.Env) error {
 	s.env = env
-	s.remove = env.Interceptor.OnWatchEvent(s.match)
+	s.Remove = env.Interceptor.OnWatchEvent(s.match)
 	return nil
 }
 

@@ -49,7 +49,7 @@ func NewStale(params faults.Params) (faults.Fault, error) {
 // stale is a fault of type stale-list, which makes the API server answer lists with an old
 // state.
 type stale struct {
-	registration
+	faults.Registration
 	resource string
 	env      *faults.Env
 	version  history.Version // resourceVersion of the cluster at the injection
@@ -69,7 +69,7 @@ func (s *stale) Inject(ctx context.Context, env *faults.Env) error {
 	if s.version, err = history.ParseVersion(now.ResourceVersion); err != nil {
 		return fmt.Errorf("reading the current resourceVersion of the cluster: %w", err)
 	}
-	s.remove = env.Interceptor.OnRequest(s.match)
+	s.Remove = env.Interceptor.OnRequest(s.match)
 	return nil
 }
 

@@ -22,7 +22,7 @@ var End = faults.Type{
 		{Name: "how", Description: "How the watches end: normally, as after the API server's watch timeout (closed); with a reset of the HTTP/2 stream (reset); with a reset of the TCP connection and all other requests on it (disconnected); or with a 410 (expired).", Bounds: "one of " + strings.Join(endings(), ", ")},
 		{Name: "blind", Description: "The time for which the proxy drops the events of these watches before it ends them. After a 410, the subject learns of a deletion only because the object is missing in its next list.", Bounds: "0s to 4m", Default: "0s"},
 		{Name: "every", Description: "The time from the end of the watches until the fault acts on them again.", Bounds: "10ms to 10m, or 0s", Default: "0s (once)"},
-		{Name: "times", Description: "The maximum number of times that the fault ends the watches.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
+		{Name: "times", Description: "The maximum number of times that the fault ends the watches. If every is 0s, the fault ends them once, whatever times says.", Bounds: "0 to 1000000", Default: "0 (no limit, unless every is 0s)"},
 	},
 	New:    NewEnd,
 	Sample: sampleEnd,
