@@ -331,7 +331,7 @@ func TestPageOfCampaign(t *testing.T) {
 	}
 	known := run("stuck-scaling", check.KnownUpstream, "known upstream issue", result("rollout-complete", check.KnownUpstream, 4, "ReplicaSets have 3 pods of 5"))
 	known.Subject = "upstream"
-	all = append(all, failed("burst"), known, failed("rollout"), run("api-errors", check.Unknown, "no fault fired"))
+	all = append(all, failed("burst"), known, failed("rollout"), run("api-errors", check.Unknown, "no injected fault had an effect (1 injected)"))
 	for i := range all {
 		all[i].Started = time.Date(2026, 1, 2, 1, 17+5*i, 0, 0, time.UTC)
 		all[i].Duration = time.Duration(5+i%9) * time.Second

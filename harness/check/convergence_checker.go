@@ -22,7 +22,7 @@ type convergenceChecker struct {
 	// convergingKind describes the kind of object that this checker checks.
 	convergingKind
 	within   time.Duration // how long the objects may take to converge, from the beginning of the phase settle
-	upstream bool          // true if the subject is the unmodified kube-controller-manager
+	upstream bool          // Settings.Upstream
 
 	settling      bool          // true after the phase settle has begun
 	settlingSince time.Duration // when the phase settle began

@@ -28,7 +28,8 @@ type findings struct {
 	// excusesStalls is true if the checker decides itself which stalls excuse a violation. No
 	// violation is then doubtful.
 	excusesStalls bool
-	// upstream is true if the subject is the unmodified kube-controller-manager.
+	// upstream is Settings.Upstream: the subject is kube-controller-manager, or is built from its
+	// source.
 	upstream bool
 }
 
@@ -86,7 +87,7 @@ func (f *findings) addContext(m *Model, before int) {
 // Result returns the verdict on the violations that were added.
 //
 //   - known-upstream: there are violations, known upstream issues explain all of them, and the
-//     subject is the unmodified kube-controller-manager.
+//     subject is kube-controller-manager or is built from its source.
 //   - unknown: the machine stalled for too long before each of them.
 //   - fail: there are violations in any other case.
 //   - pass: there are no violations, but something could have violated the guarantee.

@@ -16,8 +16,9 @@ const (
 	// Unknown means that the history does not allow a conclusion. This happens if records are
 	// missing, or if the run did not exercise a check that its scenario must exercise.
 	Unknown Verdict = "unknown"
-	// KnownUpstream means that the unmodified kube-controller-manager violated the guarantee,
-	// and a known upstream issue (KnownIssues) explains every violation.
+	// KnownUpstream means that the subject violated the guarantee, and that a known upstream issue
+	// (KnownIssues) explains every violation. Only kube-controller-manager, and subjects that are
+	// built from its source, get this verdict.
 	KnownUpstream Verdict = "known-upstream"
 	// Pass means that the run exercised the guarantee, and that the subject kept it. A run
 	// exercises a guarantee if something happens that could violate it.

@@ -28,7 +28,7 @@ const (
 	AccessesEtcd Capability = "access to etcd"
 	// ExportsLogs means that the harness can export the logs of the cluster to a directory. The
 	// cluster implements [LogExporter].
-	ExportsLogs Capability = "logs to export"
+	ExportsLogs Capability = "log export"
 	// StandingClusters means that `gauntlet up` can start a cluster that stays up.
 	StandingClusters Capability = "standing clusters"
 	// RunsDetached means that a standing cluster keeps running without a gauntlet process. The
@@ -78,12 +78,12 @@ const (
 	SubjectInPods Capability = "pods that run the subject"
 	// SubjectLinked means that the controllers under test are linked into gauntlet. Their replicas
 	// are goroutines of the gauntlet process.
-	SubjectLinked Capability = "subject linked into gauntlet"
+	SubjectLinked Capability = "in-process subject"
 	// PausesSubject means that a fault can pause a replica of the subject and resume it.
 	PausesSubject Capability = "subject that can be paused"
 	// SkewsClocks means that a fault may change the timestamps in objects that the subject
 	// receives. The subject then behaves as if its clock and the clock of the API server differed.
-	SkewsClocks Capability = "clocks to skew"
+	SkewsClocks Capability = "clock skew"
 )
 
 // Capabilities lists all capabilities of one provider.
