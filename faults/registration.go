@@ -2,8 +2,8 @@ package faults
 
 import "context"
 
-// Registration ends a fault that acts on requests or watch events: it makes the interceptor stop
-// calling the method match of the fault. Such faults embed a Registration.
+// Registration ends a fault that acts on requests or watch events. The interceptor calls a method
+// of the fault, match, for each of them; Heal ends these calls. Such faults embed a Registration.
 type Registration struct {
 	// Remove is the function that the interceptor returned for the method match. It is nil before
 	// Inject.

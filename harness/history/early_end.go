@@ -33,8 +33,8 @@ func describeDeath(p *Process) string {
 	return strings.TrimSuffix(p.Name+" died: "+reason, ": ")
 }
 
-// continuesRun reports whether the record shows that the run has not ended: it begins a phase, a
-// step or a fault, or it starts a process.
+// continuesRun reports whether the record shows that the run has not ended. Such a record begins a
+// phase, a step or a fault, or starts a process.
 func (r *Record) continuesRun() bool {
 	return r.Phase != nil || r.Step != nil && r.Step.Event == StepBegun || r.Fault != nil && r.Fault.Event == FaultInjected ||
 		r.Process != nil && r.Process.Event == ProcessStarted
