@@ -45,6 +45,19 @@ func ReadDirectory(dir string) ([]Run, error) {
 	return runs, nil
 }
 
+// ReadRunJSON decodes a run that [RunJSON] has written.
+func ReadRunJSON(content []byte) (*Run, error) {
+	var decoded jsonRun
+	if err := json.Unmarshal(content, &decoded); err != nil {
+		return nil, fmt.Errorf("reading a run: expected the JSON of one run: %w", err)
+	}
+	if decoded.Verdict == "" {
+		return nil, errors.New("reading a run: found no verdict; expected the JSON of one run")
+	}
+	run := decoded.run()
+	return &run, nil
+}
+
 // isRunDirectory reports whether a directory contains history.jsonl, as the directory of a run
 // does.
 func isRunDirectory(dir string) bool {

@@ -1,0 +1,388 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/fleet"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
+)
+
+func newFleet(code *int) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "fleet",
+		Short: "Run the seeds of a campaign in the pods of a Kubernetes cluster",
+		Example: `  gauntlet fleet run nightly --seeds=1..10000 --claim=results --image=REGISTRY/gauntlet-fleet:v1
+  gauntlet fleet status nightly
+  gauntlet fleet collect nightly --store=/mnt/results`,
+	}
+	cmd.AddCommand(newFleetRun(code), newFleetStatus(), newFleetCollect(code), newFleetDelete(), newFleetWorker(code))
+	return cmd
+}
+
+// fleetCampaignFlags are the flags that describe a campaign.
+type fleetCampaignFlags struct {
+	campaign  fleet.Campaign
+	seeds     string
+	generated generateFlags
+}
+
+// add adds the flags.
+func (f *fleetCampaignFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.seeds, "seeds", "1..1000", "the `range` of seeds, FIRST..LAST")
+	flags.Uint64Var(&f.campaign.PerPod, "per-pod", 50, "the number of seeds that one pod runs")
+	flags.StringSliceVar(&f.campaign.Subjects, "subjects", []string{"ours"}, "the controllers under test, of those in the image: ours, upstream")
+	flags.StringVar(&f.campaign.Scenario, "scenario", "", "the `name` of a built-in scenario that runs with each seed (default: each seed generates a scenario)")
+	f.generated.addProfile(flags)
+	f.generated.addDuration(flags)
+	_ = flags.MarkHidden("prefer-uncovered") // the file would have to be in the pods
+}
+
+// complete completes the campaign from the flags. It returns an error if a Job cannot run it.
+func (f *fleetCampaignFlags) complete(cmd *cobra.Command) error {
+	var err error
+	if f.campaign.Seeds, err = fleet.ParseSeeds(f.seeds); err != nil {
+		return fmt.Errorf("--seeds: %w", err)
+	}
+	if cmd.Flags().Changed("prefer-uncovered") {
+		return errors.New("--prefer-uncovered: found a file; expected none, because pods do not have it")
+	}
+	if f.campaign.Scenario == "" {
+		f.campaign.Profile, f.campaign.Duration = f.generated.profile, f.generated.duration
+		if _, err := f.generated.generate(f.campaign.Seeds.First, "embedded"); err != nil {
+			return err
+		}
+		return f.campaign.Validate()
+	}
+	if cmd.Flags().Changed("profile") || cmd.Flags().Changed("duration") {
+		return errors.New("--scenario: found --profile or --duration besides it; these apply to generated scenarios only")
+	}
+	if _, ok := library.Find(f.campaign.Scenario); !ok {
+		return noScenario(f.campaign.Scenario)
+	}
+	for _, subject := range f.campaign.Subjects {
+		if subject != "ours" && subject != "upstream" {
+			return fmt.Errorf("--subjects: found %q; expected ours or upstream, which are in the image", subject)
+		}
+	}
+	return f.campaign.Validate()
+}
+
+// fleetClusterFlags select the cluster and the namespace of a campaign.
+type fleetClusterFlags struct {
+	existing  cluster.Existing
+	namespace string
+}
+
+// add adds the flags.
+func (f *fleetClusterFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.existing.Kubeconfig, "kubeconfig", "", "the kubeconfig `file` (default: the file that kubectl uses)")
+	flags.StringVar(&f.existing.Context, "context", "", "the context in the kubeconfig file (default: its current context)")
+	flags.StringVarP(&f.namespace, "namespace", "n", "", "the namespace of the Job (default: that of the context)")
+}
+
+// connect returns the cluster. It sends no request.
+func (f *fleetClusterFlags) connect() (*fleet.Cluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.existing.Kubeconfig
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.existing.Context})
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	namespace := f.namespace
+	if namespace == "" {
+		if namespace, _, err = loader.Namespace(); err != nil {
+			return nil, fmt.Errorf("reading the namespace in the kubeconfig: %w", err)
+		}
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	return &fleet.Cluster{Client: client, Namespace: namespace}, nil
+}
+
+// fleetImageDefault is the reference of the image that gauntlet image --fleet builds.
+const fleetImageDefault = "localhost/gauntlet-fleet:dev"
+
+// fleetPodFlags are the flags that say how the pods of a campaign run.
+type fleetPodFlags struct {
+	pods                fleet.Pods
+	cpu, memory, disk   string
+	tolerations         string // path of a YAML file
+	parallelism, repeat int
+}
+
+// add adds the flags.
+func (f *fleetPodFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.pods.Image, "image", fleetImageDefault, "the `image` that \"gauntlet image --fleet\" built")
+	flags.StringVar(&f.pods.Claim, "claim", "", "the PersistentVolumeClaim `name` for the results; its access mode must be ReadWriteMany if pods run on several nodes")
+	flags.IntVar(&f.parallelism, "parallelism", 4, "the maximum number of pods at the same time")
+	flags.IntVar(&f.repeat, "retries", 2, "how often Kubernetes repeats an index after a failure of the harness; evictions and lost nodes do not count")
+	flags.DurationVar(&f.pods.Deadline, "deadline", 8*time.Hour, "the time after which Kubernetes ends the Job; 0 means never")
+	flags.DurationVar(&f.pods.Keep, "keep-job", 24*time.Hour, "how long Kubernetes keeps the Job after its end")
+	flags.StringVar(&f.pods.Queue, "queue", "", "the `name` of a LocalQueue of Kueue, which starts the Job")
+	flags.StringToStringVar(&f.pods.NodeSelector, "node-selector", nil, "a `KEY=VALUE` label of the nodes on which the pods run; repeatable")
+	flags.StringVar(&f.tolerations, "tolerations", "", "a YAML `file` with a list of tolerations")
+	flags.StringVar(&f.pods.PriorityClass, "priority-class", "", "the `name` of the PriorityClass of the pods")
+	flags.StringVar(&f.cpu, "cpu", fleet.DefaultCPU.String(), "the CPU `request` of a pod")
+	flags.StringVar(&f.memory, "memory", fleet.DefaultMemory.String(), "the memory `request` and limit of a pod")
+	flags.StringVar(&f.disk, "disk", fleet.DefaultDisk.String(), "the `limit` of a pod's ephemeral storage")
+}
+
+// complete completes the description of the pods.
+func (f *fleetPodFlags) complete() error {
+	if f.pods.Claim == "" {
+		return errors.New("--claim: found none; expected the name of a PersistentVolumeClaim for the results")
+	}
+	if f.parallelism < 1 || f.parallelism > fleetParallelismMax {
+		return fmt.Errorf("--parallelism=%d: expected 1 to %d", f.parallelism, fleetParallelismMax)
+	}
+	if f.repeat < 0 || f.repeat > 100 {
+		return fmt.Errorf("--retries=%d: expected 0 to 100", f.repeat)
+	}
+	f.pods.Parallelism, f.pods.Retries = int32(f.parallelism), int32(f.repeat)
+	if f.pods.Deadline < 0 || f.pods.Keep < 0 {
+		return errors.New("--deadline and --keep-job: expected a duration that is not negative")
+	}
+	for _, quantity := range []struct {
+		flag, text string
+		to         *resource.Quantity
+	}{{"cpu", f.cpu, &f.pods.CPU}, {"memory", f.memory, &f.pods.Memory}, {"disk", f.disk, &f.pods.Disk}} {
+		parsed, err := resource.ParseQuantity(quantity.text)
+		if err != nil || parsed.Sign() <= 0 {
+			return fmt.Errorf("--%s: found %q; expected a quantity such as 2Gi or 500m", quantity.flag, quantity.text)
+		}
+		*quantity.to = parsed
+	}
+	if f.tolerations == "" {
+		return nil
+	}
+	content, err := inputfile.Read(f.tolerations)
+	if err != nil {
+		return fmt.Errorf("--tolerations: %w", err)
+	}
+	f.pods.Tolerations = []corev1.Toleration{}
+	if err := yaml.UnmarshalStrict(content, &f.pods.Tolerations); err != nil {
+		return fmt.Errorf("--tolerations: %s: expected a list of tolerations: %w", f.tolerations, err)
+	}
+	return nil
+}
+
+// fleetParallelismMax is the maximum of --parallelism.
+const fleetParallelismMax = 10_000
+
+func newFleetRun(code *int) *cobra.Command {
+	var flags struct {
+		fleetCampaignFlags
+		fleetClusterFlags
+		fleetPodFlags
+	}
+	var dryRun, detach bool
+	cmd := &cobra.Command{
+		Use:   "run NAME",
+		Short: "Start a campaign as an Indexed Job, and follow it",
+		Long: `Start a campaign as an Indexed Job in the cluster of the kubeconfig, and follow it until
+it ends. Each index of the Job runs --per-pod seeds. A pod needs no privilege: it
+satisfies the Pod Security Standard "restricted".
+
+Ctrl-C leaves the Job running. With --dry-run, the command prints the manifest of the
+Job, and sends no request.
+
+The exit status says whether each seed has a verdict. "gauntlet fleet collect" tells
+what the verdicts are.`,
+		Example: `  gauntlet fleet run nightly --seeds=1..10000 --claim=results --dry-run
+  gauntlet fleet run storm --seeds=1..500 --profile=storm --claim=results --parallelism=40`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			flags.campaign.Name = args[0]
+			if err := errors.Join(flags.fleetCampaignFlags.complete(cmd), flags.fleetPodFlags.complete()); err != nil {
+				return err
+			}
+			flags.pods.Namespace = flags.namespace
+			if dryRun {
+				manifest, err := yaml.Marshal(fleet.Job(&flags.campaign, &flags.pods))
+				if err != nil {
+					return err
+				}
+				return writeText(cmd, string(manifest))
+			}
+			cluster, err := flags.connect()
+			if err != nil {
+				return err
+			}
+			flags.pods.Namespace = cluster.Namespace
+			if err := cluster.Submit(cmd.Context(), fleet.Job(&flags.campaign, &flags.pods), false); err != nil {
+				return &unfinishedError{err}
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "job %s/%s is created\n", cluster.Namespace, args[0])
+			if detach {
+				return nil
+			}
+			*code, err = followFleet(cmd, cluster, args[0])
+			return err
+		},
+	}
+	f := cmd.Flags()
+	flags.fleetCampaignFlags.add(f)
+	flags.fleetClusterFlags.add(f)
+	flags.fleetPodFlags.add(f)
+	f.BoolVar(&dryRun, "dry-run", false, "print the manifest of the Job; send no request")
+	f.BoolVar(&detach, "detach", false, "do not wait for the end of the Job")
+	return cmd
+}
+
+// fleetPollInterval is the time between two requests for the status of a Job.
+const fleetPollInterval = 5 * time.Second
+
+// followFleet prints each change of the status of a campaign until its Job ends. It returns the
+// exit code.
+func followFleet(cmd *cobra.Command, cluster *fleet.Cluster, name string) (int, error) {
+	ctx := cmd.Context()
+	ticker := clock.RealClock{}.NewTicker(fleetPollInterval)
+	defer ticker.Stop()
+	for succeeded := int32(-1); ; {
+		status, err := cluster.Status(ctx, name, time.Now())
+		switch {
+		case ctx.Err() != nil:
+			return exitUnknown, leftRunning(name)
+		case err != nil:
+			return exitUnknown, &unfinishedError{err}
+		}
+		if status.Succeeded != succeeded || status.End != "" {
+			fmt.Fprintln(cmd.ErrOrStderr(), status)
+			succeeded = status.Succeeded
+		}
+		if status.End != "" {
+			return fleetCode(status), nil
+		}
+		select {
+		case <-ticker.C():
+		case <-ctx.Done():
+			return exitUnknown, leftRunning(name)
+		}
+	}
+}
+
+// leftRunning returns the error of an interrupt, which says how to come back.
+func leftRunning(name string) error {
+	return &unfinishedError{fmt.Errorf("interrupted; the job still runs: \"gauntlet fleet status %s\" shows its progress, \"gauntlet fleet delete %s\" deletes it", name, name)}
+}
+
+// fleetCode returns the exit code for the status of a campaign.
+func fleetCode(status *fleet.Status) int {
+	if status.Complete() {
+		return exitPass
+	}
+	return exitUnknown
+}
+
+func newFleetStatus() *cobra.Command {
+	var flags fleetClusterFlags
+	cmd := &cobra.Command{
+		Use:     "status NAME",
+		Short:   "Print how far a campaign is",
+		Example: `  gauntlet fleet status nightly --namespace=chaos`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cluster, err := flags.connect()
+			if err != nil {
+				return err
+			}
+			status, err := cluster.Status(cmd.Context(), args[0], time.Now())
+			if err != nil {
+				return &unfinishedError{err}
+			}
+			return writeText(cmd, status.String()+"\n")
+		},
+	}
+	flags.add(cmd.Flags())
+	return cmd
+}
+
+func newFleetDelete() *cobra.Command {
+	var flags fleetClusterFlags
+	cmd := &cobra.Command{
+		Use:     "delete NAME",
+		Short:   "Delete the Job of a campaign, and leave its results",
+		Example: `  gauntlet fleet delete nightly --namespace=chaos`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cluster, err := flags.connect()
+			if err != nil {
+				return err
+			}
+			if err := cluster.Delete(cmd.Context(), args[0]); err != nil {
+				return &unfinishedError{err}
+			}
+			return writeText(cmd, fmt.Sprintf("job %s/%s is deleted; its results are still in the store\n", cluster.Namespace, args[0]))
+		},
+	}
+	flags.add(cmd.Flags())
+	return cmd
+}
+
+func newFleetCollect(code *int) *cobra.Command {
+	var store, out string
+	cmd := &cobra.Command{
+		Use:   "collect NAME",
+		Short: "Merge the results of a campaign into one report",
+		Long: `Merge the results of a campaign into one report, in OUT/fleet-NAME. Each run has exactly
+one verdict, however many pods made it. The command also works before the campaign has
+ended; it then has status 2, and prints how many runs have no verdict yet.`,
+		Example: `  gauntlet fleet collect nightly --store=/mnt/results`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			*code, err = collectFleet(cmd.Context(), cmd, fleet.Directory(store), args[0], filepath.Join(out, "fleet-"+args[0]))
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&store, "store", "", "the `directory` of the results, which is the volume of --claim")
+	f.StringVar(&out, "out", "out", "the `directory` in which the report is created")
+	_ = cmd.MarkFlagRequired("store")
+	return cmd
+}
+
+// collectFleet merges the results of a campaign, writes the report to dir, and returns the exit
+// code for the verdicts.
+func collectFleet(ctx context.Context, cmd *cobra.Command, store fleet.Store, name, dir string) (int, error) {
+	merged, err := fleet.Merge(ctx, store, name)
+	if errors.Is(err, fleet.ErrNoCampaign) {
+		return exitPass, err
+	}
+	if err != nil {
+		return exitUnknown, &unfinishedError{err}
+	}
+	if err := merged.Extract(ctx, store, filepath.Join(dir, "runs")); err != nil {
+		return exitUnknown, &unfinishedError{err}
+	}
+	code := verdictCode(merged.Results.Failed)
+	if merged.Results.Runs > 0 && len(merged.Results.Failed) == 0 {
+		code = exitPass
+	}
+	if err := reportCampaign(cmd, dir, merged.Results); err != nil {
+		return code, &unfinishedError{err}
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%d pods; %d results that do not count, because another pod had made the same run\n", merged.Attempts, merged.Repeated)
+	if n := len(merged.Missing); n > 0 {
+		return code, &unfinishedError{fmt.Errorf("campaign %s: %d runs have no verdict, the first of them: %s", name, n, merged.Missing[0])}
+	}
+	return code, nil
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/fleet"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// fleetWorkerFlags are the flags of the command that a pod of a campaign runs.
+type fleetWorkerFlags struct {
+	fleetCampaignFlags
+	runs           runFlags
+	store          string
+	metricsAddress string
+}
+
+func newFleetWorker(code *int) *cobra.Command {
+	var flags fleetWorkerFlags
+	cmd := &cobra.Command{
+		Use:    "worker",
+		Short:  "Run the seeds of one index of a campaign",
+		Hidden: true, // the Job of "gauntlet fleet run" uses it
+		Long: `Run the seeds of one index of a campaign. Kubernetes sets JOB_COMPLETION_INDEX, and the
+manifest sets POD_NAME and NODE_NAME.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := flags.work(cmd)
+			if err != nil && cmd.Context().Err() != nil {
+				*code = fleet.ExitTerminated
+				fmt.Fprintln(cmd.ErrOrStderr(), "gauntlet: the pod must end; another pod continues:", err)
+				return nil
+			}
+			return err
+		},
+	}
+	f := cmd.Flags()
+	flags.add(f)
+	f.StringVar(&flags.campaign.Name, "name", "", "the `name` of the campaign")
+	f.StringVar(&flags.store, "store", "", "the `directory` for the results")
+	f.StringVar(&flags.metricsAddress, "metrics-address", "", "the `address` at which metrics are served")
+	f.StringVar(&flags.runs.out, "out", "out", "the `directory` for runs in progress")
+	upstreamDirFlag(f, &flags.runs.upstreamDir)
+	return cmd
+}
+
+// work makes the runs of the index in the environment of the process.
+func (f *fleetWorkerFlags) work(cmd *cobra.Command) error {
+	if err := f.complete(cmd); err != nil {
+		return err
+	}
+	index, err := strconv.Atoi(os.Getenv("JOB_COMPLETION_INDEX"))
+	if err != nil {
+		return fmt.Errorf("JOB_COMPLETION_INDEX: found %q; expected the index of the pod", os.Getenv("JOB_COMPLETION_INDEX"))
+	}
+	pod := os.Getenv("POD_NAME")
+	if f.store == "" || pod == "" {
+		return errors.New("--store and POD_NAME: expected both")
+	}
+	seeds, err := f.campaign.SeedsOf(index)
+	if err != nil {
+		return err
+	}
+	f.runs.provider, f.runs.parallel = "embedded", 1
+	f.runs.terminal = f.runs.newTerminal(cmd)
+	worker := fleet.Worker{
+		Campaign: f.campaign,
+		Index:    index,
+		Attempt:  pod,
+		Node:     os.Getenv("NODE_NAME"),
+		Store:    fleet.Directory(f.store),
+		Prepare:  func(u fleet.Unit) (campaign.Attempt, error) { return f.prepare(cmd, u) },
+		Clock:    clock.RealClock{},
+		Metrics:  fleet.NewMetrics(&f.campaign),
+	}
+	if _, err := worker.Prepare(fleet.Unit{Seed: seeds.First, Subject: f.campaign.Subjects[0]}); err != nil {
+		return err // the options are wrong; no run has started
+	}
+	stop, err := serveMetrics(f.metricsAddress, worker.Metrics)
+	if err != nil {
+		return &unfinishedError{err}
+	}
+	defer stop()
+	err = worker.Work(cmd.Context())
+	if err == nil || errors.Is(err, fleet.ErrOtherCampaign) {
+		return err
+	}
+	return &unfinishedError{err}
+}
+
+// prepare returns the attempt that makes the run of a unit.
+func (f *fleetWorkerFlags) prepare(cmd *cobra.Command, u fleet.Unit) (campaign.Attempt, error) {
+	flags := campaignFlags{runs: f.runs, subjects: []string{u.Subject}}
+	if f.campaign.Scenario == "" {
+		return first(flags.attemptsOfSeed(cmd, f.generated, u.Seed))
+	}
+	return first(flags.attemptsOf(cmd, func() ([]*scenario.Scenario, error) {
+		s, err := loadScenario(f.campaign.Scenario, cmd.ErrOrStderr())
+		return []*scenario.Scenario{s}, err
+	}, u.Seed))
+}
+
+// first returns the only attempt of a list, or the error.
+func first(attempts []campaign.Attempt, err error) (campaign.Attempt, error) {
+	if err != nil {
+		return nil, err
+	}
+	return attempts[0], nil
+}
+
+// serveMetrics serves the metrics of a worker until the returned function is called. It serves
+// none if the address is empty.
+func serveMetrics(address string, metrics *fleet.Metrics) (stop func(), err error) {
+	if address == "" {
+		return func() {}, nil
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("serving the metrics: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", metrics.Handler())
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = server.Serve(listener) }()
+	return func() { _ = server.Close() }, nil
+}

@@ -1,0 +1,72 @@
+package fleet
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// compress returns the files of a directory as a compressed tar archive.
+func compress(dir string) ([]byte, error) {
+	var content bytes.Buffer
+	compressed := gzip.NewWriter(&content)
+	archive := tar.NewWriter(compressed)
+	if err := errors.Join(archive.AddFS(os.DirFS(dir)), archive.Close(), compressed.Close()); err != nil {
+		return nil, err
+	}
+	return content.Bytes(), nil
+}
+
+// extract writes the files of a compressed tar archive to a new directory.
+func extract(archive []byte, dir string) error {
+	compressed, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir) // no name in the archive leads out of the directory
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for files := tar.NewReader(compressed); ; {
+		header, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := extractFile(root, header, files); err != nil {
+			return fmt.Errorf("extracting %s: %w", header.Name, err)
+		}
+	}
+}
+
+// extractFile writes one file of an archive. It skips everything that is neither a regular file
+// nor a directory.
+func extractFile(root *os.Root, header *tar.Header, content io.Reader) error {
+	name := filepath.FromSlash(header.Name)
+	switch header.Typeflag {
+	case tar.TypeDir:
+		return root.MkdirAll(filepath.Clean(name), 0o755)
+	case tar.TypeReg:
+		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		file, err := root.Create(name)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(file, content)
+		return errors.Join(err, file.Close())
+	}
+	return nil
+}

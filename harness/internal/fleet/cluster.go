@@ -1,0 +1,132 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+)
+
+// Cluster has the Jobs of campaigns.
+type Cluster struct {
+	Client    kubernetes.Interface
+	Namespace string
+}
+
+// Submit creates the Job of a campaign. If dryRun is true, the API server only validates it.
+func (k *Cluster) Submit(ctx context.Context, job *batchv1.Job, dryRun bool) error {
+	options := metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	_, err := k.Client.BatchV1().Jobs(k.Namespace).Create(ctx, job, options)
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("job %s/%s: found one with this name; use another name, or run \"gauntlet fleet delete %s\"", k.Namespace, job.Name, job.Name)
+	}
+	if err != nil {
+		return fmt.Errorf("creating job %s/%s: %w", k.Namespace, job.Name, err)
+	}
+	return nil
+}
+
+// Delete deletes the Job of a campaign and its pods. It leaves the results in the store.
+func (k *Cluster) Delete(ctx context.Context, name string) error {
+	if _, err := k.job(ctx, name); err != nil {
+		return err
+	}
+	err := k.Client.BatchV1().Jobs(k.Namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationForeground)})
+	if err != nil {
+		return fmt.Errorf("deleting job %s/%s: %w", k.Namespace, name, err)
+	}
+	return nil
+}
+
+// Status says how far a campaign is.
+type Status struct {
+	Campaign Campaign
+	// Indexes, Succeeded and Active are numbers of indexes of the Job: all, those whose seeds
+	// all have a result, and those with a pod.
+	Indexes, Succeeded, Active int32
+	FailedIndexes              string // such as "3,7-9"; empty if no index has failed
+	FailedPods                 int32  // that counted as failures of their index
+	Suspended                  bool
+	Age                        time.Duration // since the start of the Job; 0 before
+	// End is why the Job has ended, such as Complete. It is empty before the end.
+	End string
+	// EndMessage explains End.
+	EndMessage string
+}
+
+// Complete reports whether every index has succeeded.
+func (s *Status) Complete() bool { return s.Succeeded == s.Indexes }
+
+// String returns the status as one line.
+func (s *Status) String() string {
+	line := fmt.Sprintf("campaign %s: %d of %d indexes complete, %d pods active", s.Campaign.Name, s.Succeeded, s.Indexes, s.Active)
+	if s.FailedIndexes != "" {
+		line += ", failed indexes " + s.FailedIndexes
+	}
+	switch {
+	case s.End != "":
+		line += ", the job has ended: " + s.End
+		if s.EndMessage != "" {
+			line += ": " + s.EndMessage
+		}
+	case s.Suspended:
+		line += ", the job is suspended"
+	case s.Succeeded > 0:
+		left := time.Duration(float64(s.Age) / float64(s.Succeeded) * float64(s.Indexes-s.Succeeded))
+		line += fmt.Sprintf(", about %s left", left.Round(time.Second))
+	}
+	return line
+}
+
+// Status returns the status of a campaign. The parameter now is the present time.
+func (k *Cluster) Status(ctx context.Context, name string, now time.Time) (*Status, error) {
+	job, err := k.job(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	s := &Status{
+		Indexes:       ptr.Deref(job.Spec.Completions, 0),
+		Succeeded:     job.Status.Succeeded,
+		Active:        job.Status.Active,
+		FailedIndexes: ptr.Deref(job.Status.FailedIndexes, ""),
+		FailedPods:    job.Status.Failed,
+		Suspended:     ptr.Deref(job.Spec.Suspend, false),
+	}
+	if s.Campaign, err = decode[Campaign]("annotation "+campaignLabel, []byte(job.Annotations[campaignLabel])); err != nil {
+		return nil, err
+	}
+	if job.Status.StartTime != nil {
+		s.Age = now.Sub(job.Status.StartTime.Time)
+	}
+	for _, condition := range job.Status.Conditions {
+		ended := condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed
+		if ended && condition.Status == corev1.ConditionTrue {
+			s.End, s.EndMessage = string(condition.Type), condition.Message
+		}
+	}
+	return s, nil
+}
+
+// job returns the Job of a campaign. It returns an error for a Job that is none.
+func (k *Cluster) job(ctx context.Context, name string) (*batchv1.Job, error) {
+	job, err := k.Client.BatchV1().Jobs(k.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("campaign %s: found no job %s/%s; Kubernetes deletes it some time after its end", name, k.Namespace, name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading job %s/%s: %w", k.Namespace, name, err)
+	}
+	if job.Labels[campaignLabel] != name {
+		return nil, fmt.Errorf("job %s/%s: found no label %s; expected a job of gauntlet fleet run", k.Namespace, name, campaignLabel)
+	}
+	return job, nil
+}

@@ -1,0 +1,58 @@
+package fleet
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/ptr"
+)
+
+// TestCluster submits the Job of a campaign, follows it and deletes it.
+func TestCluster(t *testing.T) {
+	ctx := t.Context()
+	cluster := Cluster{fake.NewClientset(), "chaos"}
+	c := Campaign{Name: "night", Seeds: Seeds{First: 1, Last: 100}, PerPod: 10, Subjects: []string{"ours"}, Profile: "calm"}
+	job := Job(&c, &Pods{Namespace: "chaos", Image: "image", Claim: "results", Parallelism: 4})
+	if err := cluster.Submit(ctx, job, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := cluster.Submit(ctx, job, false); err == nil || !strings.Contains(err.Error(), "gauntlet fleet delete night") {
+		t.Errorf("error %v, want the command that deletes the job", err)
+	}
+	begun := time.Unix(1000, 0)
+	job.Status = batchv1.JobStatus{Succeeded: 4, Active: 3, FailedIndexes: ptr.To("5"), StartTime: &metav1.Time{Time: begun}}
+	check := func(want string) {
+		t.Helper()
+		if _, err := cluster.Client.BatchV1().Jobs("chaos").UpdateStatus(ctx, job, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		status, err := cluster.Status(ctx, "night", begun.Add(time.Minute))
+		if err != nil || status.String() != want || status.Campaign.Seeds != c.Seeds {
+			t.Errorf("status %s, %v; want %s", status, err, want)
+		}
+	}
+	check("campaign night: 4 of 10 indexes complete, 3 pods active, failed indexes 5, about 1m30s left")
+	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Message: "too late"}}
+	check("campaign night: 4 of 10 indexes complete, 3 pods active, failed indexes 5, the job has ended: Failed: too late")
+	if err := cluster.Delete(ctx, "night"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"night", "day"} {
+		if _, err := cluster.Status(ctx, name, begun); err == nil || !strings.Contains(err.Error(), "found no job chaos/"+name) {
+			t.Errorf("error %v, want one about a missing job", err)
+		}
+	}
+}
+
+// TestForeignJob checks that the commands leave the Jobs of others alone.
+func TestForeignJob(t *testing.T) {
+	cluster := Cluster{fake.NewClientset(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "backup", Namespace: "chaos"}}), "chaos"}
+	if err := cluster.Delete(t.Context(), "backup"); err == nil || !strings.Contains(err.Error(), "expected a job of gauntlet fleet run") {
+		t.Errorf("error %v, want one about the missing label", err)
+	}
+}

@@ -1,0 +1,219 @@
+package fleet
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// Pods says where and how the pods of a campaign run.
+type Pods struct {
+	Namespace string
+	// Image is the image that gauntlet image --fleet builds.
+	Image string
+	// Claim is the PersistentVolumeClaim that has the store. Its access mode must be
+	// ReadWriteMany if pods run on several nodes.
+	Claim       string
+	Parallelism int32         // pods at the same time
+	Deadline    time.Duration // after this time, Kubernetes ends the Job; 0 means never
+	// Retries is how often an index is tried again after a failure of the harness.
+	Retries       int32
+	Keep          time.Duration // how long Kubernetes keeps the finished Job
+	Queue         string        // name of the LocalQueue of Kueue; empty without Kueue
+	NodeSelector  map[string]string
+	Tolerations   []corev1.Toleration
+	PriorityClass string
+	CPU, Memory   resource.Quantity // requests; Memory is the limit too
+	Disk          resource.Quantity // the limit of the ephemeral storage
+}
+
+// The resources of a pod, which makes one run at a time. docs/fleet.md says how they were
+// measured.
+var (
+	DefaultCPU    = resource.MustParse("1")
+	DefaultMemory = resource.MustParse("2Gi")
+	DefaultDisk   = resource.MustParse("4Gi")
+)
+
+const (
+	// ProgramDirectory is the directory of all programs in the image.
+	ProgramDirectory = "/opt/gauntlet"
+	// MetricsPort is the port on which a pod serves its metrics.
+	MetricsPort = 9090
+
+	container      = "worker"
+	storeDirectory = "/store"
+	workDirectory  = "/work"
+	campaignLabel  = "gauntlet/campaign"
+	queueLabel     = "kueue.x-k8s.io/queue-name"
+	user           = 65532 // as in the image
+
+	// graceSeconds is the time for the last files of an attempt after SIGTERM.
+	graceSeconds = 30
+)
+
+// The exit codes of a worker. The pod failure policy distinguishes them.
+const (
+	// ExitBroken means that runs could not start, or that the store cannot be used. Kubernetes
+	// tries the index again, up to [Pods.Retries] times, and then records it as failed.
+	ExitBroken = 2
+	// ExitUsage means that every pod of the Job will fail. Kubernetes ends the Job.
+	ExitUsage = 3
+
+	// ExitTerminated means that the pod had to end before its work was complete. Kubernetes
+	// replaces the pod.
+	ExitTerminated = 143
+
+	exitKilled = 137 // SIGKILL, which is also how the kernel ends a process without memory
+)
+
+// Job returns the Indexed Job that runs a campaign.
+func Job(c *Campaign, p *Pods) *batchv1.Job {
+	labels := Labels(c.Name)
+	jobLabels := maps.Clone(labels)
+	if p.Queue != "" {
+		jobLabels[queueLabel] = p.Queue
+	}
+	job := &batchv1.Job{
+		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        c.Name,
+			Namespace:   p.Namespace,
+			Labels:      jobLabels,
+			Annotations: map[string]string{campaignLabel: string(c.encode())},
+		},
+		Spec: batchv1.JobSpec{
+			CompletionMode:          ptr.To(batchv1.IndexedCompletion),
+			Completions:             ptr.To(int32(c.indexes())),
+			Parallelism:             ptr.To(min(p.Parallelism, int32(c.indexes()))),
+			BackoffLimitPerIndex:    ptr.To(p.Retries),
+			PodReplacementPolicy:    ptr.To(batchv1.Failed),
+			PodFailurePolicy:        podFailurePolicy(),
+			TTLSecondsAfterFinished: ptr.To(int32(p.Keep.Seconds())),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       podSpec(c, p),
+			},
+		},
+	}
+	if p.Queue != "" {
+		job.Spec.Suspend = ptr.To(true) // Kueue starts the Job
+	}
+	if p.Deadline > 0 {
+		job.Spec.ActiveDeadlineSeconds = ptr.To(int64(p.Deadline.Seconds()))
+	}
+	return job
+}
+
+// Labels returns the labels of the Job and the pods of a campaign.
+func Labels(campaign string) map[string]string {
+	return map[string]string{
+		"app.kubernetes.io/name":      "gauntlet",
+		"app.kubernetes.io/component": "fleet",
+		campaignLabel:                 campaign,
+	}
+}
+
+// podFailurePolicy says which failures of a pod count as failures of its index. Pods that were
+// evicted, killed or lost are replaced and do not count.
+func podFailurePolicy() *batchv1.PodFailurePolicy {
+	onExit := func(action batchv1.PodFailurePolicyAction, codes ...int32) batchv1.PodFailurePolicyRule {
+		return batchv1.PodFailurePolicyRule{Action: action, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
+			ContainerName: ptr.To(container), Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: codes,
+		}}
+	}
+	return &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
+		{
+			Action: batchv1.PodFailurePolicyActionIgnore,
+			OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
+				{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue},
+			},
+		},
+		onExit(batchv1.PodFailurePolicyActionIgnore, exitKilled, ExitTerminated),
+		onExit(batchv1.PodFailurePolicyActionFailJob, ExitUsage),
+		onExit(batchv1.PodFailurePolicyActionCount, ExitBroken),
+	}}
+}
+
+// podSpec returns the pod of an index. It satisfies the Pod Security Standard "restricted".
+func podSpec(c *Campaign, p *Pods) corev1.PodSpec {
+	return corev1.PodSpec{
+		RestartPolicy:                 corev1.RestartPolicyNever,
+		TerminationGracePeriodSeconds: ptr.To(int64(graceSeconds)),
+		AutomountServiceAccountToken:  ptr.To(false),
+		EnableServiceLinks:            ptr.To(false),
+		NodeSelector:                  p.NodeSelector,
+		Tolerations:                   p.Tolerations,
+		PriorityClassName:             p.PriorityClass,
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot:   ptr.To(true),
+			RunAsUser:      ptr.To(int64(user)),
+			RunAsGroup:     ptr.To(int64(user)),
+			FSGroup:        ptr.To(int64(user)),
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Containers: []corev1.Container{workerContainer(c, p)},
+		Volumes: []corev1.Volume{
+			{Name: "work", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(p.Disk)}}},
+			{Name: "store", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: p.Claim}}},
+		},
+	}
+}
+
+// workerContainer returns the only container of a pod.
+func workerContainer(c *Campaign, p *Pods) corev1.Container {
+	field := func(name, fieldPath string) corev1.EnvVar {
+		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: fieldPath}}}
+	}
+	return corev1.Container{
+		Name:    container,
+		Image:   p.Image,
+		Command: []string{path.Join(ProgramDirectory, "gauntlet")},
+		Args:    workerArgs(c),
+		Env: []corev1.EnvVar{
+			field("POD_NAME", "metadata.name"),
+			field("NODE_NAME", "spec.nodeName"),
+			{Name: "HOME", Value: workDirectory},
+			{Name: "TMPDIR", Value: workDirectory},
+		},
+		Ports: []corev1.ContainerPort{{Name: "metrics", ContainerPort: MetricsPort}},
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: p.CPU, corev1.ResourceMemory: p.Memory},
+			Limits:   corev1.ResourceList{corev1.ResourceMemory: p.Memory, corev1.ResourceEphemeralStorage: p.Disk},
+		},
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: ptr.To(false),
+			ReadOnlyRootFilesystem:   ptr.To(true),
+			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: "work", MountPath: workDirectory},
+			{Name: "store", MountPath: storeDirectory},
+		},
+	}
+}
+
+// workerArgs returns the command line of a worker, without the program.
+func workerArgs(c *Campaign) []string {
+	args := []string{
+		"fleet", "worker", "--store=" + storeDirectory, "--out=" + path.Join(workDirectory, "out"), "--name=" + c.Name,
+		"--seeds=" + c.Seeds.String(), fmt.Sprintf("--per-pod=%d", c.PerPod), "--subjects=" + strings.Join(c.Subjects, ","),
+		"--upstream-dir=" + ProgramDirectory, fmt.Sprintf("--metrics-address=:%d", MetricsPort),
+	}
+	if c.Scenario != "" {
+		return append(args, "--scenario="+c.Scenario)
+	}
+	args = append(args, "--profile="+c.Profile)
+	if c.Duration > 0 {
+		args = append(args, "--duration="+c.Duration.String())
+	}
+	return args
+}

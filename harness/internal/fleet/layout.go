@@ -1,0 +1,102 @@
+package fleet
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// The store has these files. The files of an attempt are those of a build of Prow, so that
+// TestGrid and Spyglass can read them.
+//
+//	CAMPAIGN/campaign.json                                   the campaign
+//	CAMPAIGN/INDEX/ATTEMPT/started.json                      of Prow, when the pod starts
+//	CAMPAIGN/INDEX/ATTEMPT/progress.json                     the run in progress
+//	CAMPAIGN/INDEX/ATTEMPT/artifacts/results/SEED-SUBJECT.json   a verdict
+//	CAMPAIGN/INDEX/ATTEMPT/artifacts/runs/SEED-SUBJECT.tar.gz    the directory of a run that did not pass
+//	CAMPAIGN/INDEX/ATTEMPT/artifacts/junit_runs.xml          when the pod ends
+//	CAMPAIGN/INDEX/ATTEMPT/finished.json                     of Prow, when the pod ends
+const (
+	campaignName = "campaign.json"
+	startedName  = "started.json"
+	progressName = "progress.json"
+	finishedName = "finished.json"
+	junitName    = "artifacts/junit_runs.xml"
+	resultsDir   = "artifacts/results"
+	runsDir      = "artifacts/runs"
+
+	resultSuffix = ".json"
+	runSuffix    = ".tar.gz"
+)
+
+// indexDir returns the name of the directory of an index, such as "nightly/00007". The
+// directories of all indexes sort by index.
+func indexDir(campaign string, index int) string {
+	return path.Join(campaign, fmt.Sprintf("%05d", index))
+}
+
+// base returns the name of the unit in the store, such as "12-ours".
+func (u Unit) base() string {
+	return strconv.FormatUint(u.Seed, 10) + "-" + escapeName(u.Subject)
+}
+
+// escapeName replaces each character of a subject that a file name cannot have.
+func escapeName(subject string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("/:\\ ", r) {
+			return '_'
+		}
+		return r
+	}, subject)
+}
+
+// resultFile is the parsed name of a result in the store.
+type resultFile struct {
+	name    string // the complete name
+	attempt string // the directory of the attempt
+	base    string // see [Unit.base]
+}
+
+// parseResult parses the name of a result. It returns false for other files.
+func parseResult(name string) (resultFile, bool) {
+	attempt, file, ok := strings.Cut(name, "/"+resultsDir+"/")
+	base, isResult := strings.CutSuffix(file, resultSuffix)
+	return resultFile{name, attempt, base}, ok && isResult
+}
+
+// started is the content of started.json.
+type started struct {
+	Timestamp int64             `json:"timestamp"` // seconds since 1970
+	Node      string            `json:"node,omitempty"`
+	Metadata  map[string]string `json:"metadata,omitempty"`
+}
+
+// finished is the content of finished.json.
+type finished struct {
+	Timestamp int64             `json:"timestamp"` // seconds since 1970
+	Passed    bool              `json:"passed"`
+	Result    string            `json:"result"` // SUCCESS, FAILURE or ABORTED
+	Metadata  map[string]string `json:"metadata,omitempty"`
+}
+
+// progress is the content of progress.json.
+type progress struct {
+	// InProgress is the run that the attempt makes. It is nil between two runs.
+	InProgress *Unit `json:"inProgress,omitempty"`
+	// Runs is the number of results of this attempt.
+	Runs int `json:"runs"`
+	// Seconds is the age of the attempt.
+	Seconds float64 `json:"seconds"`
+}
+
+// decode decodes JSON from the store. The error has the name of the file.
+func decode[T any](name string, content []byte) (T, error) {
+	var value T
+	if err := json.Unmarshal(content, &value); err != nil {
+		return value, errors.Join(fmt.Errorf("%s in the store: expected JSON", name), err)
+	}
+	return value, nil
+}

@@ -1,0 +1,135 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// Merged has the results of a campaign, one for each run.
+type Merged struct {
+	Campaign Campaign
+	// Results has the runs in the order of their seeds. The runs that did not pass have no
+	// directory yet; see [Merged.Extract].
+	Results campaign.Results
+	// Missing are the runs without a result.
+	Missing []Unit
+	// Repeated is the number of results that do not count, because an earlier attempt has a
+	// result of the same run.
+	Repeated int
+	// Attempts is the number of pods that worked for the campaign.
+	Attempts int
+
+	archives []string // for each run of Results.Failed, the name of its directory in the store
+}
+
+// ErrNoCampaign means that the store has no campaign of the name.
+var ErrNoCampaign = errors.New("found no such campaign in the store")
+
+// Merge reads all results of a campaign from a store.
+//
+// Attempts at an index overlap if a node is cut off and its pod still works. Then several
+// attempts have a result of the same run. Merge takes that of the attempt that started first.
+func Merge(ctx context.Context, store Store, name string) (*Merged, error) {
+	content, err := store.Get(ctx, path.Join(name, campaignName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("campaign %s: %w", name, ErrNoCampaign)
+	}
+	if err != nil {
+		return nil, err
+	}
+	merged := &Merged{}
+	if merged.Campaign, err = decode[Campaign](campaignName, content); err != nil {
+		return nil, err
+	}
+	names, err := store.List(ctx, name+"/")
+	if err != nil {
+		return nil, err
+	}
+	first := merged.choose(names)
+	for _, unit := range merged.Campaign.units(merged.Campaign.Seeds) {
+		result, ok := first[unit.base()]
+		if !ok {
+			merged.Missing = append(merged.Missing, unit)
+			continue
+		}
+		if err := merged.read(ctx, store, unit, result); err != nil {
+			return nil, err
+		}
+	}
+	return merged, nil
+}
+
+// choose returns the result that counts for each unit. The names are sorted, so that those of
+// the first attempt come first. It also counts the attempts.
+func (m *Merged) choose(names []string) map[string]resultFile {
+	first := map[string]resultFile{}
+	for _, name := range names {
+		if strings.HasSuffix(name, "/"+startedName) {
+			m.Attempts++
+		}
+		result, ok := parseResult(name)
+		if !ok {
+			continue
+		}
+		if _, ok := first[result.base]; ok {
+			m.Repeated++
+			continue
+		}
+		first[result.base] = result
+	}
+	return first
+}
+
+// read adds the result of a unit.
+func (m *Merged) read(ctx context.Context, store Store, unit Unit, result resultFile) error {
+	content, err := store.Get(ctx, result.name)
+	if err != nil {
+		return err
+	}
+	run, err := reports.ReadRunJSON(content)
+	if err != nil {
+		return fmt.Errorf("%s in the store: %w", result.name, err)
+	}
+	if run.Seed != unit.Seed {
+		return fmt.Errorf("%s in the store: found seed %d; expected %d", result.name, run.Seed, unit.Seed)
+	}
+	m.Results.Runs++
+	if run.Verdict == check.Pass {
+		m.Results.Passed = append(m.Results.Passed, *run)
+		return nil
+	}
+	m.Results.Failed = append(m.Results.Failed, *run)
+	m.archives = append(m.archives, path.Join(result.attempt, runsDir, result.base+runSuffix))
+	return nil
+}
+
+// Extract writes the directories of the runs that did not pass to dir. It sets Directory and
+// Reproduce of these runs. A run that was abandoned has no directory.
+func (m *Merged) Extract(ctx context.Context, store Store, dir string) error {
+	for i := range m.Results.Failed {
+		archive, err := store.Get(ctx, m.archives[i])
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		run := &m.Results.Failed[i]
+		to := filepath.Join(dir, Unit{run.Seed, run.Subject}.base())
+		if err := extract(archive, to); err != nil {
+			return fmt.Errorf("%s in the store: %w", m.archives[i], err)
+		}
+		run.Directory = to
+		run.Reproduce = fmt.Sprintf("bin/gauntlet run %s --subject=%s", filepath.Join(to, "scenario.yaml"), run.Subject)
+	}
+	return nil
+}

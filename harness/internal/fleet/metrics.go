@@ -1,0 +1,61 @@
+package fleet
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// Metrics counts what a worker does, for Prometheus. A nil *Metrics counts nothing.
+type Metrics struct {
+	registry *prometheus.Registry
+	runs     *prometheus.CounterVec
+	seconds  prometheus.Histogram
+	planned  prometheus.Gauge
+}
+
+// NewMetrics returns the metrics of a worker of the campaign.
+func NewMetrics(c *Campaign) *Metrics {
+	labels := prometheus.Labels{"campaign": c.Name}
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gauntlet_fleet_runs_total", ConstLabels: labels,
+			Help: "Number of runs that ended, by subject and verdict.",
+		}, []string{"subject", "verdict"}),
+		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "gauntlet_fleet_run_history_seconds", ConstLabels: labels,
+			Help:    "Time from the first to the last record of a run.",
+			Buckets: prometheus.ExponentialBuckets(1, 2, 8),
+		}),
+		planned: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "gauntlet_fleet_planned_runs", ConstLabels: labels,
+			Help: "Number of runs without a result when the pod started.",
+		}),
+	}
+	m.registry.MustRegister(m.runs, m.seconds, m.planned)
+	return m
+}
+
+// Handler serves the metrics.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// plan sets the number of runs that the worker will make.
+func (m *Metrics) plan(runs int) {
+	if m != nil {
+		m.planned.Set(float64(runs))
+	}
+}
+
+// add counts a run that has ended.
+func (m *Metrics) add(run reports.Run) {
+	if m != nil {
+		m.runs.WithLabelValues(run.Subject, string(run.Verdict)).Inc()
+		m.seconds.Observe(run.Duration.Seconds())
+	}
+}

@@ -1,0 +1,106 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Store keeps the results of campaigns under names whose parts are separated by slashes.
+//
+// Several workers use a store at the same time. They never write the same name with different
+// content, except for the files of their own attempt.
+type Store interface {
+	// Put writes content. A reader sees all of it, or nothing.
+	Put(ctx context.Context, name string, content []byte) error
+	// Get returns the content of a name. The error is fs.ErrNotExist if there is none.
+	Get(ctx context.Context, name string) ([]byte, error)
+	// List returns the names that begin with prefix, sorted.
+	List(ctx context.Context, prefix string) ([]string, error)
+}
+
+// Directory is a Store in a directory, such as a mounted PersistentVolumeClaim.
+type Directory string
+
+// unfinishedSuffix ends the names of files that Put still writes. A killed worker can leave one.
+const unfinishedSuffix = ".unfinished"
+
+// Put writes a file. It writes to a temporary file first, and renames it.
+func (d Directory) Put(_ context.Context, name string, content []byte) error {
+	path := d.path(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("writing a result: %w", err)
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+unfinishedSuffix)
+	if err != nil {
+		return fmt.Errorf("writing a result: %w", err)
+	}
+	_, err = file.Write(content)
+	if err == nil {
+		err = file.Chmod(0o644)
+	}
+	if err == nil {
+		err = file.Sync() // a node that is lost must not leave an empty file
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("writing a result: %w", errors.Join(err, os.Remove(file.Name())))
+	}
+	return nil
+}
+
+// Get reads a file.
+func (d Directory) Get(_ context.Context, name string) ([]byte, error) {
+	return os.ReadFile(d.path(name))
+}
+
+// List lists the files below the directory that is the part of prefix before its last slash.
+func (d Directory) List(ctx context.Context, prefix string) ([]string, error) {
+	top := string(d)
+	if dir, _, ok := cutLast(prefix); ok {
+		top = d.path(dir)
+	}
+	var names []string
+	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // no such campaign or index yet
+		}
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() || strings.HasSuffix(path, unfinishedSuffix) {
+			return ctx.Err()
+		}
+		relative, err := filepath.Rel(string(d), path)
+		if name := filepath.ToSlash(relative); err == nil && strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the results %s: %w", prefix, err)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// path returns the path of the file for a name.
+func (d Directory) path(name string) string {
+	return filepath.Join(string(d), filepath.FromSlash(name))
+}
+
+// cutLast splits a name at its last slash.
+func cutLast(name string) (dir, base string, ok bool) {
+	i := strings.LastIndexByte(name, '/')
+	if i < 0 {
+		return "", name, false
+	}
+	return name[:i], name[i+1:], true
+}

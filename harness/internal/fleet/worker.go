@@ -1,0 +1,263 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// Worker makes the runs of one index of a campaign, one after the other. It is one attempt at
+// the index: if the pod ends early, Kubernetes starts another pod with another attempt.
+type Worker struct {
+	Campaign Campaign
+	Index    int
+	// Attempt is the name of the pod, which differs from those of all other attempts.
+	Attempt string
+	// Node is the name of the node; it may be empty.
+	Node  string
+	Store Store
+	// Prepare returns the attempt that makes the run of a unit.
+	Prepare func(Unit) (campaign.Attempt, error)
+	Clock   clock.PassiveClock
+	// Metrics counts the results; it may be nil.
+	Metrics *Metrics
+
+	dir     string // of the attempt, in the store
+	begun   time.Time
+	results []reports.Run
+}
+
+// Limits of a worker.
+const (
+	// failedStartsMax is the number of consecutive runs that could not start after which the
+	// attempt ends with an error.
+	failedStartsMax = 3
+	// killedMax is the number of attempts that may be killed in the same run. The next attempt
+	// then records that the verdict of the run is unknown, so that such a run cannot stop the
+	// index forever.
+	killedMax = 5
+)
+
+// ErrOtherCampaign means that the store has a campaign of the same name with other options.
+var ErrOtherCampaign = errors.New("the store has another campaign with this name; use another name, or delete the old results")
+
+// Work makes the runs of the index that have no result yet.
+//
+// It returns nil if each of them has a result, whatever its verdict is. If ctx ends, Work drops
+// the run in progress and returns the error of ctx.
+func (w *Worker) Work(ctx context.Context) error {
+	seeds, err := w.Campaign.SeedsOf(w.Index)
+	if err != nil {
+		return err
+	}
+	if err := w.begin(ctx); err != nil {
+		return err
+	}
+	earlier, err := w.earlierAttempts(ctx)
+	if err != nil {
+		return err
+	}
+	left := slices.DeleteFunc(w.Campaign.units(seeds), func(u Unit) bool { return earlier.results[u.base()] })
+	w.Metrics.plan(len(left))
+	err = w.makeRuns(ctx, left, earlier.killed)
+	// The end of ctx must not prevent these last writes.
+	return errors.Join(err, w.finish(context.WithoutCancel(ctx), err))
+}
+
+// begin writes the first files of the attempt.
+func (w *Worker) begin(ctx context.Context) error {
+	w.begun = w.Clock.Now()
+	w.dir = path.Join(indexDir(w.Campaign.Name, w.Index), w.begun.UTC().Format("20060102T150405.000000000Z")+"-"+w.Attempt)
+	record, err := w.Store.Get(ctx, path.Join(w.Campaign.Name, campaignName))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = w.Store.Put(ctx, path.Join(w.Campaign.Name, campaignName), w.Campaign.encode())
+	case err == nil && !bytes.Equal(record, w.Campaign.encode()):
+		err = fmt.Errorf("campaign %s: %w", w.Campaign.Name, ErrOtherCampaign)
+	}
+	if err != nil {
+		return err
+	}
+	return w.put(ctx, startedName, started{
+		Timestamp: w.begun.Unix(),
+		Node:      w.Node,
+		Metadata:  map[string]string{"campaign": w.Campaign.Name, "index": fmt.Sprint(w.Index), "pod": w.Attempt},
+	})
+}
+
+// earlier says what other attempts at the index did.
+type earlier struct {
+	results map[string]bool // the units that have a result, by [Unit.base]
+	killed  map[Unit]int    // the number of attempts that were killed in the run of a unit
+}
+
+// earlierAttempts reads the files of all attempts at the index.
+func (w *Worker) earlierAttempts(ctx context.Context) (earlier, error) {
+	found := earlier{results: map[string]bool{}, killed: map[Unit]int{}}
+	names, err := w.Store.List(ctx, indexDir(w.Campaign.Name, w.Index)+"/")
+	if err != nil {
+		return found, err
+	}
+	for _, name := range names {
+		if result, ok := parseResult(name); ok {
+			found.results[result.base] = true
+		}
+		dir, base, _ := cutLast(name)
+		if base != progressName || slices.Contains(names, path.Join(dir, finishedName)) {
+			continue
+		}
+		content, err := w.Store.Get(ctx, name)
+		if err != nil {
+			return found, err
+		}
+		last, err := decode[progress](name, content)
+		if err != nil {
+			return found, err
+		}
+		if last.InProgress != nil {
+			found.killed[*last.InProgress]++
+		}
+	}
+	return found, nil
+}
+
+// makeRuns makes the runs of the units, and writes their results.
+func (w *Worker) makeRuns(ctx context.Context, units []Unit, killed map[Unit]int) error {
+	failedStarts := 0
+	var missed []error // runs that could not start
+	series := w.series(ctx, units, killed)
+	err := campaign.RunParallel(ctx, 1, series, func(i int, run *reports.Run, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err() // the run was interrupted, so its verdict says nothing about the subject
+		case run == nil:
+			missed = append(missed, fmt.Errorf("%s: %w", units[i], err))
+			if failedStarts++; failedStarts == failedStartsMax {
+				return fmt.Errorf("%d consecutive runs could not start", failedStarts)
+			}
+			return nil
+		}
+		failedStarts = 0
+		return w.record(ctx, units[i], run)
+	})
+	if err == nil {
+		err = ctx.Err()
+	}
+	return errors.Join(append([]error{err}, missed...)...)
+}
+
+// series returns an iterator over the runs. Before each of them, it notes in the store that the
+// run is in progress.
+func (w *Worker) series(ctx context.Context, units []Unit, killed map[Unit]int) iter.Seq2[campaign.Attempt, error] {
+	return func(yield func(campaign.Attempt, error) bool) {
+		for _, unit := range units {
+			attempt, err := w.Prepare(unit)
+			if killed[unit] >= killedMax {
+				attempt = w.abandoned(unit, killed[unit])
+			}
+			if err == nil {
+				err = w.note(ctx, &unit)
+			}
+			if !yield(attempt, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// abandoned returns an attempt that makes no run. Its verdict is unknown.
+func (w *Worker) abandoned(unit Unit, times int) campaign.Attempt {
+	return func(context.Context) (*reports.Run, error) {
+		return &reports.Run{
+			Scenario:  w.Campaign.Scenario,
+			Subject:   unit.Subject,
+			Provider:  "embedded",
+			Seed:      unit.Seed,
+			Started:   w.Clock.Now(),
+			Verdict:   check.Unknown,
+			Reproduce: w.Campaign.command(unit),
+			Reason:    fmt.Sprintf("%d pods were killed during this run; expected at most %d; look at the memory limit of the pods", times, killedMax-1),
+		}, nil
+	}
+}
+
+// record writes the result of a run, and then removes the directory of the run. The directory of
+// a run that did not pass is in the store before its result.
+func (w *Worker) record(ctx context.Context, unit Unit, run *reports.Run) error {
+	result := *run
+	if run.Verdict == check.Pass {
+		result.Reproduce, result.Results, result.Versions = "", nil, nil
+	} else if run.Directory != "" {
+		archive, err := compress(run.Directory)
+		if err != nil {
+			return fmt.Errorf("compressing the directory of %s: %w", unit, err)
+		}
+		if err := w.Store.Put(ctx, path.Join(w.dir, runsDir, unit.base()+runSuffix), archive); err != nil {
+			return err
+		}
+	}
+	result.Directory = ""
+	var content bytes.Buffer
+	if err := reports.RunJSON(&content, &result); err != nil {
+		return err
+	}
+	if err := w.Store.Put(ctx, path.Join(w.dir, resultsDir, unit.base()+resultSuffix), content.Bytes()); err != nil {
+		return err
+	}
+	w.results = append(w.results, result)
+	w.Metrics.add(result)
+	if run.Directory == "" {
+		return nil
+	}
+	return os.RemoveAll(run.Directory)
+}
+
+// note writes progress.json.
+func (w *Worker) note(ctx context.Context, unit *Unit) error {
+	return w.put(ctx, progressName, progress{InProgress: unit, Runs: len(w.results), Seconds: w.Clock.Since(w.begun).Seconds()})
+}
+
+// finish writes the last files of the attempt. The parameter workErr is why it ended early.
+func (w *Worker) finish(ctx context.Context, workErr error) error {
+	end := finished{Timestamp: w.Clock.Now().Unix(), Result: "SUCCESS", Metadata: map[string]string{"runs": fmt.Sprint(len(w.results))}}
+	for _, run := range w.results {
+		if run.Verdict == check.Fail || run.Verdict == check.Unknown {
+			end.Result = "FAILURE"
+		}
+	}
+	if workErr != nil {
+		end.Result, end.Metadata["error"] = "ABORTED", workErr.Error()
+	}
+	end.Passed = end.Result == "SUCCESS"
+	var junit bytes.Buffer
+	if err := reports.JUnit(&junit, w.results); err != nil {
+		return err
+	}
+	return errors.Join(
+		w.Store.Put(ctx, path.Join(w.dir, junitName), junit.Bytes()),
+		w.note(ctx, nil),
+		w.put(ctx, finishedName, end))
+}
+
+// put writes a value as JSON to a file of the attempt.
+func (w *Worker) put(ctx context.Context, name string, value any) error {
+	content, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return w.Store.Put(ctx, path.Join(w.dir, name), append(content, '\n'))
+}
