@@ -266,7 +266,7 @@ func problemOfArguments(command string, arguments []string) string {
 			if !slices.Contains(mutants.IDs(), argument) {
 				return "found no mutant with the ID " + argument
 			}
-		case "list", "explain", "down", "completion", "help":
+		case "list", "explain", "down", "completion", "help", "fleet run", "fleet status", "fleet collect", "fleet delete":
 		default:
 			if problem := problemOfFile(argument); problem != "" {
 				return problem
