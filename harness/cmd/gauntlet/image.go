@@ -9,7 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-gauntlet/gauntlet/harness/internal/fleet"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/image"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
 // imageDefault is the image reference in the manifests of controllers/deploy. Its registry
@@ -20,24 +23,49 @@ func newImage() *cobra.Command {
 	spec := image.Spec{}
 	var output string
 	var labels map[string]string
+	var forFleet, push bool
 	cmd := &cobra.Command{
-		Use:   "image BINARY",
-		Short: "Write a container image that contains one binary",
+		Use:   "image [BINARY]",
+		Short: "Write a container image that contains one binary, or the programs of a fleet",
 		Long: `Write a container image that contains only BINARY, a static Linux executable. The
 archive is in the format that "docker load", "kind load image-archive" and "ctr images
 import" accept. The image runs as user ` + image.User + ` and needs no writable file
-system.`,
-		Example: `  gauntlet image ./my-kcm --output=my-kcm.tar`,
-		Args:    cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			spec.Binary, spec.Labels = args[0], map[string]string{
-				"org.opencontainers.image.title":   filepath.Base(args[0]),
+system.
+
+With --fleet and without BINARY, the image contains this gauntlet, our controllers,
+etcd, Kubernetes and KWOK, in ` + fleet.ProgramDirectory + `. "gauntlet fleet run" needs such an image.
+
+With --push, the command sends the image to the registry of --reference instead, with
+the credentials of "docker login".`,
+		Example: `  gauntlet image ./my-kcm --output=my-kcm.tar
+  gauntlet image --fleet --output=fleet.tar
+  gauntlet image --fleet --push --reference=registry.example/gauntlet-fleet:v1`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case forFleet == (len(args) == 1):
+				return fmt.Errorf("image: found the arguments %q and --fleet=%t; expected either BINARY or --fleet", args, forFleet)
+			case forFleet:
+				if err := fleetPrograms(cmd, &spec); err != nil {
+					return err
+				}
+			default:
+				spec.Binary = args[0]
+			}
+			spec.Labels = map[string]string{
+				"org.opencontainers.image.title":   filepath.Base(spec.Binary),
 				"org.opencontainers.image.version": revision,
 			}
 			maps.Copy(spec.Labels, labels)
 			built, err := image.Build(spec)
 			if err != nil {
 				return err
+			}
+			if push {
+				if err := built.Push(cmd.Context()); err != nil {
+					return &unfinishedError{err}
+				}
+				return nil
 			}
 			if err := writeImage(output, built); err != nil {
 				return &unfinishedError{err}
@@ -47,9 +75,28 @@ system.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&output, "output", "image.tar", "the archive `file` to write")
-	f.StringVar(&spec.Reference, "reference", imageDefault, "the name and tag of the image")
+	f.StringVar(&spec.Reference, "reference", imageDefault, "the name and tag of the image; with --fleet, the default is "+fleetImageDefault)
+	f.BoolVar(&forFleet, "fleet", false, "put the programs of a fleet into the image")
+	f.BoolVar(&push, "push", false, "send the image to its registry; write no archive")
 	f.StringToStringVar(&labels, "label", nil, "a `KEY=VALUE` label of the image, such as org.opencontainers.image.revision; repeatable")
 	return cmd
+}
+
+// fleetPrograms sets the programs of a fleet in spec. It builds those that are missing.
+func fleetPrograms(cmd *cobra.Command, spec *image.Spec) error {
+	if !cmd.Flags().Changed("reference") {
+		spec.Reference = fleetImageDefault
+	}
+	gauntlet, ours, err := executables(cmd.Context(), subject.Ours)
+	if err != nil {
+		return &unfinishedError{err}
+	}
+	upstream, err := setup.Upstream(cmd.Context())
+	if err != nil {
+		return &unfinishedError{err}
+	}
+	spec.Binary, spec.Directory, spec.Others = gauntlet, fleet.ProgramDirectory, append(upstream, ours)
+	return nil
 }
 
 // writeImage writes the image archive to path. It replaces an existing file only after the

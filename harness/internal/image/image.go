@@ -1,4 +1,4 @@
-// Package image builds container images that contain one static binary and nothing else.
+// Package image builds container images that contain static binaries and nothing else.
 //
 // An image is an archive that `docker load` and containerd's `ctr images import`
 // accept. Building it requires neither a container engine nor a registry.
@@ -11,17 +11,23 @@ package image
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -48,8 +54,14 @@ type Spec struct {
 	// with the same name.
 	Reference string
 	// Binary is the path of a static Linux executable for amd64 or arm64. The image contains the
-	// executable in its root directory, with the same file name. The executable is the entrypoint.
+	// executable with the same file name. The executable is the entrypoint.
 	Binary string
+	// Directory is the directory of the executables in the image. If it is empty, they are in the
+	// root directory.
+	Directory string
+	// Others are the paths of further executables for the same architecture. Each file has a layer of
+	// its own, so that a registry stores a file once that several images contain.
+	Others []string
 	// Args lists arguments of the entrypoint. The arguments in the specification of a container
 	// come after them.
 	Args []string
@@ -71,15 +83,7 @@ func Build(spec Spec) (*Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("image reference %q: expected NAME:TAG: %w", spec.Reference, err)
 	}
-	binary, err := readBinary(spec.Binary)
-	if err != nil {
-		return nil, fmt.Errorf("building image %s from %s: %w", spec.Reference, spec.Binary, err)
-	}
-	arch, err := architecture(binary)
-	if err != nil {
-		return nil, fmt.Errorf("building image %s from %s: %w", spec.Reference, spec.Binary, err)
-	}
-	image, err := build(spec, binary, arch)
+	image, err := build(spec)
 	if err != nil {
 		return nil, fmt.Errorf("building image %s: %w", spec.Reference, err)
 	}
@@ -103,6 +107,41 @@ func Write(w io.Writer, spec Spec) error {
 	return image.Write(w)
 }
 
+// Push sends the image to the registry of its reference, with the credentials of the container
+// engine's configuration file.
+func (i *Image) Push(ctx context.Context) error {
+	image, err := compress(i.image)
+	if err != nil {
+		return fmt.Errorf("compressing image %s: %w", i.tag, err)
+	}
+	if err := remote.Write(i.tag, image, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
+		return fmt.Errorf("pushing image %s: %w", i.tag, err)
+	}
+	return nil
+}
+
+// compress returns the image with compressed layers, as clients of registries expect them.
+func compress(image v1.Image) (v1.Image, error) {
+	layers, err := image.Layers()
+	if err != nil {
+		return nil, err
+	}
+	for i, layer := range layers {
+		if layers[i], err = tarball.LayerFromOpener(layer.Uncompressed); err != nil {
+			return nil, err
+		}
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	compressed, err := mutate.AppendLayers(empty.Image, layers...)
+	if err != nil {
+		return nil, err
+	}
+	return mutate.ConfigFile(compressed, config)
+}
+
 // readBinary reads a regular file of at most [binaryBytesMax] bytes.
 func readBinary(path string) ([]byte, error) {
 	info, err := os.Stat(path)
@@ -117,23 +156,25 @@ func readBinary(path string) ([]byte, error) {
 	return inputfile.Read(path)
 }
 
-// build returns the image for a Spec. The image has one layer, which contains the binary. The
-// argument arch is an architecture name of container images, such as "amd64".
-func build(spec Spec, binary []byte, arch string) (v1.Image, error) {
-	base := filepath.Base(spec.Binary)
-	layer, err := layerArchive(base, binary)
-	if err != nil {
-		return nil, fmt.Errorf("creating the layer: %w", err)
-	}
-	image, err := mutate.Append(empty.Image, mutate.Addendum{
-		// The layer is not compressed, because compressors of different Go releases have different
-		// output. The size matters little, because a container engine on the same machine loads the
-		// layer.
-		Layer:   static.NewLayer(layer, types.DockerUncompressedLayer),
-		History: v1.History{Created: v1.Time{Time: epoch}, CreatedBy: "gauntlet", Comment: base},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("adding the layer: %w", err)
+// build returns the image for a Spec. Each binary has a layer; the entrypoint has the last one.
+func build(spec Spec) (v1.Image, error) {
+	image, arch := empty.Image, ""
+	for _, file := range append(slices.Clone(spec.Others), spec.Binary) {
+		layer, of, err := binaryLayer(spec.Directory, file)
+		if err != nil {
+			return nil, fmt.Errorf("adding %s: %w", file, err)
+		}
+		if arch != "" && arch != of {
+			return nil, fmt.Errorf("adding %s: found an executable for %s; expected one for %s, as the others", file, of, arch)
+		}
+		arch = of
+		image, err = mutate.Append(image, mutate.Addendum{
+			Layer:   layer,
+			History: v1.History{Created: v1.Time{Time: epoch}, CreatedBy: "gauntlet", Comment: filepath.Base(file)},
+		})
+		if err != nil {
+			return nil, fmt.Errorf("adding the layer of %s: %w", file, err)
+		}
 	}
 	config, err := image.ConfigFile()
 	if err != nil {
@@ -144,19 +185,49 @@ func build(spec Spec, binary []byte, arch string) (v1.Image, error) {
 	config.Config = v1.Config{
 		User:       User,
 		WorkingDir: "/",
-		Entrypoint: append([]string{"/" + base}, spec.Args...),
+		Entrypoint: append([]string{inImage(spec.Directory, spec.Binary)}, spec.Args...),
 		Labels:     maps.Clone(spec.Labels),
 	}
 	return mutate.ConfigFile(image, config)
 }
 
-// layerArchive returns a tar archive with the binary as a read-only executable in the root directory.
-func layerArchive(base string, binary []byte) ([]byte, error) {
+// inImage returns the path of a file in the image.
+func inImage(dir, file string) string { return path.Join("/", dir, filepath.Base(file)) }
+
+// binaryLayer returns a layer with one binary, and the architecture of the binary, such as "amd64".
+//
+// The layer is not compressed, because compressors of different Go releases have different output.
+// The size matters little, because a container engine on the same machine loads the layer.
+func binaryLayer(dir, file string) (layer v1.Layer, arch string, err error) {
+	binary, err := readBinary(file)
+	if err != nil {
+		return nil, "", err
+	}
+	if arch, err = architecture(binary); err != nil {
+		return nil, "", err
+	}
+	content, err := layerArchive(inImage(dir, file), binary)
+	if err != nil {
+		return nil, "", fmt.Errorf("creating the layer: %w", err)
+	}
+	return static.NewLayer(content, types.DockerUncompressedLayer), arch, nil
+}
+
+// layerArchive returns a tar archive with the binary as a read-only executable. It also has the
+// directories above the file.
+func layerArchive(file string, binary []byte) ([]byte, error) {
 	var content bytes.Buffer
 	archive := tar.NewWriter(&content)
+	names := strings.Split(strings.TrimPrefix(file, "/"), "/")
+	for i := range names[:len(names)-1] {
+		dir := strings.Join(names[:i+1], "/") + "/"
+		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: 0o755, ModTime: epoch, Format: tar.FormatUSTAR}); err != nil {
+			return nil, err
+		}
+	}
 	err := archive.WriteHeader(&tar.Header{
 		Typeflag: tar.TypeReg,
-		Name:     base,
+		Name:     strings.Join(names, "/"),
 		Size:     int64(len(binary)),
 		Mode:     0o555,
 		ModTime:  epoch,

@@ -1,0 +1,108 @@
+package image
+
+import (
+	"archive/tar"
+	"errors"
+	"io"
+	"log"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+)
+
+// several returns the Spec of an image with two binaries below /opt/tools.
+func several(t *testing.T, reference string) Spec {
+	return Spec{
+		Reference: reference,
+		Binary:    writeFile(t, "manager", elfFile{}.bytes(t)),
+		Others:    []string{writeFile(t, "etcd", elfFile{}.bytes(t))},
+		Directory: "/opt/tools",
+	}
+}
+
+// TestSeveralBinaries checks that each binary has a layer, which has the directories too.
+func TestSeveralBinaries(t *testing.T) {
+	image := load(t, several(t, reference))
+	if err := validate.Image(image); err != nil {
+		t.Error(err)
+	}
+	config, err := image.ConfigFile()
+	if err != nil || !cmp.Equal(config.Config.Entrypoint, []string{"/opt/tools/manager"}) {
+		t.Errorf("entrypoint %q, %v; want /opt/tools/manager", config.Config.Entrypoint, err)
+	}
+	want := [][]string{{"opt/", "opt/tools/", "opt/tools/etcd"}, {"opt/", "opt/tools/", "opt/tools/manager"}}
+	if diff := cmp.Diff(want, filesOf(t, image)); diff != "" {
+		t.Errorf("files of the layers (-want +got):\n%s", diff)
+	}
+}
+
+// TestOneArchitecture checks that all binaries of an image are for the same architecture.
+func TestOneArchitecture(t *testing.T) {
+	spec := several(t, reference)
+	spec.Binary = writeFile(t, "manager", elfFile{machine: 183}.bytes(t))
+	expectError(t, Write(io.Discard, spec), []string{"manager: found an executable for arm64; expected one for amd64"})
+}
+
+// TestPush sends an image to a registry, and reads it from there.
+func TestPush(t *testing.T) {
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	reference := strings.TrimPrefix(server.URL, "http://") + "/tools:v1"
+	built, err := Build(several(t, reference))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := built.Push(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tag, err := name.NewTag(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pulled, err := remote.Image(tag, remote.WithContext(t.Context()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Image(pulled); err != nil {
+		t.Error(err)
+	}
+	server.Close()
+	expectError(t, built.Push(t.Context()), []string{"pushing image " + reference})
+}
+
+// filesOf returns the names of the files of each layer.
+func filesOf(t *testing.T, image v1.Image) [][]string {
+	t.Helper()
+	layers, err := image.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all [][]string
+	for _, layer := range layers {
+		content, err := layer.Uncompressed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for archive := tar.NewReader(content); ; {
+			header, err := archive.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, header.Name)
+		}
+		all = append(all, names)
+		content.Close()
+	}
+	return all
+}
