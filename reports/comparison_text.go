@@ -34,7 +34,7 @@ type style struct {
 // asIs returns the text unchanged. A terminal needs no escapes.
 func asIs(text string) string { return text }
 
-// compared writes comparisons in a style. If there are differences, it also explains their
+// compared writes comparisons in the given style. If there are differences, it also explains their
 // classifications.
 func compared(w io.Writer, comparisons []Comparison, s style) error {
 	var b strings.Builder

@@ -6,8 +6,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// answeredWrites pairs the successful writes of the subject with their requests. Unlike calls of
-// the model, it keeps the content of each request, whatever the kind of the object.
+// answeredWrites contains the writes of the subject that have no response yet, by request ID. When
+// the response arrives, the checker gets the whole request back. The type call of the model does
+// not keep the content of requests.
 type answeredWrites map[uint64]*history.Request
 
 // observe reads the next record. If the record is the successful response to a write, and

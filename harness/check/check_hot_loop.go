@@ -47,7 +47,8 @@ type hotLoopChecker struct {
 	sent map[sameRequest][]recordTime
 }
 
-// sameRequest is what all repetitions of a request have in common.
+// sameRequest identifies a request of a process. All repetitions of the request have the same
+// values.
 type sameRequest struct{ process, verb, resource, subresource, namespace, name, query string }
 
 func newHotLoopChecker(Settings) Checker {

@@ -42,7 +42,8 @@ type leaseHolderWritesChecker struct {
 	resumingUntil time.Duration
 }
 
-// sentCall is the time of a call, as Model.processTime and as Model.now.
+// sentCall is the time at which a process sent a call, on two clocks. The field processTime is on
+// the clock of the process (Model.processTime), and at is on that of the run (Model.now).
 type sentCall struct{ processTime, at time.Duration }
 
 // resumeMax is the maximum time after a stall in which all calls are allowed. The process

@@ -58,8 +58,8 @@ type recentVersions struct {
 	ownVersions map[history.Version]bool
 	unanswered  int  // number of the subject's writes without a response
 	unknown     bool // the outcome of a write of the subject is unknown
-	// unconditional contains the successful writes without a precondition that the checker has
-	// not examined yet.
+	// unconditional contains the successful writes without a precondition that the checker has not
+	// compared yet.
 	unconditional []*unansweredWrite
 }
 
@@ -219,9 +219,8 @@ func (w *unansweredWrite) unconditional() bool {
 	return false
 }
 
-// examine examines the unconditional writes of an object whose versions are committed. It waits
-// until the process has a response to each of its writes, because a response shows which versions
-// are the subject's.
+// examine checks the unconditional writes of an object. It waits until the process has a response
+// to each of its writes, because a response shows which versions are the subject's.
 func (checker *noLostUpdateChecker) examine(m *Model, o *recentVersions) {
 	if o.unanswered > 0 || len(o.unconditional) == 0 || o.newest() < o.unconditional[len(o.unconditional)-1].made {
 		return

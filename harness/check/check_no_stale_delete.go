@@ -16,9 +16,10 @@ import (
 // noStaleDeleteCheck examines deletes of objects that hold data, and scale-downs of
 // StatefulSets. It has two rules.
 //
-// The first rule is about a namesake. A process has received an object. It then deletes another
-// object with the same name, which it has never received, or removes a finalizer from it. With
-// the UID that the process knew as a precondition, the API server would have refused the write.
+// The first rule is about two objects with the same name. A process has received an object. It
+// then deletes another object with the same name, which it has never received, or removes a
+// finalizer from it. With the UID that the process knew as a precondition, the API server would
+// have refused the write.
 //
 // The second rule is about the owner of the object, such as a custom resource. The delete was
 // wrong if all these facts hold:
@@ -54,14 +55,17 @@ type noStaleDeleteChecker struct {
 	objects  map[objectName]*dataObject
 	// unanswered contains the writes without a response, by request ID.
 	unanswered map[uint64]*dataWrite
-	// contradicted contains the last successful write for each name that an owner may contradict.
+	// contradicted contains writes that an outdated version of an owner explains. For each name of
+	// an object, it has the last successful one. The checker reports this write if the object is
+	// created or scaled up again.
 	contradicted map[objectName]*dataWrite
-	// grownBy contains the process that created or scaled up each object last, by UID. It has no
-	// entry if this process has ended.
+	// grownBy contains the process that last created or scaled up each object, by UID of the
+	// object. An object has no entry if this process has ended.
 	grownBy map[types.UID]string
-	// unreceived contains the owners that no process has received in their current state.
+	// unreceived contains the owners whose latest change no process of the subject has received
+	// yet.
 	unreceived map[objectName]bool
-	// userObjects contains the names in the workload, with their resources.
+	// userObjects contains the objects that steps of the workload created or changed.
 	userObjects map[objectName]bool
 }
 
@@ -95,8 +99,9 @@ type dataWrite struct {
 	seq    int64
 	target dataObject  // the object when the process sent the write
 	cached history.Ref // the version of the object that the process had received
-	// owner is the owner that contradicts the write, and read is the version of it that the
-	// process had received. owner is nil if none does.
+	// owner is an owner of the object that had changed before the write, although the process had
+	// not received this change. It is nil if there is no such owner. changed is the version with
+	// the change. read is the newest version of the owner that the process may have received.
 	owner   *history.Ref
 	changed recordVersion
 	read    history.Version
@@ -143,8 +148,8 @@ func holdsData(resource string) bool {
 	return strings.Contains(group, ".") && !strings.HasSuffix("."+group, ".k8s.io") && !known
 }
 
-// relevant reports whether a request may create, delete or scale an object that holds data, or
-// change its finalizers.
+// relevant reports whether the check reads a request. It reads those that may create, delete or
+// scale an object that holds data, or change its finalizers.
 func relevant(r *history.Request) bool {
 	switch {
 	case !r.IsWrite() || strings.Contains(r.Query, "dryRun="):
@@ -263,11 +268,11 @@ func hasLabelValue(o *history.Object, value string) bool {
 	return slices.Contains(slices.Collect(maps.Values(o.Labels)), value)
 }
 
-// contradict sets the field owner of a write if the process had not received the last change of
-// this owner.
+// contradict records in the write that the process did not know the last change of this owner. It
+// does nothing if the process had received the change.
 //
-// Another process of the subject must have received the change before the record since, in
-// which the object was created or scaled up.
+// The write is suspicious only if the subject knew the change when the object was created or scaled
+// up. Some process must therefore have received the change before the record since.
 func (checker *noStaleDeleteChecker) contradict(m *Model, w *dataWrite, owner *reconciledOwner, since int64) {
 	process := m.processes[w.Subject]
 	if process == nil || owner.Terminating() || owner.knownSeq == 0 || owner.knownSeq >= since {
@@ -280,7 +285,8 @@ func (checker *noStaleDeleteChecker) contradict(m *Model, w *dataWrite, owner *r
 	}
 }
 
-// answered records the response to a write. It reports a write that destroys a namesake.
+// answered records the response to a write. It reports a successful write that destroyed an object
+// which the process had never received, but which has a name that the process knew.
 func (checker *noStaleDeleteChecker) answered(m *Model, w *dataWrite, r *history.Response) {
 	if r.ServerCode < 200 || r.ServerCode >= 300 {
 		return

@@ -37,7 +37,8 @@ type rbacDeniedChecker struct {
 	inOrder  []*denials // the values of denied, in the order of their first request
 }
 
-// permission is what a role must allow for a request.
+// permission is the verb, resource, subresource and namespace that an RBAC role must allow for a
+// request.
 type permission struct{ verb, resource, subresource, namespace string }
 
 // denials are the refused requests that need the same permission.

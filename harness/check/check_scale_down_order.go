@@ -271,15 +271,15 @@ func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, re
 	return nil, nil, ""
 }
 
-// extremes contains two pods, for one criterion of the deletion order. victim is the deleted
-// pod that comes last in this order, and left is the remaining pod that comes first.
+// extremes contains two pods for one criterion of the deletion order, such as readiness. Of the
+// deleted pods, victim is the one that the order deletes last. Of the remaining pods, left is the
+// one that the order deletes first.
 type extremes struct{ victim, left *candidate }
 
-// include compares a candidate with the extremes, and replaces victim or left if the candidate
-// is more extreme.
+// include makes a candidate the new victim or left, if it is more extreme than the present one. The
+// parameter by compares two pods by the criterion.
 //
-// The parameter by compares two pods in the deletion order. For each pod, include uses the
-// cached version that favors the subject most.
+// Of the cached versions of a pod, include uses the one that favors the subject most.
 func (e *extremes) include(each *candidate, by func(a, b *objects.Pod) int) {
 	switch {
 	case each.deleted && (e.victim == nil || by(each.leastValued(), e.victim.leastValued()) > 0):

@@ -39,7 +39,8 @@ func newIntegrity() *integrity {
 	return &integrity{answered: map[uint64]bool{}, latest: map[types.UID]latestVersion{}, uids: map[objectName]types.UID{}}
 }
 
-// observe reads the next record. It returns what is wrong with the record, or "".
+// observe reads the next record. It returns what is wrong with the record, or "" if nothing is
+// wrong.
 func (i *integrity) observe(r *history.Record) string {
 	previous, at := i.seq, i.at
 	i.seq, i.at = r.Seq, r.At

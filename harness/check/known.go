@@ -208,8 +208,8 @@ func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 	}
 }
 
-// hasKey reports whether a map contains true for an object in at least one process that may
-// reconcile it.
+// hasKey reports whether the map contains true for a work queue key of an object. It ignores
+// processes that cannot reconcile the object: they are paused, or do not hold the lease.
 func hasKey(m *Model, of map[workQueueKey]bool, i workQueueKey) bool {
 	for key := range m.activeKeys(i) {
 		if of[key] {

@@ -6,10 +6,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// lostEndpointsWrites contains the Services for which the response to a write of Endpoints
-// was lost. The API server may have committed that write. The map recognizes the known
-// upstream issue lost-endpoints. The next successful write of the Endpoints removes the
-// Service.
+// lostEndpointsWrites contains the Services for which the response to a write of Endpoints was
+// lost. The API server may have committed the write, so the known upstream issue lost-endpoints may
+// occur. The next successful write of the Endpoints removes the Service from the map.
 type lostEndpointsWrites map[workQueueKey]bool
 
 // observe adds or removes a Service if the record is the response to a write of its

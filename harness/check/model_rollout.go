@@ -117,9 +117,9 @@ func (r *rolloutState) recordCall(at time.Duration) {
 	maps.DeleteFunc(r.takenNames, func(_ string, at time.Duration) bool { return at < r.from })
 }
 
-// hasSeen records that a write was based on the given version of the Deployment. It forgets
-// older versions: only one worker at a time syncs a Deployment, so later requests are not based
-// on them.
+// hasSeen records that a write of the process was based on the given version of the Deployment.
+// Only one worker at a time syncs a Deployment, so later requests are not based on older versions,
+// and hasSeen forgets these.
 func (r *rolloutState) hasSeen(at history.Version) {
 	for len(r.deployments) > 1 && r.deployments[1].value.Version <= at {
 		r.deployments = r.deployments[1:]
@@ -194,8 +194,8 @@ func findByName(sets []*objects.Owner, name string) *objects.Owner {
 	return nil
 }
 
-// every reports whether holds returns true for each value. It returns true if there are no
-// values.
+// every reports whether the function holds returns true for each value. It returns true if there
+// are no values.
 func every[T any](values []T, holds func(T) bool) bool {
 	return !slices.ContainsFunc(values, func(value T) bool { return !holds(value) })
 }

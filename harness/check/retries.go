@@ -10,7 +10,8 @@ import (
 // failedAttempts counts how often each call of the controller has failed in a row. It has
 // separate counts for each work queue key, and for each call of a key.
 type failedAttempts struct {
-	// follows reports whether failures of a call are counted.
+	// follows reports whether failedAttempts counts the failures of a call. newDroppedKeys, for
+	// example, counts only calls for one kind of object.
 	follows func(*call) bool
 	// max is the number of consecutive failures after which the controller drops the key. The
 	// next failure is then counted as the first. 0 means that the controller never drops a key.
@@ -45,8 +46,8 @@ type callAttempts struct {
 // client-retries).
 const clientRetriesMax = 10
 
-// newFailedAttempts returns failedAttempts without failures. The parameters set the fields
-// with the same names.
+// newFailedAttempts returns an empty failedAttempts. The parameters are the values of its fields
+// max and follows.
 func newFailedAttempts(max int, follows func(*call) bool) *failedAttempts {
 	return &failedAttempts{follows: follows, max: max, byKey: map[workQueueKey]map[string]*callAttempts{}}
 }

@@ -27,8 +27,8 @@ func (s *stalls) add(process string, end, duration time.Duration) {
 	s.total[process] += duration
 }
 
-// lately returns for how long the given processes stalled in the 2 * lag (2 s) before a time. A
-// stall in that time may have delayed a decision of the controller.
+// lately returns for how long the given processes stalled in the 2 s (2 * lag) before a time. A
+// stall in that period may have delayed a decision of the controller.
 func (s *stalls) lately(at time.Duration, processes ...string) time.Duration {
 	return s.since(at-2*lag, processes...)
 }

@@ -184,10 +184,9 @@ func endStateDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// presence describes an object that only one of two runs may have at its end.
-//
-// It returns "spec.replicas: N" if the object has this field, and otherwise "exists". It
-// returns "" for nil, which means that this run lacks the object.
+// presence describes whether a run has an object at its end. It returns "spec.replicas: N" if the
+// object has this field, and otherwise "exists". If the argument is nil, the run lacks the object,
+// and the result is "".
 func presence(object map[string]string) string {
 	if object == nil {
 		return ""

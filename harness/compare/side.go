@@ -342,7 +342,7 @@ func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[strin
 	return all.milestones, all.firstSeen, nil
 }
 
-// milestonesOf adds what one version of an object says about milestones, such as its
+// milestonesOf adds the values that one version of an object gives to milestones, such as its
 // conditions.
 func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error {
 	name := o.names.stableName(version.Object)
@@ -381,8 +381,8 @@ func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error 
 	return nil
 }
 
-// normalize reduces the values of a milestone to those in which correct runs agree. For
-// example, it removes repetitions. The result is what is compared with the other run.
+// normalize reduces the values of a milestone to those in which correct runs agree. For example, it
+// removes repetitions. Only the reduced values are compared with the other run.
 func (k MilestoneKind) normalize(values []string) []string {
 	switch k {
 	case Conditions, Events:

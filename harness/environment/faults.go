@@ -82,14 +82,14 @@ func (e *Environment) canInject(faultType faults.Type) error {
 	return nil
 }
 
-// New returns the fault that i describes, without injecting it. It returns an error if the catalog
-// has no such fault, or if a parameter is invalid.
+// New returns the fault that the injection i describes, but does not inject it. It returns an error
+// if the catalog has no such fault, or if a parameter is invalid.
 func (i Injection) New() (faults.Fault, error) {
 	_, fault, err := i.create()
 	return fault, err
 }
 
-// create returns the fault that i describes, and the type of the fault in the catalog.
+// create returns the fault that the injection i describes, and its type in the catalog.
 func (i Injection) create() (faultType faults.Type, fault faults.Fault, err error) {
 	faultType, err = catalog.Find(i.Fault)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // Candidate is a scenario that may become part of a tier.
 type Candidate struct {
 	Name     string
-	Duration time.Duration // of a run with the unmodified controllers
+	Duration time.Duration // duration of a run with the unmodified controllers
 	// Covers lists the mutants that the scenario catches, the checks that it exercises, and
 	// its types of faults, such as "check expectations". Each check belongs to statements of
 	// the contract, so scenarios that cover all checks cover all statements.
@@ -48,13 +48,13 @@ func (x *Matrix) Candidates(all []Mutant, faults map[string][]string) []Candidat
 	return candidates
 }
 
-// mutantPrefix begins those items of [Candidate.Covers] that are mutants.
+// mutantPrefix is the prefix of the items in [Candidate.Covers] that stand for mutants.
 const mutantPrefix = "mutant "
 
 // Choice is one scenario of a tier, in the order in which [ChooseTiers] chose it.
 type Choice struct {
 	Candidate
-	// New is the part of Covers that the scenarios before it do not cover.
+	// New contains the items of Covers that no scenario before this one covers.
 	New []string
 }
 

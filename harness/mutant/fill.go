@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Gaps says which runs [Trial.Fill] adds to a matrix of mutants and scenarios.
+// Gaps is a matrix of mutants and scenarios whose missing runs [Trial.Fill] makes, with the limits
+// for these runs.
 type Gaps struct {
 	Matrix    *Matrix
 	Scenarios []string // the names of the scenarios
@@ -27,11 +28,13 @@ type Gaps struct {
 	mu sync.Mutex // guards Matrix, and calls of Save
 }
 
-// Fill makes runs that a matrix lacks, until [Gaps.More] returns false. A later call continues.
+// Fill makes the runs that are missing in a matrix, until [Gaps.More] returns false. A later call
+// makes the remaining ones.
 //
-// First the unmodified controllers run each scenario. Then each mutant runs the scenarios that
-// they pass, the most promising first, until one catches it. The fields Done and Now of the
-// trial are not used.
+// First the unmodified controllers run each scenario. Then each mutant runs the scenarios that the
+// unmodified controllers pass. The scenario that most likely catches the mutant comes first, and
+// the first one that catches it is the last. Fill does not use the fields Done and Now of the
+// trial.
 func (t *Trial) Fill(ctx context.Context, g *Gaps) error {
 	return errors.Join(t.fillUnmodified(ctx, g), t.fillMutants(ctx, g), ctx.Err())
 }
@@ -64,8 +67,8 @@ func (t *Trial) fillUnmodified(ctx context.Context, g *Gaps) error {
 
 // missingUnmodified returns the runs of the unmodified controllers that the matrix lacks.
 //
-// Tiers are chosen by the runs of our controllers. Those of upstream's controllers are needed
-// only for mutants of upstream.
+// The tiers of scenarios depend on the runs of our controllers. Runs of upstream's controllers are
+// needed only if some mutant is a modified upstream controller.
 func (g *Gaps) missingUnmodified(mutants []Mutant) []baseRun {
 	var missing []baseRun
 	for _, base := range []Base{Ours, Upstream} {
@@ -129,14 +132,15 @@ func (t *Trial) fillMutant(ctx context.Context, g *Gaps, subject Subject, m *Mut
 	return nil
 }
 
-// isOpen reports whether the mutant still needs runs, because no run shows yet that one of the
-// scenarios catches it.
+// isOpen reports whether the mutant needs further runs. It does until one of the scenarios catches
+// it.
 func (g *Gaps) isOpen(m *Mutant) bool {
 	return m.UnobservableReason == "" && g.Matrix.Find(m, g.Scenarios) != Caught
 }
 
-// missingOf returns the scenarios in which the mutant must still run, the most promising first.
-// It leaves out scenarios that the unmodified controllers do not pass.
+// missingOf returns the scenarios in which the mutant must still run. The scenario that most likely
+// catches the mutant comes first. Scenarios that the unmodified controllers do not pass are left
+// out.
 func (g *Gaps) missingOf(m *Mutant) []string {
 	if !g.isOpen(m) {
 		return nil

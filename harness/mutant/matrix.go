@@ -17,14 +17,15 @@ import (
 // It need not be complete. If a run is missing, it is unknown whether the scenario catches the
 // mutant.
 type Matrix struct {
-	// Unmodified has the runs of the unmodified controllers, by base and scenario.
+	// Unmodified has the results of the unmodified controllers. The keys are the base of the
+	// controllers (ours or upstream) and the name of the scenario.
 	Unmodified map[Base]map[string]Baseline `json:"unmodified"`
-	// Cells has the runs of mutants, by the ID of the mutant and the scenario. The unmodified
-	// controllers pass the scenario of each cell with the same seed.
+	// Cells has the results of the mutants. The keys are the ID of the mutant and the name of the
+	// scenario. With the same seed, the unmodified controllers pass this scenario.
 	Cells map[string]map[string]Cell `json:"mutants"`
 }
 
-// Baseline is the result of a run of a scenario with the unmodified controllers.
+// Baseline is the result of the unmodified controllers in one scenario.
 type Baseline struct {
 	Fingerprint string        `json:"of"` // the fingerprint of the scenario
 	Verdict     check.Verdict `json:"verdict"`
@@ -34,7 +35,7 @@ type Baseline struct {
 	Exercised []string `json:"exercised"`
 }
 
-// Cell is the result of a run of a scenario with a mutant.
+// Cell is the result of one mutant in one scenario.
 type Cell struct {
 	Fingerprint string        `json:"of"` // the fingerprint of the mutant and the scenario
 	Verdict     check.Verdict `json:"verdict"`
@@ -54,8 +55,8 @@ const (
 	NotMeasured Finding = "not measured"
 )
 
-// Texts are the scenarios in YAML, by name. They have a fixed description, so that another
-// description does not make results out of date.
+// Texts contains scenarios as YAML, by name. Their field description has a fixed value, so that
+// results stay up to date if only a description changes.
 type Texts map[string]string
 
 // NewMatrix returns a matrix without results.
@@ -129,11 +130,12 @@ func (x *Matrix) measured(m *Mutant, scenario string) bool {
 	return has && cell.Verdict != check.Unknown
 }
 
-// Rate is the number of mutants that can be observed, by [Finding]: caught, missed or not
-// measured.
+// Rate counts mutants by [Finding]: caught, missed, or not measured. It leaves out mutants that no
+// check can observe.
 type Rate map[Finding]int
 
-// Rate counts the mutants that can be observed by what the scenarios find about them.
+// Rate counts the mutants that the given scenarios catch, miss, or have not measured. It leaves out
+// mutants that no check can observe.
 func (x *Matrix) Rate(all []Mutant, scenarios []string) Rate {
 	rate := Rate{}
 	for i := range all {

@@ -48,9 +48,9 @@ type Options struct {
 	Workload Workload
 	// Provider is one of providers.Names(); "" means [providers.Default].
 	Provider string
-	// On is a running control plane on which the run takes place, instead of one of its own. Its
-	// provider takes the place of Provider, and its existing cluster that of Existing. End stops
-	// only what the run has started.
+	// On is a control plane that is already running, such as that of a standing cluster. The run
+	// then starts no control plane, and ignores the fields Provider and Existing. End does not stop
+	// this control plane.
 	On *environment.Environment
 	// Namespace is the namespace that the run records. Empty means environment.Namespace.
 	Namespace string
@@ -124,8 +124,8 @@ func (o *Options) Preflight() error {
 	return cmp.Or(o.checkWorkload(), o.preflight())
 }
 
-// preflight does the same as Preflight, except that it does not check the workload, which a
-// Session gets later.
+// preflight does the same as Preflight, but does not check the workload. A program that uses a
+// Session passes the workload only later.
 func (o *Options) preflight() error {
 	if o.Scenario == nil {
 		return errors.New("found no scenario; expected one, such as that of scenario.New")

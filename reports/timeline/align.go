@@ -2,12 +2,12 @@ package timeline
 
 import "time"
 
-// Align returns times at which two runs of one scenario are at the same point. At the point i,
-// run a is at the time ofA[i], and run b at ofB[i].
+// Align returns pairs of times at which two runs of one scenario have come equally far. Pair i is
+// the time ofA[i] of run a and the time ofB[i] of run b.
 //
-// The points are the start, the start of each step and phase that both runs have, and the end.
-// Each point is later, in both runs, than the point before it. Align skips a point for which
-// this does not hold, such as steps that began in different orders.
+// The pairs are the start, the start of each step and phase that both runs have, and the end. In
+// both runs, each time is later than that of the pair before. Align skips pairs for which this is
+// not true, such as steps that began in different orders.
 func Align(a, b *Timeline) (ofA, ofB []time.Duration) {
 	ofA, ofB = []time.Duration{0}, []time.Duration{0}
 	timesOfB := map[any]time.Duration{}

@@ -54,12 +54,12 @@ func (o trackOrder) compare(p trackOrder) int {
 	return cmp.Or(strings.Compare(o.family, p.family), cmp.Compare(o.depth, p.depth), strings.Compare(o.name, p.name))
 }
 
-// after derives the position of a dependent's track from that of its owner's track, which it
-// follows.
+// after returns the final position of a track that follows the track of its owner. The argument
+// parent is the position of the owner's track.
 //
-// The result has the family of the owner. If o.below is not 0, it also has a depth below the
-// owner. If the position of the owner is not final either, the parent of the result is the
-// owner's owner.
+// The result has the family of the owner. If o.below is not 0, its depth is below that of the
+// owner. If the position of the owner is not final either, the parent of the result is the owner's
+// owner.
 func (o trackOrder) after(parent trackOrder) trackOrder {
 	o.family, o.parent = parent.family, parent.parent
 	if o.below == 0 {

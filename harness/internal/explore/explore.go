@@ -39,17 +39,17 @@ type Options struct {
 	Scenario *scenario.Scenario
 	// Subject identifies the controllers under test.
 	Subject string
-	// Actions are what the search tries at each place.
+	// Actions are the faults that the search injects at each place.
 	Actions []Action
-	// Directory is the directory of the search. If it has the plan of an interrupted search of
-	// the same scenario, the search continues.
+	// Directory is the directory of the search. If an interrupted search of the same scenario has
+	// left its plan there, the search continues.
 	Directory string
 	// Baseline is the number of runs without faults, at least 1.
 	Baseline int
 	// Parallel is the maximum number of runs in progress at the same time, at least 1.
 	Parallel int
-	// Budget is the time, from the call of Run, after which no further run starts. With 0, only
-	// the last place ends the search.
+	// Budget is the time after which the search starts no further run, from the call of Run. With
+	// 0, the search ends after the last pair of places.
 	Budget time.Duration
 	Clock  clock.PassiveClock
 	// Start makes one run, in a new directory in out. It calls onRecord with each record of the
@@ -59,9 +59,11 @@ type Options struct {
 	Progress func(message string)
 }
 
-// Run searches until every place and every pair of places was tried, the budget is used up, or
-// ctx ends. The end of ctx is not an error. The outcome is valid even if there is an error,
-// unless it is nil.
+// Run tries every place, and then every pair of places. It ends early if the budget is used up or
+// ctx ends. The end of ctx is not an error.
+//
+// The outcome is nil only if the search has no plan. Otherwise it is valid, even if there is an
+// error.
 func Run(ctx context.Context, o Options) (*Outcome, error) {
 	s, err := open(o)
 	if err != nil {
@@ -83,12 +85,13 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	return s.outcome(), err
 }
 
-// goesOn reports whether a further run may start.
+// goesOn reports whether the search may start a further run. It returns false if ctx has ended or
+// the budget is used up.
 func (s *search) goesOn(ctx context.Context) bool {
 	return ctx.Err() == nil && (s.Budget == 0 || s.Clock.Since(s.began) < s.Budget)
 }
 
-// learn makes the runs without faults and plans the search from their histories.
+// learn makes the runs without faults, and plans the search from their histories.
 func (s *search) learn(ctx context.Context) error {
 	var attempts []campaign.Attempt
 	for n := range s.Baseline {
@@ -177,8 +180,9 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 	return s.note(t, result)
 }
 
-// check returns the result of a run. It leaves out what also fails in the runs without faults. A
-// run in which no check fails must have the same objects at the end as these runs.
+// check returns the result of a trial from its run. It ignores failures that the runs without
+// faults show too. If no check failed, but the run ends with other objects than the runs without
+// faults, the verdict is fail.
 func (s *search) check(t trial, run *reports.Run, seen *runObserver) result {
 	own := run.WithoutFailuresOf(s.baseline)
 	if own.Verdict == check.Pass && seen.unmet != "" {
@@ -194,7 +198,7 @@ func (s *search) check(t trial, run *reports.Run, seen *runObserver) result {
 	return result{Trial: t.id(), Fired: seen.firedAll(t.mustFire()), Verdict: own.Verdict, Reason: own.Reason, Directory: run.Directory, run: &own}
 }
 
-// series returns an iterator over attempts, which ends when goesOn returns false.
+// series returns an iterator over attempts. It ends early when goesOn returns false.
 func series(attempts []campaign.Attempt, goesOn func() bool) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
 		for _, attempt := range attempts {
@@ -205,7 +209,8 @@ func series(attempts []campaign.Attempt, goesOn func() bool) iter.Seq2[campaign.
 	}
 }
 
-// runObserver notes which faults of a run fired, whether a step failed, and the objects at the end.
+// runObserver reads the records of a run with faults. It records which faults fired, whether a step
+// failed, and which objects exist at the end.
 type runObserver struct {
 	fired map[int]bool
 	unmet string
@@ -231,7 +236,7 @@ func (w *runObserver) firedAll(faults []int) bool {
 	return !slices.ContainsFunc(faults, func(i int) bool { return !w.fired[i] })
 }
 
-// unmetStep returns the text of a failed step.
+// unmetStep describes a failed step: its position, its text and its error.
 func unmetStep(step *history.Step) string {
 	return fmt.Sprintf("step %d (%s) failed: %s", step.Index, step.Detail, step.Error)
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Lesson is what the history of a run without faults shows about the subject. It has the writes of
-// the subject and the watch events that it received, from the beginning of the chaos phase.
+// Lesson is what gauntlet learns about the subject from the history of a run without faults. It has
+// the writes of the subject and the watch events that the subject received, from the beginning of
+// the chaos phase.
 type Lesson struct {
 	Writes []LearntWrite
 	Events []LearntEvent
-	// Unmet is the first step of the workload that failed, in words. It is empty if none did.
+	// Unmet describes the first step of the workload that failed. It is empty if no step failed.
 	Unmet string
 	// End has the objects at the end of the run.
 	End EndState
@@ -24,17 +25,19 @@ type Lesson struct {
 	commits []history.Version // versions of all commits, except leases and events
 }
 
-// LearntWrite is a write of the subject with what led to it.
+// LearntWrite is a write of the subject, with the watch events on which it may depend.
 type LearntWrite struct {
 	Write
-	// Refused is true if the API server committed nothing.
+	// Refused is true if the API server refused the write, and committed nothing.
 	Refused bool
-	// Changed is false if the object already was as the write wants it.
+	// Changed is true if the write changed the object. It is false for a refused write, and for an
+	// update with the content that the object already had.
 	Changed bool
-	// View has the watch events that the write can depend on, as indexes of Lesson.Events. These
-	// are the last events of the objects to which the written object refers, or which refer to it.
+	// View has the watch events on which the write may depend, as indexes of Lesson.Events. For
+	// each object that the written object refers to, or that refers to the written object, it has
+	// the last event.
 	View []int
-	// Related are the objects of View, and the written object.
+	// Related are the keys of the objects whose last event is in View, and of the written object.
 	Related []string
 
 	object  string          // the key of the written object
@@ -45,11 +48,14 @@ type LearntWrite struct {
 // LearntEvent is a watch event that the subject received.
 type LearntEvent struct {
 	Event
-	// Writes are the writes whose view has the event, as indexes of Lesson.Writes.
+	// Writes are the writes that may depend on the event, as indexes of Lesson.Writes: the event is
+	// in their View.
 	Writes []int
-	// Related is true if a write refers to the object of the event.
+	// Related is true if the object of a write refers to the object of the event, or the other way
+	// round.
 	Related bool
-	// Repeats is true if the subject already had this content of the object.
+	// Repeats is true if the event has the same content of the object as the version that the
+	// subject had received before.
 	Repeats bool
 	// Late is true if the event arrived after the workload.
 	Late bool
@@ -89,7 +95,7 @@ func (l *Lesson) resources() []string {
 	return all
 }
 
-// sentWrite is a write without a response so far.
+// sentWrite is a write of the subject that has no response yet.
 type sentWrite struct {
 	index   int // in Lesson.Writes
 	request *history.Request
@@ -142,7 +148,7 @@ func (l *learner) observe(r *history.Record) {
 	}
 }
 
-// commit notes a committed version.
+// commit records a committed version of an object.
 func (l *learner) commit(c *history.Commit) {
 	if !history.IsBookkeeping(c.Object.Resource) {
 		l.lesson.commits = append(l.lesson.commits, c.Object.Version)
@@ -161,7 +167,8 @@ func (l *learner) commit(c *history.Commit) {
 	}
 }
 
-// deliveredTo returns the last events that a replica received, by the keys of their objects.
+// deliveredTo returns the last event of each object that a replica has received. The keys are those
+// of the objects, and the values are indexes of Lesson.Events, or -1 after a list.
 func (l *learner) deliveredTo(replica string) map[string]int {
 	if l.delivered[replica] == nil {
 		l.delivered[replica] = map[string]int{}
@@ -169,7 +176,7 @@ func (l *learner) deliveredTo(replica string) map[string]int {
 	return l.delivered[replica]
 }
 
-// deliver notes a watch event.
+// deliver records a watch event that the subject received.
 func (l *learner) deliver(r *history.Record) {
 	d := r.Delivery
 	key := keyOf(d.Object.Ref)
@@ -198,7 +205,7 @@ func (l *learner) deliver(r *history.Record) {
 	l.deliveredTo(d.Subject)[key] = index
 }
 
-// send notes a write, and the events that it can depend on.
+// send records a write of the subject, and the events on which the write may depend.
 func (l *learner) send(r *history.Record) {
 	request := r.Request
 	object := l.known.target(request)
@@ -226,7 +233,8 @@ func (l *learner) send(r *history.Record) {
 	l.lesson.Writes = append(l.lesson.Writes, w)
 }
 
-// answer completes a write with its response.
+// answer records the response to a write: whether the write was refused, and whether it changed the
+// object.
 func (l *learner) answer(r *history.Response) {
 	sent, ok := l.pending[r.ID]
 	if !ok {
@@ -262,8 +270,8 @@ func sameContent(a, b *history.Object) bool {
 	return same && reflect.DeepEqual(left, right)
 }
 
-// stableName returns a glob that matches the name of an object in every run. A generated name
-// becomes the prefix that it was generated from.
+// stableName returns a glob that matches the name of the object in every run of the scenario. If
+// the API server generated the name, the glob begins with generateName.
 func stableName(o *history.Object) string {
 	if o.GenerateName != "" {
 		return o.GenerateName + "*"
@@ -271,7 +279,8 @@ func stableName(o *history.Object) string {
 	return o.Name
 }
 
-// requestName returns the glob that matches the name of the object in a request.
+// requestName returns a glob that matches the name of the written object in every run of the
+// scenario.
 func requestName(r *history.Request, object *history.Object) string {
 	if name := r.ObjectName(); name != object.Name || object.GenerateName == "" {
 		return name // also the prefix of a create without a name

@@ -9,25 +9,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Outcome is what a search has found so far.
+// Outcome has the results of a search so far.
 type Outcome struct {
 	Plan *Plan
 	// Baseline are the runs without faults.
 	Baseline []reports.Run
-	// Tried has the numbers of runs by action, and TriedPairs those of pairs.
+	// Tried counts the runs with the fault of one place, by action. TriedPairs counts the runs with
+	// the faults of two places.
 	Tried      map[Action]*Counts
 	TriedPairs Counts
-	// Pairs is the number of pairs of places. It is 0 until every place was tried.
+	// Pairs is the number of pairs of places. It is 0 while some place has not been tried.
 	Pairs int
 	// Complete is true if every place and every pair was tried.
 	Complete bool
 	// Failed are the runs that show a failure, in the order in which they started.
 	Failed []reports.Run
-	// Unreadable are the directories of such runs that cannot be read any more.
+	// Unreadable are the directories of failed runs whose reports cannot be read any more.
 	Unreadable []string
 }
 
-// Counts are numbers of runs.
+// Counts has numbers of places and of the runs that tried them.
 type Counts struct {
 	Places int // all places, tried or not
 	Tried  int
@@ -37,8 +38,8 @@ type Counts struct {
 	passed int // runs in which every fault of the place fired, and that show no failure
 }
 
-// add adds a result to counts, and a run with a failure to the outcome. It reports whether there is
-// a result.
+// add adds the result of a trial to counts. If the run failed, it adds the run to the outcome. It
+// returns false if the trial has no result yet.
 func (o *Outcome) add(c *Counts, r result) bool {
 	c.Places++
 	if r.Trial == "" {
@@ -72,7 +73,7 @@ func (o *Outcome) add(c *Counts, r result) bool {
 	return true
 }
 
-// Runs returns the number of runs that reached their places, or show a failure.
+// Runs returns the number of runs that reached their places or show a failure.
 func (o *Outcome) Runs() int {
 	n := len(o.Failed)
 	for _, c := range append(slices.Collect(maps.Values(o.Tried)), &o.TriedPairs) {
@@ -81,7 +82,7 @@ func (o *Outcome) Runs() int {
 	return n
 }
 
-// String returns the numbers of places that were tried, and in how many runs the faults fired.
+// String formats a table with the numbers of places and of runs, by action.
 func (o *Outcome) String() string {
 	var b strings.Builder
 	row := func(name string, c *Counts) {

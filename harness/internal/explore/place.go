@@ -36,12 +36,13 @@ func (w Write) String() string {
 	return fmt.Sprintf("%s of %s %s number %d", w.Verb, resource, w.Name, w.Nth)
 }
 
-// selects reports whether a request has the verb, resource and name of the write.
+// selects reports whether a request has the verb, resource, subresource and name of the write.
 func (w Write) selects(r *history.Request) bool {
 	return r.Verb == w.Verb && r.Resource == w.Resource && r.Subresource == w.Subresource && history.MatchGlob(w.Name, r.ObjectName())
 }
 
-// count returns how many of the requests the write selects.
+// count returns how many of the given requests have the verb, resource, subresource and name of the
+// write.
 func (w Write) count(requests []*history.Request) int {
 	n := 0
 	for _, r := range requests {
@@ -52,7 +53,8 @@ func (w Write) count(requests []*history.Request) int {
 	return n
 }
 
-// trigger returns the trigger that matches at the write.
+// trigger returns the trigger that matches when the subject sends the write, or when the API server
+// commits it. The argument phase says which.
 func (w Write) trigger(phase scenario.Phase) *scenario.Trigger {
 	nth := w.Nth
 	if phase == scenario.Committed {
@@ -76,12 +78,12 @@ func (e Event) String() string {
 	return fmt.Sprintf("%s event of %s %s number %d", e.Type, e.Resource, e.Name, e.Nth)
 }
 
-// match returns the parameters of a fault that select the event.
+// match returns the parameters with which a fault of watches selects this event.
 func (e Event) match() watches.EventMatch {
 	return watches.EventMatch{Resource: e.Resource, Type: string(e.Type), Name: e.Name, Nth: &e.Nth}
 }
 
-// Action is what goes wrong at a place.
+// Action is the fault that a search injects at a place, such as a crash or a lost response.
 type Action string
 
 // The actions of a search.
@@ -97,7 +99,7 @@ const (
 // Actions are all actions, in the order in which a search tries them.
 var Actions = []Action{Crash, Lost, Skipped, Stale, CrashBefore, Held}
 
-// descriptions say what happens at a place, by the action.
+// descriptions says for each action what happens at a place.
 var descriptions = map[Action]string{
 	CrashBefore: "the subject is killed before the API server receives the write",
 	Crash:       "the subject is killed after the API server has committed the write and before it receives the response",
@@ -107,7 +109,8 @@ var descriptions = map[Action]string{
 	Stale:       "the view of the resource stops; after a later write the subject restarts and lists this view",
 }
 
-// ParseActions returns the actions with the given names. The known names are those of allowed.
+// ParseActions returns the actions with the given names. It returns an error for a name that is not
+// in allowed, and if there is no name.
 func ParseActions(names []string, allowed ...Action) ([]Action, error) {
 	var actions []Action
 	var known []string
@@ -126,15 +129,15 @@ func ParseActions(names []string, allowed ...Action) ([]Action, error) {
 	return actions, nil
 }
 
-// Place is a place in a run at which the search injects faults. It is an action at a write or at a
-// watch event.
+// Place is a point of a run at which the search injects a fault. It is a write or a watch event of
+// the subject, with the action there. A place of the action stale has both.
 type Place struct {
 	Action Action `json:"action"`
 	Write  *Write `json:"write,omitempty"`
 	Event  *Event `json:"event,omitempty"`
 	// Object is the written object, or the object of the event. Related are the objects that the
 	// write depends on. Order is the position of the write or event in the first run without
-	// faults. Pairs of places need them.
+	// faults. The search needs these fields to find pairs of places.
 	Object  string   `json:"object"`
 	Related []string `json:"related,omitempty"`
 	Order   int64    `json:"order"`
@@ -152,13 +155,13 @@ func (p Place) String() string {
 }
 
 const (
-	downtime = 200 * time.Millisecond // from a crash of the subject to its restart
-	heldFor  = 3 * time.Second        // for which an event is held, or a stale view lasts after the restart
-	staleFor = 30 * time.Second       // in which the restarted subject must list; it may wait for its lease first
+	downtime = 200 * time.Millisecond // the time from a crash of the subject to its restart
+	heldFor  = 3 * time.Second        // the time for which an event is delayed, or the restarted subject receives no new events
+	staleFor = 30 * time.Second       // the time within which the restarted subject must list; it may have to wait for its lease first
 )
 
-// faults returns the faults of the place. The first of them has the given position in the
-// scenario.
+// faults returns the faults that a scenario needs for the place. The argument first is the position
+// in the scenario that the first of them will have.
 func (p Place) faults(first int) ([]scenario.Fault, error) {
 	switch p.Action {
 	case CrashBefore:
@@ -184,8 +187,12 @@ func (p Place) faults(first int) ([]scenario.Fault, error) {
 	}
 }
 
-// stale returns faults like those of an API server whose watch cache lags. The view of a resource
-// stops at the event. After the write the subject restarts, and has this view for a while.
+// stale returns the faults of a place of the action stale. Together they act like an API server
+// whose watch cache lags.
+//
+// After the event, lists of the resource return the state at that time. After the write, the
+// subject crashes. When it starts again, it lists this old state, and receives later events only
+// after heldFor.
 func (p Place) stale(first int) ([]scenario.Fault, error) {
 	list, err := newFault("stale-list", &watches.StaleParams{Resource: p.Event.Resource})
 	if err != nil {
@@ -209,8 +216,8 @@ func fires(index int) *scenario.Trigger {
 	return &scenario.Trigger{Fault: &scenario.FaultTrigger{Index: index, Nth: 1}}
 }
 
-// mustFire returns the positions of the faults of the place that change something if the place
-// is reached. The first fault has the given position.
+// mustFire returns the positions of those faults that fire in each run that reaches the place. The
+// argument first is the position of the first fault of the place.
 func (p Place) mustFire(first int) []int {
 	if p.Action == Stale {
 		return []int{first, first + 1} // the subject may receive no event that the third one holds
@@ -231,7 +238,8 @@ func newFault(name string, params any) (scenario.Fault, error) {
 	return scenario.Fault{Name: name, Params: p}, err
 }
 
-// Scenario returns a copy of a scenario without faults, with the faults of the place.
+// Scenario returns a copy of the scenario calm, which has no faults, and adds the faults of the
+// place.
 func (p Place) Scenario(calm *scenario.Scenario) (*scenario.Scenario, error) {
 	return trial{p}.scenario(calm)
 }
@@ -239,7 +247,8 @@ func (p Place) Scenario(calm *scenario.Scenario) (*scenario.Scenario, error) {
 // trial is one run of a search: the faults of one place, or of a pair of places.
 type trial []Place
 
-// id identifies the trial in the journal, also in a later search with the same plan.
+// id returns the text that identifies the trial in results.jsonl. It is the same in a later search
+// with the same plan.
 func (t trial) id() string { return t.String() }
 
 // String returns a description of the trial.
@@ -251,7 +260,8 @@ func (t trial) String() string {
 	return strings.Join(places, "; and ")
 }
 
-// mustFire returns the positions of the faults that change something if all places are reached.
+// mustFire returns the positions of the faults that fire in each run that reaches all places of the
+// trial.
 func (t trial) mustFire() []int {
 	var all []int
 	for i, p := range t {
@@ -260,7 +270,8 @@ func (t trial) mustFire() []int {
 	return all
 }
 
-// scenario returns a copy of a scenario without faults, with the faults of the trial.
+// scenario returns a copy of the scenario calm, which has no faults, and adds the faults of the
+// trial.
 func (t trial) scenario(calm *scenario.Scenario) (*scenario.Scenario, error) {
 	s := calm.Clone()
 	for _, p := range t {

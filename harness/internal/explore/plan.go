@@ -10,33 +10,35 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Plan has the places that a search tries, in order, and how many it pruned.
+// Plan has the places that a search tries, in order, and the numbers of places that it leaves out
+// (prunes).
 type Plan struct {
 	// Baseline is the number of runs without faults.
 	Baseline int      `json:"baseline"`
 	Places   []Place  `json:"places"`
 	Pruned   []Pruned `json:"pruned,omitempty"`
-	// End has the objects at the end of the runs without faults. Every other run must end with
-	// them, too. A user may edit it in plan.json.
+	// End has the objects that exist at the end of the runs without faults. In a run that ends with
+	// other objects, the search has found a failure. A user may edit End in plan.json.
 	End EndState `json:"endState"`
-	// Written are the resources that the subject writes. End has the fields of their objects.
+	// Written are the resources that the subject writes. End has the fields of their objects, and
+	// only the number of all other objects.
 	Written []string `json:"written"`
 }
 
-// Pruned is a number of places that the search leaves out for the same reason.
+// Pruned is the number of places that the search leaves out for one reason.
 type Pruned struct {
 	Action Action `json:"action"`
 	Reason string `json:"reason"`
 	Places int    `json:"places"`
 }
 
-// planner collects the places of a plan.
+// planner decides for each possible place whether it becomes part of the plan or is pruned.
 type planner struct {
 	resources []string // resources that a fault may name
-	lesson    *Lesson  // of the first run without faults
+	lesson    *Lesson  // what the first run without faults shows
 	others    []*Lesson
 	kept      []Place
-	pruned    map[Pruned]int // keys have no number
+	pruned    map[Pruned]int // number of pruned places by action and reason; in a key, the field Places is 0
 }
 
 // The reasons for which a place is pruned.
@@ -55,8 +57,8 @@ const (
 	withoutLater = "the subject does not write the same object again"
 )
 
-// NewPlan returns the plan of a search from what the runs without faults show. A fault may name
-// the given resources.
+// NewPlan plans a search from the lessons of the runs without faults. The argument resources has
+// the resources that a fault of the scenario may name.
 func NewPlan(resources []string, actions []Action, lessons []*Lesson) *Plan {
 	p := &planner{resources: resources, lesson: lessons[0], others: lessons[1:], pruned: map[Pruned]int{}}
 	for _, action := range actions {
@@ -84,7 +86,8 @@ func NewPlan(resources []string, actions []Action, lessons []*Lesson) *Plan {
 	return plan
 }
 
-// add adds a place to the plan, or counts it as pruned if there is a reason.
+// add adds a place to the plan. If there is a reason to leave the place out, add only counts it as
+// pruned.
 func (p *planner) add(place Place, reason string) {
 	if reason == "" {
 		switch {
@@ -109,15 +112,15 @@ func (p *Place) resource() string {
 	return p.Write.Resource
 }
 
-// has reports whether a run has the write and the event of a place.
+// has reports whether the run contains the write and the watch event of a place.
 func (l *Lesson) has(p Place) bool {
 	return (p.Write == nil || slices.ContainsFunc(l.Writes, func(w LearntWrite) bool { return w.Write == *p.Write })) &&
 		(p.Event == nil || slices.ContainsFunc(l.Events, func(e LearntEvent) bool { return e.Event == *p.Event }))
 }
 
-// addWrites adds the places of an action at the writes.
+// addWrites adds a place for each write of the subject, with the given action.
 func (p *planner) addWrites(action Action) {
-	previous := history.Version(0) // committed by the write before, if that changed something
+	previous := history.Version(0) // the version that the last write with a change committed
 	for i := range p.lesson.Writes {
 		w := &p.lesson.Writes[i]
 		reason := ""
@@ -143,7 +146,7 @@ func (l *Lesson) follows(before, version history.Version) bool {
 	return ok && i > 0 && l.commits[i-1] == before
 }
 
-// addEvents adds the places of an action at the watch events.
+// addEvents adds a place for each watch event of the subject, with the given action.
 func (p *planner) addEvents(action Action) {
 	for i := range p.lesson.Events {
 		e := &p.lesson.Events[i]
@@ -170,9 +173,9 @@ func (e *LearntEvent) cannotMatter() string {
 	return ""
 }
 
-// addStale adds the places at which the subject restarts with an old view. The view is that of an
-// event from which a write followed. The restart comes after a later write of the same object:
-// the subject could do again what the old view wants.
+// addStale adds the places of the action stale. Each has a watch event on which a write depends,
+// and a later write of the same object. A subject that restarts after the later write with the
+// state of the event may repeat the earlier write.
 func (p *planner) addStale() {
 	for i := range p.lesson.Events {
 		e := &p.lesson.Events[i]
@@ -197,8 +200,8 @@ func (p *planner) addStale() {
 	}
 }
 
-// laterWrites returns the writes that change an object again that a write with the event in its
-// view had changed.
+// laterWrites returns the writes that change an object again. The object is one that an earlier
+// write had changed, and that write depends on the event.
 func (l *Lesson) laterWrites(e *LearntEvent) []*LearntWrite {
 	objects := map[string]bool{}
 	var later []*LearntWrite
@@ -218,8 +221,8 @@ func (l *Lesson) laterWrites(e *LearntEvent) []*LearntWrite {
 }
 
 // breadthFirst orders places so that a small budget tries places of every sort. The first place of
-// each sort comes first, then the second of each, and so on. The sort is the action, with the verb
-// and the resource.
+// each sort comes first, then the second of each, and so on. Two places are of the same sort if
+// they agree in action, resource, and verb or event type.
 func breadthFirst(places []Place) []Place {
 	rank := make([]int, len(places))
 	counts := map[string]int{}
@@ -237,7 +240,7 @@ func breadthFirst(places []Place) []Place {
 	return order
 }
 
-// sort returns the sort of the place for [breadthFirst].
+// sort returns a text that is equal for places of the same sort; see [breadthFirst].
 func (p *Place) sort() string {
 	sort := string(p.Action)
 	if p.Event != nil {
@@ -249,7 +252,7 @@ func (p *Place) sort() string {
 	return sort
 }
 
-// singles returns a trial for each place.
+// singles returns one trial for each place.
 func singles(places []Place) []trial {
 	var all []trial
 	for _, p := range places {
@@ -258,8 +261,8 @@ func singles(places []Place) []trial {
 	return all
 }
 
-// pairs returns the pairs of places of which the second depends on the first, in the order of the
-// plan. It leaves out places that failed alone, or whose faults did not fire, and stale views.
+// pairs returns the pairs of places of which the second depends on the first. It leaves out the
+// action stale, places that failed alone, and places at which a fault did not fire.
 func pairs(places []Place, results map[string]result) []trial {
 	var all []trial
 	usable := slices.DeleteFunc(slices.Clone(places), func(p Place) bool {

@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// knownObjects has the newest version of each object that a history has shown so far. It finds
+// knownObjects has the newest version of each object that the history has shown so far. It finds
 // out which objects refer to each other.
 type knownObjects struct {
 	byKey map[string]*knownObject
@@ -20,7 +20,7 @@ type knownObjects struct {
 	seen  map[string]map[string]*history.Object // by key and replica: the version that the replica received last
 }
 
-// knownObject is the newest version of an object, with what its fields refer to.
+// knownObject is the newest known version of an object, with the references in its fields.
 type knownObject struct {
 	*history.Object
 	selector labels.Selector // nil if the object has none
@@ -31,7 +31,7 @@ func newKnownObjects() *knownObjects {
 	return &knownObjects{byKey: map[string]*knownObject{}, byUID: map[types.UID]string{}, seen: map[string]map[string]*history.Object{}}
 }
 
-// set notes a version of an object, unless a newer one is known.
+// set stores a version of an object, unless it already has a newer one.
 func (k *knownObjects) set(o *history.Object) {
 	key := keyOf(o.Ref)
 	if old := k.byKey[key]; old != nil && old.Version > o.Version {
@@ -43,7 +43,7 @@ func (k *knownObjects) set(o *history.Object) {
 	}
 }
 
-// received notes the version of an object that a replica has received.
+// received records that a replica has received a version of an object.
 func (k *knownObjects) received(key, replica string, o *history.Object) {
 	if k.seen[key] == nil {
 		k.seen[key] = map[string]*history.Object{}
@@ -51,11 +51,12 @@ func (k *knownObjects) received(key, replica string, o *history.Object) {
 	k.seen[key][replica] = o
 }
 
-// content returns the version of an object that a replica received last, or nil.
+// content returns the version of an object that a replica received last. It returns nil if the
+// replica has received none.
 func (k *knownObjects) content(key, replica string) *history.Object { return k.seen[key][replica] }
 
-// target returns the object of a write. The request itself may contain it. Otherwise, it is the
-// newest known version.
+// target returns the object that a request writes. For a request with the whole object, this is the
+// object in the request. Otherwise it is the newest known version.
 func (k *knownObjects) target(r *history.Request) *history.Object {
 	ref := history.Ref{Resource: r.Resource, Namespace: r.Namespace, Name: r.ObjectName()}
 	known := k.byKey[keyOf(ref)]
@@ -73,9 +74,9 @@ func (k *knownObjects) target(r *history.Request) *history.Object {
 	return &history.Object{Ref: ref}
 }
 
-// roots returns the objects for which a controller may write an object. These are the object, its
-// owners, and their owners. For an object without owners, they are also the objects with the same
-// name, such as the Service of Endpoints.
+// roots returns the objects that a controller may reconcile when it writes the given object. These
+// are the object itself, its owners, and their owners. For an object without owners, they also
+// include the objects with the same name, such as the Service of Endpoints.
 func (k *knownObjects) roots(o *history.Object) []*knownObject {
 	roots := []*knownObject{withReferences(o)}
 	for i := 0; i < len(roots); i++ {
@@ -96,8 +97,8 @@ func (k *knownObjects) roots(o *history.Object) []*knownObject {
 	return roots
 }
 
-// refers reports whether the object with the given key belongs to the roots. It is then one of
-// them, refers to one of them, or one of them refers to it.
+// refers reports whether an object belongs to one of the roots. It does if it is a root, if it
+// refers to a root, or if a root refers to it. The argument key identifies the object.
 func (k *knownObjects) refers(roots []*knownObject, key string) bool {
 	object := k.byKey[key]
 	return object != nil && slices.ContainsFunc(roots, func(root *knownObject) bool {
@@ -105,8 +106,8 @@ func (k *knownObjects) refers(roots []*knownObject, key string) bool {
 	})
 }
 
-// refersTo reports whether an object refers to another by an ownerReference, its selector, or a
-// field that contains the name.
+// refersTo reports whether an object refers to another object. A reference is an ownerReference, a
+// selector that matches the other object, or a field with the name of the other object.
 func (o *knownObject) refersTo(other *knownObject) bool {
 	if slices.ContainsFunc(o.Owners, func(owner history.Owner) bool { return owner.UID == other.UID && owner.UID != "" }) {
 		return true
@@ -117,7 +118,7 @@ func (o *knownObject) refersTo(other *knownObject) bool {
 	return o.selector != nil && o.selector.Matches(labels.Set(other.Labels)) || slices.Contains(o.names, other.Name)
 }
 
-// withReferences returns an object with what its fields refer to.
+// withReferences returns an object with the references in its fields.
 func withReferences(o *history.Object) *knownObject {
 	known := &knownObject{Object: o}
 	var body map[string]any
@@ -153,8 +154,9 @@ func parseSelector(raw json.RawMessage) labels.Selector {
 	return selector
 }
 
-// namesIn appends the values of all fields whose field name ends with "name", such as serviceName
-// and claimName. The name of a container counts too, so that fewer places are pruned.
+// namesIn appends the values of all fields whose name ends with "name", such as serviceName and
+// claimName. It also appends names of containers: an additional name only makes the search try more
+// places.
 func namesIn(value any, field string, names []string) []string {
 	switch v := value.(type) {
 	case map[string]any:

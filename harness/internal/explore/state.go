@@ -27,7 +27,7 @@ import (
 //	runs/          the runs with faults that show a failure
 type search struct {
 	Options
-	plan     *Plan // nil before the first search has learned it
+	plan     *Plan // nil until the runs without faults are done
 	calm     *scenario.Scenario
 	baseline []reports.Run
 	pairs    []trial
@@ -36,27 +36,28 @@ type search struct {
 	mu      sync.Mutex // guards the fields below, because runs are concurrent
 	results map[string]result
 	journal *os.File
-	took    time.Duration // total time of the runs of this call
-	ran     int           // number of runs of this call
+	took    time.Duration // total time of the runs that this call of Run has made
+	ran     int           // number of these runs
 	ahead   int           // number of trials without a result
-	number  int           // number of run directories
+	number  int           // number of the last run directory
 }
 
-// result is a line of results.jsonl: what one trial showed.
+// result is a line of results.jsonl: the result of one trial.
 type result struct {
 	Trial string `json:"trial"`
-	// Fired is true if every fault of the trial changed something, so that the place was reached.
+	// Fired is true if every fault that mustFire returns has fired, so that the run reached all its
+	// places.
 	Fired     bool          `json:"fired"`
 	Verdict   check.Verdict `json:"verdict"`
 	Reason    string        `json:"reason,omitempty"`
 	Directory string        `json:"directory,omitempty"` // empty unless the run shows a failure
 	Seconds   float64       `json:"seconds"`
 
-	run *reports.Run // nil if the run was made by an earlier call
+	run *reports.Run // nil if an earlier call of Run made the run
 }
 
-// failed reports whether the run shows a failure. A run whose faults did not fire shows one only
-// if a check failed.
+// failed reports whether the run shows a failure. A run with the verdict unknown shows a failure
+// only if its faults fired.
 func (r result) failed() bool {
 	switch r.Verdict {
 	case "", check.Pass, check.NotExercised:
@@ -73,7 +74,8 @@ type savedPlan struct {
 	Plan
 }
 
-// open opens the directory of a search, and reads the plan and the results that it has.
+// open opens the directory of a search. If an interrupted search has left its plan and results
+// there, open reads them.
 func open(o Options) (*search, error) {
 	s := &search{Options: o, results: map[string]result{}, began: o.Clock.Now(), calm: WithoutFaults(o.Scenario)}
 	if err := os.MkdirAll(o.Directory, 0o755); err != nil {
@@ -101,7 +103,7 @@ func open(o Options) (*search, error) {
 	return s, s.readRuns()
 }
 
-// readRuns reads the runs without faults and the results of an interrupted search.
+// readRuns reads the reports of the runs without faults, and the results of an interrupted search.
 func (s *search) readRuns() error {
 	found, err := filepath.Glob(filepath.Join(s.baselineDirectory(), "*"))
 	if err != nil {
@@ -129,7 +131,8 @@ func (s *search) readRuns() error {
 	return s.openJournal(lines)
 }
 
-// openJournal opens results.jsonl for further lines. Its content becomes the given lines.
+// openJournal opens results.jsonl, so that results can be appended. It keeps the given lines, and
+// removes a truncated last line.
 func (s *search) openJournal(lines []byte) error {
 	journal, err := os.OpenFile(s.resultsFile(), os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -143,7 +146,7 @@ func (s *search) openJournal(lines []byte) error {
 	return err
 }
 
-// save writes the plan. The search then continues from it.
+// save writes plan.json, so that a later call can continue an interrupted search.
 func (s *search) save() error {
 	digest, err := s.digest()
 	if err != nil {
@@ -156,7 +159,8 @@ func (s *search) save() error {
 	return os.WriteFile(s.planFile(), append(text, '\n'), 0o644)
 }
 
-// digest returns a text that differs if the subject, the scenario or the actions differ.
+// digest returns a hash of the subject, the scenario without faults, and the actions. A saved plan
+// is only for the search with the same hash.
 func (s *search) digest() (string, error) {
 	text, err := s.calm.Marshal()
 	sum := sha256.Sum256(fmt.Appendf(text, "%s %v", s.Subject, s.Actions))
@@ -169,7 +173,7 @@ func (s *search) planFile() string          { return filepath.Join(s.Directory, 
 func (s *search) resultsFile() string       { return filepath.Join(s.Directory, "results.jsonl") }
 func (s *search) baselineDirectory() string { return filepath.Join(s.Directory, "baseline") }
 
-// runDirectory returns a directory for the run of a trial, which no other run has.
+// runDirectory returns a path for the directory of a trial's run. No directory exists at this path.
 func (s *search) runDirectory(t trial) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +186,7 @@ func (s *search) runDirectory(t trial) string {
 	}
 }
 
-// note stores a result and reports the progress of the search.
+// note stores the result of a trial, and reports the progress of the search.
 func (s *search) note(t trial, r result) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +206,7 @@ func (s *search) note(t trial, r result) error {
 	return err
 }
 
-// outcomeText returns the result as text for a progress message.
+// outcomeText returns the result as text for a progress message, such as "pass" or "not reached".
 func (r result) outcomeText() string {
 	switch {
 	case r.failed():
@@ -213,7 +217,7 @@ func (r result) outcomeText() string {
 	return "pass"
 }
 
-// estimate returns the number of trials without a result, and how long they will take.
+// estimate returns how many trials have no result yet, and how long they will take, as text.
 func (s *search) estimate() string {
 	if s.ahead == 0 {
 		return ""
@@ -228,7 +232,7 @@ func (s *search) estimate() string {
 	return text
 }
 
-// outcome returns what the search has found so far, also by earlier calls.
+// outcome returns the results of the search so far, also those of earlier calls.
 func (s *search) outcome() *Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 // settleWithin is the time limit of the awaits that WithoutFaults adds.
 const settleWithin = time.Minute
 
-// WithoutFaults returns a copy of the scenario without faults, to which a search adds the
-// faults of a place.
+// WithoutFaults returns a copy of the scenario without faults. The search adds the faults of a
+// place to this copy.
 //
 // Faults begin only during the workload, so the workload must last until the last write.
 // WithoutFaults therefore adds steps at its end, which wait until all objects have settled.
