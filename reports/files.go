@@ -21,8 +21,8 @@ const (
 
 // files are the reports that WriteFiles writes about one or more runs.
 //
-// The function detail returns what only the page of a single run shows, such as the timeline
-// and the logs.
+// The function detail returns the parts of a page that exist only for a single run, such as the
+// timeline and the logs.
 var files = []struct {
 	name   string
 	render func(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) error

@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// addressEntry is an address with the ports that it serves. The entries of a headless Service
-// without ports have no ports.
+// addressEntry is an address with the ports that it serves. It has no ports if the Service is
+// headless and has none.
 type addressEntry struct {
 	address address
 	ready   bool

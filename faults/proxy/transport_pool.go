@@ -54,7 +54,8 @@ type releasingBody struct {
 	release func()
 }
 
-// Close closes the body and calls release.
+// Close closes the body of the response, and gives the connection back to the pool by calling
+// release.
 func (b *releasingBody) Close() error {
 	defer b.release()
 	return b.ReadCloser.Close()

@@ -82,8 +82,9 @@ type unansweredWrite struct {
 	before history.Version
 	// made is the version that the write made.
 	made history.Version
-	// object counts the write in its field unanswered. It is nil if the object did not exist when
-	// the process sent the write.
+	// object has the versions of the written object. While the write has no response,
+	// object.unanswered counts it. object is nil if the written object did not exist when the
+	// process sent the write.
 	object *recentVersions
 }
 

@@ -33,9 +33,9 @@ func (state *objectSet) pendingDeployment(d *objects.Deployment, now time.Time) 
 	return list.all
 }
 
-// pendingRollout adds to list what a Deployment that is not paused lacks to be converged. It
-// compares the sizes, revisions and annotations of its ReplicaSets, and the number of old
-// ReplicaSets.
+// pendingRollout adds to list how the ReplicaSets of a Deployment differ from the converged state.
+// It compares their sizes, revisions and annotations, and the number of old ReplicaSets. The
+// Deployment must not be paused.
 func (state *objectSet) pendingRollout(d *objects.Deployment, list *pendings, sets []*objects.Owner) {
 	current, old := splitByTemplate(d, sets)
 	if len(current) != 1 {

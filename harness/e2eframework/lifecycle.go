@@ -218,8 +218,8 @@ func (p *provider) adminKubeconfig() (*api.Config, error) {
 	return config, errors.Join(api.MinifyConfig(config), api.FlattenConfig(config))
 }
 
-// renameContext renames the only cluster, user and context of a kubeconfig, except those of the
-// user's kubeconfig.
+// renameContext gives the only cluster, user and context of a kubeconfig the name of the cluster.
+// In a kubeconfig of the user, it changes nothing.
 func (p *provider) renameContext(config *api.Config) {
 	if p.usersKubeconfig {
 		p.context = config.CurrentContext

@@ -39,9 +39,9 @@ type trackOrder struct {
 	family string
 	depth  int    // orders the tracks of a family: 0 for the topmost owner, higher for its dependents
 	name   string // orders the tracks with the same family and depth
-	// parent is the title of the owner from whose track family and depth must still be derived.
-	// It is empty if the object has no owner, or if the builder has already derived them; see
-	// after.
+	// parent is the title of the owner. The builder later derives family and depth from the track
+	// of this owner (method after), and then makes parent empty. It is also empty if the object has
+	// no owner.
 	parent string
 	// below is how much deeper this track is than the track of parent. It is 0 if depth does
 	// not depend on the owner's track.

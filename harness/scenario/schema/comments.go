@@ -18,7 +18,8 @@ import (
 // Type for types, Type.Field for fields, and Type=value for constants.
 type comments map[string]string
 
-// formatComments returns the comments of package scenario.
+// formatComments returns the doc comments in the source of package scenario. The schema of the
+// scenario format uses them as descriptions.
 var formatComments = sync.OnceValue(func() comments {
 	all, err := parseComments(scenario.Source)
 	if err != nil {
