@@ -4,6 +4,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
@@ -77,6 +78,9 @@ type Settings struct {
 	// Controllers are the controllers under test. If the list is empty, these are the
 	// controllers with a contract, as kube.ControllersNamed() returns them.
 	Controllers []kube.Controller
+	// Baseline is what runs of the scenario without faults have in common. It may be nil. The checks
+	// same-end-state and no-extra-effects are then not exercised.
+	Baseline *baseline.Baseline
 }
 
 // idleAfter returns how long a process must send nothing before it counts as idle. The model
@@ -132,6 +136,8 @@ var All = []Check{
 	orphanEndpointsCheck,
 	noLostUpdateCheck,
 	noStaleDeleteCheck,
+	sameEndStateCheck,
+	noExtraEffectsCheck,
 	needlessWritesCheck,
 	noWritesWhenSettledCheck,
 	leaseHolderWritesCheck,

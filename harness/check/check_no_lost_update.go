@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // noLostUpdateCheck examines updates without a resourceVersion and patches.
@@ -244,7 +245,7 @@ func (checker *noLostUpdateChecker) compare(m *Model, o *recentVersions, w *unan
 	checker.exercised++
 	fields := make([]map[string]string, made+1)
 	for i := range fields {
-		fields[i] = fieldsOf(o.versions[i].Object)
+		fields[i] = objects.Fields(o.versions[i].Object)
 	}
 	for _, path := range slices.Sorted(maps.Keys(union(fields[read], fields[made-1]))) {
 		former, has := fields[read][path]
@@ -256,7 +257,7 @@ func (checker *noLostUpdateChecker) compare(m *Model, o *recentVersions, w *unan
 			continue
 		}
 		checker.addViolation(func() Evidence {
-			field, ref := unescapePath.Replace(path), requestRef(w.Request)
+			field, ref := objects.FieldName(path), requestRef(w.Request)
 			return Evidence{
 				Summary: fmt.Sprintf("%s sent %s %s with %s %s, as in version %d, which it had read; version %d of another client had changed it to %s",
 					w.Subject, w.Verb, ref, field, describeValue(former), w.read, o.versions[change].Version, describeValue(fields[made-1][path])),
@@ -315,7 +316,7 @@ func (w *unansweredWrite) contains(path, value string, has bool) bool {
 	if w.Verb == "patch" {
 		return patchSets(w.Request, path, value)
 	}
-	sent, ok := fieldsOf(w.Object)[path]
+	sent, ok := objects.Fields(w.Object)[path]
 	return ok == has && sent == value
 }
 

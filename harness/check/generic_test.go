@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
@@ -375,7 +376,7 @@ func TestScopes(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"ownership", "cache-synced", "back-off", "no-lost-update", "no-stale-delete", "needless-writes", "no-writes-when-settled", "lease-holder-writes", "deletion-completes", "observed-generation", "rbac-denied", "hot-loop", "process-alive"}
+	want := []string{"ownership", "cache-synced", "back-off", "no-lost-update", "no-stale-delete", "same-end-state", "no-extra-effects", "needless-writes", "no-writes-when-settled", "lease-holder-writes", "deletion-completes", "observed-generation", "rbac-denied", "hot-loop", "process-alive"}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("general checks: -want +got:\n%s", diff)
 	}
@@ -478,7 +479,13 @@ func TestStatefulSetRun(t *testing.T) {
 	h.send("get", "", set).answered(200)
 	h.phase(history.PhaseQuiet)
 	h.wait(testSettings.Quiet)
-	results := verdictsWith(t, genericSettings(statefulSetController), h.end())
+	settings := genericSettings(statefulSetController)
+	learnt, err := baseline.Learn(h.end().all())
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings.Baseline = learnt
+	results := verdictsWith(t, settings, h)
 	for _, c := range All {
 		want := NotExercised
 		if c.Scope.General() {

@@ -91,12 +91,16 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 	if err := Validate(spec); err != nil {
 		return nil, nil, err
 	}
+	settings := checkSettings(spec, environment)
+	if settings.Baseline, err = dir.readBaseline(); err != nil {
+		return nil, nil, err
+	}
 	var draft *timeline.Draft
 	records := history.Tee(history.ReadFile(dir.history()), func(records iter.Seq2[*history.Record, error]) {
 		draft = timeline.NewDraft(records)
 	})
 	var duration time.Duration
-	results, activity, err := check.Run(checkSettings(spec, environment), func(yield func(*history.Record, error) bool) {
+	results, activity, err := check.Run(settings, func(yield func(*history.Record, error) bool) {
 		for record, err := range records {
 			if record != nil {
 				duration = max(duration, record.At)
@@ -183,6 +187,9 @@ func reproduceCommand(dir directory, spec *scenario.Scenario, environment *Envir
 		"--subject=" + environment.Subject,
 		"--provider=" + environment.Provider,
 		fmt.Sprintf("--seed=%d", environment.Seed),
+	}
+	if _, err := os.Stat(dir.baseline()); err == nil {
+		words = append(words, "--baseline="+dir.baseline())
 	}
 	for _, flag := range []struct{ name, value string }{
 		{"upstream-dir", environment.UpstreamDir},

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
@@ -22,6 +23,7 @@ type directory string
 
 func (d directory) scenario() string    { return filepath.Join(string(d), "scenario.yaml") }
 func (d directory) environment() string { return filepath.Join(string(d), "environment.json") }
+func (d directory) baseline() string    { return filepath.Join(string(d), "baseline.yaml") }
 func (d directory) history() string     { return filepath.Join(string(d), "history.jsonl") }
 func (d directory) logs() string        { return filepath.Join(string(d), "logs") }
 func (d directory) diagnostics() string { return filepath.Join(string(d), "diagnostics") }
@@ -101,7 +103,11 @@ func createRunDirectory(o *Options) (directory, error) {
 	if err != nil {
 		return "", fmt.Errorf("encoding the environment: %w", err)
 	}
+	if o.Baseline != nil {
+		err = o.Baseline.Write(dir.baseline())
+	}
 	err = errors.Join(
+		err,
 		os.WriteFile(dir.scenario(), encoded, 0o644),
 		os.WriteFile(dir.environment(), append(environment, '\n'), 0o644),
 		os.Mkdir(dir.logs(), 0o755),
@@ -160,6 +166,15 @@ func (d directory) describeMissing(file string, err error) error {
 		return fmt.Errorf("%s: found no %s; expected a run directory", d, filepath.Base(file))
 	}
 	return err
+}
+
+// readBaseline reads the baseline from the run directory. It returns nil if there is none.
+func (d directory) readBaseline() (*baseline.Baseline, error) {
+	b, err := baseline.Read(d.baseline())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return b, err
 }
 
 // openRunDirectory reads the scenario and the environment from the run directory at path.

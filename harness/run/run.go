@@ -23,6 +23,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
@@ -42,6 +43,9 @@ type Options struct {
 	// mutant. A violation that matches a known upstream issue then has the verdict
 	// known-upstream, as for [subject.Upstream].
 	BuiltFromUpstream bool
+	// Baseline is what runs of the scenario without faults have in common. It may be nil. Run writes
+	// it to the run directory, and the checks compare the run with it.
+	Baseline *baseline.Baseline
 	// Workload is the workload of a scenario with an external workload, and nil for all other
 	// scenarios. Run calls it. A program that calls Start passes its workload to
 	// [Session.Chaos] instead.

@@ -255,7 +255,7 @@ func problemOfArguments(command string, arguments []string) string {
 			continue
 		}
 		switch command {
-		case "run", "compare", "nightly", "sweep crash", "explore", "validate":
+		case "run", "compare", "nightly", "sweep crash", "explore", "baseline", "validate":
 			if _, ok := library.Find(argument); ok {
 				continue
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,11 @@ import (
 
 // notebookSource is the source file of the small operator.
 const notebookSource = "examples/operators/notebook/main.go"
+
+// createClaim is how the small operator creates a claim.
+const createClaim = `		_, err := client.Create(ctx, newClaim(notebook, size), metav1.CreateOptions{})
+		return err
+`
 
 // notebookMutants are bugs of the small operator. Only the check in Checks may detect each.
 var notebookMutants = []mutant.Mutant{
@@ -34,7 +40,34 @@ var notebookMutants = []mutant.Mutant{
 		Scenarios: []string{"stale-delete"},
 		Checks:    []string{"no-stale-delete"},
 	},
+	{
+		ID: "notebook-lost-claim",
+		Edits: []mutant.Edit{{File: notebookSource, Old: createClaim, New: strings.Replace(createClaim, "return err", "_ = err\n\t\treturn nil", 1)}, {File: notebookSource,
+			Old: `	if err := o.reconcileClaim(`, New: `	if done, _, _ := unstructured.NestedInt64(notebook.Object, "status", "observedGeneration"); done == notebook.GetGeneration() {
+		return nil
+	}
+	if err := o.reconcileClaim(`,
+		}},
+		Scenarios: []string{"lost-claim"},
+		Checks:    []string{"same-end-state"},
+	},
+	{
+		ID: "notebook-replaced-claim",
+		Edits: []mutant.Edit{{File: notebookSource, Old: createClaim, New: strings.Replace(createClaim, "return err", `if err != nil && strings.Contains(err.Error(), "already exists") {
+			err = errors.Join(err, client.Delete(ctx, notebook.GetName()+claimSuffix, metav1.DeleteOptions{}))
+		}
+		return err`, 1)}, {File: notebookSource, Old: `	"encoding/json"
+`, New: `	"encoding/json"
+	"errors"
+`}},
+		Scenarios: []string{"replaced-claim"},
+		Checks:    []string{"no-extra-effects"},
+	},
 }
+
+// needBaseline are the checks that compare a run with a baseline. They also detect the bugs for
+// which there are other checks, so only the runs for these checks have a baseline.
+var needBaseline = []string{"same-end-state", "no-extra-effects"}
 
 // TestNotebookMutantsLive runs each bug of the small operator, and the operator without the bug, in
 // the same scenario. Exactly the expected check must fail, and nothing without the bug.
@@ -49,9 +82,15 @@ func TestNotebookMutantsLive(t *testing.T) {
 	builder := &mutant.Builder{Tree: tree, Command: "examples/operators/notebook", Dir: t.TempDir()}
 	for _, m := range notebookMutants {
 		unmodified := mutant.Mutant{ID: "unmodified-" + m.ID, Base: mutant.Ours, Scenarios: m.Scenarios}
+		var flags []string
+		if slices.Contains(needBaseline, m.Checks[0]) {
+			learnt := filepath.Join(t.TempDir(), "baseline.yaml")
+			notebookCommand(t, builder, tree, &unmodified, "baseline", "--output="+learnt)
+			flags = []string{"--baseline=" + learnt}
+		}
 		for _, built := range []mutant.Mutant{unmodified, m} {
 			t.Run(built.ID, func(t *testing.T) {
-				if diff := cmp.Diff(built.Checks, failedChecks(t, builder, tree, &built)); diff != "" {
+				if diff := cmp.Diff(built.Checks, failedChecks(t, builder, tree, &built, flags...)); diff != "" {
 					t.Errorf("failed checks: -want +got:\n%s", diff)
 				}
 			})
@@ -59,15 +98,16 @@ func TestNotebookMutantsLive(t *testing.T) {
 	}
 }
 
-// failedChecks builds the small operator, runs its scenario, and returns the IDs of the checks that
-// failed.
-func failedChecks(t *testing.T, builder *mutant.Builder, tree string, m *mutant.Mutant) (failed []string) {
+// notebookCommand builds the small operator, and executes a command of gauntlet with its scenario.
+// It returns the directory of the runs.
+func notebookCommand(t *testing.T, builder *mutant.Builder, tree string, m *mutant.Mutant, name string, flags ...string) (out string) {
 	t.Helper()
 	executable, err := builder.Build(t.Context(), m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, out := filepath.Join(tree, filepath.Dir(notebookSource)), t.TempDir()
+	dir := filepath.Join(tree, filepath.Dir(notebookSource))
+	out = t.TempDir()
 	content, err := os.ReadFile(filepath.Join(dir, "notebook.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -77,9 +117,18 @@ func failedChecks(t *testing.T, builder *mutant.Builder, tree string, m *mutant.
 	if err := os.WriteFile(subject, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := command(t, "run", filepath.Join(dir, m.Scenarios[0]+".yaml"), "--subject="+subject, "--seed=1", "--out="+out); err != nil {
+	args := append([]string{name, filepath.Join(dir, m.Scenarios[0]+".yaml"), "--subject=" + subject, "--seed=1", "--out=" + out}, flags...)
+	if _, err := command(t, args...); err != nil {
 		t.Fatal(err)
 	}
+	return out
+}
+
+// failedChecks runs the scenario of the small operator, and returns the IDs of the checks that
+// failed.
+func failedChecks(t *testing.T, builder *mutant.Builder, tree string, m *mutant.Mutant, flags ...string) (failed []string) {
+	t.Helper()
+	out := notebookCommand(t, builder, tree, m, "run", flags...)
 	runs, err := filepath.Glob(filepath.Join(out, "*", "verdicts.json"))
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("found %d runs, %v; expected 1", len(runs), err)

@@ -64,6 +64,7 @@ type runFlags struct {
 func newRun(code *int) *cobra.Command {
 	flags := runFlags{tier: tierFlag(library.Default)}
 	var dryRun bool
+	var baselineFile string
 	var format outputFormat
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO…]",
@@ -103,9 +104,16 @@ document instead. Everything else goes to standard error.`,
 			if dryRun {
 				return flags.printPlan(cmd, format, scenarios)
 			}
+			learnt, err := loadBaseline(baselineFile, scenarios)
+			if err != nil {
+				return err
+			}
 			options, err := flags.options(cmd, scenarios)
 			if err != nil {
 				return err
+			}
+			for i := range options {
+				options[i].Baseline = learnt
 			}
 			*code, err = runAll(cmd, format, options, parallel, flags.attempts)
 			return err
@@ -118,6 +126,7 @@ document instead. Everything else goes to standard error.`,
 	flags.generated.addProfile(f)
 	flags.generated.addDuration(f)
 	f.BoolVar(&flags.keepUp, "keep", false, "keep the control plane up after the run until Ctrl-C, and print its kubeconfig; the verdict follows; for one scenario only")
+	f.StringVar(&baselineFile, "baseline", "", "the `file` of \"gauntlet baseline\" with which the run is compared; for one scenario only")
 	f.BoolVar(&dryRun, "dry-run", false, "print what would run: each scenario with its subject, provider and seed; build and start nothing")
 	outputFlag(cmd, &format, "the format of what is printed to standard output")
 	flags.addAttempts(f)

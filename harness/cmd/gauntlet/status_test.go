@@ -51,6 +51,7 @@ var statusCases = map[string]statusCase{
 	"sweep crash":        {badFlag: "--from=0 burst", badArg: "nothing", noFile: "DIR/none.yaml"},
 	"sweep seeds":        {badFlag: "--from=7 --to=3", badArg: "x"},
 	"up":                 {badFlag: "--nodes=0", badArg: "x"},
+	"baseline":           {badFlag: "--runs=0 burst", badArg: "nothing", noFile: "DIR/none.yaml"},
 	"explore":            {badFlag: "--baseline=0 burst", badArg: "nothing", noFile: "DIR/none.yaml"},
 	"explain":            {good: "check/max-surge", badArg: "max-surg"},
 	"validate":           {good: "burst", badArg: "nothing", noFile: "DIR/none.yaml"},

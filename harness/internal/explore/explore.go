@@ -26,6 +26,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
@@ -107,8 +108,8 @@ func (s *search) learn(ctx context.Context) error {
 			return err
 		}
 		lesson, err := Learn(history.ReadFile(filepath.Join(run.Directory, "history.jsonl")))
-		if err == nil && lesson.Unmet != "" {
-			err = fmt.Errorf("found a failed step in the run without faults: %s; expected a workload that completes; see %s", lesson.Unmet, run.Directory)
+		if err == nil && lesson.Observer.FailedStep != "" {
+			err = fmt.Errorf("found a failed step in the run without faults: %s; expected a workload that completes; see %s", lesson.Observer.FailedStep, run.Directory)
 		}
 		lessons, runs = append(lessons, lesson), append(runs, *run)
 		return err
@@ -181,16 +182,14 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 }
 
 // check returns the result of a trial from its run. It ignores failures that the runs without
-// faults show too. If no check failed, but the run ends with other objects than the runs without
-// faults, the verdict is fail.
+// faults show too. If no check failed, but the run violates the baseline, the verdict is fail.
 func (s *search) check(t trial, run *reports.Run, seen *runObserver) result {
 	own := run.WithoutFailuresOf(s.baseline)
-	if own.Verdict == check.Pass && seen.unmet != "" {
-		own.Verdict, own.Reason = check.Unknown, seen.unmet
+	if own.Verdict == check.Pass && seen.FailedStep != "" {
+		own.Verdict, own.Reason = check.Unknown, seen.FailedStep
 	}
-	if other := s.plan.End.differences(seen.last.state(s.plan.Written)); len(other) > 0 && own.Verdict != check.Fail {
-		own.Verdict = check.Fail
-		own.Reason = fmt.Sprintf("the objects at the end are not those of the runs without faults: %s", other[0])
+	if other := s.plan.Baseline.Violations(seen.Observer); len(other) > 0 && own.Verdict != check.Fail {
+		own.Verdict, own.Reason = check.Fail, other[0]
 		if len(other) > 1 {
 			own.Reason += fmt.Sprintf(", and %d more differences", len(other)-1)
 		}
@@ -209,34 +208,25 @@ func series(attempts []campaign.Attempt, goesOn func() bool) iter.Seq2[campaign.
 	}
 }
 
-// runObserver reads the records of a run with faults. It records which faults fired, whether a step
-// failed, and which objects exist at the end.
+// runObserver notes which faults of a run fired, and what the baseline knows about a run.
 type runObserver struct {
+	*baseline.Observer
 	fired map[int]bool
-	unmet string
-	last  lastCommits
 }
 
-func newRunObserver() *runObserver { return &runObserver{fired: map[int]bool{}, last: lastCommits{}} }
+func newRunObserver() *runObserver {
+	return &runObserver{Observer: baseline.NewObserver(), fired: map[int]bool{}}
+}
 
 // observe reads the next record of the run.
 func (w *runObserver) observe(r *history.Record) {
-	switch {
-	case r.Commit != nil:
-		w.last.observe(r.Commit)
-	case r.Fault != nil && r.Fault.Event == history.FaultFired:
+	w.Observe(r)
+	if r.Fault != nil && r.Fault.Event == history.FaultFired {
 		w.fired[r.Fault.Index] = true
-	case r.Step != nil && r.Step.Event == history.StepFailed && w.unmet == "":
-		w.unmet = unmetStep(r.Step)
 	}
 }
 
 // firedAll reports whether all faults with the given positions in the scenario fired.
 func (w *runObserver) firedAll(faults []int) bool {
 	return !slices.ContainsFunc(faults, func(i int) bool { return !w.fired[i] })
-}
-
-// unmetStep describes a failed step: its position, its text and its error.
-func unmetStep(step *history.Step) string {
-	return fmt.Sprintf("step %d (%s) failed: %s", step.Index, step.Detail, step.Error)
 }

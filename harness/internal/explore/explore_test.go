@@ -196,7 +196,7 @@ func TestEndState(t *testing.T) {
 		}
 		return outcome
 	}()
-	const want = "the objects at the end are not those of the runs without faults: replicasets.apps ns/web spec.replicas: found \"7\"; expected \"3\""
+	const want = "the objects at the end are not those of the runs without faults: replicasets.apps ns/web spec/replicas: found \"7\"; expected \"3\""
 	if len(outcome.Failed) != 2 || outcome.Failed[0].Verdict != check.Fail || outcome.Failed[0].Reason != want {
 		t.Errorf("failed runs %+v; want 2 with the reason %s", outcome.Failed, want)
 	}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -17,10 +18,8 @@ import (
 type Lesson struct {
 	Writes []LearntWrite
 	Events []LearntEvent
-	// Unmet describes the first step of the workload that failed. It is empty if no step failed.
-	Unmet string
-	// End has the objects at the end of the run.
-	End EndState
+	// Observer has read the history. It knows the objects at the end, and whether a step failed.
+	Observer *baseline.Observer
 
 	commits []history.Version // versions of all commits, except leases and events
 }
@@ -71,7 +70,6 @@ type LearntEvent struct {
 // learner reads a history. It is the state of [Learn].
 type learner struct {
 	lesson    Lesson
-	last      lastCommits
 	known     *knownObjects
 	begun     bool                      // the chaos phase has begun
 	late      bool                      // the workload has ended
@@ -84,17 +82,6 @@ type learner struct {
 	events    []*history.Delivery       // events so far, for counting
 }
 
-// resources returns the resources that the subject writes.
-func (l *Lesson) resources() []string {
-	var all []string
-	for i := range l.Writes {
-		if resource := l.Writes[i].Resource; !slices.Contains(all, resource) {
-			all = append(all, resource)
-		}
-	}
-	return all
-}
-
 // sentWrite is a write of the subject that has no response yet.
 type sentWrite struct {
 	index   int // in Lesson.Writes
@@ -104,7 +91,7 @@ type sentWrite struct {
 // Learn reads the history of a run without faults. It leaves out leases, events and access
 // reviews; see [history.Request.IsWrite].
 func Learn(records iter.Seq2[*history.Record, error]) (*Lesson, error) {
-	l := &learner{last: lastCommits{}, known: newKnownObjects(), pending: map[uint64]sentWrite{}, delivered: map[string]map[string]int{}, lastEvent: map[string]int{}, related: map[string]bool{}}
+	l := &learner{lesson: Lesson{Observer: baseline.NewObserver()}, known: newKnownObjects(), pending: map[uint64]sentWrite{}, delivered: map[string]map[string]int{}, lastEvent: map[string]int{}, related: map[string]bool{}}
 	for record, err := range records {
 		if err != nil {
 			return nil, err
@@ -120,18 +107,16 @@ func Learn(records iter.Seq2[*history.Record, error]) (*Lesson, error) {
 		l.lesson.Events[i].Related = l.related[l.lesson.Events[i].object]
 	}
 	slices.Sort(l.lesson.commits)
-	l.lesson.End = l.last.state(l.lesson.resources())
 	return &l.lesson, nil
 }
 
 // observe reads the next record.
 func (l *learner) observe(r *history.Record) {
+	l.lesson.Observer.Observe(r)
 	switch {
 	case r.Phase != nil:
 		l.begun = true
 		l.late = r.Phase.Name != history.PhaseChaos
-	case r.Step != nil && r.Step.Event == history.StepFailed && l.lesson.Unmet == "":
-		l.lesson.Unmet = unmetStep(r.Step)
 	case r.Commit != nil:
 		l.commit(r.Commit)
 	case r.List != nil:
@@ -154,7 +139,6 @@ func (l *learner) commit(c *history.Commit) {
 		l.lesson.commits = append(l.lesson.commits, c.Object.Version)
 	}
 	l.known.set(&c.Object)
-	l.last.observe(c)
 	if c.Type != history.Deleted && !c.Object.Terminating() {
 		return
 	}

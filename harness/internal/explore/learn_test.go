@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/explore"
 )
@@ -296,10 +297,10 @@ func TestPlanOfSeveralRuns(t *testing.T) {
 	if len(plan.Places) != 1 || len(plan.Pruned) != 1 || plan.Pruned[0].Reason != "the place is not in every run without faults" {
 		t.Errorf("places %v, pruned %v; want the first write, and the second one pruned", plan.Places, plan.Pruned)
 	}
-	want := explore.EndState{
-		"replicasets.apps ns/web": "1", "replicasets.apps ns/web spec.replicas": "*", "replicasets.apps ns/web spec.selector.matchLabels.app": "web",
+	want := baseline.Facts{
+		"replicasets.apps ns/web": "1", "replicasets.apps ns/web spec/replicas": "*", "replicasets.apps ns/web spec/selector/matchLabels/app": "web",
 	}
-	if diff := cmp.Diff(want, plan.End); diff != "" {
+	if diff := cmp.Diff(want, plan.Baseline.End); diff != "" {
 		t.Errorf("end state (-want +got):\n%s", diff)
 	}
 }

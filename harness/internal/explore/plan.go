@@ -7,22 +7,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
 // Plan has the places that a search tries, in order, and the numbers of places that it leaves out
 // (prunes).
 type Plan struct {
-	// Baseline is the number of runs without faults.
-	Baseline int      `json:"baseline"`
-	Places   []Place  `json:"places"`
-	Pruned   []Pruned `json:"pruned,omitempty"`
-	// End has the objects that exist at the end of the runs without faults. In a run that ends with
-	// other objects, the search has found a failure. A user may edit End in plan.json.
-	End EndState `json:"endState"`
-	// Written are the resources that the subject writes. End has the fields of their objects, and
-	// only the number of all other objects.
-	Written []string `json:"written"`
+	// Baseline is what the runs without faults have in common. Every other run must have it, too. A
+	// user may edit it in plan.json.
+	Baseline *baseline.Baseline `json:"baseline"`
+	Places   []Place            `json:"places"`
+	Pruned   []Pruned           `json:"pruned,omitempty"`
 }
 
 // Pruned is the number of places that the search leaves out for one reason.
@@ -71,11 +67,11 @@ func NewPlan(resources []string, actions []Action, lessons []*Lesson) *Plan {
 			p.addStale()
 		}
 	}
-	var ends []EndState
+	var observers []*baseline.Observer
 	for _, l := range lessons {
-		ends = append(ends, l.End)
+		observers = append(observers, l.Observer)
 	}
-	plan := &Plan{Baseline: len(lessons), Places: breadthFirst(p.kept), End: agreed(ends), Written: lessons[0].resources()}
+	plan := &Plan{Baseline: baseline.Combine(observers), Places: breadthFirst(p.kept)}
 	for key, n := range p.pruned {
 		key.Places = n
 		plan.Pruned = append(plan.Pruned, key)
@@ -300,7 +296,7 @@ func (p *Plan) String() string {
 	}) {
 		kept = append(kept, fmt.Sprintf("%d %s", byAction[action], action))
 	}
-	head := fmt.Sprintf("found %d places in %d runs without faults; pruned %d; %d left to try", total, p.Baseline, total-len(p.Places), len(p.Places))
+	head := fmt.Sprintf("found %d places in %d runs without faults; pruned %d; %d left to try", total, p.Baseline.Runs, total-len(p.Places), len(p.Places))
 	if len(kept) > 0 {
 		head += " (" + strings.Join(kept, ", ") + ")"
 	}

@@ -163,7 +163,7 @@ func (s *search) save() error {
 // is only for the search with the same hash.
 func (s *search) digest() (string, error) {
 	text, err := s.calm.Marshal()
-	sum := sha256.Sum256(fmt.Appendf(text, "%s %v", s.Subject, s.Actions))
+	sum := sha256.Sum256(fmt.Appendf(text, "baseline 2 %s %v", s.Subject, s.Actions))
 	return hex.EncodeToString(sum[:]), err
 }
 

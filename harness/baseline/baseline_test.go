@@ -1,0 +1,208 @@
+package baseline
+
+import (
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// object returns an object of a namespace.
+func object(resource, name, uid, body string) *history.Object {
+	return &history.Object{Ref: history.Ref{Resource: resource, Namespace: "ns", Name: name, UID: types.UID(uid)}, Body: []byte(body)}
+}
+
+// commit returns the record of a committed version.
+func commit(event history.EventType, o *history.Object) *history.Record {
+	return &history.Record{Commit: &history.Commit{Type: event, Object: *o}}
+}
+
+// requested returns the records of a write of the subject and of the response of the API server.
+func requested(id uint64, verb string, o *history.Object, code int) []*history.Record {
+	request := &history.Request{ID: id, Verb: verb, Resource: o.Resource, Namespace: o.Namespace, Name: o.Name}
+	if verb == "create" {
+		request.Name, request.Object = "", o
+	}
+	return []*history.Record{{Request: request}, {Response: &history.Response{ID: id, ServerCode: code}}}
+}
+
+// observed returns an observer that has read records.
+func observed(parts ...any) *Observer {
+	o := NewObserver()
+	for _, part := range parts {
+		switch part := part.(type) {
+		case *history.Record:
+			o.Observe(part)
+		case []*history.Record:
+			for _, r := range part {
+				o.Observe(r)
+			}
+		}
+	}
+	return o
+}
+
+// TestEnd checks which facts the objects at the end of a run have.
+func TestEnd(t *testing.T) {
+	generated := func(name, phase string, owned bool) *history.Object {
+		o := object("pods", name, name, fmt.Sprintf(`{"spec":{"nodeName":"node-1"},"status":{"phase":%q}}`, phase))
+		o.GenerateName = "web-"
+		if owned {
+			o.Owners = []history.Owner{{Kind: "ReplicaSet", Name: "web", UID: "u", Controller: true}}
+		}
+		return o
+	}
+	service := object("services", "web", "s", `{"spec":{"clusterIP":"10.0.0.7","ports":[{"name":"b","port":1},{"name":"a","port":2}]},"status":{"x":1}}`)
+	service.Labels, service.Annotations = map[string]string{"app": "web"}, map[string]string{"note": "x"}
+	service.Owners = []history.Owner{{Kind: "App", Name: "one", UID: "u"}}
+	observer := observed(
+		commit(history.Added, service), commit(history.Added, object("configmaps", "other", "c", `{"data":{"a":"b"}}`)),
+		commit(history.Added, object("configmaps", "gone", "g", `{}`)), commit(history.Deleted, object("configmaps", "gone", "g", `{}`)),
+		commit(history.Added, generated("web-1", "Running", true)), commit(history.Added, generated("web-2", "Pending", true)),
+		commit(history.Added, generated("web-3", "Failed", true)), commit(history.Added, generated("web-4", "Running", false)),
+		commit(history.Added, object("events", "e", "e", `{}`)), commit(history.Added, object("nodes", "n", "n", `{}`)),
+	)
+	want := Facts{
+		"services ns/web": "1", "services ns/web spec/clusterIP": Any, "services ns/web spec/ports/b/name": "b", "services ns/web spec/ports/b/port": "1",
+		"services ns/web spec/ports/a/name": "a", "services ns/web spec/ports/a/port": "2", "services ns/web metadata/labels/app": "web",
+		"services ns/web metadata/ownerReferences/App/one": "set", "configmaps ns/other": "1", "pods ns/web-*": "2",
+	}
+	if diff := cmp.Diff(want, observer.End([]string{"services", "pods"})); diff != "" {
+		t.Errorf("objects at the end (-want +got):\n%s", diff)
+	}
+}
+
+// TestDifferences checks the comparison of facts with those on which several runs agree.
+func TestDifferences(t *testing.T) {
+	common := Agreed([]Facts{{"a": "1", "b": "x", "gone": "1"}, {"a": "1", "b": "y", "new": "1"}})
+	if diff := cmp.Diff(Facts{"a": "1", "b": Any, "gone": Any, "new": Any}, common); diff != "" {
+		t.Errorf("agreed (-want +got):\n%s", diff)
+	}
+	got := common.Differences(Facts{"a": "2", "b": "z", "more": "1"})
+	if diff := cmp.Diff([]string{`a: found "2"; expected "1"`, `more: found "1"; expected none`}, got); diff != "" {
+		t.Errorf("differences (-want +got):\n%s", diff)
+	}
+	whole := Facts{"services ns/a": "1", "services ns/a spec/x": "1"}
+	for _, got := range [][]string{whole.Differences(Facts{}), Facts{}.Differences(whole)} {
+		if len(got) != 1 || !strings.HasPrefix(got[0], "services ns/a: found") {
+			t.Errorf("differences %q; want only the whole object", got)
+		}
+	}
+	if got := common.Differences(Facts{}); len(got) != 1 || got[0] != `a: found none; expected "1"` {
+		t.Errorf("differences %v; want that a is missing", got)
+	}
+}
+
+// TestExtraEffects checks which creates and deletes are more than those of the baseline: one
+// create of the claim.
+func TestExtraEffects(t *testing.T) {
+	first, second := object("claims", "c", "1", `{}`), object("claims", "c", "2", `{}`)
+	terminating := object("claims", "c", "1", `{}`)
+	terminating.Deleting = time.Unix(1, 0)
+	random := object("pods", "web-1", "1", `{}`)
+	random.GenerateName = "web-"
+	learnt := Combine([]*Observer{observed(requested(1, "create", first, 201), commit(history.Added, first))})
+	const found = `claims ns/c: found %s; expected 1 created, 0 deleted, 0 lost`
+	for name, test := range map[string]struct {
+		run  []any
+		want []string
+	}{
+		"the same":                       {run: []any{requested(1, "create", first, 201), commit(history.Added, first)}},
+		"a repeated create was refused":  {run: []any{requested(1, "create", first, 201), commit(history.Added, first), requested(2, "create", first, 409)}},
+		"nothing was created":            {},
+		"a lost create without response": {run: []any{requested(1, "create", first, 0), commit(history.Added, first), requested(2, "create", first, 409)}},
+		"somebody deleted the object": {run: []any{
+			requested(1, "create", first, 201), commit(history.Added, first), commit(history.Deleted, first), requested(2, "create", second, 201), commit(history.Added, second),
+		}},
+		"the subject replaced the object": {run: []any{
+			requested(1, "create", first, 201), commit(history.Added, first), requested(2, "delete", first, 200), commit(history.Deleted, first), requested(3, "create", second, 201), commit(history.Added, second),
+		}, want: []string{fmt.Sprintf(found, "2 created, 1 deleted, 0 lost")}},
+		"the commit of the delete came before the response": {run: []any{
+			requested(1, "create", first, 201), commit(history.Added, first), requested(2, "delete", first, 200)[0], commit(history.Deleted, first), requested(2, "delete", first, 200)[1],
+		}, want: []string{fmt.Sprintf(found, "1 created, 1 deleted, 0 lost")}},
+		"the subject deleted a terminating object again": {run: []any{
+			requested(1, "create", first, 201), commit(history.Added, first), commit(history.Modified, terminating), requested(2, "delete", first, 200),
+		}},
+		"a delete was refused": {run: []any{requested(1, "create", first, 201), commit(history.Added, first), requested(2, "delete", first, 403)}},
+		"a generated name":     {run: []any{requested(1, "create", random, 201), commit(history.Added, random), requested(2, "delete", random, 200), commit(history.Deleted, random)}},
+		"an object of no run":  {run: []any{requested(1, "create", object("claims", "x", "9", `{}`), 201)}, want: []string{"claims ns/x: found 1 created, 0 deleted, 0 lost; expected 0 created, 0 deleted, 0 lost"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, learnt.ExtraEffects(observed(test.run...).Effects())); diff != "" {
+				t.Errorf("extra effects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// records returns the records of a history.
+func records(all ...*history.Record) iter.Seq2[*history.Record, error] {
+	return func(yield func(*history.Record, error) bool) {
+		for _, r := range all {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestFile checks that a baseline that was written can be read. A wrong file is refused with a
+// message.
+func TestFile(t *testing.T) {
+	claim := object("claims", "c", "1", `{"spec":{"size":"1Gi"}}`)
+	history1 := slices.Concat([]*history.Record{{Start: &history.Start{Scenario: "x", Subject: "ours"}}}, requested(1, "create", claim, 201), []*history.Record{commit(history.Added, claim)})
+	learnt, err := Learn(records(history1...), records(history1...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "baseline.yaml")
+	if err := learnt.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	read, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Baseline{
+		Scenario: "x", Subject: "ours", Runs: 2, Written: []string{"claims"},
+		End: Facts{"claims ns/c": "1", "claims ns/c spec/size": "1Gi"}, Effects: Facts{"claims ns/c": "1 created, 0 deleted, 0 lost"},
+	}
+	if diff := cmp.Diff(want, read); diff != "" {
+		t.Errorf("baseline (-want +got):\n%s", diff)
+	}
+	for text, want := range map[string]string{
+		"scenario: x\nruns: 1\nend: {a: \"1\"}\nobjects: 1\n":              `expected a baseline, as "gauntlet baseline" writes it: unknown field "objects"`,
+		"runs: 1\nend: {a: \"1\"}\n":                                       "scenario: found none; expected the name of a scenario",
+		"scenario: x\nend: {a: \"1\"}\n":                                   "runs: found 0; expected at least 1",
+		"scenario: x\nruns: 1\n":                                           "end: found no objects; expected at least one",
+		"scenario: x\nruns: 1\nend: {a: \"1\"}\neffects: {a: 2 creates}\n": `effects: a: found "2 creates"; expected numbers such as "1 created, 0 deleted, 0 lost", or "*"`,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(path); err == nil || err.Error() != path+": "+want {
+			t.Errorf("error %v; want %s: %s", err, path, want)
+		}
+	}
+}
+
+// TestFailedStep checks that a run whose workload failed is no baseline.
+func TestFailedStep(t *testing.T) {
+	failed := &history.Record{Step: &history.Step{Index: 2, Event: history.StepFailed, Detail: "await web", Error: "timeout"}}
+	const want = "learning a baseline: found a failed step in a run without faults: step 2 (await web) failed: timeout; expected a workload that completes"
+	if _, err := Learn(records(failed)); err == nil || err.Error() != want {
+		t.Errorf("error %v; want %s", err, want)
+	}
+	if _, err := Learn(); err == nil {
+		t.Error("no error without runs")
+	}
+}

@@ -1,0 +1,134 @@
+package baseline
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// effects are the numbers of creates and deletes of the objects with one name.
+type effects struct {
+	created int // how many of them the subject created
+	deleted int // how many of them the subject deleted
+	lost    int // how many of them disappeared without a delete by the subject
+}
+
+// effectsFormat is the format of the value of a fact.
+const effectsFormat = "%d created, %d deleted, %d lost"
+
+func (e effects) String() string {
+	return fmt.Sprintf(effectsFormat, e.created, e.deleted, e.lost)
+}
+
+// parseEffects parses a fact of [Observer.Effects]. It returns nil for [Any].
+func parseEffects(key, value string) (*effects, error) {
+	if value == Any {
+		return nil, nil
+	}
+	var e effects
+	if n, err := fmt.Sscanf(value, effectsFormat, &e.created, &e.deleted, &e.lost); n != 3 || err != nil || e.String() != value {
+		return nil, fmt.Errorf("effects: %s: found %q; expected numbers such as %q, or %q", key, value, effects{1, 0, 0}, Any)
+	}
+	return &e, nil
+}
+
+// effectsOf returns the effects of the objects with a key.
+func (o *Observer) effectsOf(key string) *effects {
+	if o.counts[key] == nil {
+		o.counts[key] = new(effects)
+	}
+	return o.counts[key]
+}
+
+// send reads a write of the subject.
+func (o *Observer) send(r *history.Request) {
+	if !slices.Contains(o.written, r.Resource) {
+		o.written = append(o.written, r.Resource)
+	}
+	if r.Subresource != "" || r.ObjectName() == "" || r.Object != nil && r.Object.IsLeaderLock() {
+		return
+	}
+	w := &write{verb: r.Verb, key: keyOf(history.Ref{Resource: r.Resource, Namespace: r.Namespace, Name: r.ObjectName()})}
+	switch {
+	case r.Verb == "create" && r.Object != nil && r.Object.GenerateName == "":
+	case r.Verb == "delete":
+		object := o.live[w.key]
+		if object == nil || object.GenerateName != "" || object.Terminating() {
+			return // the name is random, or there is nothing to delete
+		}
+		w.uid = object.UID
+	default:
+		return
+	}
+	o.writes[r.ID] = w
+}
+
+// answer reads the response of the API server to a create or delete, whether or not the subject
+// received it.
+func (o *Observer) answer(w *write, r *history.Response) {
+	switch {
+	case r.ServerCode < 200 || r.ServerCode >= 300:
+	case w.verb == "create":
+		o.effectsOf(w.key).created++
+	case !o.deletes[w.uid]:
+		if object := o.live[w.key]; object == nil || object.UID != w.uid { // the commit came before the response
+			o.effectsOf(w.key).lost--
+		} else {
+			o.deletes[w.uid] = true
+		}
+		o.effectsOf(w.key).deleted++
+	}
+}
+
+// Effects returns a fact for each object with a fixed name that the subject created or deleted so
+// far. The value has the number of creates, of deletes, and of objects that disappeared otherwise.
+func (o *Observer) Effects() Facts {
+	facts := Facts{}
+	for key, e := range o.counts {
+		if e.created > 0 || e.deleted > 0 {
+			facts[key] = e.String()
+		}
+	}
+	return facts
+}
+
+// ExtraEffects compares the effects of another run with the baseline. It returns, in words and
+// sorted, the objects that the subject created or deleted more often.
+//
+// A create is not extra if it replaces an object that disappeared without a delete by the subject,
+// for example because a user or a node deleted it.
+func (b *Baseline) ExtraEffects(found Facts) []string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		got, err := parseEffects(key, found[key])
+		if err != nil || got == nil || b.Effects[key] == Any {
+			continue
+		}
+		want := new(effects)
+		if text, ok := b.Effects[key]; ok {
+			if want, err = parseEffects(key, text); err != nil {
+				continue // Read has rejected such a value
+			}
+		}
+		replaced := max(got.lost-want.lost, 0)
+		if got.created > want.created+replaced || got.deleted > want.deleted {
+			all = append(all, fmt.Sprintf("%s: found %s; expected %s", key, got, want))
+		}
+	}
+	return all
+}
+
+// Violations compares the run of an observer with the baseline. It returns, in words, the
+// differences of the objects at the end, and extra creates and deletes.
+func (b *Baseline) Violations(o *Observer) []string {
+	var all []string
+	for _, difference := range b.End.Differences(o.End(b.Written)) {
+		all = append(all, "the objects at the end are not those of the runs without faults: "+difference)
+	}
+	for _, extra := range b.ExtraEffects(o.Effects()) {
+		all = append(all, "the subject created or deleted more than in the runs without faults: "+extra)
+	}
+	return all
+}

@@ -1,0 +1,50 @@
+package check
+
+import (
+	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// noExtraEffectsCheck compares how often the subject created and deleted each object with runs
+// without faults. A controller that repeats a completed write after a fault, or that replaces an
+// object for no reason, violates the guarantee even if the objects at the end are right.
+//
+// It counts what the API server committed. A lost response therefore explains no extra write: the
+// repeated write must find that the object exists, or does not exist any more.
+var noExtraEffectsCheck = Check{
+	ID:            "no-extra-effects",
+	Guarantee:     "A controller creates and deletes each object at most as often as in runs of the same workload without faults.",
+	Contract:      "The Kubebuilder Book, Good Practices, Reconciliation is idempotent",
+	Property:      Safety,
+	Scope:         general,
+	ExercisedWhen: "A run with a baseline ends in which the subject created or deleted an object with a fixed name.",
+	Ignores: "Runs without a baseline. Objects with a generated name. Creates and deletes on which the runs without faults do not agree. Creates that replace an object which somebody else deleted. " +
+		"Deletes of a whole collection. Runs in which one of these faults fired: " + strings.Join(changeWishes, ", ") + ".",
+	New: newNoExtraEffectsChecker,
+}
+
+// noExtraEffectsChecker reports each object that the subject created or deleted too often.
+type noExtraEffectsChecker struct {
+	findings
+	baselineRun
+}
+
+func newNoExtraEffectsChecker(s Settings) Checker {
+	return &noExtraEffectsChecker{baselineRun: newBaselineRun(s, changeWishes)}
+}
+
+func (checker *noExtraEffectsChecker) Observe(m *Model, r *history.Record) {
+	if !checker.ends(r) {
+		return
+	}
+	found := checker.observer.Effects()
+	checker.exercised += len(found)
+	for _, extra := range checker.baseline.ExtraEffects(found) {
+		checker.addViolation(func() Evidence {
+			return Evidence{Summary: extra, Expected: asWithoutFaults, At: m.now, Records: []int64{m.seq}}
+		})
+	}
+}
+
+func (checker *noExtraEffectsChecker) Result() Result { return checker.result(&checker.findings) }

@@ -1,0 +1,42 @@
+package check
+
+import (
+	"testing"
+
+	"github.com/kube-gauntlet/gauntlet/harness/baseline"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+func TestSameEndState(t *testing.T) {
+	for name, test := range map[string]struct {
+		testCase
+		learnt *baseline.Baseline
+	}{
+		"the objects of the baseline": {learnt: oneConfigMap, testCase: testCase{want: Pass, build: func(h *historyBuilder) { createConfigMap(h, "1") }}},
+		"another value": {learnt: oneConfigMap, testCase: testCase{
+			want: Fail, evidence: `configmaps ns/c data/size: found "2"; expected "1"`,
+			build: func(h *historyBuilder) { createConfigMap(h, "2") },
+		}},
+		"a missing object": {learnt: oneConfigMap, testCase: testCase{
+			want: Fail, evidence: `configmaps ns/c: found none; expected "1"`, build: func(*historyBuilder) {},
+		}},
+		"another object": {learnt: oneConfigMap, testCase: testCase{
+			want: Fail, evidence: `configmaps ns/other: found "1"; expected none`, build: func(h *historyBuilder) {
+				createConfigMap(h, "1")
+				h.apply("create", "", objectOf(configMaps, "other", `{}`))
+			},
+		}},
+		"a fault of users": {learnt: oneConfigMap, testCase: testCase{want: NotExercised, build: func(h *historyBuilder) { h.fires("user-edit") }}},
+		"another fault":    {learnt: oneConfigMap, testCase: testCase{want: Fail, evidence: "configmaps ns/c", build: func(h *historyBuilder) { h.fires("crash") }}},
+		"a failed step": {learnt: oneConfigMap, testCase: testCase{want: NotExercised, build: func(h *historyBuilder) {
+			h.append(history.Record{Step: &history.Step{Event: history.StepFailed, Detail: "await c"}})
+		}}},
+		"no baseline": {testCase: testCase{want: NotExercised, build: func(h *historyBuilder) { createConfigMap(h, "2") }}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHistoryBuilderOf(widgets, configMaps)
+			test.build(h)
+			test.verify(t, h, withBaseline(test.learnt), "same-end-state")
+		})
+	}
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-gauntlet/gauntlet/harness/baseline"
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/explore"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// baselineFlags are the flags of "gauntlet baseline".
+type baselineFlags struct {
+	run    runFlags
+	runs   int    // number of runs without faults
+	output string // the file to write; empty for the default
+}
+
+func newBaseline(code *int) *cobra.Command {
+	var flags baselineFlags
+	cmd := &cobra.Command{
+		Use:   "baseline SCENARIO",
+		Short: "Learn what runs of a scenario without faults have in common",
+		Long: `Run the workload of a scenario without faults, several times with different seeds. Write
+what the runs have in common to a file: the objects at the end, and how often the
+subject created and deleted each object. Values on which the runs do not agree are "*".
+
+"gauntlet run SCENARIO --baseline=FILE" then compares runs with faults with the file, by
+the checks same-end-state and no-extra-effects. They need no knowledge of the controller.
+You may edit the file, for example to ignore a field. If a check fails without faults,
+the command prints the verdict, and still writes the file.`,
+		Example: `  gauntlet baseline rollout
+  gauntlet baseline my-scenario.yaml --subject=my-operator.yaml --output=my-baseline.yaml
+  gauntlet run my-scenario.yaml --subject=my-operator.yaml --baseline=my-baseline.yaml`,
+		ValidArgsFunction: completeScenarios,
+		Args:              cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			*code, err = flags.learn(cmd, args[0])
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&flags.run.subject, "subject", "ours", "the controllers under test; see --subject of \"gauntlet run\"")
+	f.IntVar(&flags.runs, "runs", 3, "the number of runs without faults; with fewer than 3, random values may look like fixed ones")
+	f.StringVar(&flags.output, "output", "", "the `file` to write; it must not exist (default: SCENARIO-baseline.yaml)")
+	f.Uint64Var(&flags.run.seed, "seed", 1, "the seed of the first run; each further run has the next seed")
+	flags.run.addShared(f)
+	return cmd
+}
+
+// learn makes the runs and writes the baseline. It prints the verdicts of runs in which a check
+// failed, and returns the exit code for them.
+func (f *baselineFlags) learn(cmd *cobra.Command, name string) (int, error) {
+	if f.runs < 1 {
+		return exitPass, fmt.Errorf("--runs=%d: expected at least 1", f.runs)
+	}
+	parallel, err := f.run.parallelRuns()
+	if err != nil {
+		return exitPass, err
+	}
+	s, err := loadScenario(name, cmd.ErrOrStderr())
+	if err != nil {
+		return exitPass, err
+	}
+	if f.output == "" {
+		f.output = s.Name + "-baseline.yaml"
+	}
+	if _, err := os.Lstat(f.output); !errors.Is(err, fs.ErrNotExist) {
+		return exitPass, fmt.Errorf("--output=%s: found an existing file; expected a new one", f.output)
+	}
+	all, err := f.options(cmd, s)
+	if err != nil {
+		return exitPass, err
+	}
+	return f.learnFrom(cmd, all, parallel)
+}
+
+// options returns the options of the runs without faults.
+func (f *baselineFlags) options(cmd *cobra.Command, s *scenario.Scenario) ([]run.Options, error) {
+	var all []run.Options
+	f.run.terminal = f.run.newTerminal(cmd)
+	first := f.run.seed
+	for i := range f.runs {
+		f.run.seed, f.run.label = first+uint64(i), fmt.Sprintf(" without faults, %d of %d", i+1, f.runs)
+		options, err := f.run.options(cmd, []*scenario.Scenario{explore.WithoutFaults(s)})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, options...)
+	}
+	return all, nil
+}
+
+// learnFrom makes the runs and writes the baseline, if all of them were completed.
+func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, parallel int) (int, error) {
+	var attempts []campaign.Attempt
+	for _, o := range all {
+		attempts = append(attempts, func(ctx context.Context) (*reports.Run, error) { return run.Run(ctx, o) })
+	}
+	var runs []reports.Run
+	var histories []iter.Seq2[*history.Record, error]
+	err := campaign.RunParallel(cmd.Context(), parallel, seriesOf(attempts), func(_ int, r *reports.Run, err error) error {
+		if r != nil {
+			runs = append(runs, *r)
+			histories = append(histories, history.ReadFile(run.HistoryFile(r.Directory)))
+		}
+		return err
+	})
+	if err == nil && len(runs) < len(all) {
+		err = fmt.Errorf("interrupted after %d of %d runs without faults", len(runs), len(all))
+	}
+	failed := slices.DeleteFunc(runs, func(r reports.Run) bool { return r.Verdict != check.Fail }) // the others are unknown, as they have no faults
+	code := exitPass
+	if len(failed) > 0 {
+		code = exitFail
+	}
+	if err := errors.Join(err, printVerdicts(cmd.OutOrStdout(), failed)); err != nil {
+		return code, &unfinishedError{err}
+	}
+	learnt, err := baseline.Learn(histories...)
+	if err != nil {
+		return code, &unfinishedError{err}
+	}
+	if err := learnt.Write(f.output); err != nil {
+		return code, &unfinishedError{err}
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "wrote %s: %d values at the end and %d objects that the subject created or deleted; %d values differ between the runs\n",
+		f.output, len(learnt.End), len(learnt.Effects), learnt.End.Random()+learnt.Effects.Random())
+	return code, nil
+}
+
+// loadBaseline returns the baseline of the flag --baseline. It returns nil if the flag is not set.
+func loadBaseline(path string, scenarios []*scenario.Scenario) (*baseline.Baseline, error) {
+	if path == "" {
+		return nil, nil
+	}
+	if len(scenarios) != 1 {
+		return nil, fmt.Errorf("--baseline: expected one scenario, found %d", len(scenarios))
+	}
+	b, err := baseline.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	if name := scenarios[0].Name; b.Scenario != name {
+		return nil, fmt.Errorf("--baseline=%s: found the baseline of scenario %s; expected that of %s", path, b.Scenario, name)
+	}
+	return b, nil
+}

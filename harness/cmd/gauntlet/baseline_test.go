@@ -1,0 +1,47 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kube-gauntlet/gauntlet/harness/baseline"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// TestLoadBaseline checks which values of --baseline are refused.
+func TestLoadBaseline(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "baseline.yaml")
+	if err := (&baseline.Baseline{Scenario: "burst", Runs: 3, End: baseline.Facts{"pods ns/web-*": "3"}}).Write(path); err != nil {
+		t.Fatal(err)
+	}
+	burst, other := &scenario.Scenario{Name: "burst"}, &scenario.Scenario{Name: "other"}
+	for _, test := range []struct {
+		path      string
+		scenarios []*scenario.Scenario
+		want      string // of the error
+	}{
+		{"", []*scenario.Scenario{burst, other}, ""},
+		{path, []*scenario.Scenario{burst}, ""},
+		{path, []*scenario.Scenario{burst, other}, "--baseline: expected one scenario, found 2"},
+		{path, []*scenario.Scenario{other}, "found the baseline of scenario burst; expected that of other"},
+		{path + ".none", []*scenario.Scenario{burst}, "no such file"},
+	} {
+		_, err := loadBaseline(test.path, test.scenarios)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("--baseline=%s of %d scenarios: error %v; want %q", test.path, len(test.scenarios), err, test.want)
+		}
+	}
+}
+
+// TestBaselineKeepsFiles checks that "gauntlet baseline" does not replace a file, which a user may
+// have edited.
+func TestBaselineKeepsFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mine.yaml")
+	if err := (&baseline.Baseline{Scenario: "burst", Runs: 3}).Write(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := command(t, "baseline", "burst", "--output="+path); err == nil || !strings.Contains(err.Error(), "found an existing file; expected a new one") {
+		t.Errorf("error %v; want that the file exists", err)
+	}
+}

@@ -1,0 +1,100 @@
+package objects
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Fields returns the fields of an object as text, by path. A path is a JSON pointer without
+// the first slash, such as spec/replicas. Metadata that the API server sets is left out.
+//
+// The items of a list have their own paths if the field uid, type or name identifies each of
+// them. The path then contains the value of this field in place of the index. Each finalizer
+// also has its own path. Any other list is one field.
+//
+// A field that is null or empty counts as absent. The result is nil if the body of the object
+// is not a JSON object.
+func Fields(o *history.Object) map[string]string {
+	fields := map[string]string{}
+	if len(o.Body) > 0 {
+		var body map[string]any
+		decoder := json.NewDecoder(bytes.NewReader(o.Body))
+		decoder.UseNumber()
+		if decoder.Decode(&body) != nil {
+			return nil
+		}
+		addFields(fields, "", body)
+	}
+	for key, value := range o.Labels {
+		fields[joinPath("metadata/labels", key)] = value
+	}
+	for key, value := range o.Annotations {
+		fields[joinPath("metadata/annotations", key)] = value
+	}
+	for _, finalizer := range o.Finalizers {
+		fields[joinPath("metadata/finalizers", finalizer)] = "set"
+	}
+	for _, owner := range o.Owners {
+		fields[joinPath("metadata/ownerReferences", string(owner.UID))] = fmt.Sprintf("%s %s controller=%t", owner.Kind, owner.Name, owner.Controller)
+	}
+	return fields
+}
+
+// addFields adds a JSON value and all fields in it to a map of fields.
+func addFields(fields map[string]string, path string, value any) {
+	switch value := value.(type) {
+	case nil:
+	case map[string]any:
+		for key, inner := range value {
+			addFields(fields, joinPath(path, key), inner)
+		}
+	case []any:
+		if items := itemsByKey(value); items != nil {
+			addFields(fields, path, items)
+		} else if len(value) > 0 {
+			text, _ := json.Marshal(value) // a value that was decoded from JSON can be encoded
+			fields[path] = string(text)
+		}
+	default:
+		fields[path] = fmt.Sprint(value)
+	}
+}
+
+// itemsByKey returns the items of a list by their field uid, type or name. It returns nil if the
+// list is empty, or if none of these fields identifies each item.
+func itemsByKey(list []any) map[string]any {
+	for _, field := range []string{"uid", "type", "name"} {
+		items := map[string]any{}
+		for _, item := range list {
+			if fields, ok := item.(map[string]any); ok {
+				if key, ok := fields[field].(string); ok {
+					items[key] = item
+				}
+			}
+		}
+		if len(items) == len(list) && len(list) > 0 {
+			return items
+		}
+	}
+	return nil
+}
+
+// escapePath converts a key to a part of a JSON pointer. fieldName converts a JSON pointer to the
+// name of a field.
+var (
+	escapePath = strings.NewReplacer("~", "~0", "/", "~1")
+	fieldName  = strings.NewReplacer("/", ".", "~1", "/", "~0", "~")
+)
+
+// FieldName returns a path from [Fields] as users write the name of a field, such as
+// spec.replicas.
+func FieldName(path string) string { return fieldName.Replace(path) }
+
+// joinPath appends a key to a path.
+func joinPath(path, key string) string {
+	return strings.TrimPrefix(path+"/"+escapePath.Replace(key), "/")
+}
