@@ -15,7 +15,7 @@ import (
 var noExtraEffectsCheck = Check{
 	ID:            "no-extra-effects",
 	Guarantee:     "A controller creates and deletes each object at most as often as in runs of the same workload without faults.",
-	Contract:      "The Kubebuilder Book, Good Practices, Reconciliation is idempotent",
+	Contract:      "Kubernetes documentation, Controllers, Desired versus current state",
 	Property:      Safety,
 	Scope:         general,
 	ExercisedWhen: "A run with a baseline ends in which the subject created or deleted an object with a fixed name.",
