@@ -63,11 +63,11 @@ func (c *Campaign) Validate() error {
 	}
 	names := map[string]bool{}
 	for _, subject := range c.Subjects {
-		if base := (Unit{1, subject}).base(); names[base] {
+		base := (Unit{1, subject}).base()
+		if names[base] {
 			return fmt.Errorf("campaign %s: found the subject %s twice, or two that differ only in their path; expected each once", c.Name, subject)
-		} else {
-			names[base] = true
 		}
+		names[base] = true
 	}
 	return nil
 }
@@ -100,9 +100,6 @@ func (c *Campaign) SeedsOf(index int) (Seeds, error) {
 	first := c.Seeds.First + uint64(index)*c.PerPod
 	return Seeds{first, min(first+c.PerPod-1, c.Seeds.Last)}, nil
 }
-
-// indexOf returns the index of the Job that runs a seed.
-func (c *Campaign) indexOf(seed uint64) int { return int((seed - c.Seeds.First) / c.PerPod) }
 
 // units returns the runs for a range of seeds, in the order in which a worker makes them.
 func (c *Campaign) units(seeds Seeds) []Unit {

@@ -43,10 +43,7 @@ func verdictOf(u Unit) check.Verdict {
 // fakeRun returns an attempt that makes no run, but has its verdict and its directory.
 func fakeRun(t *testing.T, u Unit) campaign.Attempt {
 	return func(context.Context) (*reports.Run, error) {
-		dir, err := os.MkdirTemp(t.TempDir(), u.base())
-		if err != nil {
-			return nil, err
-		}
+		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(u.String()), 0o644); err != nil {
 			return nil, err
 		}
