@@ -172,6 +172,11 @@ test-slow: build upstream ## run the tests that make test leaves out because the
 	$(GO) test -timeout 30m -count=1 ./suites/docs
 	$(GINKGO) --procs=2 --randomize-all --timeout=30m --fail-on-empty --label-filter=slower ./suites/chaos
 
+.PHONY: test-virtual
+test-virtual: ## run the tests of the control plane in virtual time, which is a module of its own
+	@# The flags are those of make upstream, so that both share compiled packages.
+	cd harness/virtual && CGO_ENABLED=0 $(GO) test -trimpath -count=1 ./...
+
 .PHONY: build
 build: ## build gauntlet, our controllers and the stand-in for pods into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./harness/cmd/gauntlet ./harness/cmd/standin ./controllers/cmd/workload-controller-manager

@@ -72,6 +72,14 @@ func (w *response) Flush() {
 	w.wake()
 }
 
+// CloseNotify returns a channel that receives a value when the client cancels the request. The
+// method is deprecated, but wrappers in the API server hide Flush of a writer without it.
+func (w *response) CloseNotify() <-chan bool {
+	canceled := make(chan bool, 1)
+	context.AfterFunc(w.request.Context(), func() { canceled <- true })
+	return canceled
+}
+
 // SetWriteDeadline does nothing, because writes never block. Handlers of the API server
 // call it.
 func (w *response) SetWriteDeadline(time.Time) error { return nil }

@@ -1,0 +1,156 @@
+package apiserver
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/emicklei/go-restful/v3"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/endpoints"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/kubelet/client"
+	deploymentstore "k8s.io/kubernetes/pkg/registry/apps/deployment/storage"
+	replicasetstore "k8s.io/kubernetes/pkg/registry/apps/replicaset/storage"
+	leasestore "k8s.io/kubernetes/pkg/registry/coordination/lease/storage"
+	endpointsstore "k8s.io/kubernetes/pkg/registry/core/endpoint/storage"
+	eventstore "k8s.io/kubernetes/pkg/registry/core/event/storage"
+	namespacestore "k8s.io/kubernetes/pkg/registry/core/namespace/storage"
+	nodestore "k8s.io/kubernetes/pkg/registry/core/node/storage"
+	podstore "k8s.io/kubernetes/pkg/registry/core/pod/storage"
+	rcstore "k8s.io/kubernetes/pkg/registry/core/replicationcontroller/storage"
+	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator"
+	"k8s.io/kubernetes/pkg/registry/core/service/portallocator"
+	servicestore "k8s.io/kubernetes/pkg/registry/core/service/storage"
+
+	// These register the versions of the API in legacyscheme.
+	_ "k8s.io/kubernetes/pkg/apis/apps/install"
+	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
+	_ "k8s.io/kubernetes/pkg/apis/coordination/install"
+	_ "k8s.io/kubernetes/pkg/apis/core/install"
+	_ "k8s.io/kubernetes/pkg/apis/policy/install"
+)
+
+var (
+	coreV1         = schema.GroupVersion{Version: "v1"}
+	appsV1         = schema.GroupVersion{Group: "apps", Version: "v1"}
+	coordinationV1 = schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}
+
+	codecs     = serializer.NewCodecFactory(legacyscheme.Scheme, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
+	authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
+	// newTypeConverter is slow, so all Servers share its result.
+	newTypeConverter = sync.OnceValue(func() managedfields.TypeConverter {
+		return applyconfigurations.NewTypeConverter(legacyscheme.Scheme)
+	})
+)
+
+// eventSeconds is how long the API server keeps an Event: an hour, kube-apiserver's default.
+const eventSeconds = 3600
+
+// group is a version of an API group, with the stores of its resources by their path.
+type group struct {
+	version schema.GroupVersion
+	root    string // of the path
+	stores  map[string]rest.Storage
+}
+
+// newGroups creates the registries of all resources. In case of an error it also returns the groups
+// that it created.
+func newGroups(options *storageOptions) ([]group, error) {
+	coreStores, err := newCoreStores(options)
+	groups := []group{{coreV1, "/api", coreStores}}
+	if err != nil {
+		return groups, err
+	}
+	deployments, err := deploymentstore.NewStorage(options)
+	if err != nil {
+		return groups, err
+	}
+	replicaSets, err := replicasetstore.NewStorage(options)
+	groups = append(groups, group{appsV1, "/apis", map[string]rest.Storage{
+		"deployments": deployments.Deployment, "deployments/status": deployments.Status, "deployments/scale": deployments.Scale,
+	}})
+	if err != nil {
+		return groups, err
+	}
+	stores := groups[1].stores
+	stores["replicasets"], stores["replicasets/status"], stores["replicasets/scale"] = replicaSets.ReplicaSet, replicaSets.Status, replicaSets.Scale
+	leases, err := leasestore.NewREST(options)
+	if err != nil {
+		return groups, err
+	}
+	return append(groups, group{coordinationV1, "/apis", map[string]rest.Storage{"leases": leases}}), nil
+}
+
+// newCoreStores creates the registries of the group "".
+func newCoreStores(options *storageOptions) (map[string]rest.Storage, error) {
+	events, eventsErr := eventstore.NewREST(options, eventSeconds)
+	namespaces, namespaceStatus, namespaceFinalize, namespacesErr := namespacestore.NewREST(options)
+	endpoints, endpointsErr := endpointsstore.NewREST(options)
+	nodes, nodesErr := nodestore.NewStorage(options, client.KubeletClientConfig{}, nil)
+	controllers, controllersErr := rcstore.NewStorage(options)
+	if err := errors.Join(eventsErr, namespacesErr, endpointsErr, nodesErr, controllersErr); err != nil {
+		return nil, err
+	}
+	pods, err := podstore.NewStorage(options, nodes.KubeletConnectionInfo, nil, nil, authorizer)
+	if err != nil {
+		return nil, err
+	}
+	services, serviceStatus, err := newServiceStores(options, endpoints, pods.Pod)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]rest.Storage{
+		"pods": pods.Pod, "pods/status": pods.Status, "pods/binding": pods.Binding,
+		"replicationcontrollers": controllers.Controller, "replicationcontrollers/status": controllers.Status, "replicationcontrollers/scale": controllers.Scale,
+		"services": services, "services/status": serviceStatus, "endpoints": endpoints, "events": events,
+		"namespaces": namespaces, "namespaces/status": namespaceStatus, "namespaces/finalize": namespaceFinalize,
+		"nodes": nodes.Node, "nodes/status": nodes.Status,
+	}, nil
+}
+
+// newServiceStores creates the registry of Services. It allocates addresses and ports in memory.
+func newServiceStores(options *storageOptions, endpoints servicestore.EndpointsStorage, pods servicestore.PodStorage) (*servicestore.REST, *servicestore.StatusREST, error) {
+	_, network, err := net.ParseCIDR("10.0.0.0/16")
+	if err != nil {
+		return nil, nil, err
+	}
+	addresses, err := ipallocator.NewInMemory(network)
+	if err != nil {
+		return nil, nil, err
+	}
+	ports, err := portallocator.NewInMemory(utilnet.PortRange{Base: 30000, Size: 2768})
+	if err != nil {
+		return nil, nil, err
+	}
+	byFamily := map[core.IPFamily]ipallocator.Interface{addresses.IPFamily(): addresses}
+	services, status, _, err := servicestore.NewREST(options, addresses.IPFamily(), byFamily, ports, endpoints, pods, nil)
+	return services, status, err
+}
+
+// install adds the handlers of the group to the container.
+func (g group) install(container *restful.Container) error {
+	served := map[string][]string{}
+	for resource := range g.stores {
+		served[resource] = []string{g.version.String()}
+	}
+	scheme := legacyscheme.Scheme
+	_, _, err := (&endpoints.APIGroupVersion{
+		Storage: g.stores, Root: g.root, GroupVersion: g.version, AllServedVersionsByResource: served, OptionsExternalVersion: &coreV1,
+		Serializer: codecs, ParameterCodec: legacyscheme.ParameterCodec, Typer: scheme, Creater: scheme, Defaulter: scheme,
+		Convertor: scheme, ConvertabilityChecker: scheme, UnsafeConvertor: runtime.UnsafeObjectConvertor(scheme),
+		Namer: runtime.Namer(meta.NewAccessor()), TypeConverter: newTypeConverter(), EquivalentResourceRegistry: runtime.NewEquivalentResourceRegistry(),
+		Authorizer: authorizer, MinRequestTimeout: 30 * time.Minute, MaxRequestBodyBytes: 3 << 20,
+	}).InstallREST(container)
+	return err
+}

@@ -1,0 +1,88 @@
+package apiserver
+
+import (
+	"sync"
+
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/server/options"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/cacher"
+	"k8s.io/apiserver/pkg/storage/etcd3"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/pkg/kubeapiserver"
+)
+
+// storageOptions gives the registries their storage. It implements generic.RESTOptionsGetter.
+type storageOptions struct {
+	client     *kubernetes.Client
+	watchCache bool
+}
+
+// newStorageFactory returns kube-apiserver's storage factory, which knows prefixes and codecs.
+var newStorageFactory = sync.OnceValues(func() (*serverstorage.DefaultStorageFactory, error) {
+	etcd := options.NewEtcdOptions(storagebackend.NewDefaultConfig("/registry", nil))
+	etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
+	config := kubeapiserver.NewStorageFactoryConfig()
+	config.APIResourceConfig = serverstorage.NewResourceConfig()
+	config.APIResourceConfig.EnableVersions(coreV1, appsV1, coordinationV1)
+	return config.Complete(etcd).New()
+})
+
+// GetRESTOptions returns the storage of one resource.
+func (o *storageOptions) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	storageFactory, err := newStorageFactory()
+	if err != nil {
+		return generic.RESTOptions{}, err
+	}
+	config, err := storageFactory.NewConfig(resource, example)
+	if err != nil {
+		return generic.RESTOptions{}, err
+	}
+	return generic.RESTOptions{
+		StorageConfig:           config,
+		Decorator:               o.newStorage,
+		EnableGarbageCollection: true,
+		DeleteCollectionWorkers: 1,
+		ResourcePrefix:          storageFactory.ResourcePrefix(resource),
+	}, nil
+}
+
+// newStorage implements generic.StorageDecorator.
+func (o *storageOptions) newStorage(config *storagebackend.ConfigForResource, prefix string, keyOf func(runtime.Object) (string, error),
+	newObject, newList func() runtime.Object, attributes storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers,
+) (storage.Interface, factory.DestroyFunc, error) {
+	versioner := storage.APIObjectVersioner{}
+	etcd, err := etcd3.New(o.client, nil, config.Codec, newObject, newList, config.Prefix, prefix, config.GroupResource,
+		identity.NewEncryptCheckTransformer(), etcd3.NewDefaultLeaseManagerConfig(), etcd3.NewDefaultDecoder(config.Codec, versioner), versioner)
+	if err != nil {
+		return nil, nil, err
+	}
+	// kube-apiserver has no watch cache for events either.
+	if !o.watchCache || config.GroupResource.Resource == "events" {
+		return etcd, sync.OnceFunc(etcd.Close), nil
+	}
+	watchCache, err := cacher.NewCacherFromConfig(cacher.Config{
+		Storage: etcd, Versioner: versioner, Codec: config.Codec, GroupResource: config.GroupResource, ResourcePrefix: prefix,
+		EventsHistoryWindow: storagebackend.DefaultEventsHistoryWindow,
+		KeyFunc:             keyOf, GetAttrsFunc: attributes, IndexerFuncs: triggers, Indexers: indexers,
+		NewFunc: newObject, NewListFunc: newList,
+	})
+	if err != nil {
+		etcd.Close()
+		return nil, nil, err
+	}
+	delegator := cacher.NewCacheDelegator(watchCache, etcd)
+	// The stores of a resource and its subresources each destroy the storage that they share.
+	return delegator, sync.OnceFunc(func() {
+		delegator.Stop()
+		watchCache.Stop()
+		etcd.Close()
+	}), nil
+}
