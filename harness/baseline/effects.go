@@ -50,7 +50,7 @@ func (o *Observer) send(r *history.Request) {
 	if r.Subresource != "" || r.ObjectName() == "" || r.Object != nil && r.Object.IsLeaderLock() {
 		return
 	}
-	w := &write{verb: r.Verb, key: keyOf(history.Ref{Resource: r.Resource, Namespace: r.Namespace, Name: r.ObjectName()})}
+	w := &write{verb: r.Verb, key: history.Ref{Resource: r.Resource, Namespace: r.Namespace, Name: r.ObjectName()}.String()}
 	switch {
 	case r.Verb == "create" && r.Object != nil && r.Object.GenerateName == "":
 	case r.Verb == "delete":

@@ -55,7 +55,7 @@ func (o *Observer) Observe(r *history.Record) {
 
 // commit reads a committed version of an object.
 func (o *Observer) commit(c *history.Commit) {
-	key := keyOf(c.Object.Ref)
+	key := c.Object.Ref.String()
 	if c.Type != history.Deleted {
 		o.live[key] = &c.Object
 		return
@@ -65,11 +65,6 @@ func (o *Observer) commit(c *history.Commit) {
 		o.effectsOf(key).lost++
 	}
 	delete(o.deletes, c.Object.UID)
-}
-
-// keyOf returns a text that identifies an object of a run by its resource, namespace and name.
-func keyOf(ref history.Ref) string {
-	return fmt.Sprintf("%s %s/%s", ref.Resource, ref.Namespace, ref.Name)
 }
 
 // Written returns the resources that the subject has written so far, except leases and events.
@@ -87,7 +82,7 @@ func (o *Observer) End(withFields []string) Facts {
 		if !counted(object) {
 			continue
 		}
-		key := keyOf(history.Ref{Resource: object.Resource, Namespace: object.Namespace, Name: stableName(object)})
+		key := history.Ref{Resource: object.Resource, Namespace: object.Namespace, Name: object.StableName()}.String()
 		counts[key]++
 		if object.GenerateName == "" && slices.Contains(withFields, object.Resource) && !slices.Contains(scheduled, object.Resource) {
 			facts.addFields(key, object)
@@ -114,14 +109,6 @@ func counted(o *history.Object) bool {
 
 // scheduled are the resources whose fields depend on the scheduler.
 var scheduled = []string{objects.PodResource, "endpoints", "endpointslices.discovery.k8s.io"}
-
-// stableName returns the part of the name that is the same in all runs.
-func stableName(o *history.Object) string {
-	if o.GenerateName != "" {
-		return o.GenerateName + "*"
-	}
-	return o.Name
-}
 
 // addFields adds the fields of an object to the facts.
 func (f Facts) addFields(key string, o *history.Object) {

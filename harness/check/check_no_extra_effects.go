@@ -3,7 +3,7 @@ package check
 import (
 	"strings"
 
-	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 )
 
 // noExtraEffectsCheck compares how often the subject created and deleted each object with runs
@@ -24,27 +24,12 @@ var noExtraEffectsCheck = Check{
 	New: newNoExtraEffectsChecker,
 }
 
-// noExtraEffectsChecker reports each object that the subject created or deleted too often.
-type noExtraEffectsChecker struct {
-	findings
-	baselineRun
-}
-
 func newNoExtraEffectsChecker(s Settings) Checker {
-	return &noExtraEffectsChecker{baselineRun: newBaselineRun(s, changeWishes)}
+	return newBaselineChecker(s, changeWishes, compareEffects)
 }
 
-func (checker *noExtraEffectsChecker) Observe(m *Model, r *history.Record) {
-	if !checker.ends(r) {
-		return
-	}
-	found := checker.observer.Effects()
-	checker.exercised += len(found)
-	for _, extra := range checker.baseline.ExtraEffects(found) {
-		checker.addViolation(func() Evidence {
-			return Evidence{Summary: extra, Expected: asWithoutFaults, At: m.now, Records: []int64{m.seq}}
-		})
-	}
+// compareEffects returns each object that the subject created or deleted too often.
+func compareEffects(b *baseline.Baseline, run *baseline.Observer) (compared int, differences []string) {
+	found := run.Effects()
+	return len(found), b.ExtraEffects(found)
 }
-
-func (checker *noExtraEffectsChecker) Result() Result { return checker.result(&checker.findings) }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 )
 
 // sameEndStateCheck compares the objects at the end of the observation with those of runs without
@@ -26,26 +26,11 @@ var sameEndStateCheck = Check{
 // sameEndStateExcludes are faults after which other objects at the end are correct.
 var sameEndStateExcludes = slices.Concat(changeWishes, []string{"pod-relabel", "pod-disown"})
 
-// sameEndStateChecker reports each object or field that differs from the baseline at the end.
-type sameEndStateChecker struct {
-	findings
-	baselineRun
-}
-
 func newSameEndStateChecker(s Settings) Checker {
-	return &sameEndStateChecker{baselineRun: newBaselineRun(s, sameEndStateExcludes)}
+	return newBaselineChecker(s, sameEndStateExcludes, compareEndStates)
 }
 
-func (checker *sameEndStateChecker) Observe(m *Model, r *history.Record) {
-	if !checker.ends(r) {
-		return
-	}
-	checker.exercised++
-	for _, difference := range checker.baseline.End.Differences(checker.observer.End(checker.baseline.Written)) {
-		checker.addViolation(func() Evidence {
-			return Evidence{Summary: difference, Expected: asWithoutFaults, At: m.now, Records: []int64{m.seq}}
-		})
-	}
+// compareEndStates returns each object or field that differs from the baseline at the end.
+func compareEndStates(b *baseline.Baseline, run *baseline.Observer) (compared int, differences []string) {
+	return 1, b.End.Differences(run.End(b.Written))
 }
-
-func (checker *sameEndStateChecker) Result() Result { return checker.result(&checker.findings) }

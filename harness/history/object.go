@@ -84,5 +84,14 @@ func (o *Object) ControllerRef() *Owner {
 	return nil
 }
 
+// StableName returns a glob that matches the name of the object in every run of the scenario. If
+// the API server generated the name, the glob begins with generateName.
+func (o *Object) StableName() string {
+	if o.GenerateName != "" {
+		return o.GenerateName + "*"
+	}
+	return o.Name
+}
+
 // Terminating reports whether the object has a deletionTimestamp.
 func (o *Object) Terminating() bool { return !o.Deleting.IsZero() }

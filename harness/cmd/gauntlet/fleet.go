@@ -90,8 +90,7 @@ type fleetClusterFlags struct {
 
 // add adds the flags.
 func (f *fleetClusterFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.existing.Kubeconfig, "kubeconfig", "", "the kubeconfig `file` (default: the file that kubectl uses)")
-	flags.StringVar(&f.existing.Context, "context", "", "the context in the kubeconfig file (default: its current context)")
+	existingFlags(flags, &f.existing)
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "the namespace of the Job (default: that of the context)")
 }
 
@@ -227,7 +226,7 @@ what the verdicts are.`,
 				return err
 			}
 			flags.pods.Namespace = cluster.Namespace
-			if err := cluster.Submit(cmd.Context(), fleet.Job(&flags.campaign, &flags.pods), false); err != nil {
+			if err := cluster.Submit(cmd.Context(), fleet.Job(&flags.campaign, &flags.pods)); err != nil {
 				return &unfinishedError{err}
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "job %s/%s is created\n", cluster.Namespace, args[0])

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"bytes"
-	"fmt"
 	"iter"
 	"maps"
 	"reflect"
@@ -122,7 +121,7 @@ func (l *learner) observe(r *history.Record) {
 	case r.List != nil:
 		for i := range r.List.Items {
 			l.known.set(&r.List.Items[i])
-			l.deliveredTo(r.List.Subject)[keyOf(r.List.Items[i].Ref)] = -1
+			l.deliveredTo(r.List.Subject)[r.List.Items[i].Ref.String()] = -1
 		}
 	case r.Delivery != nil && r.Delivery.Type.HasObject():
 		l.deliver(r)
@@ -144,7 +143,7 @@ func (l *learner) commit(c *history.Commit) {
 	}
 	// The response to a delete may have no version, so take that of the commit.
 	for i := range slices.Backward(l.lesson.Writes) {
-		if w := &l.lesson.Writes[i]; w.Verb == "delete" && w.object == keyOf(c.Object.Ref) && w.version == 0 {
+		if w := &l.lesson.Writes[i]; w.Verb == "delete" && w.object == c.Object.Ref.String() && w.version == 0 {
 			w.version = c.Object.Version
 			return
 		}
@@ -163,7 +162,7 @@ func (l *learner) deliveredTo(replica string) map[string]int {
 // deliver records a watch event that the subject received.
 func (l *learner) deliver(r *history.Record) {
 	d := r.Delivery
-	key := keyOf(d.Object.Ref)
+	key := d.Object.Ref.String()
 	previous := l.known.content(key, d.Subject)
 	l.known.set(&d.Object)
 	l.known.received(key, d.Subject, &d.Object)
@@ -171,7 +170,7 @@ func (l *learner) deliver(r *history.Record) {
 		l.deliveredTo(d.Subject)[key] = -1
 		return
 	}
-	event := Event{Resource: d.Resource, Type: d.Type, Name: stableName(&d.Object)}
+	event := Event{Resource: d.Resource, Type: d.Type, Name: d.Object.StableName()}
 	l.events = append(l.events, d)
 	for _, earlier := range l.events {
 		if earlier.Resource == event.Resource && earlier.Type == event.Type && history.MatchGlob(event.Name, earlier.Object.Name) {
@@ -196,7 +195,7 @@ func (l *learner) send(r *history.Record) {
 	w := LearntWrite{Write: Write{Verb: request.Verb, Resource: request.Resource, Subresource: request.Subresource, Name: requestName(request, object)}, order: r.Seq}
 	l.requests = append(l.requests, request)
 	w.Nth = w.count(l.requests)
-	w.object = keyOf(object.Ref)
+	w.object = object.Ref.String()
 	if request.Object != nil {
 		w.version = request.Object.Version // until the response
 	}
@@ -236,7 +235,7 @@ func (l *learner) answer(r *history.Response) {
 	if r.Object != nil && !w.Refused {
 		l.known.set(r.Object)
 		if r.Object.Name != "" {
-			w.object = keyOf(r.Object.Ref)
+			w.object = r.Object.Ref.String()
 		}
 		if w.Verb != "delete" {
 			w.version = r.Object.Version
@@ -254,25 +253,11 @@ func sameContent(a, b *history.Object) bool {
 	return same && reflect.DeepEqual(left, right)
 }
 
-// stableName returns a glob that matches the name of the object in every run of the scenario. If
-// the API server generated the name, the glob begins with generateName.
-func stableName(o *history.Object) string {
-	if o.GenerateName != "" {
-		return o.GenerateName + "*"
-	}
-	return o.Name
-}
-
 // requestName returns a glob that matches the name of the written object in every run of the
 // scenario.
 func requestName(r *history.Request, object *history.Object) string {
 	if name := r.ObjectName(); name != object.Name || object.GenerateName == "" {
 		return name // also the prefix of a create without a name
 	}
-	return stableName(object)
-}
-
-// keyOf returns a text that identifies an object of a run by its resource, namespace and name.
-func keyOf(ref history.Ref) string {
-	return fmt.Sprintf("%s %s/%s", ref.Resource, ref.Namespace, ref.Name)
+	return object.StableName()
 }

@@ -33,7 +33,7 @@ func newKnownObjects() *knownObjects {
 
 // set stores a version of an object, unless it already has a newer one.
 func (k *knownObjects) set(o *history.Object) {
-	key := keyOf(o.Ref)
+	key := o.Ref.String()
 	if old := k.byKey[key]; old != nil && old.Version > o.Version {
 		return
 	}
@@ -59,7 +59,7 @@ func (k *knownObjects) content(key, replica string) *history.Object { return k.s
 // object in the request. Otherwise it is the newest known version.
 func (k *knownObjects) target(r *history.Request) *history.Object {
 	ref := history.Ref{Resource: r.Resource, Namespace: r.Namespace, Name: r.ObjectName()}
-	known := k.byKey[keyOf(ref)]
+	known := k.byKey[ref.String()]
 	switch {
 	case known != nil && (r.Object == nil || r.Subresource != ""):
 		return known.Object
@@ -102,7 +102,7 @@ func (k *knownObjects) roots(o *history.Object) []*knownObject {
 func (k *knownObjects) refers(roots []*knownObject, key string) bool {
 	object := k.byKey[key]
 	return object != nil && slices.ContainsFunc(roots, func(root *knownObject) bool {
-		return keyOf(root.Ref) == key || object.refersTo(root) || root.refersTo(object)
+		return root.Ref.String() == key || object.refersTo(root) || root.refersTo(object)
 	})
 }
 

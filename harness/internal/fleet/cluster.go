@@ -19,13 +19,9 @@ type Cluster struct {
 	Namespace string
 }
 
-// Submit creates the Job of a campaign. If dryRun is true, the API server only validates it.
-func (k *Cluster) Submit(ctx context.Context, job *batchv1.Job, dryRun bool) error {
-	options := metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}
-	if dryRun {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
-	_, err := k.Client.BatchV1().Jobs(k.Namespace).Create(ctx, job, options)
+// Submit creates the Job of a campaign.
+func (k *Cluster) Submit(ctx context.Context, job *batchv1.Job) error {
+	_, err := k.Client.BatchV1().Jobs(k.Namespace).Create(ctx, job, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 	if apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("job %s/%s: found one with this name; use another name, or run \"gauntlet fleet delete %s\"", k.Namespace, job.Name, job.Name)
 	}

@@ -18,10 +18,10 @@ func TestCluster(t *testing.T) {
 	cluster := Cluster{fake.NewClientset(), "chaos"}
 	c := Campaign{Name: "night", Seeds: Seeds{First: 1, Last: 100}, PerPod: 10, Subjects: []string{"ours"}, Profile: "calm"}
 	job := Job(&c, &Pods{Namespace: "chaos", Image: "image", Claim: "results", Parallelism: 4})
-	if err := cluster.Submit(ctx, job, false); err != nil {
+	if err := cluster.Submit(ctx, job); err != nil {
 		t.Fatal(err)
 	}
-	if err := cluster.Submit(ctx, job, false); err == nil || !strings.Contains(err.Error(), "gauntlet fleet delete night") {
+	if err := cluster.Submit(ctx, job); err == nil || !strings.Contains(err.Error(), "gauntlet fleet delete night") {
 		t.Errorf("error %v, want the command that deletes the job", err)
 	}
 	begun := time.Unix(1000, 0)

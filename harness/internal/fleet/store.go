@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,12 +64,9 @@ func (d Directory) Get(_ context.Context, name string) ([]byte, error) {
 
 // List lists the files below the directory that is the part of prefix before its last slash.
 func (d Directory) List(ctx context.Context, prefix string) ([]string, error) {
-	top := string(d)
-	if dir, _, ok := cutLast(prefix); ok {
-		top = d.path(dir)
-	}
+	top, _ := path.Split(prefix)
 	var names []string
-	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(d.path(top), func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // no such campaign or index yet
 		}
@@ -94,13 +92,4 @@ func (d Directory) List(ctx context.Context, prefix string) ([]string, error) {
 // path returns the path of the file for a name.
 func (d Directory) path(name string) string {
 	return filepath.Join(string(d), filepath.FromSlash(name))
-}
-
-// cutLast splits a name at its last slash.
-func cutLast(name string) (dir, base string, ok bool) {
-	i := strings.LastIndexByte(name, '/')
-	if i < 0 {
-		return "", name, false
-	}
-	return name[:i], name[i+1:], true
 }

@@ -116,7 +116,7 @@ func (w *Worker) earlierAttempts(ctx context.Context) (earlier, error) {
 		if result, ok := parseResult(name); ok {
 			found.results[result.base] = true
 		}
-		dir, base, _ := cutLast(name)
+		dir, base := path.Split(name)
 		if base != progressName || slices.Contains(names, path.Join(dir, finishedName)) {
 			continue
 		}

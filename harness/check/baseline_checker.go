@@ -1,0 +1,78 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kube-gauntlet/gauntlet/harness/baseline"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// baselineChecker compares a run with a baseline at the end of the observation.
+type baselineChecker struct {
+	findings
+	baseline *baseline.Baseline // nil if the run has none
+	observer *baseline.Observer
+	excludes []string // faults after which the baseline does not apply
+	excluded string   // the first of them that fired; empty if none did
+	compare  comparison
+}
+
+// comparison compares a run with a baseline. It returns the number of facts that it compared, and
+// the differences in words.
+type comparison func(b *baseline.Baseline, run *baseline.Observer) (compared int, differences []string)
+
+// changeWishes are faults that change what users want.
+var changeWishes = []string{"user-edit", "namespace-terminating", "name-taken"}
+
+// newBaselineChecker returns a checker for the baseline in the settings. The baseline does not
+// apply after one of the given faults has fired.
+func newBaselineChecker(s Settings, excludes []string, compare comparison) *baselineChecker {
+	return &baselineChecker{baseline: s.Baseline, observer: baseline.NewObserver(), excludes: excludes, compare: compare}
+}
+
+func (checker *baselineChecker) Observe(m *Model, r *history.Record) {
+	if checker.baseline == nil {
+		return
+	}
+	checker.observer.Observe(r)
+	switch {
+	case r.Fault != nil && r.Fault.Event == history.FaultFired && checker.excluded == "" && slices.Contains(checker.excludes, r.Fault.Name):
+		checker.excluded = r.Fault.Name
+	case r.Phase != nil && r.Phase.Name == history.PhaseEnd && checker.unusable() == "":
+		checker.end(m)
+	}
+}
+
+// end compares the run with the baseline.
+func (checker *baselineChecker) end(m *Model) {
+	compared, differences := checker.compare(checker.baseline, checker.observer)
+	checker.exercised += compared
+	for _, difference := range differences {
+		checker.addViolation(func() Evidence {
+			return Evidence{Summary: difference, Expected: "the values of runs without faults", At: m.now, Records: []int64{m.seq}}
+		})
+	}
+}
+
+// unusable returns the reason for which the run cannot be compared with a baseline, or "".
+func (checker *baselineChecker) unusable() string {
+	switch {
+	case checker.baseline == nil:
+		return "the run has no baseline; see \"gauntlet baseline\""
+	case checker.excluded != "":
+		return fmt.Sprintf("the baseline does not apply after the fault %s", checker.excluded)
+	case checker.observer.FailedStep != "":
+		return "the workload differs from that of the baseline: " + checker.observer.FailedStep
+	}
+	return ""
+}
+
+// Result returns the verdict. If the run cannot be compared, the guarantee was not exercised.
+func (checker *baselineChecker) Result() Result {
+	result := checker.findings.Result()
+	if reason := checker.unusable(); reason != "" {
+		result.Verdict, result.Reason = NotExercised, reason
+	}
+	return result
+}
