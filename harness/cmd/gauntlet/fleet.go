@@ -56,7 +56,12 @@ func (f *fleetCampaignFlags) add(flags *pflag.FlagSet) {
 func (f *fleetCampaignFlags) complete(cmd *cobra.Command) error {
 	var err error
 	if f.campaign.Seeds, err = fleet.ParseSeeds(f.seeds); err != nil {
-		return fmt.Errorf("--seeds: %w", err)
+		return fmt.Errorf("--%w", err) // the error begins with the name of the flag
+	}
+	for _, subject := range f.campaign.Subjects {
+		if subject != "ours" && subject != "upstream" {
+			return fmt.Errorf("--subjects: found %q; expected ours or upstream, which are in the image", subject)
+		}
 	}
 	if cmd.Flags().Changed("prefer-uncovered") {
 		return errors.New("--prefer-uncovered: found a file; expected none, because pods do not have it")
@@ -73,11 +78,6 @@ func (f *fleetCampaignFlags) complete(cmd *cobra.Command) error {
 	}
 	if _, ok := library.Find(f.campaign.Scenario); !ok {
 		return noScenario(f.campaign.Scenario)
-	}
-	for _, subject := range f.campaign.Subjects {
-		if subject != "ours" && subject != "upstream" {
-			return fmt.Errorf("--subjects: found %q; expected ours or upstream, which are in the image", subject)
-		}
 	}
 	return f.campaign.Validate()
 }

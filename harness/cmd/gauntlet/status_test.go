@@ -40,7 +40,7 @@ var statusCases = map[string]statusCase{
 	"fleet":              {badArg: "frob"},
 	"fleet collect":      {badFlag: "x", noFile: "x --store=DIR/none"},
 	"fleet delete":       {badArg: "x y", noFile: "x --kubeconfig=DIR/none"},
-	"fleet run":          {good: "x --seeds=1..3 --claim=c --dry-run", badFlag: "x --claim=c --seeds=7..3", badArg: "x y"},
+	"fleet run":          {good: "x --seeds=1..3 --claim=c --dry-run", badFlag: "x --claim=c --seeds=7..3", badArg: "x y", noFile: "x --claim=c --tolerations=DIR/none"},
 	"fleet status":       {badArg: "x y", noFile: "x --kubeconfig=DIR/none"},
 	"fleet worker":       {badFlag: "--index=x", badArg: "x"},
 	"host-cluster":       {badFlag: "a b x d", badArg: "x"},
