@@ -2,21 +2,21 @@ package faults
 
 import "context"
 
-// Background runs the goroutine of a fault between Inject and Heal.
+// Background runs a fault's goroutine from the fault's Inject to its Heal.
 //
-// A fault embeds a Background, calls Begin in its Inject method and End in its Heal method. The
-// zero value is ready for Begin.
+// A fault embeds a Background. The fault calls Begin in its Inject method, and End in its Heal
+// method. The zero value is ready for Begin.
 type Background struct {
 	cancel context.CancelFunc // cancels the context of run
-	stop   chan struct{}      // closed by End; then run must start no new operation
+	stop   chan struct{}      // closed by End; after that, run starts no new operation
 	ended  chan struct{}      // closed when run has returned
 }
 
 // Begin starts a goroutine that calls run. A fault must call Begin only once.
 //
-// When End closes the channel that Stopping returns, run must finish its current operation and
-// return. The context of run stays valid when ctx is canceled. End cancels it if run takes too
-// long.
+// After End is called, run must finish its current operation and return; see Stopping. The
+// context that Begin passes to run stays valid when ctx is canceled. End cancels that context if
+// run takes too long.
 func (b *Background) Begin(ctx context.Context, run func(ctx context.Context)) {
 	b.stop, b.ended = make(chan struct{}), make(chan struct{})
 	ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -26,14 +26,16 @@ func (b *Background) Begin(ctx context.Context, run func(ctx context.Context)) {
 	}()
 }
 
-// Stopping returns a channel that End closes. When it is closed, the goroutine of the fault
-// must start no further operation.
+// Stopping returns a channel that End closes. After End has closed the channel, the fault's
+// goroutine must start no further operation.
 func (b *Background) Stopping() <-chan struct{} { return b.stop }
 
-// End stops the goroutine that Begin started, and waits until it has returned. It lets the
-// current operation finish, so that the history contains its record. If ctx is done first,
-// End cancels the context of run and returns the error of ctx. End may be called more than
-// once, and returns nil if Begin was never called.
+// End stops the goroutine that Begin started, and waits until the goroutine has returned. The
+// goroutine finishes its current operation first, so that the history contains the record of the
+// operation.
+//
+// If ctx is done before the goroutine has returned, End cancels the context of run and returns
+// ctx.Err(). End may be called more than once. If Begin was never called, End returns nil.
 func (b *Background) End(ctx context.Context) error {
 	if b.ended == nil {
 		return nil

@@ -1,20 +1,20 @@
-// Package faults defines the interface of faults and the parts of a run that they can use.
-// A fault is one thing that goes wrong in a run. The run injects the fault, and later heals
-// it: the fault ends, and its effects are undone.
+// Package faults defines the interface of faults, and the parts of a run that faults can use. A
+// fault is one thing that goes wrong in a run, such as an API error. The run injects the fault
+// and later heals it: healing ends the fault and undoes its effects.
 //
 // The fault types are in subpackages, one for each family:
 //
 //   - requests and watches change the traffic between the subject (the controllers under
 //     test) and the API server, by means of package interceptor
-//   - pods, nodes, admission, controlplane and users change the cluster, without the proxy
+//   - pods, nodes, admission, controlplane and users change the cluster directly
 //   - processes kills, terminates and pauses the subject
-//   - clocks changes the timestamps that the subject receives
+//   - clocks shifts the timestamps that the subject receives
 //
-// Package catalog lists every type. The scenario and its triggers decide when a fault is
-// injected and healed. No fault depends on which controllers are under test.
+// Package catalog lists every fault type. The scenario and its triggers decide when the run
+// injects and heals a fault. No fault depends on which controllers are under test.
 //
-// To add a fault type, implement [Fault] in the package of its family, and declare a struct
-// with yaml tags for its parameters. Declare a [Type] that has a Sample function or a
+// To add a fault type, implement [Fault] in the package of its family, and declare a struct with
+// yaml tags for its parameters. Declare a [Type] that has a Sample function or a
 // NotGeneratedReason. Then add the Type to catalog.All.
 package faults
 
@@ -35,71 +35,72 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
-// Fault is one fault of one run. The run calls its methods from a single goroutine. It
-// calls Inject and Heal only through the functions [Inject] and [Heal], which also write
-// history records.
+// Fault is one fault of one run, such as an api-error. The run calls the fault's methods from a
+// single goroutine. The run calls Inject and Heal only through the functions [Inject] and
+// [Heal], which also write history records.
 type Fault interface {
-	// Inject starts the fault and returns while the fault is active. It may start a
-	// goroutine that runs until Heal, even after ctx is canceled. If Inject returns an
+	// Inject starts the fault and then returns; the fault stays active until Heal. Inject may
+	// start a goroutine that runs until Heal, even after ctx is canceled. If Inject returns an
 	// error, the fault is not active, but the run still calls Heal.
 	Inject(ctx context.Context, env *Env) error
-	// Heal ends the fault and undoes its effects as far as possible. After Heal has
-	// returned nil, the fault does not fire again. Heal may be called more than once, and
-	// also without a call of Inject. ctx limits how long Heal waits. It stays valid when
-	// the context of the run is canceled.
+	// Heal ends the fault and undoes its effects as far as possible. After Heal has returned
+	// nil, the fault does not fire again. Heal may be called more than once, and also without an
+	// earlier call of Inject. ctx limits how long Heal waits. ctx stays valid when the context
+	// of the run is canceled.
 	Heal(ctx context.Context) error
-	// Summary returns one line that says what the fault did and how often. The history
-	// record of the healing contains this line.
+	// Summary returns one line that says what the fault did and how often. The "healed" record
+	// in the history contains the line.
 	Summary() string
 }
 
-// ProviderLimited is implemented by faults that need further capabilities because of their
-// parameters. The field Needs of [Type] lists the capabilities that every fault of a type
-// needs.
+// ProviderLimited is implemented by faults whose parameters can demand more from the provider.
+// For example, a fault may need real kubelets for one value of a parameter. The field Needs of
+// [Type] lists what every fault of the type needs.
 type ProviderLimited interface {
-	// Unsupported returns an error with the reason if the fault cannot run on a provider
-	// with these capabilities. Otherwise it returns nil.
+	// Unsupported returns nil if the fault can run on a provider with these capabilities.
+	// Otherwise the error says why the fault cannot run.
 	Unsupported(cluster.Capabilities) error
 }
 
-// Env contains the parts of a run that a fault may use, such as clients, cluster, subject
-// and interceptor.
+// Env contains the parts of a run that a fault may use, such as API clients and the cluster.
 type Env struct {
-	// Rand is the random source of this fault alone. The run seeds it, so that a seed gives
-	// the same random draws again. It is not safe for concurrent use.
+	// Rand is a random source that only this fault uses. The run derives its seed from the seed
+	// of the run, so that the same seed gives the same draws. Rand is not safe for concurrent
+	// use.
 	Rand *rand.Rand
-	// Interceptor applies effects to the requests and watch events of the subject.
+	// Interceptor delays, refuses and breaks the subject's requests and watch events for faults.
 	Interceptor *interceptor.Interceptor
 	// Subject stops, starts and pauses the replicas of the controllers under test.
 	Subject Subject
-	// Cluster is the cluster of the run: its control plane and its nodes.
+	// Cluster gives access to the control plane and the nodes of the run's cluster.
 	Cluster cluster.Cluster
-	// Admin is a client with cluster-admin permissions. Its requests bypass Interceptor.
+	// Admin is a client with cluster-admin permissions. Requests of Admin bypass Interceptor.
 	Admin kubernetes.Interface
-	// Dynamic is a dynamic client with the same permissions as Admin. It also bypasses the
-	// proxy. Kinds are the kinds of workload objects for which client-go has no typed
+	// Dynamic is a dynamic client with cluster-admin permissions. Requests of Dynamic bypass
+	// Interceptor too. Kinds lists the workload's API kinds for which client-go has no typed
 	// client; see [workload.Env].
 	Dynamic dynamic.Interface
 	Kinds   []kube.Kind
-	// Capabilities are the capabilities of the provider, such as real kubelets.
+	// Capabilities says what the provider's clusters can do, for example whether their kubelets
+	// are real.
 	Capabilities cluster.Capabilities
 	// Namespace is the namespace in which the run creates its workload.
 	Namespace string
-	// Pods contains the container image of the workload's pods, and how long they take to
-	// start and to stop.
+	// Pods contains the container image of the workload's pods. It also says how long these pods
+	// take to start and to stop.
 	Pods workload.Pods
-	// Trigger identifies the request or watch event that the fault waited for before it was
-	// injected. It is the zero value if the fault has no trigger.
+	// Trigger identifies the request or watch event for which the run waited before it injected
+	// the fault. It is the zero value if the fault has no trigger.
 	Trigger trigger.Match
-	// Clock measures the times of the fault, such as intervals and downtimes. Tests replace
-	// it by a fake clock.
+	// Clock measures the fault's intervals, downtimes and other durations. Tests use a fake
+	// clock.
 	Clock clock.WithTicker
-	// Report writes the history records of this fault.
+	// Report writes this fault's history records, such as "fired".
 	Report *Reporter
 }
 
-// Subject stops, starts and pauses the replicas of the controllers under test. Faults call
-// it. The history then records that gauntlet caused the change, not a crash of the replica.
+// Subject stops, starts and pauses the replicas of the controllers under test. Faults use this
+// interface so that the history attributes each stop to gauntlet, not to a crash of the replica.
 type Subject interface {
 	// Replicas returns the names of all replicas in order, such as "subject-0". It includes
 	// replicas that are not running.
@@ -107,68 +108,68 @@ type Subject interface {
 	// Leader returns the name of the running replica that holds the leader-election lease.
 	// It returns "" if no running replica holds the lease.
 	Leader(ctx context.Context) (string, error)
-	// Kill stops a replica with SIGKILL. Terminate sends SIGTERM, and SIGKILL after the
-	// grace period. Both return after the replica has exited. The result ended is false if
-	// the replica was not running.
+	// Kill stops a replica with SIGKILL. Terminate sends SIGTERM, and SIGKILL after the grace
+	// period. Kill and Terminate return after the replica has exited. The result ended is false
+	// if the replica was not running.
 	Kill(ctx context.Context, replica string) (ended bool, err error)
 	Terminate(ctx context.Context, replica string) (ended bool, err error)
-	// Start starts a replica that Kill or Terminate stopped. It does nothing if the replica
-	// is running.
+	// Start starts a replica that Kill or Terminate stopped. If the replica is running, Start
+	// does nothing.
 	Start(ctx context.Context, replica string) error
-	// Pause suspends a replica until Resume is called for that replica. The result paused
-	// is false if the replica was not running. A resumed replica may exit because it lost
-	// the lease. The run then starts it again.
+	// Pause suspends a replica until Resume is called for the same replica. The result paused is
+	// false if the replica was not running. A resumed replica may exit because it lost the
+	// lease; the run then restarts the replica.
 	Pause(ctx context.Context, replica string) (paused bool, err error)
 	Resume(ctx context.Context, replica string) error
 }
 
-// Params gives a fault type access to the parameters of one fault in a scenario.
+// Params gives a fault type access to the parameters that a scenario sets for one fault.
 type Params interface {
-	// Decode decodes the parameters into a struct, whose yaml tags name them. A field that
-	// the scenario omits keeps its value, so the caller sets defaults first. If the
-	// scenario has an unknown field, Decode returns an error with its position.
+	// Decode decodes the parameters into a struct with yaml tags. If the scenario omits a
+	// parameter, its field keeps the value that the caller set as default. If the scenario has
+	// an unknown parameter, the error contains its position.
 	Decode(into any) error
-	// Errorf returns an error that begins with the position of the given field in the
-	// scenario file.
+	// Errorf returns an error that begins with the position of the given field in the scenario
+	// file, such as "s.yaml:3:5".
 	Errorf(field, format string, args ...any) error
-	// CheckSteps validates the workload steps in the given field, and sets the defaults of
-	// each step. It applies the same rules as for the steps in the workload of the
-	// scenario.
+	// CheckSteps validates the workload steps in the given field, and sets their defaults. It
+	// applies the rules for the steps of the scenario's own workload.
 	CheckSteps(field string, steps []scenario.Step) error
-	// Resources returns the resources that the scenario may name. These are the known
-	// resources and the custom resources that its workload creates.
+	// Resources returns the resources that the scenario may name, such as "pods". They are the
+	// known resources and the custom resources that the scenario's workload creates.
 	Resources() []string
 }
 
-// Type is a fault type, such as api-error. Package catalog lists all types.
+// Type describes a fault type, such as api-error. Package catalog lists all types.
 type Type struct {
-	// Name is the name of the type in scenarios, such as "api-error".
+	// Name is the name that scenarios use for the type, such as "api-error".
 	Name string
-	// Description says what the fault does. Healing says how its effects are undone. Each
-	// consists of complete sentences. The generated docs/reference/faults.md shows both
-	// texts.
+	// Description says what the fault does. Healing says how healing undoes the fault's effects.
+	// Each text consists of complete sentences. The generated docs/reference/faults.md shows
+	// both texts.
 	Description string
 	Healing     string
-	// Needs are the capabilities that the provider must have. If Needs is empty, every
-	// provider supports the type.
+	// Needs lists the capabilities that the provider must have, such as real kubelets. If Needs
+	// is empty, every provider supports the type.
 	Needs []cluster.Capability
-	// ActsOnSubject is true if the fault kills, stops, pauses or restarts replicas of the subject.
+	// ActsOnSubject is true if the fault kills, terminates, pauses or restarts replicas of the
+	// subject.
 	ActsOnSubject bool
-	// Params documents the parameters for docs/reference/faults.md.
+	// Params documents the type's parameters for docs/reference/faults.md.
 	Params []Param
-	// Outage is true if the API server or etcd is down while the fault is active. The run
-	// then waits for a healthy control plane before it injects another fault.
+	// Outage is true if the fault makes the API server or etcd unavailable. The run then waits
+	// for a healthy control plane before it injects another fault.
 	Outage bool
-	// New returns a fault with the given parameters, or an error that names the wrong field
-	// of the scenario.
+	// New returns a fault with the given parameters. If a parameter is invalid, the error names
+	// the parameter's field in the scenario.
 	New func(Params) (Fault, error)
-	// Sample draws random parameters for a fault in a generated scenario, and returns them
-	// as a struct. A field with the zero value is left out of the scenario, so New sets its
-	// default. Sample returns nil if the fault would have no effect in this scenario. It
-	// draws only what can also happen in a real cluster.
+	// Sample draws random parameters for a fault in a generated scenario, and returns them as a
+	// struct. The generated scenario omits fields with the zero value, so New sets their
+	// defaults. Sample returns nil if the fault would have no effect in this scenario. Sample
+	// draws only values that can also occur in a real cluster.
 	Sample func(*rand.Rand, SampleInput) any
 	// NotGeneratedReason says why generated scenarios contain no fault of this type. It is
-	// set if and only if Sample is nil.
+	// non-empty if and only if Sample is nil.
 	NotGeneratedReason string
 }
 
@@ -176,17 +177,18 @@ type Type struct {
 type Param struct {
 	// Name is the name of the parameter in a scenario.
 	Name string
-	// Description says what the parameter controls, in complete sentences and with its
-	// unit.
+	// Description says what the parameter controls, in complete sentences and with the unit of
+	// its value.
 	Description string
-	// Bounds says which values are permitted. Default is the value that the fault uses if
-	// the scenario omits the parameter. Default is empty for a required parameter.
+	// Bounds says which values are permitted, such as "at least 1". Default is the value that
+	// the fault uses if the scenario omits the parameter. A required parameter has an empty
+	// Default.
 	Bounds  string
 	Default string
 }
 
-// Supported returns an error if a provider with the given capabilities cannot run the
-// fault. The fault must be of the type t.
+// Supported returns nil if a provider with the given capabilities can run the fault. Otherwise
+// the error says why not. The fault must be of the type t.
 func (t *Type) Supported(fault Fault, c cluster.Capabilities) error {
 	if err := c.Require(t.Name, t.Needs...); err != nil {
 		return err
@@ -197,8 +199,9 @@ func (t *Type) Supported(fault Fault, c cluster.Capabilities) error {
 	return nil
 }
 
-// Inject injects a fault, and records this in the history first. A fault that fires at once has
-// a record of its own, which therefore follows the record of the injection.
+// Inject records that the fault is being injected, and then injects the fault. The record comes
+// first, so that it precedes the "fired" record of a fault that fires at once. If the injection
+// fails, Inject records the failure and returns an error.
 func Inject(ctx context.Context, fault Fault, env *Env) error {
 	env.Report.injected(env.Trigger)
 	if err := fault.Inject(ctx, env); err != nil {
@@ -209,8 +212,8 @@ func Inject(ctx context.Context, fault Fault, env *Env) error {
 	return nil
 }
 
-// Heal heals the fault, and then records in the history that it is healed. If healing
-// fails, Heal records the failure and returns an error. The caller may then call Heal again.
+// Heal heals the fault, and then writes a "healed" record to the history. If healing fails, Heal
+// records the failure and returns an error. The caller may then call Heal again.
 func Heal(ctx context.Context, fault Fault, env *Env) error {
 	if err := fault.Heal(ctx); err != nil {
 		err = fmt.Errorf("healing %s: %w", env.Report, err)

@@ -9,15 +9,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Verbs and Resources are the API verbs and the resources that every scenario may name. A
-// scenario may also name the custom resources that its workload creates; see [Resource].
+// Verbs and Resources are the API verbs and the resources that every scenario may name, such as
+// "create" and "pods". A scenario may also name the custom resources that its workload creates;
+// see [Resource].
 var (
 	Verbs     = scenario.Verbs
 	Resources = scenario.Resources
 )
 
-// OneOf returns an error if the value of the given field is not one of the known values. The
-// error contains the position of the field in the scenario.
+// OneOf returns an error if value is not one of the known values. The error begins with the
+// field's position in the scenario, and suggests a known value that is similar.
 func OneOf(params Params, field, value string, known []string) error {
 	if slices.Contains(known, value) {
 		return nil
@@ -29,7 +30,8 @@ func OneOf(params Params, field, value string, known []string) error {
 	return params.Errorf(field, "unknown value %q; %s%s", value, expected, nearest.Suggestion(value, known))
 }
 
-// Counted returns a number and its noun, such as "1 watch" or "2 watches".
+// Counted returns a number with its noun in the singular or plural, such as "1 watch" or "2
+// watches".
 func Counted(n int, noun string) string {
 	switch {
 	case n == 1:

@@ -9,15 +9,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// otherControllerName is the name of a ConfigMap in the namespace of the run. Objects that
-// a fault gives to another controller have this ConfigMap as their controller.
+// otherControllerName is the name of a ConfigMap in the namespace of the run. The ConfigMap
+// stands for another controller. A fault makes the ConfigMap the controller of objects to take
+// these objects away from the subject.
 const otherControllerName = "other-controller"
 
 // OtherClient returns a controllerRef that makes an object belong to another controller.
 //
 // The controllerRef refers to a ConfigMap in the namespace of the run, because no controller
-// reconciles ConfigMaps. OtherClient creates the ConfigMap if it does not exist. Without it,
-// the garbage collector would delete every object that has this controllerRef.
+// reconciles ConfigMaps. OtherClient creates the ConfigMap if it does not exist. If the
+// ConfigMap did not exist, the garbage collector would delete every object that has this
+// controllerRef.
 func (e *Env) OtherClient(ctx context.Context) (*metav1.OwnerReference, error) {
 	configMaps := e.Admin.CoreV1().ConfigMaps(e.Namespace)
 	owner, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: otherControllerName}}, metav1.CreateOptions{})

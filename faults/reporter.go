@@ -10,34 +10,33 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
-// Reporter writes the history records of one fault: injected, fired, failed and healed.
+// Reporter writes one fault's history records: injected, fired, failed and healed.
 type Reporter struct {
 	recorder interceptor.Recorder
 	index    int
 	name     string
-	once     sync.Once // writes the record that the fault is healed only once
+	once     sync.Once // writes the "healed" record only once
 	// tolerateOutage makes Failed ignore errors that an unavailable API server or etcd
 	// causes.
 	tolerateOutage bool
 }
 
-// NewReporter returns a reporter that writes its records to the recorder. index is the
-// position of the fault in the scenario, counted from 0. name is the name of the fault
-// type.
+// NewReporter returns a Reporter that appends its records to the recorder. index is the position
+// of the fault in the scenario, counted from 0. name is the name of the fault type.
 func NewReporter(recorder interceptor.Recorder, index int, name string) *Reporter {
 	return &Reporter{recorder: recorder, index: index, name: name}
 }
 
-// String returns a text for errors that identifies the fault, such as "fault 0
-// (api-error)". The number is the position of the fault in the scenario, counted from 0.
+// String returns the text that identifies the fault in errors, such as "fault 0 (api-error)".
+// The number is the position of the fault in the scenario, counted from 0.
 func (r *Reporter) String() string { return fmt.Sprintf("fault %d (%s)", r.index, r.name) }
 
-// Name returns the name of the fault type.
+// Name returns the name of the fault type, such as "api-error".
 func (r *Reporter) Name() string { return r.name }
 
-// Fired records that the fault fired: it changed something. request is the ID of the
-// affected request, or 0 if it affected no request. object is the affected object, or nil
-// if it affected no object. Fired is safe for concurrent use.
+// Fired records that the fault changed something, for example that it refused a request. request
+// is the ID of the affected request, or 0 if the fault affected no request. object is the
+// affected object, or nil. detail says what the fault changed. Fired is safe for concurrent use.
 func (r *Reporter) Fired(request uint64, object *history.Ref, detail string) {
 	r.record(history.Fault{Event: history.FaultFired, Request: request, Object: object, Detail: detail})
 }
@@ -46,8 +45,8 @@ func (r *Reporter) Fired(request uint64, object *history.Ref, detail string) {
 // The run calls TolerateOutage if a fault of the scenario stops the API server or etcd.
 func (r *Reporter) TolerateOutage() { r.tolerateOutage = true }
 
-// Failed records that the fault could not do what the scenario asks. object is the object
-// that the fault tried to change, or nil if there is none. err says what failed.
+// Failed records that the fault could not do what the scenario asks. object is the object that
+// the fault tried to change, or nil. err says what failed.
 func (r *Reporter) Failed(object *history.Ref, err error) {
 	if r.tolerateOutage && cluster.Unavailable(err) {
 		return
@@ -55,18 +54,19 @@ func (r *Reporter) Failed(object *history.Ref, err error) {
 	r.record(history.Fault{Event: history.FaultFailed, Object: object, Detail: err.Error()})
 }
 
-// injected records that the fault may fire from now on. The record also identifies the
-// request or watch event that triggered the injection, if the fault has a trigger.
+// injected records that the fault may fire from now on. If the fault has a trigger, the record
+// also identifies the request or watch event that matched the trigger.
 func (r *Reporter) injected(match trigger.Match) {
 	r.record(history.Fault{Event: history.FaultInjected, Request: match.Request, Object: match.Object, Detail: match.Description})
 }
 
-// healed records that the fault is healed. Only the first call writes a record.
+// healed records that the fault is healed. Only the first call writes a record. summary says
+// what the fault did.
 func (r *Reporter) healed(summary string) {
 	r.once.Do(func() { r.record(history.Fault{Event: history.FaultHealed, Detail: summary}) })
 }
 
-// record writes one event of the fault to the history.
+// record appends one event of the fault, such as fired, to the history.
 func (r *Reporter) record(fault history.Fault) {
 	fault.Index, fault.Name = r.index, r.name
 	r.recorder.Append(history.Record{Fault: &fault})

@@ -15,16 +15,15 @@ type SampleInput struct {
 	// Resources are the resources that the subject watches, and whose objects will change
 	// during the run.
 	Resources []string
-	// Span is the time from the injection of the fault until it is healed. It is at least
-	// 500 ms.
+	// Span is the time from the fault's injection until its healing. It is at least 500 ms.
 	Span time.Duration
-	// Edit draws random workload steps for the second user of a user-edit fault. It returns
-	// nil if no step would have an effect at the time when the fault is injected.
+	// Edit draws random workload steps for a second user, whom a user-edit fault simulates. It
+	// returns nil if no step would have an effect at the time when the run injects the fault.
 	Edit func() []scenario.Step
 }
 
 // Request describes requests of the subject by their verb, resource and subresource. The
-// resource contains the API group, such as "replicasets.apps".
+// resource includes the API group, such as "replicasets.apps".
 type Request struct{ Verb, Resource, Subresource string }
 
 // Pick returns one of the given values, chosen at random with equal probability.

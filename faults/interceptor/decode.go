@@ -31,14 +31,14 @@ const (
 	protobufEncoding
 )
 
-// mediaTypes contains the content type of each encoding. A watch stream has the same
-// content type as a single object, possibly with a parameter such as stream=watch.
+// mediaTypes maps each encoding to its content type, such as application/json. The content type
+// of a watch stream is the same, possibly with a parameter such as stream=watch.
 var mediaTypes = map[encoding]string{
 	jsonEncoding:     runtime.ContentTypeJSON,
 	protobufEncoding: runtime.ContentTypeProtobuf,
 }
 
-// codecs contains the serializer of each encoding, for single objects.
+// codecs maps each encoding to the serializer for single objects in that encoding.
 var codecs = newCodecs()
 
 func newCodecs() map[encoding]runtime.Serializer {
@@ -51,8 +51,8 @@ func newCodecs() map[encoding]runtime.Serializer {
 	}
 }
 
-// encodingOf returns the encoding for the value of a Content-Type header. It returns
-// unknownEncoding for a content type that the interceptor cannot decode.
+// encodingOf returns the encoding that a Content-Type header names. It returns unknownEncoding
+// for a content type that the interceptor cannot decode.
 func encodingOf(contentType string) encoding {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	mediaType = strings.TrimSpace(mediaType)
@@ -64,8 +64,8 @@ func encodingOf(contentType string) encoding {
 	return unknownEncoding
 }
 
-// decode decodes one object. If client-go does not know the kind of a JSON object, the
-// result is an unstructured object. The object does not share memory with data.
+// decode decodes one object from JSON or protobuf. If client-go does not know the kind of a JSON
+// object, the result is an unstructured object. The object does not share memory with data.
 func decode(in encoding, data []byte) (runtime.Object, error) {
 	codec, ok := codecs[in]
 	if !ok {
@@ -81,8 +81,8 @@ func decode(in encoding, data []byte) (runtime.Object, error) {
 	return obj, nil
 }
 
-// project returns the part of an object that the history stores. It omits the body and the
-// annotations of an object that may contain a credential.
+// project returns the part of an object that the history stores. If objects of the requested
+// resource can contain credentials, project omits the body and the annotations.
 func (t *target) project(obj runtime.Object) (*history.Object, error) {
 	object, err := history.Project(t.resource, obj)
 	if t.mayHoldCredentials() {
@@ -95,7 +95,7 @@ func (t *target) project(obj runtime.Object) (*history.Object, error) {
 	return &object, nil
 }
 
-// readBody decodes a request body and adds its content to the record of the request. The
+// readBody decodes a request body and stores the content in the request's history record. The
 // content is an object, a patch, or the UID precondition of a delete.
 func (t *target) readBody(request *history.Request, contentType string, body []byte) error {
 	if t.resource == "" || len(body) == 0 {
@@ -132,8 +132,8 @@ func (t *target) readBody(request *history.Request, contentType string, body []b
 	return nil
 }
 
-// patch returns the body of a patch as JSON, because the history stores JSON. It converts
-// YAML to JSON. It stores a body of any other format as a JSON string.
+// patch returns the body of a patch request as JSON, because the history stores JSON. It
+// converts YAML to JSON. A body in any other format becomes a JSON string.
 func patch(contentType string, body []byte) json.RawMessage {
 	if strings.Contains(contentType, "yaml") {
 		if translated, err := yaml.YAMLToJSON(body); err == nil {
@@ -151,8 +151,8 @@ func patch(contentType string, body []byte) json.RawMessage {
 	return quoted
 }
 
-// deleteOptions decodes the body of a delete request. Like the API server, it accepts any
-// API group in the apiVersion of the body.
+// deleteOptions decodes the DeleteOptions in the body of a delete request. Like the API server,
+// it accepts any API group in the apiVersion of the body.
 func deleteOptions(in encoding, body []byte) (*metav1.DeleteOptions, error) {
 	options := new(metav1.DeleteOptions)
 	switch in {
@@ -171,8 +171,8 @@ func deleteOptions(in encoding, body []byte) (*metav1.DeleteOptions, error) {
 // protobufMagic is the prefix of every object in the protobuf encoding of Kubernetes.
 var protobufMagic = []byte("k8s\x00")
 
-// unwrap returns the object inside the protobuf envelope (runtime.Unknown) that Kubernetes
-// uses. The result is still encoded.
+// unwrap returns the object inside the protobuf envelope (runtime.Unknown) that Kubernetes uses.
+// The returned object is still protobuf-encoded.
 func unwrap(data []byte) ([]byte, error) {
 	rest, ok := bytes.CutPrefix(data, protobufMagic)
 	if !ok {
@@ -185,14 +185,14 @@ func unwrap(data []byte) ([]byte, error) {
 	return envelope.Raw, nil
 }
 
-// responseContent is the decoded body of a response: a Status, a single object or a list. Only the
-// fields for this kind of body are set.
+// responseContent is the decoded body of a response: a Status, a single object or a list. The
+// fields for the other two kinds of body are empty.
 type responseContent struct {
 	reason string          // reason of a Status
 	cause  string          // first cause in the details of a Status
-	denied bool            // a Status with which the authorizer refused the request
-	object *history.Object // for a response with a single object
-	list   *history.List   // for the response to a list
+	denied bool            // true for a Status that says that the authorizer, such as RBAC, refused the request
+	object *history.Object // the object in the response; nil if the body is a Status or a list
+	list   *history.List   // the list in the response; nil if the body is a Status or an object
 }
 
 // readResponse decodes the body of a response for the history. The request must not be a
@@ -215,21 +215,22 @@ func (t *target) readResponse(in encoding, body []byte) (responseContent, error)
 			return responseContent{}, fmt.Errorf("decoding the response to a list request for %s: %w", t.resource, err)
 		}
 		return responseContent{list: list}, nil
-	case "deletecollection": // these objects are deleted, so they are not recorded
+	case "deletecollection": // the response lists deleted objects, which the history does not need
 		return responseContent{}, nil
 	}
 	object, err := t.project(obj)
 	return responseContent{object: object}, err
 }
 
-// deniedByAuthorizer reports whether the authorizer of the API server, such as RBAC, refused the
-// request. Only the message tells this apart from a refusal by admission control.
+// deniedByAuthorizer reports whether the API server's authorizer, such as RBAC, refused the
+// request. Admission control refuses requests with the same reason, Forbidden. Only the message
+// differs.
 func deniedByAuthorizer(status *metav1.Status) bool {
 	return status.Reason == metav1.StatusReasonForbidden && authorizerMessage.MatchString(status.Message)
 }
 
-// authorizerMessage matches the message with which the API server reports the decision of the
-// authorizer.
+// authorizerMessage matches the message of the API server for a request that its authorizer,
+// such as RBAC, refused.
 var authorizerMessage = regexp.MustCompile(`is forbidden: User ".*" cannot [a-z]+ resource ".*" in API group ".*"`)
 
 // firstCause returns the type of the first cause in the details of a Status. It returns ""
@@ -241,7 +242,7 @@ func firstCause(status *metav1.Status) string {
 	return string(status.Details.Causes[0].Type)
 }
 
-// readList converts a decoded list to its history record, with all items.
+// readList converts a decoded list response, with all items, to the list record of the history.
 func (t *target) readList(obj runtime.Object) (*history.List, error) {
 	m, err := meta.ListAccessor(obj)
 	if err != nil {
@@ -268,8 +269,8 @@ func (t *target) readList(obj runtime.Object) (*history.List, error) {
 	return list, err
 }
 
-// readEvent decodes one watch event for the history. frame contains the bytes of the event
-// in the stream; a protobuf event begins with its length.
+// readEvent decodes one watch event for the history. frame contains the event's bytes in the
+// stream; the bytes of a protobuf event begin with its length.
 func (t *target) readEvent(in encoding, frame []byte) (*history.Delivery, error) {
 	event, err := decodeEvent(in, frame)
 	if err != nil {
@@ -298,8 +299,8 @@ func (t *target) readEvent(in encoding, frame []byte) (*history.Delivery, error)
 	return delivery, nil
 }
 
-// readBookmark copies the resourceVersion of a bookmark to the delivery. It also sets
-// whether the bookmark ends the initial events of a streaming list.
+// readBookmark copies the resourceVersion of a bookmark event to the delivery record. It also
+// records whether the bookmark ends the initial events of a streaming list.
 func readBookmark(delivery *history.Delivery, obj runtime.Object) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -314,8 +315,8 @@ func readBookmark(delivery *history.Delivery, obj runtime.Object) error {
 	return nil
 }
 
-// encodeEvent returns the bytes of a watch event with the given object, for a stream of the
-// given encoding. A protobuf event begins with its length.
+// encodeEvent returns the bytes of a watch event that contains the given object, in the given
+// encoding. The bytes of a protobuf event begin with the event's length.
 func encodeEvent(in encoding, eventType history.EventType, obj runtime.Object) ([]byte, error) {
 	body, err := encode(in, obj)
 	if err != nil {

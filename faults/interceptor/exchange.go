@@ -18,23 +18,23 @@ import (
 )
 
 const (
-	// requestBytesMax is the maximum length of a request body that the interceptor decodes for
-	// the history. The API server accepts 3 MiB. The interceptor forwards a longer body without
-	// decoding it, and records a gap.
+	// requestBytesMax is the longest request body that the interceptor decodes for the history.
+	// The API server accepts only 3 MiB. The interceptor forwards a longer body without decoding
+	// it, and records a gap: the history misses the body.
 	requestBytesMax = 16 << 20
-	// responseBytesMax is the maximum length of a response body that the interceptor decodes for
-	// the history. A list of about 20,000 pods has 64 MiB. The interceptor forwards a longer body
-	// without decoding it, and records a gap.
+	// responseBytesMax is the longest response body that the interceptor decodes for the
+	// history. A list of about 20,000 pods has 64 MiB. The interceptor forwards a longer body
+	// without decoding it, and records a gap: the history misses the body.
 	responseBytesMax = 64 << 20
 )
 
-// buffers contains buffers for response bodies, for reuse. The interceptor reads a body into a
-// buffer completely before it forwards the body.
+// buffers is a pool of reusable buffers for response bodies. The interceptor reads a complete
+// body into a buffer before it forwards the body.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// pooledBufferBytesMax is the maximum size of a buffer that the interceptor reuses. It leaves
-// larger buffers to the garbage collector. Otherwise one large response would occupy memory
-// for the whole run.
+// pooledBufferBytesMax is the size of the largest buffer that the interceptor reuses. The
+// garbage collector frees larger buffers. Otherwise one large response would occupy memory for
+// the whole run.
 const pooledBufferBytesMax = 4 << 20
 
 // exchange is one request of the subject together with its response.
@@ -44,27 +44,27 @@ type exchange struct {
 	writer  http.ResponseWriter
 	request *http.Request
 	target  target
-	// conn is the connection on which the request arrived. The exchange is between
-	// BeginDelivery and EndDelivery while it records and writes a response (but not a byte
-	// stream such as a log).
+	// conn is the subject's connection on which the request arrived. The exchange calls
+	// BeginDelivery before it records and writes a response, and EndDelivery afterwards. It does
+	// not do so for a byte stream such as a log.
 	conn Connection
-	// record is the request record in the history. It must not change after it has been
-	// appended to the history.
+	// record is the history record of the request. It must not change after the exchange has
+	// appended it to the history.
 	record *history.Request
-	// effect is the effect of the first fault that returned one for the request. hook is
-	// this fault. Both are zero if no fault returned an effect.
+	// effect says what a fault does to the request. It comes from hook, the first fault that
+	// returned an effect. If no fault returned an effect, effect and hook are zero.
 	effect RequestEffect
 	hook   *hook[RequestFault]
 }
 
 // serve processes one request until its response is complete.
 //
-// It records the request, asks the registered faults what to do with it, and does so: for
-// example, it delays or refuses the request. Otherwise it forwards the request, and records and
-// delivers the response.
+// It records the request and asks the registered faults for an effect. If a fault returns an
+// effect, serve applies it, for example delays or refuses the request. Otherwise serve forwards
+// the request, and records and delivers the response.
 func (x *exchange) serve() {
 	body, err := x.readRequest()
-	if err != nil { // the subject did not send the complete request; it is not recorded
+	if err != nil { // the request is incomplete, so the history does not contain it
 		x.abort(err)
 	}
 	x.append(history.Record{Request: x.record})
@@ -105,7 +105,8 @@ func (x *exchange) serve() {
 // append appends a record to the history.
 func (x *exchange) append(record history.Record) { x.recorder.Append(record) }
 
-// gap records that the history does not contain a part of this exchange. The error says why.
+// gap appends a gap record: a part of this exchange is missing from the history. The error says
+// why the part is missing.
 func (x *exchange) gap(err error) {
 	source := x.target.resource
 	if source == "" {
@@ -117,12 +118,12 @@ func (x *exchange) gap(err error) {
 	}})
 }
 
-// readRequest reads the request of the subject and creates its record. It returns the body for
+// readRequest reads the subject's request, creates its history record, and returns the body for
 // the API server.
 //
-// An update may contain timestamps that a clock skew has shifted. readRequest restores the
-// creationTimestamp and deletionTimestamp in its body. An error means that the subject did not
-// send the complete request.
+// The body of an update may contain timestamps that a clock-skew fault shifted earlier.
+// readRequest restores the original creationTimestamp and deletionTimestamp in the body. An
+// error means that the subject did not send the complete request.
 func (x *exchange) readRequest() (io.Reader, error) {
 	r := x.request
 	x.target = classify(r.Method, r.URL)
@@ -143,7 +144,7 @@ func (x *exchange) readRequest() (io.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the body of a request from the subject: %w", err)
 	}
-	x.record.Bytes = max(len(body), int(r.ContentLength)) // at most requestBytesMax + 1 bytes have been read
+	x.record.Bytes = max(len(body), int(r.ContentLength)) // body holds at most requestBytesMax + 1 bytes, even if the request has more
 	if len(body) > requestBytesMax {
 		x.gap(fmt.Errorf("the request body has more than %d bytes and is not decoded", requestBytesMax))
 		return io.MultiReader(bytes.NewReader(body), r.Body), nil
@@ -159,8 +160,8 @@ func (x *exchange) readRequest() (io.Reader, error) {
 	return bytes.NewReader(body), nil
 }
 
-// matchFault asks the registered faults, in order, what to do with the request. It stores the
-// first effect that one of them returns.
+// matchFault asks the registered faults, in order, what to do with the request. It stops at the
+// first fault that returns an effect, and stores this effect.
 func (x *exchange) matchFault() {
 	for _, h := range x.requestFaults.current.Load().all {
 		var effect *RequestEffect
@@ -172,8 +173,8 @@ func (x *exchange) matchFault() {
 	}
 }
 
-// forward sends the request to the API server and returns the response, whose body the caller
-// reads.
+// forward sends the request to the API server and returns the response. The caller must read and
+// close the response body.
 //
 // The result reached is true if the interceptor had a connection to the API server. The API
 // server may then have received the request, even if forward returns an error.
@@ -193,9 +194,9 @@ func (x *exchange) forward(body io.Reader) (response *http.Response, reached boo
 // upstreamRequest returns the request that the interceptor sends to the API server, with the
 // given body.
 //
-// It differs from the subject's request in its host and its hop-by-hop headers. It does not ask
-// for compression, because the interceptor decodes responses. If a stale-list fault is active,
-// its query differs too.
+// Its host and its hop-by-hop headers differ from those of the subject's request. It does not
+// ask for compression, because the interceptor decodes responses. If a stale-list fault is
+// active, the query differs too.
 func (x *exchange) upstreamRequest(ctx context.Context, body io.Reader) (*http.Request, error) {
 	to := *x.request.URL
 	to.Scheme, to.Host = x.route.Target.Scheme, x.route.Target.Host
@@ -212,23 +213,23 @@ func (x *exchange) upstreamRequest(ctx context.Context, body io.Reader) (*http.R
 	copyHeader(request.Header, x.request.Header)
 	request.Header.Del("Accept-Encoding")
 	if len(x.request.Header.Values("User-Agent")) == 0 {
-		request.Header.Set("User-Agent", "") // otherwise net/http adds its own
+		request.Header.Set("User-Agent", "") // otherwise net/http adds its own User-Agent
 	}
 	return request, nil
 }
 
-// recordNoResponse records that the subject receives no response. reached says whether the
-// API server may have received the request. serverCode is the HTTP status of its response,
-// or 0 if there is none.
+// recordNoResponse records that the subject receives no response. reached says whether the API
+// server may have received the request. serverCode is the HTTP status that the API server
+// answered, or 0 if it did not answer.
 func (x *exchange) recordNoResponse(reached bool, serverCode int) {
 	x.append(history.Record{Response: &history.Response{
 		ID: x.record.ID, Reached: reached, ServerCode: serverCode, Fault: x.effect.Fault,
 	}})
 }
 
-// relayObject forwards a response that contains an object, a list or a Status. It decodes
-// and records the response before the subject receives it. If a clock skew is active, it
-// shifts the timestamps in the body.
+// relayObject forwards a response that contains an object, a list or a Status. It decodes and
+// records the response before it sends the response to the subject. If a clock-skew fault is
+// active, relayObject shifts the timestamps in the body.
 func (x *exchange) relayObject(response *http.Response) {
 	buffer := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
@@ -259,8 +260,8 @@ func (x *exchange) relayObject(response *http.Response) {
 // deliver records a response and writes it to the subject. It returns false if the subject can
 // no longer receive the response, or if the write fails.
 //
-// The parameter body is what has been read of the response body. complete says whether this is
-// the whole body.
+// body contains the bytes of the response body that have been read. complete is true if these
+// bytes are the whole body.
 func (x *exchange) deliver(response *http.Response, body []byte, complete bool) bool {
 	x.conn.BeginDelivery()
 	defer x.conn.EndDelivery()
@@ -278,15 +279,15 @@ func (x *exchange) deliver(response *http.Response, body []byte, complete bool) 
 	return err == nil
 }
 
-// subjectGone reports whether the subject can no longer receive a response. This is the
-// case if the subject has canceled the request or its connection is broken.
+// subjectGone reports whether the subject can no longer receive a response. The reason is that
+// the subject canceled the request, or that the connection broke.
 func (x *exchange) subjectGone() bool {
 	return x.conn.Broken() || x.request.Context().Err() != nil
 }
 
-// recordResponse appends a response to the history. For a list, it also appends a record
-// with the items. It decodes the body only if complete is true. If it cannot decode the
-// body of a successful response, it records a gap.
+// recordResponse appends a response to the history. For a list, it also appends a record with
+// the list's items. It decodes the body only if complete is true. If it cannot decode the body
+// of a successful response, it appends a gap record: the history misses the body.
 func (x *exchange) recordResponse(response *http.Response, body []byte, complete bool) {
 	var content responseContent
 	var err error
@@ -326,8 +327,8 @@ func (x *exchange) recordResponse(response *http.Response, body []byte, complete
 	}
 }
 
-// relayUnparsed forwards a response that contains no object, such as a log or the version
-// of the API server. It does not decode the body.
+// relayUnparsed forwards a response that contains no API object, such as a log or the API
+// server's version. It does not decode the body.
 func (x *exchange) relayUnparsed(response *http.Response) {
 	x.append(history.Record{Response: &history.Response{
 		ID: x.record.ID, Code: response.StatusCode, ServerCode: response.StatusCode, Reached: true,
@@ -338,8 +339,8 @@ func (x *exchange) relayUnparsed(response *http.Response) {
 	x.copyBody(response)
 }
 
-// copyBody forwards the rest of a response body. It flushes each chunk as soon as the chunk
-// arrives.
+// copyBody forwards the unread rest of a response body to the subject. It flushes each chunk as
+// soon as the chunk arrives.
 func (x *exchange) copyBody(response *http.Response) {
 	control := http.NewResponseController(x.writer)
 	chunk := make([]byte, 32<<10)
@@ -360,10 +361,12 @@ func (x *exchange) copyBody(response *http.Response) {
 	}
 }
 
-// abort ends the exchange without a complete response, as a failing API server does. If err
-// is a stream reset of the API server, abort resets only the stream of this request. On any
-// other error it resets the connection of the subject, with all other requests on it. abort
-// does not return; it panics with http.ErrAbortHandler, which net/http recovers.
+// abort ends the exchange without a complete response, as a failing API server does. If err is
+// an HTTP/2 stream reset, abort breaks only the stream of this request. For any other error,
+// abort also resets the subject's connection, which breaks all other requests on it. If the
+// subject has canceled the request, the connection stays open.
+//
+// abort does not return: it panics with http.ErrAbortHandler, which net/http recovers.
 func (x *exchange) abort(err error) {
 	var reset http2.StreamError
 	if x.request.Context().Err() == nil && !errors.As(err, &reset) {

@@ -8,23 +8,23 @@ import (
 	"io"
 )
 
-// frameBytesMax is the maximum length of one watch event. If an event is longer, the
-// interceptor forwards the rest of the stream without decoding it. Objects are much smaller,
-// because etcd accepts requests of at most 1.5 MiB.
+// frameBytesMax is the maximum length of one watch event. If an event is longer, the interceptor
+// forwards the rest of the stream without decoding. Real objects are much smaller, because etcd
+// accepts requests of at most 1.5 MiB.
 const frameBytesMax = 16 << 20
 
-// frameHeaderBytes is the size of the length that precedes each protobuf event, in
-// big-endian order.
+// frameHeaderBytes is the number of bytes that precede each protobuf event in a watch stream.
+// They contain the event's length in big-endian order.
 const frameHeaderBytes = 4
 
 // errNoFrame means that the next bytes of a watch stream are not a watch event. The interceptor
-// forwards these bytes and the rest of the stream unchanged.
+// then forwards these bytes and the rest of the stream unchanged.
 var errNoFrame = errors.New("the bytes in the watch stream are not a watch event")
 
-// nextFrame appends the bytes of the next event in a watch stream to buffer, unchanged. At
-// the end of the stream it returns io.EOF and the remaining bytes. If the stream ends
-// within an event, the error is io.ErrUnexpectedEOF. If nextFrame cannot parse the stream,
-// it returns errNoFrame and the bytes that it has read.
+// nextFrame is a function that appends the bytes of a watch stream's next event to buffer,
+// unchanged. At the end of the stream, it returns the remaining bytes and io.EOF. If the stream
+// ends within an event, the error is io.ErrUnexpectedEOF. If the bytes are no valid event, it
+// returns the bytes that it has read and errNoFrame.
 type nextFrame func(source *bufio.Reader, buffer []byte) ([]byte, error)
 
 // framings maps each encoding to the function that reads the next event from a watch
@@ -34,7 +34,8 @@ var framings = map[encoding]nextFrame{
 	protobufEncoding: nextProtobuf,
 }
 
-// nextProtobuf reads the next event of a protobuf stream, with the length that precedes it.
+// nextProtobuf reads the next event of a protobuf watch stream. The returned bytes include the
+// length that precedes the event.
 func nextProtobuf(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	start := len(buffer)
 	buffer, err := readFull(source, buffer, frameHeaderBytes)
@@ -52,8 +53,8 @@ func nextProtobuf(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	return buffer, err
 }
 
-// readFull reads n bytes and appends them to the buffer. The error is io.EOF only if the
-// stream ended before the first of these bytes.
+// readFull reads n bytes and appends them to the buffer. If the stream ends before the first of
+// the n bytes, the error is io.EOF. If the stream ends later, the error is io.ErrUnexpectedEOF.
 func readFull(source *bufio.Reader, buffer []byte, n int) ([]byte, error) {
 	start := len(buffer)
 	buffer = append(buffer, make([]byte, n)...)
@@ -61,9 +62,9 @@ func readFull(source *bufio.Reader, buffer []byte, n int) ([]byte, error) {
 	return buffer[:start+read], err
 }
 
-// nextJSON reads the next event of a JSON stream, and the white space around it that has
-// already arrived. It does not wait for more white space, because that would delay the
-// event.
+// nextJSON reads the next event of a JSON watch stream. It also reads white space around the
+// event that has already arrived. It does not wait for more white space, because waiting would
+// delay the event.
 func nextJSON(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	var object jsonObject
 	start := len(buffer)
@@ -89,8 +90,8 @@ func nextJSON(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	}
 }
 
-// jsonObject finds the end of a JSON object by counting braces. Nothing needs to parse the
-// object just to find its end.
+// jsonObject finds the end of a JSON object by counting braces. It does not parse the object,
+// because braces are enough to find the end.
 type jsonObject struct {
 	begun   bool // after the first opening brace
 	depth   int  // number of open braces
@@ -101,9 +102,9 @@ type jsonObject struct {
 // ended reports whether the scanned bytes contain the complete object.
 func (o *jsonObject) ended() bool { return o.begun && o.depth == 0 }
 
-// scan reads data up to the end of the object and of the white space after it. It returns
-// the number of bytes that it has read. If data ends before the object does, the next call
-// continues with further data.
+// scan processes data up to the end of the JSON object and of the white space after the object.
+// It returns the number of processed bytes. If data ends before the object does, the next call
+// of scan continues with further data.
 func (o *jsonObject) scan(data []byte) (int, error) {
 	for i, c := range data {
 		switch {

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// hopByHop contains the HTTP headers that are valid for a single connection only. The
-// interceptor does not forward them.
+// hopByHop contains the HTTP headers that apply only to a single connection. The interceptor
+// does not forward these headers.
 var hopByHop = []string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection",
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// copyHeader copies the headers that an interceptor must forward. It omits those in hopByHop
-// and those that the header Connection names.
+// copyHeader copies the headers that an interceptor must forward. It omits the headers in
+// hopByHop and the headers that the Connection header names.
 func copyHeader(to, from http.Header) {
 	for name, values := range from {
 		if !slices.Contains(hopByHop, name) {

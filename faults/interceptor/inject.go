@@ -14,7 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// delay waits for the given time. It returns early if the fault that requires the delay is
+// delay waits for the time d, as the effect of a fault. It returns early if that fault is
 // removed. It returns an error if the subject cancels the request.
 func (x *exchange) delay(d time.Duration) error {
 	if d <= 0 {
@@ -37,11 +37,11 @@ func (x *exchange) delay(d time.Duration) error {
 	}
 }
 
-// refuse sends the subject an error in place of the API server's response, and records the
+// refuse sends the subject an API error in place of the API server's response, and records the
 // error.
 //
-// The caller sets two fields of record: whether the API server received the request, and with
-// which status it answered. refuse sets the other fields.
+// The caller sets two fields of record. Reached says whether the API server received the
+// request, and ServerCode is the HTTP status of its answer. refuse sets the other fields.
 func (x *exchange) refuse(refusal *Refusal, record history.Response) {
 	status := refusal.status(x.record)
 	record.ID, record.Code, record.Reason, record.Fault = x.record.ID, refusal.Code, string(status.Reason), x.effect.Fault
@@ -63,11 +63,12 @@ func (x *exchange) refuse(refusal *Refusal, record history.Response) {
 	}
 }
 
-// loseResponse reads the API server's response and does not deliver it. The subject instead
-// gets what [RequestEffect].Lose says.
+// loseResponse reads the API server's response but does not deliver it. The field Lose of
+// [RequestEffect] says what the subject gets instead: an API error, half of the response, or a
+// reset.
 func (x *exchange) loseResponse(response *http.Response) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, responseBytesMax))
-	if err != nil { // the connection to the API server broke, without a fault
+	if err != nil { // no fault broke the connection to the API server
 		x.recordNoResponse(true, response.StatusCode)
 		x.abort(fmt.Errorf("reading a response of the API server: %w", err))
 	}
@@ -76,8 +77,8 @@ func (x *exchange) loseResponse(response *http.Response) {
 		x.recordNoResponse(true, response.StatusCode)
 		x.abort(err)
 	}
-	// If the response cannot be decoded, the record has no object. This is not a gap,
-	// because the subject does not receive the response.
+	// If the interceptor cannot decode the response, the record has no object. This is not a gap
+	// (a missing part of the history), because the subject does not receive the response.
 	content, _ := x.target.readResponse(encodingOf(response.Header.Get("Content-Type")), body)
 	x.owners.set(content.object)
 	record := history.Response{
@@ -97,8 +98,8 @@ func (x *exchange) loseResponse(response *http.Response) {
 	x.abortInjected(loss.Break)
 }
 
-// writeHalf sends the subject the first half of a response. The Content-Length is that of
-// the whole response, so that the subject notices the missing half.
+// writeHalf sends the subject the first half of a response. The Content-Length header states the
+// length of the whole response, so that the subject notices that half is missing.
 func (x *exchange) writeHalf(response *http.Response, body []byte) {
 	copyHeader(x.writer.Header(), response.Header)
 	x.writer.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -109,8 +110,8 @@ func (x *exchange) writeHalf(response *http.Response, body []byte) {
 	_ = http.NewResponseController(x.writer).Flush() // after an error the exchange ends anyway
 }
 
-// abortInjected resets the stream or the connection of the request, because a fault
-// requires it. It does not return; see abort.
+// abortInjected resets the request's HTTP/2 stream or its whole connection, because a fault
+// demands it. Like abort, it panics and does not return.
 func (x *exchange) abortInjected(how ConnectionBreak) {
 	if how == BreakConnection {
 		x.abort(errInjectedBreak)
@@ -118,13 +119,12 @@ func (x *exchange) abortInjected(how ConnectionBreak) {
 	x.abort(http2.StreamError{Code: http2.ErrCodeInternal, Cause: errInjectedBreak})
 }
 
-// errInjectedBreak is the cause of a reset that a fault requires, of a stream or a connection.
+// errInjectedBreak is the error of a stream or connection that a fault reset.
 var errInjectedBreak = errors.New("a fault of gauntlet broke the connection or the stream")
 
-// listAt returns the query of a list with a resourceVersion added. The API server then answers
-// with the state at this version.
-//
-// The API server reads this state from etcd, so the subject receives a state that existed.
+// listAt sets the resourceVersion in the query of a list request, and returns the encoded query.
+// The API server then returns the objects as they were at exactly this version. The API server
+// reads them from etcd, so the result is a state that really existed.
 func listAt(query url.Values, version history.Version) string {
 	query.Set("resourceVersion", strconv.FormatUint(uint64(version), 10))
 	query.Set("resourceVersionMatch", "Exact")
@@ -136,7 +136,7 @@ func listAt(query url.Values, version history.Version) string {
 func retryAfter(header http.Header) *int {
 	seconds, err := strconv.Atoi(header.Get("Retry-After"))
 	if err != nil {
-		return nil // client-go ignores a date too
+		return nil // client-go also ignores a Retry-After header with a date
 	}
 	return &seconds
 }

@@ -52,26 +52,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Recorder stores the records of the history. [history.Recorder] implements it.
+// Recorder appends records to the history of a run. [history.Recorder] implements it.
 type Recorder interface {
 	Append(history.Record)
 }
 
-// Interceptor applies the effects of faults to the requests of all replicas of the subject,
-// and records the requests. [New] creates it.
+// Interceptor records the requests of all replicas of the subject, and applies the effects of
+// faults to these requests. [New] creates an Interceptor.
 type Interceptor struct {
 	recorder      Recorder
 	clock         clock.WithTicker // measures delays and holds
 	requestFaults *hooks[RequestFault]
 	watchFaults   *hooks[WatchFault]
-	lastID        atomic.Uint64 // ID of the newest request; the first ID is 1
+	lastID        atomic.Uint64 // ID of the newest request; IDs begin at 1
 	openStreams   openStreams
 	owners        *ownerIndex
 	skew          skewedClock
 }
 
-// New returns an interceptor without faults. It appends its records to the recorder, and
-// measures delays and holds with the clock.
+// New returns an interceptor without faults. The interceptor appends its records to the
+// recorder. It uses the clock to measure delays of requests and holds of watch events.
 func New(recorder Recorder, clock clock.WithTicker) *Interceptor {
 	return &Interceptor{
 		recorder:      recorder,
@@ -83,43 +83,45 @@ func New(recorder Recorder, clock clock.WithTicker) *Interceptor {
 	}
 }
 
-// Route says for which replica a transport carries requests, and how they reach the API
-// server.
+// Route says which replica sent a request, and how the request reaches the API server.
 type Route struct {
-	// Subject is the name of the replica, such as "subject-0". The history contains the
+	// Subject is the name of the replica, such as "subject-0". The history lists the replica's
 	// requests under this name.
 	Subject string
-	// Target has the scheme and the host of the API server.
+	// Target is a URL with the API server's scheme and host. The interceptor ignores its other
+	// parts.
 	Target *url.URL
-	// Upstream sends a request to the API server. When it has a connection to the API
-	// server, it calls GotConn of the httptrace.ClientTrace in the context of the request.
-	// An http2.StreamError of Upstream breaks only the request, and any other error breaks
-	// the connection of the subject.
+	// Upstream sends a request to the API server. When Upstream has a connection to the API
+	// server, it must call GotConn of the request's httptrace.ClientTrace.
+	//
+	// If Upstream returns an http2.StreamError, the interceptor breaks only this request. For
+	// any other error, the interceptor breaks the subject's connection.
 	Upstream http.RoundTripper
-	// Stopping reports whether the transport breaks requests because it is being stopped.
+	// Stopping reports whether the transport is being stopped and therefore breaks requests.
 	Stopping func() bool
 }
 
-// Connection is the connection on which a request of the subject arrived. Several requests
-// can share it.
+// Connection is the subject's connection on which a request arrived. Several requests can share
+// one connection.
 type Connection interface {
-	// BeginDelivery prevents a reset of the connection until EndDelivery. The interceptor
-	// calls it before it records a response or event, and EndDelivery after it has written
-	// the response or event. Otherwise the history could contain responses that the subject
-	// did not receive. Several deliveries can be in progress.
+	// BeginDelivery prevents a reset of the connection until EndDelivery is called. The
+	// interceptor calls BeginDelivery before it records a response or event. It calls
+	// EndDelivery after it has written the response or event. Otherwise the history could
+	// contain responses that the subject did not receive. Several deliveries can be in progress
+	// at the same time.
 	BeginDelivery()
 	EndDelivery()
 	// Broken reports whether the connection was reset.
 	Broken() bool
-	// Reset breaks the connection with all requests on it. It waits for deliveries in
-	// progress. The caller must not hold one.
+	// Reset breaks the connection and all requests on it. Reset waits until all deliveries in
+	// progress have ended. The caller must not call Reset between BeginDelivery and EndDelivery.
 	Reset()
 }
 
 // Serve processes one request of the subject until its response is complete.
 //
-// If the subject receives no complete response, Serve panics with http.ErrAbortHandler, as
-// handlers of net/http do. The transport must then break the response.
+// If the subject cannot receive a complete response, Serve panics with http.ErrAbortHandler, as
+// net/http handlers do. The transport must then break the response.
 func (i *Interceptor) Serve(route *Route, connection Connection, w http.ResponseWriter, r *http.Request) {
 	x := &exchange{Interceptor: i, route: route, conn: connection, writer: w, request: r}
 	x.serve()
@@ -131,9 +133,9 @@ func (i *Interceptor) OnRequest(fault RequestFault) (remove func()) {
 	return i.requestFaults.add(fault)
 }
 
-// OnWatchEvent registers a fault. The interceptor calls the fault for every watch event from
-// now on. After remove has returned, the interceptor does not call the fault again, and
-// delivers the events that only this fault held. It keeps the order of the events.
+// OnWatchEvent registers a fault. The interceptor calls the fault for every watch event from now
+// on. After remove has returned, the interceptor does not call the fault again. Events that only
+// this fault held are then delivered, in their original order.
 func (i *Interceptor) OnWatchEvent(fault WatchFault) (remove func()) {
 	return i.watchFaults.add(fault)
 }

@@ -9,16 +9,16 @@ import (
 // ownerIndex maps each object that the subject has received to the owner in its controllerRef.
 //
 // Faults can select requests by the owner of the object. A delete request contains only the
-// name of the object, so they look up its owner in the index.
+// object's name, so faults look up the owner in this index.
 type ownerIndex struct {
 	mu     sync.RWMutex
-	owners map[history.Ref]history.Owner // keyed by resource, namespace and name
+	owners map[history.Ref]history.Owner // the keys contain only resource, namespace and name
 }
 
 func newOwnerIndex() *ownerIndex { return &ownerIndex{owners: map[history.Ref]history.Owner{}} }
 
-// set stores the owner of an object that the API server has sent. It removes the entry if
-// the object has no controllerRef. A nil object changes nothing.
+// set stores the owner of an object that the API server has sent. If the object has no
+// controllerRef, set deletes the object from the index. A nil object changes nothing.
 func (i *ownerIndex) set(object *history.Object) {
 	if object == nil {
 		return
@@ -34,17 +34,18 @@ func (i *ownerIndex) set(object *history.Object) {
 	}
 }
 
-// remove removes the entry of an object that was deleted.
+// remove deletes an object from the index after the object was deleted in the cluster.
 func (i *ownerIndex) remove(object *history.Object) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	delete(i.owners, history.Ref{Resource: object.Resource, Namespace: object.Namespace, Name: object.Name})
 }
 
-// Controller returns the owner that controls the object of a request, or nil if there is none.
+// Controller returns the owner in the controllerRef of the request's object, or nil if the owner
+// is unknown.
 //
-// If the request contains the object, the owner is that in its controllerRef. Otherwise it is
-// the owner in the version of the object that the subject received last.
+// If the request contains the object, Controller reads its controllerRef. Otherwise Controller
+// uses the version of the object that the subject received last.
 func (i *Interceptor) Controller(request *history.Request) *history.Owner {
 	if request.Object != nil {
 		return request.Object.ControllerRef()

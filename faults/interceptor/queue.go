@@ -8,33 +8,34 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// queueBytesMax is the maximum total size of the events in the queue of one watch. If the
-// queue is full, the interceptor stops reading the watch from the API server. The API server then
-// ends the watch, as it does for any slow client.
+// queueBytesMax is the maximum total size of the events in one watch's queue. If the queue is
+// full, the interceptor stops reading the watch from the API server. The API server then ends
+// the watch, as it does for any slow client.
 const queueBytesMax = 64 << 20
 
 // event is one watch event from its arrival at the interceptor until its delivery to the subject.
 type event struct {
-	raw []byte // bytes of the event in the stream; a protobuf event begins with its length
-	// delivery is the record of the event for the history. It is nil if raw could not be
-	// decoded.
+	raw []byte // bytes of the event in the stream; for protobuf, they begin with the event's length
+	// delivery is the history record of the event. It is nil if the interceptor could not decode
+	// raw.
 	delivery *history.Delivery
 	arrived  time.Time
-	holds    []hold // the holds that faults require
-	dropped  bool   // a fault requires that the event is not delivered
-	// end describes the end of the stream. It is set only in the last element of a queue,
-	// which contains no event.
+	holds    []hold // one element for each fault that holds the event
+	dropped  bool   // true if a fault drops the event, so it is not delivered
+	// end says how the stream ended. Only the last element of a queue has end; it contains no
+	// event.
 	end *streamEnd
 }
 
-// hold says until when one fault delays the delivery of a watch event.
+// hold says how long one fault delays the delivery of a watch event.
 type hold struct {
 	hook  *hook[WatchFault]
 	until time.Time
 }
 
-// due returns the time until which the event must wait, or the zero time if no fault holds it.
-// If several faults hold the event, the latest end decides. A removed fault holds nothing.
+// due returns the time before which the event must not be delivered. It is the zero time if no
+// fault holds the event. If several faults hold the event, the latest end applies. A removed
+// fault holds nothing.
 func (e *event) due() time.Time {
 	var due time.Time
 	for _, h := range e.holds {
@@ -45,8 +46,8 @@ func (e *event) due() time.Time {
 	return due
 }
 
-// queue contains the events of one watch that have arrived and are not delivered yet. One
-// goroutine pushes the events and another one pops them.
+// queue contains the events of one watch that have arrived and are not yet delivered. One
+// goroutine pushes the events, and another goroutine pops them.
 type queue struct {
 	mu       sync.Mutex
 	events   []*event
@@ -65,8 +66,8 @@ func newQueue(bytesMax int) *queue {
 	}
 }
 
-// push appends an event. While the queue is full, push waits, and returns an error if ctx
-// is done first. An empty queue accepts an event of any size.
+// push appends an event to the queue. While the queue is full, push waits; it returns an error
+// if ctx is done first. An empty queue accepts an event of any size.
 func (q *queue) push(ctx context.Context, e *event) error {
 	for !q.tryPush(e) {
 		select {
@@ -79,8 +80,7 @@ func (q *queue) push(ctx context.Context, e *event) error {
 	return nil
 }
 
-// tryPush appends an event unless the queue is full. It reports whether it appended the
-// event.
+// tryPush appends an event unless the queue is full. It returns false if the queue is full.
 func (q *queue) tryPush(e *event) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -107,8 +107,8 @@ func (q *queue) tryPop() *event {
 	return e
 }
 
-// pop removes and returns the first event. While the queue is empty, pop waits, and returns
-// an error if ctx is done first.
+// pop removes and returns the first event. While the queue is empty, pop waits; it returns an
+// error if ctx is done first.
 func (q *queue) pop(ctx context.Context) (*event, error) {
 	for {
 		if e := q.tryPop(); e != nil {

@@ -17,11 +17,11 @@ import (
 
 // Refusal is an API error that the interceptor sends to the subject in place of the API server.
 type Refusal struct {
-	// Code is the HTTP status, one of [RefusalCodes]. It determines the reason in the
-	// Status object.
+	// Code is the HTTP status, one of [RefusalCodes]. It determines the reason in the Status
+	// object, such as Conflict for 409.
 	Code int
-	// RetryAfterSeconds is the value of the Retry-After header; 0 means no header. With the
-	// header, client-go itself repeats a request after a 429 or 5xx, even a create.
+	// RetryAfterSeconds is the value of the Retry-After header; 0 means no header. If a 429 or
+	// 5xx response has the header, client-go itself repeats the request, even a create.
 	RetryAfterSeconds int
 }
 
@@ -57,7 +57,7 @@ func CanRefuse(code int) bool {
 	return ok
 }
 
-// status returns the Status object that the interceptor sends to refuse the request.
+// status returns the Status object with which the interceptor refuses the given request.
 func (r *Refusal) status(request *history.Request) *metav1.Status {
 	known := refusals[r.Code]
 	reason, message := known.reason, known.message
@@ -84,8 +84,8 @@ func (r *Refusal) status(request *history.Request) *metav1.Status {
 	}
 }
 
-// encodeStatus encodes a Status in JSON or protobuf. accept contains the Accept headers of
-// the client, which decide the encoding.
+// encodeStatus encodes a Status in JSON or protobuf. The encoding depends on the client's Accept
+// headers, which accept contains.
 func encodeStatus(accept []string, status *metav1.Status) (contentType string, body []byte, err error) {
 	accepted := acceptedEncoding(accept)
 	var buffer bytes.Buffer
@@ -95,8 +95,8 @@ func encodeStatus(accept []string, status *metav1.Status) (contentType string, b
 	return mediaTypes[accepted], buffer.Bytes(), nil
 }
 
-// writeStatus writes the HTTP status, the headers and the encoded body of a Status
-// response.
+// writeStatus writes a complete HTTP response whose body is an encoded Status. status provides
+// the HTTP code and the Retry-After header.
 func writeStatus(w http.ResponseWriter, contentType string, body []byte, status *metav1.Status) error {
 	header := w.Header()
 	header.Set("Content-Type", contentType)
@@ -110,9 +110,9 @@ func writeStatus(w http.ResponseWriter, contentType string, body []byte, status 
 	return err
 }
 
-// acceptedEncoding returns the first encoding in the Accept headers that the interceptor can
-// write. If there is none, it returns JSON, as the API server does. It ignores the weights
-// (q=), because client-go lists the preferred encoding first.
+// acceptedEncoding returns the first encoding in the Accept headers that the interceptor
+// supports. If no header names such an encoding, the result is JSON, as for the API server. The
+// function ignores weights (q=), because client-go lists the preferred encoding first.
 func acceptedEncoding(accept []string) encoding {
 	for _, header := range accept {
 		for clause := range strings.SplitSeq(header, ",") {

@@ -11,27 +11,28 @@ import (
 
 // target says what a request asks for: the verb, and the object or collection in the URL.
 //
-// classify parses it by the conventions of the Kubernetes API, without a list of resources.
+// classify creates a target by the URL conventions of the Kubernetes API, without a list of
+// known resources.
 type target struct {
 	verb        string
 	resource    string // with its API group, such as "replicasets.apps"; empty for paths such as /healthz
 	subresource string
 	namespace   string
 	name        string
-	continued   bool // the request asks for a later page of a chunked list
-	skewed      bool // the response has shifted timestamps; see SkewClock
+	continued   bool // the request asks for the second or a later page of a chunked list
+	skewed      bool // a clock-skew fault shifted timestamps in the response; see SkewClock
 }
 
-// requestRef returns the ID of a request together with the resource that it asks for. Both are
-// needed to report an object with shifted timestamps.
+// requestRef combines the ID of the request with the resource of the target. SkewReporter
+// functions need both to identify an object with shifted timestamps.
 func (t *target) requestRef(request uint64) requestRef { return requestRef{request, t.resource} }
 
 // namespaceSubresources are the subresources of a Namespace. In a path
 // namespaces/NAME/SEGMENT, any other SEGMENT is a resource in the namespace.
 var namespaceSubresources = []string{"finalize", "status"}
 
-// verbs maps each HTTP method to its API verbs. collection is the verb of a request to a
-// collection, and object the verb of a request to a single object.
+// verbs maps each HTTP method to two API verbs. collection is the verb if the URL names a
+// collection, and object is the verb if it names a single object.
 var verbs = map[string]struct{ collection, object string }{
 	http.MethodGet:    {"list", "get"},
 	http.MethodHead:   {"list", "get"},
@@ -41,8 +42,8 @@ var verbs = map[string]struct{ collection, object string }{
 	http.MethodDelete: {"deletecollection", "delete"},
 }
 
-// classify parses the target of a request from its HTTP method and URL. For a path without
-// a resource, such as /healthz, it sets only the verb: the HTTP method in lower case.
+// classify parses the target of a request from the HTTP method and the URL. For a path without a
+// resource, such as /healthz, classify sets only the verb: the HTTP method in lower case.
 func classify(method string, u *url.URL) target {
 	plain := target{verb: strings.ToLower(method)}
 	known, ok := verbs[method]
@@ -76,10 +77,10 @@ func classify(method string, u *url.URL) target {
 	return t
 }
 
-// readQuery finds out from the query whether a list is a watch, or asks for a later page. It
-// sets the verb to "watch", or the field continued.
+// readQuery reads from the query whether a list request is a watch or asks for a later page. For
+// a watch it sets the verb to "watch". For a later page it sets the field continued.
 //
-// The parameter watched is true if the path is of the old form /watch/RESOURCE.
+// watched is true if the path has the old form /watch/RESOURCE.
 func (t *target) readQuery(u *url.URL, watched bool) {
 	if t.verb != "list" && !(t.verb == "get" && watched) {
 		return
@@ -93,17 +94,16 @@ func (t *target) readQuery(u *url.URL, watched bool) {
 	}
 }
 
-// isTrue reports whether a boolean query parameter is true. Like the API server, it returns
-// true for every value except "0" and "false", even for an empty one. An absent parameter
-// is false.
+// isTrue reports whether a boolean query parameter is true. Like the API server, isTrue treats
+// every value except "0" and "false" as true, even an empty value. A missing parameter is false.
 func isTrue(query url.Values, option string) bool {
 	values, present := query[option]
 	return present && values[0] != "0" && !strings.EqualFold(values[0], "false")
 }
 
-// splitPath splits a path /api/VERSION/… or /apis/GROUP/VERSION/…. It returns the API group
-// and the path segments after the version. ok is false for any other path, and if no
-// segment follows the version.
+// splitPath splits a path /api/VERSION/… or /apis/GROUP/VERSION/…. It returns the API group and
+// the path segments after the version. ok is false for any other path, and for a path that ends
+// with the version.
 func splitPath(path string) (group string, segments []string, ok bool) {
 	segments = strings.Split(strings.Trim(path, "/"), "/")
 	switch {
@@ -121,8 +121,8 @@ func splitPath(path string) (group string, segments []string, ok bool) {
 // The interceptor forwards these responses without decoding them.
 var streamSubresources = []string{"log", "proxy", "exec", "attach", "portforward"}
 
-// hasObjectBody reports whether the body of the response is an object, a list or a Status. It is
-// not meant for successful watches, whose response is a stream of events.
+// hasObjectBody reports whether the response body is an object, a list or a Status. Callers must
+// handle a successful watch separately, because its response is a stream of events.
 func (t *target) hasObjectBody() bool {
 	return t.resource != "" && !slices.Contains(streamSubresources, t.subresource)
 }
@@ -133,7 +133,7 @@ func (t *target) mayHoldCredentials() bool {
 	return history.HoldsCredentials(t.resource) || t.subresource == "token"
 }
 
-// fill copies verb, resource, subresource, namespace and name into the record of a request.
+// fill copies the target's verb, resource, subresource, namespace and name to a request record.
 func (t *target) fill(request *history.Request) {
 	request.Verb = t.verb
 	request.Resource = t.resource

@@ -20,18 +20,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// skewedClock shifts the timestamps in responses and watch events before the subject
-// receives them. It shifts only timestamps that the API server and the nodes set.
+// skewedClock shifts timestamps in responses and watch events before the subject receives them.
+// It shifts only timestamps that the API server or the nodes set.
 type skewedClock struct {
-	ahead atomic.Int64 // current shift in nanoseconds; negative if the clock of the API server is behind
+	ahead atomic.Int64 // current shift in nanoseconds; negative if the API server's clock appears to be behind
 
 	mu sync.Mutex
-	// reporters are called for each object that the subject receives with shifted
-	// timestamps.
+	// reporters contains the functions to call for each object that the subject receives with
+	// shifted timestamps.
 	reporters []*SkewReporter
-	// serverTimes contains two original timestamps of each object that the subject received
-	// during a shift: creationTimestamp and deletionTimestamp. When the subject updates the
-	// object, the interceptor restores them.
+	// serverTimes contains the original timestamps of each object that the subject received
+	// during a shift. When the subject updates the object, the interceptor restores these
+	// timestamps.
 	serverTimes map[types.UID]serverTimes
 }
 
@@ -39,37 +39,37 @@ type skewedClock struct {
 // deleting is the zero time if the object is not being deleted.
 type serverTimes struct{ created, deleting metav1.Time }
 
-// SkewReporter is called when the subject receives an object with shifted timestamps. The
-// interceptor calls it from many goroutines.
+// SkewReporter is a function that the interceptor calls when the subject receives an object with
+// shifted timestamps. Many goroutines call it concurrently.
 //
 // The parameter request is the ID of the request that returned the object. For a watch event,
-// this is the ID of the watch.
+// request is the ID of the watch request.
 type SkewReporter func(request uint64, object *history.Ref)
 
-// requestRef contains the ID of a request and the resource that it asks for.
+// requestRef contains the ID of a request and the resource that the request asks for.
 type requestRef struct {
 	id       uint64
 	resource string
 }
 
-// SkewClock makes the clock of the API server and the nodes appear to be ahead. The interceptor
-// adds the given duration to timestamps in every response and watch event from now on. A
+// SkewClock makes the clock of the API server and the nodes appear to be ahead. From now on, the
+// interceptor adds the duration ahead to timestamps in every response and watch event. A
 // negative duration makes the clock appear to be behind.
 //
-// SkewClock shifts the creationTimestamp and deletionTimestamp of all objects, all timestamps
-// in the status of pods, and the timestamps in the conditions of nodes. It does not shift
-// timestamps that other clients set, such as the subject, nor managedFields. When the
+// SkewClock shifts the creationTimestamp and deletionTimestamp of all objects. It also shifts
+// all timestamps in the status of pods, and the timestamps in the conditions of nodes. It does
+// not shift managedFields, or timestamps that other clients such as the subject set. When the
 // subject updates an object, the interceptor restores the original creationTimestamp and
 // deletionTimestamp.
 //
-// API timestamps have a resolution of one second. If the duration is not a whole number of
-// seconds, some timestamps are shifted by one more second than others. For example, a shift
-// of 1.3 s moves about 30 % of the timestamps by 2 s and the others by 1 s. The same
-// timestamp is always shifted by the same amount, and the order of timestamps is kept.
+// API timestamps have a resolution of one second. If the duration is no whole number of seconds,
+// the interceptor shifts some timestamps by one more second than others. For example, a shift of
+// 1.3 s moves about 30 % of the timestamps by 2 s, and the others by 1 s. Equal timestamps are
+// always shifted by the same amount, and the order of timestamps is kept.
 //
-// The interceptor calls report for each object with shifted timestamps. The function restore ends
-// the shift and may be called more than once. The interceptor may still call report after restore
-// has returned, for responses in flight.
+// The interceptor calls report for each object with shifted timestamps. The function restore
+// ends the shift and may be called more than once. The interceptor may still call report after
+// restore has returned, for responses in flight.
 func (i *Interceptor) SkewClock(ahead time.Duration, report SkewReporter) (restore func()) {
 	i.skew.mu.Lock()
 	i.skew.reporters = append(i.skew.reporters, &report)
@@ -83,7 +83,7 @@ func (i *Interceptor) SkewClock(ahead time.Duration, report SkewReporter) (resto
 	})
 }
 
-// report calls every reporter for an object that the subject receives with shifted
+// report calls every SkewReporter for one object that the subject receives with shifted
 // timestamps.
 func (s *skewedClock) report(request requestRef, m metav1.Object) {
 	s.mu.Lock()
@@ -99,12 +99,12 @@ func (s *skewedClock) report(request requestRef, m metav1.Object) {
 // offset returns the sum of all active shifts.
 func (s *skewedClock) offset() time.Duration { return time.Duration(s.ahead.Load()) }
 
-// skewTime returns the timestamp that a clock would have set if it were ahead by the given
-// duration.
+// skewTime returns the timestamp that a clock would have set if the clock had been ahead by the
+// given duration.
 //
-// Timestamps contain no fractions of a second. To round the result, skewTime assumes a
-// fraction: for example, that the clock was at 12:00:05.3 when it set 12:00:05. The fraction
-// depends only on t.
+// API timestamps contain no fraction of a second. skewTime therefore assumes a fraction: for
+// example, that the clock was at 12:00:05.3 when it set 12:00:05. The fraction depends only on
+// t, so equal timestamps give equal results.
 func skewTime(t time.Time, ahead time.Duration) time.Time {
 	if t.IsZero() {
 		return t
@@ -112,12 +112,12 @@ func skewTime(t time.Time, ahead time.Duration) time.Time {
 	second := t.Unix()
 	hash := fnv.New32a()
 	fmt.Fprint(hash, second)
-	fraction := float64(hash.Sum32()) / (math.MaxUint32 + 1.0) // assume that the timestamp was set at this fraction of the second
+	fraction := float64(hash.Sum32()) / (math.MaxUint32 + 1.0) // assumed fraction of the second at which the timestamp was set
 	return time.Unix(second+int64(math.Floor(fraction+ahead.Seconds())), 0).In(t.Location())
 }
 
-// skewAll shifts the timestamps of an object, or of all items of a list. It reports whether
-// obj can contain timestamps, which is false only for a Status.
+// skewAll shifts the timestamps of an object, or of all items of a list. It returns false only
+// for a Status, which contains no timestamps.
 func (s *skewedClock) skewAll(request requestRef, obj runtime.Object, ahead time.Duration) (bool, error) {
 	if _, status := obj.(*metav1.Status); status {
 		return false, nil
@@ -128,8 +128,8 @@ func (s *skewedClock) skewAll(request requestRef, obj runtime.Object, ahead time
 	return true, s.skewObject(request, obj, ahead)
 }
 
-// skewObject shifts the timestamps of an object. Before that, it stores the original
-// creationTimestamp and deletionTimestamp for restoreTimes.
+// skewObject shifts the timestamps of one object. It first stores the original creationTimestamp
+// and deletionTimestamp, so that restoreTimes can restore them.
 func (s *skewedClock) skewObject(request requestRef, obj runtime.Object, ahead time.Duration) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -158,10 +158,10 @@ func (s *skewedClock) skewObject(request requestRef, obj runtime.Object, ahead t
 	return nil
 }
 
-// recordServerTimes stores the original creationTimestamp and deletionTimestamp of an object.
+// recordServerTimes stores an object's original creationTimestamp and deletionTimestamp.
 //
-// The subject may receive an older version of an object that is being deleted. If original has
-// no deletionTimestamp, the stored one therefore remains.
+// The subject may receive an older version of an object that is already being deleted. If
+// original has no deletionTimestamp, recordServerTimes keeps the stored deletionTimestamp.
 func (s *skewedClock) recordServerTimes(uid types.UID, original serverTimes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,8 +174,8 @@ func (s *skewedClock) recordServerTimes(uid types.UID, original serverTimes) {
 	s.serverTimes[uid] = original
 }
 
-// statusTimes returns the timestamps in the status of a pod or node. It returns none for
-// other kinds, because the subject itself may set the timestamps in their status.
+// statusTimes returns the timestamps in the status of a pod or node. For other kinds, it returns
+// nil, because the subject itself may set the timestamps in their status.
 func statusTimes(obj runtime.Object) []*metav1.Time {
 	var all []*metav1.Time
 	switch o := obj.(type) {
@@ -200,7 +200,7 @@ func statusTimes(obj runtime.Object) []*metav1.Time {
 	return all
 }
 
-// stateTimes returns the timestamps in the state of a container.
+// stateTimes returns pointers to the timestamps in a container's state, such as startedAt.
 func stateTimes(s *corev1.ContainerState) []*metav1.Time {
 	var all []*metav1.Time
 	if s.Running != nil {
@@ -212,8 +212,8 @@ func stateTimes(s *corev1.ContainerState) []*metav1.Time {
 	return all
 }
 
-// restoreTimes restores the original creationTimestamp and deletionTimestamp in an object
-// that the subject writes. It reports whether it changed one of them.
+// restoreTimes restores the original creationTimestamp and deletionTimestamp of an object that
+// the subject writes. It reports whether it changed one of these timestamps.
 func (s *skewedClock) restoreTimes(obj runtime.Object) bool {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -237,9 +237,9 @@ func (s *skewedClock) restoreTimes(obj runtime.Object) bool {
 	return changed
 }
 
-// restoreBody returns the body of an update with the original creationTimestamp and
-// deletionTimestamp. It returns body unchanged if the subject never received shifted
-// timestamps.
+// restoreBody returns an update's body with the original creationTimestamp and
+// deletionTimestamp. If the subject never received shifted timestamps, restoreBody returns the
+// body unchanged.
 func (s *skewedClock) restoreBody(in encoding, body []byte) ([]byte, error) {
 	s.mu.Lock()
 	unused := len(s.serverTimes) == 0
@@ -254,11 +254,11 @@ func (s *skewedClock) restoreBody(in encoding, body []byte) ([]byte, error) {
 	return encode(in, obj)
 }
 
-// skewBody returns the body of a response with shifted timestamps. The second result is false
-// if they are not shifted.
+// skewBody shifts the timestamps in a response body. The bool result is true if the returned
+// body has shifted timestamps.
 //
-// They are not shifted if no clock skew is active, or if the body is empty, is a Status or
-// cannot be decoded.
+// skewBody returns the body unchanged if no clock-skew fault is active. It does the same if the
+// body is empty, is a Status or cannot be decoded.
 func (s *skewedClock) skewBody(request requestRef, in encoding, body []byte) ([]byte, bool, error) {
 	ahead := s.offset()
 	if ahead == 0 || len(body) == 0 {
@@ -276,10 +276,11 @@ func (s *skewedClock) skewBody(request requestRef, in encoding, body []byte) ([]
 	return skewed, true, err
 }
 
-// skewEvent returns a watch event with shifted timestamps. The second result is false if they
-// are not shifted.
+// skewEvent shifts the timestamps in a watch event. The bool result is true if the returned
+// event has shifted timestamps.
 //
-// They are not shifted if no clock skew is active, or if the event contains no object.
+// skewEvent returns the event unchanged if no clock-skew fault is active, or if the event
+// contains no object.
 func (s *skewedClock) skewEvent(request requestRef, in encoding, frame []byte) ([]byte, bool, error) {
 	ahead := s.offset()
 	if ahead == 0 {
@@ -300,8 +301,8 @@ func (s *skewedClock) skewEvent(request requestRef, in encoding, frame []byte) (
 	return skewed, true, err
 }
 
-// decodeEvent decodes a watch event. Its object stays encoded. frame contains the bytes of
-// the event in the stream; a protobuf event begins with its length.
+// decodeEvent decodes a watch event, but leaves the object in the event encoded. frame contains
+// the event's bytes in the stream; the bytes of a protobuf event begin with its length.
 func decodeEvent(in encoding, frame []byte) (event metav1.WatchEvent, err error) {
 	switch in {
 	case jsonEncoding:

@@ -12,37 +12,37 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// streamEnd describes how a watch stream ended. The reason appears in the history.
+// streamEnd describes how a watch stream ended. The history contains the reason.
 type streamEnd struct {
 	reason string
 	err    error // error that broke the stream; nil if the watch ended normally
-	// expired makes the interceptor send the subject a 410 (Expired) event. The subject must then
-	// list again.
+	// expired makes the interceptor send the subject a 410 (Expired) event, after which the
+	// subject must list again.
 	expired bool
 }
 
 // stream forwards the events of one watch from the API server to the subject. A fault may hold
-// an event, which delays its delivery.
+// an event, which delays the event's delivery.
 //
 // A reader goroutine puts each event into a queue when the event arrives. The goroutine of the
-// HTTP handler delivers the event when no fault holds it any longer.
+// HTTP handler delivers the event as soon as no fault holds it.
 type stream struct {
 	*exchange
 	in     encoding // encoding of the events
 	source *bufio.Reader
 	queue  *queue
-	// lastRelease is the last time at which a hold ended and the held event was delivered.
-	// An event that arrived before this time waited in the queue behind the held event, so
-	// it was held too.
+	// lastRelease is the latest time at which a hold ended and the held event was delivered. An
+	// event that arrived before lastRelease waited in the queue behind the held event, so its
+	// delivery was late too.
 	lastRelease time.Time
-	// injectedEnd says how a fault ended the watch; nil if none did. A fault sets it before
-	// it calls cancel, so that the goroutine of the stream finds it.
+	// injectedEnd says how a fault ended the watch, or is nil. The fault sets injectedEnd before
+	// it calls cancel, so that the stream's goroutine sees the value.
 	injectedEnd atomic.Pointer[streamEnd]
 	cancel      context.CancelFunc
 }
 
-// stream forwards the response to a watch request, from its header to the end of the watch.
-// It records the deliveries and the end.
+// stream forwards the response to a watch request, from the response headers to the end of the
+// watch. It records each delivery and the end of the watch.
 func (x *exchange) stream(response *http.Response) {
 	s := &stream{
 		exchange: x,
@@ -108,14 +108,14 @@ func (s *stream) readEvents(ctx context.Context) {
 			s.gap(err)
 			next, ok = nextChunk, false
 		default:
-			_ = s.queue.push(ctx, &event{arrived: arrived, end: s.endOf(err)}) // fails only if the handler has ended
+			_ = s.queue.push(ctx, &event{arrived: arrived, end: s.endOf(err)}) // push fails only if the handler has returned
 			return
 		}
 	}
 }
 
-// nextChunk appends the bytes that have arrived to buffer. readEvents uses it in place of
-// nextFrame if the interceptor cannot parse the stream.
+// nextChunk appends all bytes that have arrived to buffer. readEvents uses nextChunk in place of
+// a nextFrame function if the interceptor cannot parse the stream.
 func nextChunk(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	if _, err := source.Peek(1); err != nil {
 		return buffer, err
@@ -126,8 +126,9 @@ func nextChunk(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	return buffer, err
 }
 
-// inspect decodes an event and asks the registered faults what to do with it. It stores their
-// answers in the event. If a clock skew is active, it also shifts the timestamps of the event.
+// inspect decodes an event and asks the registered faults whether to hold or drop the event. It
+// stores the holds and drops in the event. If a clock-skew fault is active, inspect also shifts
+// the event's timestamps.
 func (s *stream) inspect(e *event) {
 	var err error
 	if e.raw, s.target.skewed, err = s.skew.skewEvent(s.target.requestRef(s.record.ID), s.in, e.raw); err != nil {
@@ -159,7 +160,7 @@ func (s *stream) inspect(e *event) {
 	}
 }
 
-// endOf describes how the stream from the API server ended. err is the error of the last
+// endOf returns a description of how the API server's stream ended. err is the error of the last
 // read: io.EOF if the API server ended the watch, and another error if the connection broke.
 func (s *stream) endOf(err error) *streamEnd {
 	if errors.Is(err, io.EOF) {
@@ -168,8 +169,8 @@ func (s *stream) endOf(err error) *streamEnd {
 	return &streamEnd{reason: "the connection to the API server broke: " + err.Error(), err: err}
 }
 
-// deliverEvents delivers the queued events in order. It waits at each event until no fault
-// holds it any longer. It returns a description of how the stream ended.
+// deliverEvents delivers the queued events in order. Before each event, it waits until no fault
+// holds the event. It returns a description of how the stream ended.
 func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 	control := http.NewResponseController(s.writer)
 	delivering := false // true between BeginDelivery and EndDelivery: from the record of an event until its flush
@@ -212,8 +213,8 @@ func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 	}
 }
 
-// subjectGoneEnd returns a description of a stream that ended because the subject closed it
-// or the transport is being stopped.
+// subjectGoneEnd returns a streamEnd for a watch that the subject closed, or that the stopping
+// transport broke.
 func (s *stream) subjectGoneEnd() *streamEnd {
 	if s.route.Stopping() {
 		return &streamEnd{reason: "the proxy stopped"}
@@ -221,9 +222,9 @@ func (s *stream) subjectGoneEnd() *streamEnd {
 	return &streamEnd{reason: "the subject closed the watch"}
 }
 
-// waitUntilDue waits until no fault holds the event any longer. A hold ends when its time
-// is over or when its fault is removed. waitUntilDue returns an error if the subject or a
-// fault ends the watch, or if the interceptor stops.
+// waitUntilDue waits until no fault holds the event. A hold ends when its time is over or when
+// its fault is removed. waitUntilDue returns an error if the subject or a fault ends the watch,
+// or if the interceptor stops.
 func (s *stream) waitUntilDue(ctx context.Context, e *event) error {
 	waited := false
 	for {
@@ -235,7 +236,7 @@ func (s *stream) waitUntilDue(ctx context.Context, e *event) error {
 				s.lastRelease = now
 			}
 			if err := s.request.Context().Err(); err != nil {
-				return err // e may be the end of the stream, which net/http reports before it cancels ctx
+				return err // e may be an end that net/http reported before it cancels ctx
 			}
 			return ctx.Err()
 		}

@@ -19,27 +19,27 @@ type WatchEnding string
 const (
 	// EndClosed ends the stream normally, as the API server does after its watch timeout.
 	EndClosed WatchEnding = "closed"
-	// EndReset resets the HTTP/2 stream of the watch. Other requests on its connection
+	// EndReset resets the HTTP/2 stream of the watch. Other requests on the same connection
 	// continue.
 	EndReset WatchEnding = "reset"
-	// EndDisconnected resets the TCP connection of the watch. This also breaks all other
-	// requests and watches on the connection.
+	// EndDisconnected resets the TCP connection of the watch. The reset also breaks all other
+	// requests and watches on the same connection.
 	EndDisconnected WatchEnding = "disconnected"
-	// EndExpired sends a 410 (Expired) event and then ends the stream. The subject must
-	// list again.
+	// EndExpired sends the subject a 410 (Expired) event and then ends the stream. The subject
+	// must then list again.
 	EndExpired WatchEnding = "expired"
 )
 
 // Endings contains every value of [WatchEnding].
 var Endings = []WatchEnding{EndClosed, EndReset, EndDisconnected, EndExpired}
 
-// EndWatches ends each open watch for which matches returns true. It returns the requests of
-// these watches, and does not wait until their streams have ended.
+// EndWatches ends each open watch for which matches returns true. It returns the requests that
+// started these watches. It does not wait until the streams have ended.
 //
-// The interceptor discards the events that it holds for these watches. The subject gets the
-// discarded changes from its next watch or list. The history record of the end of a watch
-// contains the name of the fault. matches must not change the request or keep a reference to
-// it.
+// The interceptor discards the events that faults hold in these watches. The subject learns of
+// the discarded changes from its next watch or list. The argument fault is the name of the fault
+// type; the history record of each watch's end contains it. The function matches must not change
+// the request or keep a reference to it.
 func (i *Interceptor) EndWatches(fault string, ending WatchEnding, matches func(*history.Request) bool) []*history.Request {
 	i.openStreams.mu.Lock()
 	defer i.openStreams.mu.Unlock()
@@ -53,8 +53,8 @@ func (i *Interceptor) EndWatches(fault string, ending WatchEnding, matches func(
 	return ended
 }
 
-// newInjectedEnd describes how a fault ends a watch stream, for its history record. The
-// argument fault is the name of the fault type.
+// newInjectedEnd returns a streamEnd for a watch that a fault ends. fault is the name of the
+// fault type, which the history record contains.
 func newInjectedEnd(fault string, ending WatchEnding) *streamEnd {
 	end := &streamEnd{reason: fmt.Sprintf("%s by a fault (%s)", ending, fault)}
 	switch ending {
@@ -74,8 +74,7 @@ type openStreams struct {
 	all map[*stream]bool
 }
 
-// register adds the stream to the set of open watches. A fault ends the watch by calling
-// cancel.
+// register adds the stream to the set of open watches. A fault calls cancel to end the watch.
 func (s *stream) register(cancel context.CancelFunc) {
 	s.cancel = cancel
 	streams := &s.openStreams
@@ -86,8 +85,8 @@ func (s *stream) register(cancel context.CancelFunc) {
 
 // unregister removes the stream from the set of open watches, and returns how the watch ended.
 //
-// If a fault ended the watch, this is s.injectedEnd. Otherwise it is the argument end, also if
-// the connection broke or the subject closed the watch before the fault did.
+// If a fault ended the watch, the result is s.injectedEnd. Otherwise the result is end. It is
+// also end if the connection broke, or the subject closed the watch, before the fault ended it.
 func (s *stream) unregister(end *streamEnd) *streamEnd {
 	streams := &s.openStreams
 	streams.mu.Lock()
@@ -99,7 +98,8 @@ func (s *stream) unregister(end *streamEnd) *streamEnd {
 	return end
 }
 
-// sendExpired records and sends a watch event of type ERROR with status 410 (Expired).
+// sendExpired records and sends the subject a watch event of type ERROR with status 410
+// (Expired).
 func (s *stream) sendExpired() error {
 	status := &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},

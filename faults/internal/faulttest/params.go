@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Parse creates a fault of the given type from parameters in YAML. Its errors contain
-// positions in a file named s.yaml.
+// Parse creates a fault of the given type from parameters in YAML. Positions in its errors refer
+// to a file named s.yaml.
 func Parse(kind faults.Type, text string) (faults.Fault, error) {
 	params, err := scenario.ParseParams("s.yaml", kind.Name, []byte(text))
 	if err != nil {
@@ -18,12 +18,12 @@ func Parse(kind faults.Type, text string) (faults.Fault, error) {
 	return kind.New(params)
 }
 
-// Case is a test case of [Params]. Text contains parameters in YAML. Want is the error that
-// they must cause; it is empty if the parameters are valid.
+// Case is a test case of [Params]. Text contains fault parameters in YAML. Want is the error
+// message for invalid parameters, or "" if the parameters are valid.
 type Case = struct{ Text, Want string }
 
-// Params tests which parameters a fault type accepts, and which errors it returns for wrong
-// ones.
+// Params tests which parameters a fault type accepts, and which errors it returns for invalid
+// parameters.
 func Params(t *testing.T, kind faults.Type, cases []Case) {
 	t.Helper()
 	for _, test := range cases {

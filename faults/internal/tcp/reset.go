@@ -1,4 +1,4 @@
-// Package tcp resets TCP connections, for faults that break connections.
+// Package tcp resets TCP connections. Faults use it to break connections.
 package tcp
 
 import (
@@ -6,11 +6,11 @@ import (
 	"net"
 )
 
-// Reset closes a connection with a TCP reset, as the kernel does when a process is killed. Data
-// that is still in flight is lost.
+// Reset closes a connection with a TCP reset (RST), as the kernel does when a process is killed.
+// Data that is still in flight is lost.
 //
-// A TLS connection sends no close_notify alert. A connection that does not use TCP is closed
-// normally.
+// For a TLS connection, Reset does not send a close_notify alert. Reset closes a connection that
+// does not use TCP in the normal way.
 func Reset(conn net.Conn) {
 	if encrypted, ok := conn.(*tls.Conn); ok {
 		conn = encrypted.NetConn() // closing the TLS connection itself would send close_notify
