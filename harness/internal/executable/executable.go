@@ -1,4 +1,5 @@
-// Package executable finds out, without running a file, why the kernel could not run it.
+// Package executable checks whether the kernel can run a file, without running it. If the kernel
+// cannot, the error says why.
 package executable
 
 import (
@@ -27,12 +28,12 @@ var machines = map[string][]elf.Machine{
 	"s390x":   {elf.EM_S390},
 }
 
-// Check returns an error if this machine cannot run the file at path. The error does not
-// contain the path.
+// Check returns an error if this machine cannot run the file at path. The error does not contain
+// the path.
 //
-// The reasons that it finds are: the file is no regular file, is empty, has no executable bit,
-// is for another architecture, or needs an interpreter that is missing. A file without an error
-// may still fail, for example because a shared library is missing.
+// Check returns an error for these files: not a regular file, empty, without an executable bit,
+// built for another architecture, or with a missing interpreter. A file without an error may
+// still fail to start, for example because a shared library is missing.
 func Check(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -77,7 +78,7 @@ func check(file io.ReaderAt, formats string) error {
 	return errors.New("found neither an ELF file nor a script with #! in its first line; expected an executable file")
 }
 
-// checkScript returns an error if the interpreter in the first line of a script is missing.
+// checkScript returns an error if the interpreter that a script names after #! does not exist.
 func checkScript(file io.ReaderAt) error {
 	const lineBytesMax = 256 // the kernel reads no more
 	line, err := bufio.NewReader(io.NewSectionReader(file, 2, lineBytesMax)).ReadString('\n')
@@ -94,8 +95,8 @@ func checkScript(file io.ReaderAt) error {
 	return nil
 }
 
-// checkELF returns an error if an ELF file is for another machine, or needs a dynamic linker that
-// is missing.
+// checkELF returns an error if an ELF file is for another architecture, or if its dynamic linker
+// does not exist.
 func checkELF(source io.ReaderAt) error {
 	file, err := elf.NewFile(source)
 	if err != nil {
@@ -119,7 +120,8 @@ func checkELF(source io.ReaderAt) error {
 }
 
 // DynamicLinker returns the path of the dynamic linker (PT_INTERP) that an executable needs. The
-// path is empty if it cannot be read. The result dynamic is false for a static executable.
+// path is "" if the ELF segment with the path is not readable. The result dynamic is false for a
+// static executable.
 func DynamicLinker(file *elf.File) (path string, dynamic bool) {
 	for _, segment := range file.Progs {
 		if segment.Type != elf.PT_INTERP {
@@ -135,7 +137,8 @@ func DynamicLinker(file *elf.File) (path string, dynamic bool) {
 	return "", false
 }
 
-// hasMoreFormats reports whether the kernel runs more formats than ELF and scripts.
+// hasMoreFormats reports whether the kernel runs other file formats than ELF and scripts. The
+// argument dir is the directory of binfmt_misc.
 func hasMoreFormats(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() != "register" && e.Name() != "status" })

@@ -1,5 +1,5 @@
-// Package logfile writes log files whose size is limited. A log that grows beyond the limit keeps
-// its beginning and its end. A line between the two says how many bytes were dropped.
+// Package logfile writes log files of limited size. If a log grows beyond the limit, the package
+// drops bytes from its middle. A line in their place says how many bytes are missing.
 package logfile
 
 import (
@@ -16,36 +16,35 @@ import (
 const BytesMax = headBytes + 2*tailBytes
 
 const (
-	// headBytes is the size of the beginning that a log keeps.
+	// headBytes is the number of bytes at the beginning that a log never drops.
 	headBytes = 16 << 20
-	// tailBytes is the size of the end that a log keeps at least.
+	// tailBytes is the minimum number of bytes at the end that a log keeps.
 	tailBytes = 16 << 20
-	// recentBytes is the number of bytes that [File.Recent] returns at most.
+	// recentBytes is the maximum number of bytes that [File.Recent] returns.
 	recentBytes = 8 << 10
 )
 
-// limits are the sizes of the beginning and the end that a log keeps, in bytes. Tests use small
-// ones.
+// limits contains headBytes and tailBytes, or smaller values in tests.
 type limits struct{ head, tail int64 }
 
-// File is a log file of limited size. Its methods may be called from several goroutines.
+// File is a log file of limited size. Several goroutines may call its methods.
 //
-// A File appends until the file has BytesMax bytes. It then drops the bytes between the beginning
-// and the last tailBytes, and appends again. It copies the last tailBytes only after it has
-// appended as many bytes, so the average cost of a byte is constant.
+// A File appends until the file has BytesMax bytes. It then drops the middle: it keeps the first
+// headBytes and the last tailBytes. To drop the middle, it copies tailBytes bytes. This happens
+// at most once per tailBytes appended bytes, so the average cost of a byte is constant.
 type File struct {
 	limits limits
 
 	mu      sync.Mutex // guards all following fields
 	file    *os.File
-	size    int64  // bytes in the file
-	dropped int64  // bytes that are no longer in the file
-	lost    int64  // bytes since the last write that failed, such as on a full disk
-	recent  []byte // the last bytes that Write has received
+	size    int64  // size of the file in bytes
+	dropped int64  // number of bytes dropped from the middle
+	lost    int64  // number of bytes not written since writes began to fail, such as on a full disk
+	recent  []byte // the last bytes passed to Write, at most recentBytes
 }
 
-// Open opens or creates a log file for appending. It also creates the directory of the file. Only
-// the owner can read a new file.
+// Open opens or creates a log file for appending. It also creates the directory of the file.
+// Only the owner of a new file can read it.
 func Open(path string) (*File, error) { return open(path, limits{headBytes, tailBytes}) }
 
 func open(path string, limits limits) (*File, error) {
@@ -67,7 +66,8 @@ func open(path string, limits limits) (*File, error) {
 	return l, nil
 }
 
-// Trim shortens an existing log file that is larger than BytesMax, as if a File had written it.
+// Trim drops the middle of an existing log file that is larger than BytesMax, as a File would.
+// It does nothing to a smaller file.
 func Trim(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Size() <= BytesMax {
@@ -80,25 +80,25 @@ func Trim(path string) error {
 	return errors.Join(l.drop(), l.Close())
 }
 
-// Write appends to the log. It never fails, because the process that writes the log must not
-// wait or end for it.
+// Write appends p to the log. It never returns an error, so a process that writes its log
+// through a pipe never blocks or fails.
 //
-// If the disk is full, it drops the bytes, and says so in the log as soon as it can write
-// again.
+// If the disk is full, Write drops the bytes. After the next successful write, the log says how
+// many bytes are missing.
 func (l *File) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.recent = append(l.recent, p[max(0, len(p)-recentBytes):]...)
 	l.recent = append(l.recent[:0], l.recent[max(0, len(l.recent)-recentBytes):]...)
 	for rest := p; len(rest) > 0; {
-		chunk := rest[:min(int64(len(rest)), l.limits.tail/2)] // drop makes room for at least half a tail
+		chunk := rest[:min(int64(len(rest)), l.limits.tail/2)] // after drop, at least half of limits.tail fits
 		l.append(chunk)
 		rest = rest[len(chunk):]
 	}
 	return len(p), nil
 }
 
-// append writes at most half of limits.tail to the end of the file.
+// append writes chunk to the end of the file. The chunk has at most limits.tail/2 bytes.
 func (l *File) append(chunk []byte) {
 	text := chunk
 	if l.lost > 0 {
@@ -112,14 +112,15 @@ func (l *File) append(chunk []byte) {
 		_, err = l.file.WriteAt(text, l.size)
 	}
 	if err != nil {
-		l.lost += int64(len(chunk)) // the next text replaces what this one may have written in part
+		l.lost += int64(len(chunk)) // the next write begins at the same offset, and replaces a partly written text
 		return
 	}
 	l.size += int64(len(text))
 	l.lost = 0
 }
 
-// Recent returns the last bytes that were written through this File, at most 8 KiB.
+// Recent returns the last bytes that this File has written, at most 8 KiB. It does not return
+// older content of the file.
 func (l *File) Recent() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,8 +134,8 @@ func (l *File) Close() error {
 	return l.file.Close()
 }
 
-// drop removes the bytes between the beginning and the end that the log keeps. In their place,
-// it writes the line that says how many bytes were dropped.
+// drop removes the middle of the log, and keeps the first limits.head and the last limits.tail
+// bytes. In place of the middle, it writes a line that says how many bytes were dropped.
 func (l *File) drop() error {
 	from, err := l.nextLine(l.size - l.limits.tail)
 	if err != nil {
@@ -149,7 +150,7 @@ func (l *File) drop() error {
 		return err
 	}
 	to := l.limits.head + int64(len(marker))
-	// The copy goes forward to a lower offset, so it reads each byte before it overwrites the byte.
+	// The copy moves bytes to a lower offset, so it reads each byte before it overwrites it.
 	n, err := io.Copy(io.NewOffsetWriter(l.file, to), io.NewSectionReader(l.file, from, l.size-from))
 	if err != nil {
 		return err
@@ -158,8 +159,8 @@ func (l *File) drop() error {
 	return l.file.Truncate(l.size)
 }
 
-// nextLine returns the offset of the first line that begins at or after an offset. If no line
-// begins soon, it returns the offset itself.
+// nextLine returns the offset of the first line that begins at or after the given offset. If no
+// line begins within 4 KiB, it returns the given offset.
 func (l *File) nextLine(offset int64) (int64, error) {
 	const lineBytesMax = 4 << 10
 	buffer := make([]byte, min(lineBytesMax, l.limits.tail/2))
@@ -170,16 +171,17 @@ func (l *File) nextLine(offset int64) (int64, error) {
 	return offset + int64(bytes.IndexByte(buffer[:n], '\n')+1), nil
 }
 
-// markerFormat is the text that stands in a shortened log between its beginning and its end.
+// markerFormat is the format of the line in place of the dropped middle of a log.
 const markerFormat = "\n[gauntlet dropped %d bytes of this log here: a log keeps its first %d bytes and at least its last %d]\n"
 
-// marker returns the text between the beginning and the end of a shortened log. The argument is
-// the number of bytes that were dropped.
+// marker returns the line in place of the dropped middle of a log. The argument dropped is the
+// number of dropped bytes.
 func (l *File) marker(dropped int64) []byte {
 	return fmt.Appendf(nil, markerFormat, dropped, l.limits.head, l.limits.tail)
 }
 
-// readDropped returns how many bytes an earlier File has dropped from the file.
+// readDropped reads how many bytes an earlier File has dropped from the middle of this log. It
+// returns 0 if the log is complete.
 func (l *File) readDropped() (int64, error) {
 	buffer := make([]byte, len(markerFormat)+3*20)
 	n, err := l.file.ReadAt(buffer, l.limits.head)

@@ -8,9 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Deploy starts the replicas of a subject as pods that connect directly to the API server. The
-// argument ca is the CA certificate of the API server as PEM. The kubelet restarts a replica that
-// exits. Deploy returns when all replicas have started.
+// Deploy starts the replicas of a subject as pods that connect directly to the API server. It
+// uses no relay and no fault proxy. The argument ca is the CA certificate of the API server as
+// PEM.
+//
+// The kubelet restarts a replica that exits. Deploy returns when all replicas have started.
 func Deploy(ctx context.Context, o Options, replicas int, ca []byte) error {
 	if err := o.prepare(ctx); err != nil {
 		return err

@@ -16,29 +16,29 @@ import (
 )
 
 const (
-	// killTimeout is the time in which a process must end after SIGKILL.
+	// killTimeout is the maximum time from SIGKILL until a process has ended.
 	killTimeout = 10 * time.Second
-	// confirmEndTimeout limits the time in which confirmEnded waits until the process of the
-	// subject has ended.
+	// confirmEndTimeout limits the time that confirmEnded waits for the end of the subject's
+	// process.
 	confirmEndTimeout = 30 * time.Second
-	// exitStatusTimeout limits the time in which exitError waits for the exit code in the pod
-	// status. The kubelet checks its containers only once per second, and writes the exit code
-	// after that.
+	// exitStatusTimeout limits the time that exitError waits for the exit code in the pod
+	// status. The kubelet checks its containers once per second, and writes the exit code after
+	// that.
 	exitStatusTimeout = 5 * time.Second
 )
 
-// PID returns the ID of the subject's process on this machine. It returns 0 if the container engine
-// runs on another machine.
+// PID returns the ID of the subject's process on this machine. It returns 0 if the subject runs
+// on another machine.
 func (i *instance) PID() int { return i.pid }
 
-// Usage returns nil, because the resource usage of a pod is unknown.
+// Usage returns nil: gauntlet does not know the CPU time and memory of a pod.
 func (i *instance) Usage() *history.Usage { return nil }
 
-// Done returns a channel that is closed when the process of the subject has ended.
+// Done returns a channel that is closed after the subject's process has ended.
 func (i *instance) Done() <-chan struct{} { return i.done }
 
 // Err returns nil until the channel of Done is closed. After that, it returns an error that says
-// how the process has ended.
+// how the subject's process has ended.
 func (i *instance) Err() error {
 	select {
 	case <-i.done:
@@ -51,12 +51,12 @@ func (i *instance) Err() error {
 // LogTail returns the last lines of the local copy of the subject's log.
 func (i *instance) LogTail() string { return i.follow.LogTail() }
 
-// CommandLine returns the image of the subject, its entrypoint if the pod sets one, and its
+// CommandLine returns the subject's image, its entrypoint if the pod sets one, and its
 // arguments.
 func (i *instance) CommandLine() []string { return i.commandLine }
 
-// Kill sends SIGKILL to the process of the subject, and waits at most 10 seconds until the process
-// has ended. Canceling ctx does not end this wait.
+// Kill sends SIGKILL to the subject's process, and waits at most 10 seconds for its end. It
+// continues to wait if the caller cancels ctx.
 func (i *instance) Kill(ctx context.Context) error {
 	i.mu.Lock()
 	i.killed = true
@@ -74,8 +74,8 @@ func (i *instance) Kill(ctx context.Context) error {
 	}
 }
 
-// Stop sends SIGTERM to the process of the subject and, after the grace period, SIGKILL, as a
-// kubelet does. If ctx is canceled, it sends SIGKILL immediately.
+// Stop sends SIGTERM to the subject's process and, after the grace period, SIGKILL. A kubelet
+// stops a container in the same way. If the caller cancels ctx, Stop sends SIGKILL immediately.
 func (i *instance) Stop(ctx context.Context, grace time.Duration) error {
 	if err := signal(ctx, i.launcher.Node, "TERM", i.subject); err != nil && ctx.Err() == nil {
 		return err
@@ -91,18 +91,18 @@ func (i *instance) Stop(ctx context.Context, grace time.Duration) error {
 	return i.Kill(context.WithoutCancel(ctx))
 }
 
-// Pause suspends the process of the subject with SIGSTOP.
+// Pause suspends the subject's process with SIGSTOP.
 func (i *instance) Pause(ctx context.Context) error {
 	return signal(ctx, i.launcher.Node, "STOP", i.subject)
 }
 
-// Resume resumes the process of the subject with SIGCONT.
+// Resume continues the subject's process with SIGCONT.
 func (i *instance) Resume(ctx context.Context) error {
 	return signal(ctx, i.launcher.Node, "CONT", i.subject)
 }
 
-// awaitEnd waits until the process of the subject has ended, and then deletes the pod. It sets the
-// error that Err returns, and closes the channel of Done.
+// awaitEnd waits until the subject's process has ended, and then kills the relay and deletes the
+// pod. It sets the error that Err returns, and closes the channel of Done.
 func (i *instance) awaitEnd(ctx context.Context) {
 	defer close(i.done)
 	<-i.follow.Done()
@@ -117,19 +117,19 @@ func (i *instance) awaitEnd(ctx context.Context) {
 	if killErr := signal(ctx, i.launcher.Node, "KILL", i.relay); killErr != nil {
 		err = errors.Join(err, killErr)
 	}
-	// An error of remove is ignored, because the instance has ended even if the pod remains.
+	// Ignore an error of remove: the instance has ended even if the pod still exists.
 	_ = i.launcher.remove(ctx, i.pod)
 	i.err = err
 }
 
-// reportLoss calls Lost if a connection to the relay has broken while the subject is running.
-// The tunnel calls it until awaitEnd has closed the tunnel.
+// reportLoss calls the option Lost if a connection to the relay has broken while the subject is
+// running. The argument loss is the error of the connection.
 //
-// If the subject has ended, reportLoss does nothing: the kubelet stops the relay after the
-// subject, so its connections are expected to break.
+// reportLoss does nothing if the subject has ended. The kubelet then stops the relay, so its
+// connections must break.
 func (i *instance) reportLoss(ctx context.Context, loss error) {
 	if !i.checkingLoss.CompareAndSwap(false, true) {
-		return // another connection has broken at the same time, and is reported
+		return // another goroutine already reports a broken connection
 	}
 	i.lossChecks.Go(func() {
 		defer i.checkingLoss.Store(false)
@@ -139,11 +139,11 @@ func (i *instance) reportLoss(ctx context.Context, loss error) {
 	})
 }
 
-// confirmEnded returns nil when the process of the subject has ended.
+// confirmEnded returns nil when the subject's process has certainly ended.
 //
-// The process i.follow copies the log until the subject ends. If it has exited successfully,
-// the subject has ended. If it has failed or was killed, the subject may still run, and
-// confirmEnded asks the node until the subject has ended.
+// The process i.follow copies the log until the subject ends. If i.follow exits with status 0,
+// the subject has ended. If i.follow fails or is killed, the subject may still run. confirmEnded
+// then polls the node until the subject has ended, for at most confirmEndTimeout.
 func (i *instance) confirmEnded(ctx context.Context) error {
 	var exit *process.ExitError
 	if errors.As(i.follow.Err(), &exit) && exit.Signal == 0 && exit.Code == 0 {
@@ -160,8 +160,9 @@ func (i *instance) confirmEnded(ctx context.Context) error {
 	return nil
 }
 
-// exitError returns an error that says how the process of the subject has ended. It reads the
-// exit code from the pod status, except if Kill ended the process.
+// exitError returns an error that says how the subject's process has ended. It reads the exit
+// code from the pod status. After a call of Kill, it reports SIGKILL without reading the pod
+// status.
 func (i *instance) exitError(ctx context.Context) error {
 	ended := &process.ExitError{Name: i.replica, LogPath: i.logPath, LogTail: i.follow.LogTail()}
 	i.mu.Lock()
@@ -188,16 +189,16 @@ func (i *instance) exitError(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s ended: %w; last lines of %s:\n%s", i.replica, err, i.logPath, ended.LogTail)
 	}
-	// If a signal has terminated a process, the container runtime reports the exit code 128 plus
-	// the number of the signal, as a shell does.
+	// For a process that a signal has terminated, the container runtime reports the exit code 128
+	// plus the number of the signal, as a shell does.
 	if ended.Code > 128 {
 		ended.Signal, ended.Code = syscall.Signal(ended.Code-128), -1
 	}
 	return ended
 }
 
-// exitCode returns the exit code of the container of the subject, and reports whether the container
-// has ended.
+// exitCode returns the exit code of the subject's container. It returns false if the container
+// has not exited.
 func exitCode(pod *corev1.Pod) (int, bool) {
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.State.Terminated != nil {

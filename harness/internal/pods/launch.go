@@ -21,39 +21,39 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// pollInterval is the interval at which functions of this package check a condition.
+// pollInterval is the time between two checks when this package waits for a condition.
 const pollInterval = 100 * time.Millisecond
 
-// relayLauncher starts replicas as pods with a relay, which forwards all their requests to the
-// fault proxy.
+// relayLauncher starts replicas of the subject as pods with a relay. The relay forwards all
+// requests of the replica to the fault proxy.
 type relayLauncher struct {
 	Options
 	RelayOptions
 	logDir string // directory for the logs of the replicas
 
 	prepareOnce sync.Once
-	prepareErr  error // result of prepare
+	prepareErr  error // error of the only call of prepare, or nil
 
 	mu      sync.Mutex
 	tunnels map[string]*replicaTunnel // by the name of the replica
 }
 
 // Launcher returns a [subject.Launcher] that starts each replica as a pod with a relay. The
-// replicas can connect to the API server only through the relay and the fault proxy. The log of a
-// replica is copied to <replica>.log in logDir.
+// replica can reach the API server only through the relay and the fault proxy. The file
+// <replica>.log in logDir gets a copy of the replica's log.
 func Launcher(o Options, r RelayOptions, logDir string) subject.Launcher {
 	l := &relayLauncher{Options: o, RelayOptions: r, logDir: logDir, tunnels: map[string]*replicaTunnel{}}
 	return l.launch
 }
 
-// launch starts an instance of a replica: it creates a new pod and connects its relay to the fault
-// proxy.
+// launch starts an instance of a replica. It creates a new pod, and connects the pod's relay to
+// the fault proxy.
 func (r *relayLauncher) launch(ctx context.Context, replica string) (subject.Instance, error) {
 	t, err := r.tunnelOf(ctx, replica)
 	if err != nil {
 		return nil, err
 	}
-	t.instances++ // needs no lock, because a replica starts one instance at a time
+	t.instances++ // needs no lock: a replica never starts two instances at a time
 	pod := r.manifest(fmt.Sprintf("%s-%d", replica, t.instances), replica, corev1.RestartPolicyNever)
 	addRelay(pod, r.RelayOptions.Image, t)
 	pod, err = r.Admin.CoreV1().Pods(Namespace).Create(ctx, pod, metav1.CreateOptions{})
@@ -67,8 +67,7 @@ func (r *relayLauncher) launch(ctx context.Context, replica string) (subject.Ins
 	return i, nil
 }
 
-// tunnelOf returns the replicaTunnel of a replica. It creates the replicaTunnel before the first
-// start of the replica.
+// tunnelOf returns the replicaTunnel of a replica. The first call for a replica creates it.
 func (r *relayLauncher) tunnelOf(ctx context.Context, replica string) (*replicaTunnel, error) {
 	r.prepareOnce.Do(func() { r.prepareErr = r.prepare(ctx) })
 	if r.prepareErr != nil {
@@ -90,9 +89,9 @@ func (r *relayLauncher) tunnelOf(ctx context.Context, replica string) (*replicaT
 	return t, nil
 }
 
-// startInstance waits until the container of the subject runs in a new pod. It starts a process
-// that copies the log of the subject, connects the relay to the fault proxy, and returns the
-// instance.
+// startInstance returns the instance that runs in a new pod. It waits until the subject's
+// container has started. It then starts a process that copies the log, and connects the relay to
+// the fault proxy.
 func (r *relayLauncher) startInstance(ctx context.Context, pod *corev1.Pod, t *replicaTunnel) (*instance, error) {
 	pod, err := r.awaitStart(ctx, pod.Name)
 	if err != nil {
@@ -122,10 +121,10 @@ func (r *relayLauncher) startInstance(ctx context.Context, pod *corev1.Pod, t *r
 	return i, nil
 }
 
-// awaitStart waits until the container of the subject in the named pod has started, and returns
-// the pod. The container may have ended again by then.
+// awaitStart waits until the subject's container has started in the pod with the given name. It
+// returns the pod. At that time, the container may have exited again.
 //
-// If the pod can certainly not start, awaitStart returns an error at once.
+// If the pod can never start, awaitStart returns an error immediately.
 func (o *Options) awaitStart(ctx context.Context, name string) (pod *corev1.Pod, err error) {
 	var failure error
 	err = cluster.Poll(ctx, pollInterval, "pod "+Namespace+"/"+name+" to start", func(ctx context.Context) error {
@@ -144,7 +143,7 @@ func (o *Options) awaitStart(ctx context.Context, name string) (pod *corev1.Pod,
 	return pod, errors.Join(failure, err)
 }
 
-// started reports whether the container of the subject is running or has ended.
+// started reports whether the subject's container is running or has exited.
 func started(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.State.Running != nil || c.State.Terminated != nil {
@@ -154,8 +153,8 @@ func started(pod *corev1.Pod) bool {
 	return false
 }
 
-// cannotStart returns an error with the reason if a pod will never start. It returns nil if the pod
-// may still start.
+// cannotStart returns an error with the reason if a pod will never start. It returns nil if the
+// pod may still start.
 func cannotStart(pod *corev1.Pod) error {
 	if pod.Status.Phase == corev1.PodFailed {
 		return fmt.Errorf("pod %s/%s failed: %s %s", pod.Namespace, pod.Name, pod.Status.Reason, pod.Status.Message)
@@ -169,7 +168,8 @@ func cannotStart(pod *corev1.Pod) error {
 	return nil
 }
 
-// waitingFor returns the reasons why containers of a pod are not running, for error messages.
+// waitingFor returns why the containers of a pod are not running, for error messages. An example
+// is "relay: CrashLoopBackOff back-off 10s".
 func waitingFor(pod *corev1.Pod) string {
 	var all []string
 	for _, c := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
@@ -184,7 +184,8 @@ func waitingFor(pod *corev1.Pod) string {
 	return strings.Join(all, "; ")
 }
 
-// containerID returns the ID that containerd has given to the only container in statuses.
+// containerID returns the container ID in the only element of statuses, without "containerd://".
+// It returns "" if statuses is empty.
 func containerID(statuses []corev1.ContainerStatus) string {
 	if len(statuses) == 0 {
 		return ""
@@ -193,14 +194,15 @@ func containerID(statuses []corev1.ContainerStatus) string {
 	return id
 }
 
-// commandLine returns the image of the subject in a pod, followed by its command line.
+// commandLine returns the image of the subject's container, followed by its command and
+// arguments.
 func commandLine(pod *corev1.Pod) []string {
 	c := pod.Spec.Containers[0]
 	return slices.Concat([]string{c.Image}, c.Command, c.Args)
 }
 
-// remove deletes the named pod without a grace period. The kubelet then stops the containers that
-// still run.
+// remove deletes the pod with the given name, without a grace period. The kubelet then stops its
+// containers. remove waits at most removeTimeout.
 func (o *Options) remove(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
@@ -211,24 +213,24 @@ func (o *Options) remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// removeTimeout limits the time that remove waits for the API server, which may be unavailable.
+// removeTimeout is the maximum time that remove waits for the API server, which may be down.
 const removeTimeout = 2 * time.Second
 
-// instance is a [subject.Instance] that runs as a pod.
+// instance is one run of a replica in its own pod. It implements [subject.Instance].
 type instance struct {
 	launcher       *relayLauncher
 	replica, pod   string        // names of the replica and of the pod
 	subject, relay string        // container IDs of the subject and of the relay
-	logPath        string        // local copy of the log of the subject
+	logPath        string        // path of the local copy of the subject's log
 	commandLine    []string      // image of the subject, and its command line
-	pid            int           // process ID of the subject on this machine; 0 if it runs on another one
+	pid            int           // process ID of the subject on this machine; 0 if the subject runs on another machine
 	tunnel         *relay.Tunnel // connects the relay to the fault proxy
-	// follow is a process that copies the log of the subject to logPath. It exits when the process
-	// of the subject ends.
+	// follow is a local process that copies the subject's log to logPath. It exits after the
+	// subject's process has ended.
 	follow *process.Process
 
 	mu     sync.Mutex
-	killed bool // true after Kill was called
+	killed bool // true after a call of Kill
 
 	// checkingLoss is true while a goroutine of reportLoss checks whether the subject has ended.
 	// lossChecks counts these goroutines, so that awaitEnd can wait for them.
@@ -236,5 +238,5 @@ type instance struct {
 	lossChecks   sync.WaitGroup
 
 	done chan struct{} // closed when the process of the subject has ended
-	err  error         // how the process has ended; set before done is closed
+	err  error         // how the subject's process has ended; set before done is closed
 }

@@ -10,13 +10,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The names of the containers in a pod of the subject.
+// These are the names of the two containers in a pod of the subject.
 const (
 	subjectContainer = "subject"
 	relayContainer   = "relay"
 )
 
-// The directories and files in the containers of a pod.
+// These are the paths of directories and files in the containers of a pod.
 const (
 	configDir      = "/etc/gauntlet/subject"   // directory of the subject's kubeconfig
 	kubeconfigFile = "kubeconfig"              // file in configDir
@@ -26,26 +26,27 @@ const (
 )
 
 const (
-	// user is the user ID and the group ID of both containers. The files in the volumes belong to
-	// the same group.
+	// user is the user ID and the group ID of both containers. The files in the volumes belong
+	// to the group with this ID.
 	user = 65532
 	// tokenSeconds is the lifetime of the ServiceAccount token. The kubelet renews the token.
 	tokenSeconds = 3600
-	// relayPatience is the maximum time that a connection of the subject waits in the relay. If the
-	// relay cannot forward the connection in this time, it closes the connection. The first
-	// connection always waits, because gauntlet connects to the relay only after the subject has
+	// relayPatience is the maximum time that a connection of the subject waits in the relay.
+	// After this time, the relay closes the connection if it could not forward it. The first
+	// connection always waits: gauntlet connects to the relay only after the subject has
 	// started.
 	relayPatience = "30s"
 )
 
-// configSecret returns the name of the Secret with the kubeconfig of a replica.
+// configSecret returns the name of the Secret that contains the kubeconfig of a replica.
 func configSecret(replica string) string { return replica + "-config" }
 
-// relaySecret returns the name of the Secret with the certificates of the relay of a replica.
+// relaySecret returns the name of the Secret that contains the certificates for a replica's
+// relay.
 func relaySecret(replica string) string { return replica + "-relay" }
 
-// manifest returns the pod of a replica with only the container of the subject, without a
-// relay. The arguments name and replica are the names of the pod and of the replica.
+// manifest returns a pod that runs a replica of the subject, without a relay. The argument name
+// is the name of the pod, and replica is the name of the replica.
 func (o *Options) manifest(name, replica string, restart corev1.RestartPolicy) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -90,8 +91,8 @@ func (o *Options) manifest(name, replica string, restart corev1.RestartPolicy) *
 	}
 }
 
-// addRelay adds the relay of a replica to a pod, as a sidecar container. The kubelet starts the
-// relay before the subject, and stops it after the subject.
+// addRelay adds a relay to the pod of a replica, as a sidecar container. The kubelet starts the
+// relay before the subject, and stops the relay after the subject.
 func addRelay(pod *corev1.Pod, image Image, t *replicaTunnel) {
 	pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{
 		Name: relayContainer, Image: image.Reference, ImagePullPolicy: corev1.PullNever,
@@ -115,19 +116,21 @@ func addRelay(pod *corev1.Pod, image Image, t *replicaTunnel) {
 	pod.Spec.Volumes = append(pod.Spec.Volumes, secretVolume("relay", relaySecret(t.replica)))
 }
 
-// The CPU requests of the containers. Without a request, other pods of a busy node leave a container
-// almost no CPU time. The requests are low, so that the replicas fit on a node with one core.
+// These are the CPU requests of the containers. On a busy node, a container without a request gets
+// almost no CPU time. The requests are low, so that all replicas fit on a node with one core.
 const (
 	subjectCPU = "100m"
 	relayCPU   = "20m"
 )
 
-// requests returns the resource requirements of a container that requests CPU.
+// requests returns the resource requirements of a container that requests the given CPU, such as
+// "100m".
 func requests(cpu string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}
 }
 
-// restricted returns a SecurityContext that the restricted Pod Security Standard allows.
+// restricted returns a SecurityContext that complies with the Pod Security Standard
+// "restricted".
 func restricted() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		AllowPrivilegeEscalation: ptr.To(false),
@@ -136,8 +139,8 @@ func restricted() *corev1.SecurityContext {
 	}
 }
 
-// secretVolume returns a volume with the files of a Secret. Only the user and the group of the
-// containers can read the files.
+// secretVolume returns a volume that contains the files of a Secret. Only the containers' user
+// and group can read the files.
 func secretVolume(name, secret string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
 		SecretName: secret, DefaultMode: ptr.To[int32](0o440),

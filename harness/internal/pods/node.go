@@ -9,8 +9,9 @@ import (
 // The scripts in this file use ctr, the client of containerd, because not every node image contains
 // crictl.
 
-// pidOf is a shell function that prints the process ID of the container with the ID $1. It
-// prints nothing if the container does not run, and fails if containerd does not respond.
+// pidOf defines the shell function pid_of, which prints the process ID of the container with ID
+// $1. The function prints nothing if the container is not running. It fails if containerd does
+// not respond.
 const pidOf = `
 pid_of() {
 	tasks=$(ctr --namespace k8s.io tasks ls) || return 1
@@ -20,9 +21,9 @@ pid_of() {
 }
 `
 
-// followScript is a shell script that prints the log file $2 of container $1 while the log grows.
-// It removes the prefix that containerd writes before each line. It exits with status 0 when the
-// process of the container has ended and the log is complete.
+// followScript is a shell script that prints the log file $2 of container $1 while the log
+// grows. It removes the prefix that containerd writes before each line. It exits with status 0
+// after the container's process has ended and the script has printed the whole log.
 const followScript = pidOf + `
 pid=$(pid_of "$1") || exit 1
 {
@@ -35,8 +36,8 @@ tail --pid=$! --sleep-interval=0.05 --lines=+1 --follow=name --retry "$2" 2>/dev
 pid=$(pid_of "$1") && [ -z "$pid" ]
 `
 
-// killScript is a shell script that sends the signal $1 to containers. The other arguments are the
-// IDs of the containers. For the signal KILL, the script waits until the processes have ended.
+// killScript is a shell script that sends signal $1 to the containers whose IDs follow. For the
+// signal KILL, the script waits until the containers' processes have ended.
 const killScript = pidOf + `
 signal=$1
 shift
@@ -48,13 +49,13 @@ done
 exit 0
 `
 
-// shell returns the command that runs a shell script with the given arguments.
+// shell returns a command that runs a shell script with the given arguments as $1, $2 and so on.
 func shell(script string, args ...string) []string {
 	return append([]string{"sh", "-c", script, "gauntlet"}, args...)
 }
 
-// signal sends the signal with this name, such as "TERM", to the processes of the given containers.
-// It ignores containers that do not run.
+// signal sends a signal to the processes of the given containers. The argument name is the
+// signal without SIG, such as "TERM". signal ignores containers that are not running.
 func signal(ctx context.Context, node Node, name string, containers ...string) error {
 	if _, err := node.Exec(ctx, shell(killScript, append([]string{name}, containers...)...)...); err != nil {
 		return fmt.Errorf("sending SIG%s to containers %s on node %s: %w", name, strings.Join(containers, ", "), node.Name(), err)
@@ -62,7 +63,8 @@ func signal(ctx context.Context, node Node, name string, containers ...string) e
 	return nil
 }
 
-// gone returns nil if the container with this ID does not run on the node.
+// gone returns nil if the container with the given ID is not running on the node. It returns an
+// error if the container is running, or if the node does not respond.
 func gone(ctx context.Context, node Node, container string) error {
 	pid, err := node.Exec(ctx, shell(pidOf+`pid_of "$1"`, container)...)
 	if err != nil {

@@ -1,12 +1,14 @@
 // Package pods runs the replicas of a subject as pods on the control plane node.
 //
-// No controller manages these pods. A Deployment cannot deploy the Deployment controller, and only
-// gauntlet may restart a replica. Each pod contains a relay, which is the subject's only connection
-// to the API server; see faults/relay. gauntlet stops and pauses replicas with commands on the
-// node, so this also works while the API server is down.
+// The subject is the set of controllers under test. No controller manages its pods: a Deployment
+// cannot deploy the Deployment controller, and only gauntlet may restart a replica. Each pod
+// contains a relay, which is the subject's only connection to the API server; see faults/relay.
 //
-// launch.go starts an instance of a replica, and instance.go ends it. manifest.go builds the pods,
-// tunnel.go connects a replica to the fault proxy, and node.go runs commands on the node.
+// gauntlet stops and pauses replicas with commands on the node. These commands also work while the
+// API server is down.
+//
+// launch.go starts an instance of a replica, and instance.go stops the instance. manifest.go builds
+// the pods, tunnel.go connects a replica to the fault proxy, and node.go runs commands on the node.
 package pods
 
 import (
@@ -23,26 +25,26 @@ import (
 )
 
 const (
-	// Namespace is the namespace of the pods in which the replicas of the subject run.
+	// Namespace is the namespace of the pods that run the subject.
 	Namespace = "gauntlet-system"
-	// account is the name of the ServiceAccount of the subject in [Namespace].
+	// account is the name of the subject's ServiceAccount in [Namespace].
 	account = "subject"
 )
 
-// Account returns the ServiceAccount of the subject as the RBAC subject of a role binding.
+// Account returns the subject's ServiceAccount in the form in which role bindings name it.
 func Account() rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: account}
 }
 
-// Image is a container image that the node already has.
+// Image is a container image that is already on the node. The kubelet never pulls it.
 type Image struct {
 	Reference string // name of the image
-	// Command replaces the entrypoint of the image. If it is empty, the container runs the
+	// Command replaces the entrypoint of the image. If Command is empty, the container runs the
 	// entrypoint.
 	Command []string
 }
 
-// Options has the options of replicas that run as pods.
+// Options are the options for running the replicas of a subject as pods.
 type Options struct {
 	Subject  Image // image of the subject, which must accept the flags of kube-controller-manager
 	Settings subject.Settings
@@ -51,29 +53,29 @@ type Options struct {
 	Clock    clock.PassiveClock   // clock for the validity of certificates
 }
 
-// RelayOptions has the additional options of replicas whose requests a relay forwards to the fault
-// proxy.
+// RelayOptions are additional options for replicas that reach the fault proxy through a relay.
 type RelayOptions struct {
 	Image Image // image of the relay, which runs `gauntlet relay`
-	// Route is called once for each replica. It sets the address and the CA certificate in config
-	// to those of the fault proxy's listener for the replica. After a restart, the replica uses the
-	// same listener.
+	// Route sets the address and the CA certificate in config to those of the fault proxy. The
+	// fault proxy has one listener for each replica. Route is called once for each replica:
+	// after a restart, the replica uses the same listener.
 	Route func(replica string, config *rest.Config) error
-	// Lost is called when an idle connection to the relay breaks while the subject is running. No
+	// Lost is called if an idle connection to the relay breaks while the subject is running. No
 	// fault breaks such a connection, so the history may miss requests of the replica. Lost must
 	// return quickly.
 	Lost func(replica string, err error)
 }
 
-// Node is the node that runs the pods. Its methods also work while the API server is stopped.
+// Node is the control plane node, which runs the pods. Its methods also work while the API
+// server is down.
 type Node interface {
 	// Name returns the name of the Node object.
 	Name() string
 	// Exec runs a command on the node and returns its standard output.
 	Exec(ctx context.Context, command ...string) (string, error)
-	// Follow starts a command on the node and appends the output of the command to the local file
-	// logPath. The returned process exits when the command exits, and with the same exit status.
-	// The name identifies the process in error messages.
+	// Follow starts a command on the node and appends the command's output to the local file
+	// logPath. The returned process exits when the command exits, with the same exit status. The
+	// argument name identifies the process in error messages.
 	Follow(ctx context.Context, name, logPath string, command ...string) (*process.Process, error)
 	// Dial opens a TCP connection to a port of the node. The port is one of [Ports].
 	Dial(ctx context.Context, port int) (net.Conn, error)

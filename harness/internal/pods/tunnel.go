@@ -17,16 +17,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// The relay of replica number i listens on two ports of the node, because the pods use its
-// network. The subject connects to subjectPort+i of the loopback address, and gauntlet to
-// controlPort+i.
+// These are the first ports of the relays. The pods use the node's network, so each relay needs
+// ports of its own. The relay of replica i listens on two ports:
+//
+//   - 127.0.0.1:subjectPort+i, for the subject
+//   - 0.0.0.0:controlPort+i, for gauntlet
 const (
 	subjectPort = 10800
 	controlPort = 10900
 )
 
-// Ports returns the ports of the control plane node to which gauntlet connects, one for the relay
-// of each replica. A provider forwards a local port to each of them.
+// Ports returns the ports of the control plane node to which gauntlet connects: one port for
+// each replica's relay. A provider must forward a local port to each of these ports.
 func Ports(replicas int) []int {
 	var ports []int
 	for i := range replicas {
@@ -35,14 +37,14 @@ func Ports(replicas int) []int {
 	return ports
 }
 
-// replicaTunnel has the certificates and addresses with which a replica connects to the fault
+// replicaTunnel contains the certificates and addresses that connect a replica to the fault
 // proxy. They stay the same when the replica restarts.
 type replicaTunnel struct {
 	replica   string // name of the replica
-	index     int    // number at the end of the name
+	index     int    // number at the end of replica, such as 0 for subject-0
 	instances int    // number of instances started so far
 
-	identity     relay.Identity // certificate and key with which gauntlet connects to the relay
+	identity     relay.Identity // certificate and key of gauntlet for the relay
 	proxyAddress string         // host:port of the fault proxy's listener for the replica
 }
 
@@ -56,10 +58,11 @@ func indexOf(replica string) (int, error) {
 	return index, nil
 }
 
-// newTunnel creates the replicaTunnel of a replica, before its first instance starts.
+// newTunnel creates the replicaTunnel of a replica. Call it once, before the replica's first
+// instance starts.
 //
-// It calls r.Route to get the address of the fault proxy's listener for the replica. It also
-// creates the certificates of the relay, and the Secrets that the pods of the replica mount.
+// newTunnel calls r.Route to get the address of the fault proxy's listener for the replica. It
+// also creates the relay's certificates, and the Secrets that the replica's pods mount.
 func (r *relayLauncher) newTunnel(ctx context.Context, replica string) (*replicaTunnel, error) {
 	index, err := indexOf(replica)
 	if err != nil {
@@ -93,9 +96,9 @@ func (r *relayLauncher) newTunnel(ctx context.Context, replica string) (*replica
 	return &replicaTunnel{replica: replica, index: index, identity: run, proxyAddress: proxy.Host}, nil
 }
 
-// kubeconfigOf returns a kubeconfig for a replica, which authenticates with its ServiceAccount
-// token. The argument server is the URL of the API server or of the relay, and ca the PEM
-// certificate that signs the server's certificate.
+// kubeconfigOf returns a kubeconfig with which a replica authenticates by its ServiceAccount
+// token. The argument server is the URL of the API server or of the relay. The argument ca is
+// the PEM certificate that signed the server's certificate.
 func kubeconfigOf(server string, ca []byte) ([]byte, error) {
 	return cluster.Kubeconfig(&rest.Config{
 		Host: server, BearerTokenFile: tokenDir + "/" + tokenFile, TLSClientConfig: rest.TLSClientConfig{CAData: ca},
@@ -105,7 +108,7 @@ func kubeconfigOf(server string, ca []byte) ([]byte, error) {
 // connect connects the relay of a replica to the fault proxy, and waits until the relay is
 // ready.
 //
-// After that, it calls lost each time an idle connection to the relay breaks.
+// Later, the returned tunnel calls lost each time an idle connection to the relay breaks.
 func (r *relayLauncher) connect(ctx context.Context, t *replicaTunnel, lost func(error)) (*relay.Tunnel, error) {
 	tunnel, err := relay.Connect(ctx, relay.TunnelOptions{
 		Name:     t.replica,
@@ -126,7 +129,7 @@ func (r *relayLauncher) connect(ctx context.Context, t *replicaTunnel, lost func
 	return tunnel, nil
 }
 
-// prepare creates the namespace and the ServiceAccount that all replicas use, unless they exist.
+// prepare creates the namespace and the ServiceAccount of the replicas, unless they exist.
 func (o *Options) prepare(ctx context.Context) error {
 	_, err := o.Admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -143,7 +146,7 @@ func (o *Options) prepare(ctx context.Context) error {
 	return nil
 }
 
-// writeSecret creates a Secret with the given files in the namespace of the pods.
+// writeSecret creates a Secret in [Namespace]. The argument files maps file names to contents.
 func (o *Options) writeSecret(ctx context.Context, name string, files map[string][]byte) error {
 	_, err := o.Admin.CoreV1().Secrets(Namespace).Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Data: files,

@@ -16,32 +16,31 @@ import (
 
 // Usage is the CPU time and the memory that a process has used.
 type Usage struct {
-	// CPU is the user and system CPU time of the process. It includes the CPU time of child
-	// processes that have exited and for which the process has waited.
+	// CPU is the user and system CPU time of the process. It includes the CPU time of those
+	// children that have exited and for which the process has waited.
 	CPU time.Duration
 	// RSSBytesMax is the largest resident set size of the process in bytes, without child
-	// processes. gauntlet reads the value when it sends a signal to the process. It is 0 if
+	// processes. gauntlet reads it each time it sends a signal to the process. It is 0 if
 	// gauntlet has sent no signal.
 	RSSBytesMax int64
 }
 
-// ExitError says how a process has exited. [Process.Err] returns it.
+// ExitError is the error of [Process.Err]. It says how a process has exited.
 type ExitError struct {
-	// Name is the name of the process, from Spec.Name.
+	// Name is the name of the process from [Spec].
 	Name string
 	// Code is the exit status, or -1 if a signal has terminated the process.
 	Code int
-	// Signal is the signal that has terminated the process, or 0 if the process has exited by
-	// itself.
+	// Signal is the signal that has terminated the process, or 0 if no signal has.
 	Signal syscall.Signal
 	// Usage is the CPU time and the memory that the process has used.
 	Usage Usage
 	// LogPath is the path of the log file of the process.
 	LogPath string
-	// LogTail has the last lines that this process has written to the log file.
+	// LogTail contains the last lines that this process has written to the log file, at most 15.
 	LogTail string
-	// DiskFull is true if the disk of the log file was almost full when the process exited. The log
-	// may then not contain the reason for the exit.
+	// DiskFull is true if the log file's disk was almost full when the process exited. The log
+	// may then lack the reason for the exit.
 	DiskFull bool
 }
 
@@ -64,7 +63,8 @@ func (e *ExitError) Error() string {
 	return s.String()
 }
 
-// newExitError returns the ExitError of a process that has exited and was reaped.
+// newExitError returns the ExitError of a process that was reaped. The argument state contains
+// the exit status and the CPU time.
 func newExitError(spec *Spec, state *os.ProcessState, log *logfile.File) *ExitError {
 	e := &ExitError{
 		Name: spec.Name, Code: state.ExitCode(), LogPath: spec.LogPath, LogTail: lastLines(log.Recent()),
@@ -77,9 +77,11 @@ func newExitError(spec *Spec, state *os.ProcessState, log *logfile.File) *ExitEr
 	return e
 }
 
-// readPeakRSS returns the largest resident set size of a running process in bytes, or 0 if it
-// cannot read /proc. It does not use getrusage, whose value would be too large. That value includes
-// the time before exec, when the child process had the size of gauntlet.
+// readPeakRSS returns the largest resident set size of a running process in bytes. It returns 0
+// if /proc/<pid>/status is not readable.
+//
+// readPeakRSS does not use getrusage, whose value also covers the time before exec. At that
+// time, the child process is as large as gauntlet.
 func readPeakRSS(pid int) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -94,7 +96,8 @@ func readPeakRSS(pid int) int64 {
 	return 0
 }
 
-// diskFull reports whether the file system of path has less than 64 KiB of free space.
+// diskFull reports whether the file system of path has less than 64 KiB of free space. It
+// returns false if the free space is unknown.
 func diskFull(path string) bool {
 	const freeBytesMin = 64 << 10
 	var stat unix.Statfs_t
@@ -104,14 +107,14 @@ func diskFull(path string) bool {
 	return int64(stat.Bavail)*stat.Bsize < freeBytesMin
 }
 
-// The maximum size of a log tail.
+// These constants limit the size of a log tail, which error messages contain.
 const (
 	tailLinesMax = 15  // number of lines
 	lineBytesMax = 500 // number of bytes per line; a Go panic can print kilobytes in one line
 )
 
-// lastLines returns the last lines in data that are not blank, at most [tailLinesMax]. It truncates
-// each line to [lineBytesMax] bytes.
+// lastLines returns the last lines of data that are not blank, at most [tailLinesMax]. It
+// truncates each line to [lineBytesMax] bytes.
 func lastLines(data []byte) string {
 	var lines []string
 	for line := range bytes.Lines(data) {

@@ -19,16 +19,16 @@ import (
 	"time"
 )
 
-// guardVariable is an environment variable whose value is a process ID. It makes a program that
-// contains this package run as the guard of the gauntlet process with this ID.
+// guardVariable names the environment variable that turns this program into a guard. The guard
+// is a second gauntlet process that cleans up after the first one has exited. The value is the
+// PID of the first process.
 const guardVariable = "GAUNTLET_GUARD_OF"
 
-// guardReady is the text that a guard prints as soon as it ignores the signals that stop
-// gauntlet. The gauntlet process that has started the guard waits for this text.
+// guardReady is the text that a guard prints as soon as it ignores SIGINT, SIGTERM, SIGHUP and
+// SIGQUIT. The gauntlet process that starts the guard waits for this text.
 const guardReady = "ready"
 
-// init runs the program as a guard if guardVariable is set. The main function of the program then
-// does not run.
+// init runs this process as a guard, instead of the main function, if guardVariable is set.
 func init() {
 	if os.Getenv(guardVariable) != "" {
 		runAsGuard(os.Stdin, os.Stdout)
@@ -36,54 +36,58 @@ func init() {
 	}
 }
 
-// guardMessage is a message from gauntlet to its guard. It says what the guard must clean up
-// after gauntlet has exited.
+// guardMessage is a message from gauntlet to its guard process. It adds or cancels one cleanup
+// action. The guard performs the actions after gauntlet has exited.
 //
 // gauntlet sends each message as one line of JSON. Exactly one of Watch, Unwatch, Directory and
 // Command is set.
 type guardMessage struct {
-	// Watch is a process group that the guard kills during the cleanup.
+	// Watch is a process group. The guard kills all its processes during the cleanup.
 	Watch *processGroup `json:"watch,omitempty"`
-	// Unwatch is the ID of a process group from an earlier message. The guard no longer kills the
-	// group.
+	// Unwatch is the ID of a process group that an earlier message named in Watch. It cancels
+	// that message: the guard does not kill the group.
 	Unwatch int `json:"forget,omitempty"`
-	// Directory is a directory that the guard removes during the cleanup, unless Release is true.
+	// Directory is the absolute path of a directory. The guard removes the directory during the
+	// cleanup, unless Release is true.
 	Directory string `json:"directory,omitempty"`
-	// Release means that the guard no longer removes Directory, which an earlier message has named.
+	// Release cancels an earlier message with the same Directory: the guard does not remove the
+	// directory.
 	Release bool `json:"keep,omitempty"`
-	// Command is a command that the guard runs during the cleanup. If the command has no arguments,
-	// the message cancels the earlier command with the same number.
+	// Command is a command that the guard runs during the cleanup. A command without arguments
+	// cancels the earlier command with the same number.
 	Command *cleanupCommand `json:"command,omitempty"`
 }
 
-// cleanupCommand is a command that removes something other than a process or a directory, for
-// example a container.
+// cleanupCommand is a command that the guard runs after gauntlet has exited. It removes
+// something other than a process or a directory, for example a container.
 type cleanupCommand struct {
-	Number int64    `json:"number"`         // identifies the command in a later message
-	Args   []string `json:"args,omitempty"` // absolute path of the program, and its arguments
-	Env    []string `json:"env,omitempty"`  // complete environment
+	Number int64    `json:"number"`         // a later message with this number cancels the command
+	Args   []string `json:"args,omitempty"` // absolute path of the program, then its arguments; empty to cancel
+	Env    []string `json:"env,omitempty"`  // complete environment, as "NAME=value"
 }
 
-// processGroup identifies a process group. The session ID and the start time distinguish the group
-// from a later group with the same ID.
+// processGroup identifies a process group for the guard. The kernel may reuse the ID of a
+// process group. The session ID and the start time distinguish this group from a later group
+// with the same ID.
 type processGroup struct {
 	PID        int    `json:"pid"`        // of the group leader; also the ID of the group
 	Session    int    `json:"session"`    // session ID
 	StartTicks uint64 `json:"startTicks"` // start time of the group leader, in clock ticks since boot
 }
 
-// guardClient sends messages to the guard of this process through a pipe.
+// guardClient sends messages to the guard process of this gauntlet process, through a pipe.
 type guardClient struct {
 	mu   sync.Mutex // held during a write to pipe
 	pipe io.Writer
 }
 
-// sharedGuard returns a client for the guard of this process. The first call starts the guard.
+// sharedGuard returns a client for the guard process of this gauntlet process. The first call
+// starts the guard; later calls return the same client.
 var sharedGuard = sync.OnceValues(startGuard)
 
-// startGuard starts the executable of this process again, as a guard. The standard input of the
-// guard is a pipe. Only gauntlet has the write end of the pipe, so the guard reads EOF as soon as
-// gauntlet has exited.
+// startGuard starts this executable a second time, as a guard process. The guard's standard
+// input is the read end of a pipe. Only gauntlet has the write end, so the guard reads EOF as
+// soon as gauntlet has exited.
 func startGuard() (*guardClient, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -99,8 +103,8 @@ func startGuard() (*guardClient, error) {
 	return &guardClient{pipe: write}, nil
 }
 
-// runGuard starts the guard process, and returns when the guard ignores signals. The argument input
-// becomes the standard input of the guard.
+// runGuard starts the guard process, and returns after the guard has printed guardReady. The
+// guard reads the messages of gauntlet from input.
 func runGuard(input *os.File) (*exec.Cmd, error) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{fmt.Sprintf("gauntlet-guard-of-%d", os.Getpid())}
@@ -124,7 +128,7 @@ func runGuard(input *os.File) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// send sends a message to the guard. It returns an error if the guard has exited.
+// send sends a message to the guard process. It returns an error if the guard has exited.
 func (g *guardClient) send(m guardMessage) error {
 	line, err := json.Marshal(m)
 	if err != nil {
@@ -139,7 +143,8 @@ func (g *guardClient) send(m guardMessage) error {
 }
 
 // watchGroup makes the guard kill a process group after gauntlet has exited. The argument pid is
-// the PID of the group leader, which must be a child process that was not reaped yet.
+// the PID of the group leader, a child process of gauntlet. The caller must not have reaped the
+// child yet.
 func (g *guardClient) watchGroup(pid int) error {
 	stat, err := readStat(pid)
 	if err != nil {
@@ -148,16 +153,16 @@ func (g *guardClient) watchGroup(pid int) error {
 	return g.send(guardMessage{Watch: &processGroup{PID: pid, Session: stat.session, StartTicks: stat.startTicks}})
 }
 
-// unwatchGroup tells the guard not to kill a process group any more.
+// unwatchGroup tells the guard not to kill the process group with the leader pid any more.
 //
-// The caller must call it before it reaps the group leader, because the kernel may give the PID
-// of a reaped process to another process. Errors are ignored: they mean that the guard has
-// exited and kills nothing.
+// Call unwatchGroup before you reap the group leader: the kernel may reuse the PID of a reaped
+// process. unwatchGroup ignores errors. An error means that the guard has exited, and then the
+// guard kills nothing.
 func (g *guardClient) unwatchGroup(pid int) { _ = g.send(guardMessage{Unwatch: pid}) }
 
-// GuardDirectory makes the guard remove a directory, with all its content, if gauntlet exits before
-// the caller calls release. The argument dir is the absolute path of a directory that gauntlet has
-// created or will create.
+// GuardDirectory makes the guard process remove a directory, unless the caller calls release
+// first. The guard removes the directory, with all its content, after gauntlet has exited. The
+// argument dir is the absolute path of a directory that gauntlet has created or will create.
 func GuardDirectory(dir string) (release func(), err error) {
 	if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
 		return nil, fmt.Errorf("registering directory %q for removal: expected an absolute path below /", dir)
@@ -172,18 +177,20 @@ func GuardDirectory(dir string) (release func(), err error) {
 	return func() { _ = guard.send(guardMessage{Directory: dir, Release: true}) }, nil
 }
 
-// commandTimeout limits the duration of each cleanup command. The guard kills the command after
-// this time.
+// commandTimeout is the maximum duration of a cleanup command. After this time, the guard kills
+// the command.
 const commandTimeout = time.Minute
 
-// commandNumber is the number of the latest cleanup command of this process; see [cleanupCommand].
+// commandNumber is the number of the last cleanup command that this process has sent to its
+// guard. See [cleanupCommand].
 var commandNumber atomic.Int64
 
-// GuardCommand makes the guard run a command if gauntlet exits before the caller calls release.
-// Use it to remove something other than a process or a directory, for example a container.
+// GuardCommand makes the guard process run a command, unless the caller calls release first. The
+// guard runs the command after gauntlet has exited, and kills it after one minute. Use
+// GuardCommand to remove something other than a process or a directory, for example a container.
 //
 // The first element of args is the absolute path of the program. The argument env is the
-// complete environment of the command. The guard kills the command after one minute.
+// complete environment of the command.
 func GuardCommand(args, env []string) (release func(), err error) {
 	if len(args) == 0 || !filepath.IsAbs(args[0]) {
 		return nil, fmt.Errorf("registering cleanup command %q: expected the absolute path of a program as the first element", args)
@@ -199,12 +206,12 @@ func GuardCommand(args, env []string) (release func(), err error) {
 	return func() { _ = guard.send(guardMessage{Command: &cleanupCommand{Number: number}}) }, nil
 }
 
-// runAsGuard is the main function of a guard process. It ignores the signals with which a terminal
-// or a user stops gauntlet, and then writes guardReady to ready. It reads messages from pipe until
-// gauntlet has exited, and then cleans up.
+// runAsGuard is the main function of a guard process. It ignores SIGINT, SIGTERM, SIGHUP and
+// SIGQUIT, and then writes guardReady to ready. It reads the messages of gauntlet from pipe
+// until EOF, which means that gauntlet has exited. It then cleans up.
 func runAsGuard(pipe io.Reader, ready io.WriteCloser) {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	// Errors are ignored: they mean that gauntlet has exited, and then pipe returns EOF.
+	// Ignore errors: an error means that gauntlet has exited, and then the scan below reads EOF.
 	_, _ = io.WriteString(ready, guardReady)
 	_ = ready.Close()
 	groups := map[int]processGroup{}
@@ -215,7 +222,7 @@ func runAsGuard(pipe io.Reader, ready io.WriteCloser) {
 	for lines.Scan() {
 		var m guardMessage
 		if json.Unmarshal(lines.Bytes(), &m) != nil {
-			continue // gauntlet died while it wrote this line, which is the last one
+			continue // gauntlet died while it wrote this line, so no further line follows
 		}
 		switch {
 		case m.Watch != nil:
@@ -235,11 +242,12 @@ func runAsGuard(pipe io.Reader, ready io.WriteCloser) {
 	cleanUp(groups, commands, directories)
 }
 
-// RunOnly runs only a function if the first argument of this program is name. The main function of the
-// program then does not run. The caller is an init function.
+// RunOnly runs function, instead of main, if the first argument of this program is name. The
+// function gets the remaining arguments. The program then exits with status 0, or with status 1
+// if the function returns an error. For another first argument, RunOnly does nothing.
 //
-// A command of [GuardCommand] can run it as /proc/self/exe, which is the program of the guard. The
-// function gets the other arguments.
+// Call RunOnly in an init function. The guard can then run the function as a [GuardCommand] with
+// the program /proc/self/exe: the guard is the same executable.
 func RunOnly(name string, function func(ctx context.Context, args []string) error) {
 	if len(os.Args) < 2 || os.Args[1] != name {
 		return
@@ -251,15 +259,15 @@ func RunOnly(name string, function func(ctx context.Context, args []string) erro
 	os.Exit(0)
 }
 
-// messageBytesMax is the maximum length of one message in bytes. The longest messages contain the
-// environment of a cleanup command.
+// messageBytesMax is the maximum length of one message to the guard, in bytes. The longest
+// messages contain the environment of a cleanup command.
 const messageBytesMax = 8 << 20
 
-// cleanUp kills the process groups, runs the commands and removes the directories, in this
-// order. Processes and commands may write to the directories.
+// cleanUp kills the process groups, then runs the commands, then removes the directories. It
+// removes the directories last, because processes and commands may write to them.
 //
-// A process may fork before it is killed, so cleanUp kills the groups until they have no
-// process left.
+// A process may fork before SIGKILL reaches it. cleanUp therefore repeats the kill until the
+// groups have no process left, at most 1000 times.
 func cleanUp(groups map[int]processGroup, commands map[int64]cleanupCommand, directories map[string]bool) {
 	const (
 		attemptsMax = 1000
@@ -277,12 +285,12 @@ func cleanUp(groups map[int]processGroup, commands map[int64]cleanupCommand, dir
 	}
 	running.Wait()
 	for dir := range directories {
-		_ = os.RemoveAll(dir) // errors are ignored, because gauntlet has exited and cannot report them
+		_ = os.RemoveAll(dir) // ignore errors: gauntlet has exited, so nobody could report them
 	}
 }
 
-// run runs the command, and kills it after [commandTimeout]. It returns no error, because
-// gauntlet has exited and nobody could report the error.
+// run runs the cleanup command, and kills it after [commandTimeout]. It ignores errors: gauntlet
+// has exited, so nobody could report them.
 func (c cleanupCommand) run() {
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Env = append([]string{}, c.Env...)
@@ -295,8 +303,8 @@ func (c cleanupCommand) run() {
 	_ = cmd.Wait()
 }
 
-// killGroups sends SIGKILL to every running process of the groups, and returns the number of these
-// processes.
+// killGroups sends SIGKILL to every running process of the groups. It returns the number of
+// processes to which it sent the signal. The key of groups is the ID of the process group.
 func killGroups(groups map[int]processGroup) int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -320,13 +328,12 @@ func killGroups(groups map[int]processGroup) int {
 	return killed
 }
 
-// contains reports whether a process is in this group, and not in a later group with the same
-// ID.
+// contains reports whether a process is in this process group, and not in a later group with the
+// same ID. The argument stat is the content of /proc/<pid>/stat.
 //
-// The kernel does not give the ID of a group to another group while the group has a process. A
-// process is therefore in a later group if its session is different, or if it has started
-// before the leader of this group. If its PID is the ID of the group, it must be the leader,
-// and have the leader's start time.
+// The kernel does not reuse the ID of a process group while the group has a process. A process
+// with another session, or a process older than the group leader, is therefore in another group.
+// A process whose PID is the group ID must be the leader, and must have the leader's start time.
 func (g processGroup) contains(pid int, stat procStat) bool {
 	if stat.group != g.PID || stat.session != g.Session {
 		return false
@@ -337,7 +344,7 @@ func (g processGroup) contains(pid int, stat procStat) bool {
 	return stat.startTicks >= g.StartTicks
 }
 
-// procStat contains the fields of /proc/<pid>/stat that this package uses; see proc(5).
+// procStat contains the fields of /proc/<pid>/stat that this package reads; see proc(5).
 type procStat struct {
 	state      string // one letter, such as "R" (running) or "Z" (zombie)
 	group      int    // ID of the process group
@@ -345,7 +352,8 @@ type procStat struct {
 	startTicks uint64 // start time in clock ticks since boot
 }
 
-// dead reports whether the process is a zombie, or dead but still in /proc.
+// dead reports whether the process is a zombie (state "Z") or dead (state "X"). Such a process
+// still has a directory in /proc.
 func (s procStat) dead() bool { return s.state == "Z" || s.state == "X" }
 
 // readStat reads /proc/<pid>/stat. The error wraps fs.ErrNotExist if there is no such process.
@@ -357,9 +365,9 @@ func readStat(pid int) (procStat, error) {
 	return parseStat(string(data))
 }
 
-// parseStat parses the content of /proc/<pid>/stat. It parses only the fields after the last
-// closing parenthesis, which ends the name of the command. The name may itself contain spaces
-// and parentheses.
+// parseStat parses the content of /proc/<pid>/stat. The second field is the command name in
+// parentheses, and the name may itself contain spaces and parentheses. parseStat therefore
+// parses only the fields after the last closing parenthesis.
 func parseStat(line string) (procStat, error) {
 	end := strings.LastIndexByte(line, ')')
 	fields := strings.Fields(line[end+1:])

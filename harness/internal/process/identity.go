@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Identity identifies one process among all processes of all machines, past and future. A program
-// can store an Identity, and find out later whether the process still runs. A PID is not enough,
-// because the kernel may give it to another process after the process has exited.
+// Identity identifies one process among all processes of all machines, past and future. A
+// program can store an Identity in a file, and check later whether the process still runs. A PID
+// is not enough: after the process has exited, the kernel may give its PID to another process.
 type Identity struct {
 	// Host is the host name of the machine.
 	Host string
@@ -18,9 +18,9 @@ type Identity struct {
 	Boot string
 	// Namespace is the PID namespace of the process, such as "pid:[4026531836]".
 	Namespace string
-	// PID is the process ID in Namespace.
+	// PID is the process ID in the PID namespace Namespace.
 	PID int
-	// StartTicks is the start time of the process in clock ticks since the boot of the machine.
+	// StartTicks is the start time of the process, in clock ticks since the machine booted.
 	StartTicks uint64
 }
 
@@ -38,8 +38,8 @@ func Self() (Identity, error) {
 	return id, nil
 }
 
-// localIdentity returns an Identity with only the host, the boot ID and the PID namespace of this
-// process.
+// localIdentity returns an Identity without PID and StartTicks. It contains only the host name,
+// the boot ID and the PID namespace of this process.
 func localIdentity() (Identity, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -56,12 +56,12 @@ func localIdentity() (Identity, error) {
 	return Identity{Host: host, Boot: strings.TrimSpace(string(boot)), Namespace: namespace}, nil
 }
 
-// String returns the identity in the format that [ParseIdentity] parses.
+// String returns the identity as "host/boot/namespace/pid/ticks", which [ParseIdentity] parses.
 func (id Identity) String() string {
 	return fmt.Sprintf("%s/%s/%s/%d/%d", id.Host, id.Boot, id.Namespace, id.PID, id.StartTicks)
 }
 
-// ParseIdentity parses the result of [Identity.String].
+// ParseIdentity parses a text in the format of [Identity.String].
 func ParseIdentity(s string) (Identity, error) {
 	parts := strings.Split(s, "/")
 	if len(parts) != 5 {
@@ -74,8 +74,8 @@ func ParseIdentity(s string) (Identity, error) {
 	return id, nil
 }
 
-// Existence says whether the process of an Identity is running, as far as this program can find
-// out.
+// Existence is the result of [Identity.Existence]: whether a process is running, or that this
+// machine cannot tell.
 type Existence string
 
 const (
@@ -83,12 +83,13 @@ const (
 	Lives Existence = "lives"
 	// Gone means that the process has exited.
 	Gone Existence = "gone"
-	// Elsewhere means that the process was started on another machine or in another PID namespace.
-	// It is unknown whether the process runs.
+	// Elsewhere means that the process belongs to another machine or PID namespace. Whether it
+	// is running is unknown.
 	Elsewhere Existence = "elsewhere"
 )
 
-// Existence finds out whether the process with this identity is still running.
+// Existence returns whether the process with this identity is still running: Lives, Gone or
+// Elsewhere.
 func (id Identity) Existence() (Existence, error) {
 	local, err := localIdentity()
 	if err != nil {

@@ -11,24 +11,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/logfile"
 )
 
-// output copies the standard output and standard error of a process to its log file.
+// output copies the standard output and standard error of a process to a log file.
 type output struct {
 	log         *logfile.File
-	read, write *os.File      // the ends of the pipe; the process writes to write
-	copied      chan struct{} // closed when the log file contains everything
+	read, write *os.File      // ends of the pipe to which the process writes its output
+	copied      chan struct{} // closed after the last byte of the pipe was copied
 }
 
 const (
-	// pipeBytes is the size of the pipe. A process that writes more than this at once waits for
-	// gauntlet. The kernel's default of 64 KiB would make a chatty subject wait often.
+	// pipeBytes is the size of the pipe. A process that writes faster than gauntlet copies waits
+	// when the pipe is full. With the kernel's default of 64 KiB, a subject with many log lines
+	// would wait often.
 	pipeBytes = 1 << 20
-	// drainTimeout limits the time in which finish copies the rest of the pipe. The pipe ends with
-	// the process, unless a descendant that has left the process group keeps it open.
+	// drainTimeout limits the time in which finish copies the rest of the pipe. Normally, EOF
+	// follows when the process exits. A descendant that has left the process group may keep the
+	// pipe open.
 	drainTimeout = 2 * time.Second
 )
 
-// startOutput opens the log file and begins to copy. The caller starts the process with write, and
-// then closes write.
+// startOutput opens the log file and begins to copy from a new pipe. The caller starts the
+// process with the field write as its output, and then closes write.
 func startOutput(path string) (*output, error) {
 	log, err := logfile.Open(path)
 	if err != nil {
@@ -38,17 +40,18 @@ func startOutput(path string) (*output, error) {
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	// The error is ignored: with a small pipe, the process only waits more often.
+	// Ignore the error: with a smaller pipe, the process only waits more often.
 	_, _ = unix.FcntlInt(write.Fd(), unix.F_SETPIPE_SZ, pipeBytes)
 	o := &output{log: log, read: read, write: write, copied: make(chan struct{})}
 	go func() {
 		defer close(o.copied)
-		_, _ = io.Copy(log, read) // a log never fails, and the pipe ends or reaches its deadline
+		_, _ = io.Copy(log, read) // Write of the log never fails; the read ends with EOF or at the deadline
 	}()
 	return o, nil
 }
 
-// finish copies what is left in the pipe after the process has exited, and closes the log file.
+// finish copies the rest of the pipe after the process has exited, and closes the log file. It
+// stops after drainTimeout.
 func (o *output) finish() {
 	_ = o.read.SetReadDeadline(time.Now().Add(drainTimeout))
 	<-o.copied

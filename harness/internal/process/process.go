@@ -1,17 +1,17 @@
 // Package process starts operating-system processes and ensures that none of them outlives
 // gauntlet.
 //
-// Three mechanisms end the processes. Each mechanism covers cases that the previous one does not:
+// Three mechanisms end a process. Each mechanism covers cases that the mechanism before does not:
 //
-//   - The code that started a process stops it. When a process exits, the package
-//     kills the rest of its process group.
-//   - The kernel kills a process when gauntlet dies (the parent-death signal).
+//   - The caller stops the process. When a process exits, the package kills the
+//     rest of its process group.
+//   - The kernel kills the process when gauntlet dies (the parent-death signal).
 //   - A guard process cleans up after gauntlet has exited for any reason. It kills
 //     the process groups, including grandchildren, and removes the directories that
 //     gauntlet registered with it. The guard is a second process of the gauntlet
 //     binary in its own session.
 //
-// The guard does not kill a descendant that has left its process group, such as a daemon. The
+// The guard does not kill a descendant that has left the process group, such as a daemon. The
 // package works on Linux only.
 package process
 
@@ -43,34 +43,34 @@ type Spec struct {
 	Env []string
 	// Dir is the working directory of the process. Empty means the working directory of gauntlet.
 	Dir string
-	// LogPath is the path of a file. Start creates the file and its directory, and appends the
-	// standard output and standard error of the process to the file. Package logfile limits the size
-	// of the file.
+	// LogPath is the path of the log file. Start creates the file and its directory, and appends
+	// the standard output and standard error of the process. Package logfile limits the size of
+	// the file.
 	LogPath string
 }
 
-// Process is a process that [Start] started, together with its process group.
+// Process is a process that [Start] has started. Its signals and its end also affect the other
+// processes of its process group.
 type Process struct {
 	spec Spec
 	cmd  *exec.Cmd     // the started process
-	log  *logfile.File // contains standard output and standard error
-	done chan struct{} // closed by reap
+	log  *logfile.File // log file with the standard output and standard error
+	done chan struct{} // reap closes it after the process has exited
 
-	mu      sync.Mutex // held while Signal sends a signal, so that no signal reaches a reused PID
-	reaped  bool       // true after the kernel has released the PID
+	mu      sync.Mutex // held while Signal sends a signal, so that reap does not release the PID
+	reaped  bool       // true after reap has released the PID, which the kernel may then reuse
 	peakRSS int64      // largest resident set size in bytes, read at each signal
 	exit    *ExitError // how the process has exited; set before done is closed
 }
 
-// ErrEnded means that a process has already exited. [Process.Signal] then returns an error that
-// wraps ErrEnded.
+// ErrEnded is the error that [Process.Signal] wraps if the process has already exited.
 var ErrEnded = errors.New("the process has exited")
 
-// Start starts a process in its own process group, so that Ctrl-C at the terminal interrupts
+// Start starts a process in its own process group. Ctrl-C at the terminal therefore interrupts
 // only gauntlet.
 //
-// The process runs until it exits, until [Process.Stop] or [Process.Kill], or until gauntlet
-// exits. Canceling ctx after Start has returned does not stop the process.
+// The process runs until it exits, until a call of [Process.Stop] or [Process.Kill], or until
+// gauntlet exits. If the caller cancels ctx after Start has returned, the process continues.
 func Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", spec.Name, err)
@@ -84,12 +84,12 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 		return nil, fmt.Errorf("starting %s: opening its log file: %w", spec.Name, err)
 	}
 	cmd := exec.Command(spec.Path, spec.Args...)
-	cmd.Env = append([]string{}, spec.Env...) // not nil, because nil would mean the environment of gauntlet
+	cmd.Env = append([]string{}, spec.Env...) // not nil: exec.Cmd would pass gauntlet's environment for nil
 	cmd.Dir = spec.Dir
 	cmd.Stdout, cmd.Stderr = output.write, output.write
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	err = forkFromOneThread(cmd)
-	output.write.Close() // the child has its own file descriptor
+	output.write.Close() // the child process has its own file descriptor
 	if err != nil {
 		output.finish()
 		return nil, fmt.Errorf("starting %s: %w", spec.Name, err)
@@ -107,21 +107,22 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// PID returns the process ID, which is also the ID of the process group. After the process has
-// exited, the kernel may give this ID to another process.
+// PID returns the process ID, which is also the ID of the process group. The kernel may reuse
+// this ID after the process has exited.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// CommandLine returns the path of the executable and its arguments.
+// CommandLine returns the path of the executable, followed by the arguments of the process.
 func (p *Process) CommandLine() []string { return append([]string{p.spec.Path}, p.spec.Args...) }
 
-// Done returns a channel that is closed after the process has exited. The package has then also
-// killed the rest of the process group.
+// Done returns a channel that is closed after the process has exited. Before that, the package
+// has also killed the rest of the process group.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err returns nil until the channel of Done is closed. After that, it returns an [*ExitError].
+// Err returns nil while the process is running. After the channel of [Process.Done] is closed,
+// it returns an [*ExitError].
 //
-// It returns an error even for exit status 0, because a component of a run must not exit before
-// gauntlet stops it.
+// Err returns an error even for exit status 0, because a component must not exit before gauntlet
+// stops it.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -132,7 +133,7 @@ func (p *Process) Err() error {
 }
 
 // Usage returns the CPU time and the memory that the process has used. It returns the zero value
-// until the channel of Done is closed.
+// until the channel of [Process.Done] is closed.
 func (p *Process) Usage() Usage {
 	select {
 	case <-p.done:
@@ -142,23 +143,23 @@ func (p *Process) Usage() Usage {
 	}
 }
 
-// LogTail returns the last lines that the process has written to its log, for error messages. It
-// returns at most 15 lines.
+// LogTail returns the last lines of the process's output, at most 15. Error messages contain
+// them.
 func (p *Process) LogTail() string { return lastLines(p.log.Recent()) }
 
 // Signal sends a signal to the process or to its process group. The error wraps [ErrEnded] if
 // the process has exited.
 //
-// SIGKILL and SIGSTOP go to the whole group, because the process cannot catch them and forward
-// them to its children. SIGCONT also goes to the whole group, because it undoes SIGSTOP. All
-// other signals go only to the process.
+// SIGKILL, SIGSTOP and SIGCONT go to the whole group. A process cannot catch SIGKILL and
+// SIGSTOP, so it could not forward them to its children; SIGCONT undoes SIGSTOP. All other
+// signals go only to the process.
 func (p *Process) Signal(sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.reaped {
 		return fmt.Errorf("sending %s to %s: %w", unix.SignalName(sig), p.spec.Name, ErrEnded)
 	}
-	p.peakRSS = max(p.peakRSS, readPeakRSS(p.PID())) // after the exit, /proc no longer has this value
+	p.peakRSS = max(p.peakRSS, readPeakRSS(p.PID())) // read it now: after the exit, /proc does not have it
 	target := p.PID()
 	switch sig {
 	case syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGCONT:
@@ -170,16 +171,17 @@ func (p *Process) Signal(sig syscall.Signal) error {
 	return nil
 }
 
-// killTimeout is the time in which a process must exit after SIGKILL. A process needs longer only
-// if the kernel blocks the process, for example in a write to a failed disk.
+// killTimeout is the time in which a process must exit after SIGKILL. Only a process that the
+// kernel blocks needs longer, for example in a write to a failed disk.
 const killTimeout = 10 * time.Second
 
 // Stop sends SIGTERM to the process and, after the grace period, SIGKILL to its process group.
-// It returns when the process has exited. If ctx is canceled, Stop sends SIGKILL immediately.
+// It returns when the process has exited. If the caller cancels ctx, Stop sends SIGKILL
+// immediately.
 //
-// It returns an error if the process still exists 10 seconds after SIGKILL. Otherwise it
-// returns nil, whatever the exit status is; see [Process.Err]. A process that is paused with
-// SIGSTOP exits only after SIGKILL.
+// Stop returns an error if the process still exists 10 seconds after SIGKILL. Otherwise it
+// returns nil, for every exit status; [Process.Err] has the status. A process that SIGSTOP has
+// paused exits only after SIGKILL.
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	if err := p.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, ErrEnded) {
 		return err
@@ -211,17 +213,17 @@ func (p *Process) Kill() error {
 	}
 }
 
-// reap waits until the process has exited, kills the rest of its group, and then releases the
-// PID.
+// reap waits until the process has exited, kills the rest of its process group, and then
+// releases the PID. It closes the channel of [Process.Done].
 //
-// It kills the group while the process is a zombie. At that time, no other process or group can
-// have the PID, so reap cannot kill a wrong group.
+// reap kills the group while the process is a zombie. A zombie still occupies its PID, so no
+// other process group can have this ID.
 func (p *Process) reap(guard *guardClient, output *output) {
 	waitUntilZombie(p.PID())
 	p.mu.Lock()
 	_ = syscall.Kill(-p.PID(), syscall.SIGKILL) // ESRCH means that the group has no other process
 	guard.unwatchGroup(p.PID())
-	// The error is ignored, because ProcessState also contains the exit status.
+	// Ignore the error: ProcessState also contains the exit status.
 	_ = p.cmd.Wait()
 	p.reaped = true
 	peak := p.peakRSS
@@ -232,7 +234,8 @@ func (p *Process) reap(guard *guardClient, output *output) {
 	close(p.done)
 }
 
-// waitUntilZombie waits until the child process has exited, but does not reap it.
+// waitUntilZombie waits until a child process has exited, but leaves it a zombie (does not reap
+// it).
 func waitUntilZombie(pid int) {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -245,8 +248,8 @@ func waitUntilZombie(pid int) {
 // forkFromOneThread starts a command from a thread that exists as long as gauntlet runs.
 //
 // The kernel sends the parent-death signal when the thread that started the process exits, even
-// if gauntlet continues. The Go runtime may end any other thread, and the kernel would then
-// kill the process.
+// if gauntlet continues. The Go runtime may end any other thread, and the kernel would then kill
+// the process.
 func forkFromOneThread(cmd *exec.Cmd) error {
 	startForker.Do(func() {
 		go func() {
@@ -262,13 +265,13 @@ func forkFromOneThread(cmd *exec.Cmd) error {
 	return <-request.started
 }
 
-// forkRequest is a request to the thread of forkFromOneThread to start a command.
+// forkRequest asks the forking thread of forkFromOneThread to start a command.
 type forkRequest struct {
 	cmd     *exec.Cmd
 	started chan error // receives the result of cmd.Start
 }
 
 var (
-	startForker  sync.Once                // starts the goroutine on the forking thread
+	startForker  sync.Once                // starts the goroutine that occupies the forking thread
 	forkRequests = make(chan forkRequest) // requests to that goroutine
 )

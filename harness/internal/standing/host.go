@@ -19,18 +19,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// HostCommand is the name of a hidden gauntlet command, which runs a standing cluster in the
+// HostCommand is the name of a hidden gauntlet command that runs a standing cluster in the
 // background. The command must call [Host].
 const HostCommand = "host-cluster"
 
 const (
-	// kubeconfigFile is the name of the admin kubeconfig in the directory of a cluster.
+	// kubeconfigFile is the name of the admin kubeconfig in a cluster's directory.
 	kubeconfigFile = "kubeconfig"
 	// hostReady is the line that a host process writes to its standard output when its cluster is
 	// ready.
 	hostReady = "ready\n"
-	// hostEndTimeout is the time that a host process has to stop its cluster and to exit after
-	// SIGTERM. It normally needs a few seconds.
+	// hostEndTimeout is the maximum time from SIGTERM until a host process has exited. The host
+	// process stops its cluster first, and normally needs a few seconds.
 	hostEndTimeout = 30 * time.Second
 )
 
@@ -83,8 +83,8 @@ func upHosted(ctx context.Context, o environment.Options, s *environment.Subject
 // Host runs a cluster until ctx is canceled or a component of the cluster fails. If s is not
 // nil, Host also runs a subject.
 //
-// The directory o.StateDir contains the state of the cluster. When the cluster and the subject
-// are ready, Host writes the line "ready" to answer.
+// Host stores the state of the cluster in o.StateDir. It writes the line "ready" to answer when
+// the cluster and the subject are ready.
 func Host(ctx context.Context, o environment.Options, s *environment.SubjectOptions, answer io.Writer) (err error) {
 	if _, err := providers.NamedWith(o.Provider, cluster.StandingClusters); err != nil {
 		return err
@@ -112,8 +112,8 @@ func Host(ctx context.Context, o environment.Options, s *environment.SubjectOpti
 	return e.Failed(ctx)
 }
 
-// listHosted returns the clusters in root that a host process has started. It includes those
-// whose host process has ended.
+// listHosted returns the clusters in root that a host process has started, even if the host
+// process has ended.
 func listHosted(root string) ([]Cluster, error) {
 	states := map[process.Existence]State{process.Lives: Standing, process.Gone: LeftBehind, process.Elsewhere: Elsewhere}
 	var all []Cluster
@@ -135,8 +135,8 @@ func listHosted(root string) ([]Cluster, error) {
 	return all, nil
 }
 
-// stopHost sends SIGTERM to the host process of the cluster in dir, and waits until the host
-// process has ended.
+// stopHost sends SIGTERM to the host process of the cluster in dir, and waits until it has
+// exited. It does nothing if the host process has already exited.
 func stopHost(ctx context.Context, dir string) error {
 	o, err := ownerOf(dir)
 	if err != nil {

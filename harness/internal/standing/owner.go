@@ -10,21 +10,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// ownerFile is the name of a file in the directory of a cluster, which contains the
-// process.Identity of the owner.
+// ownerFile is the name of the file in a cluster's directory that identifies the owner process.
+// The content is a process.Identity.
 //
-// If a host process runs the cluster, the owner is the host process. Otherwise, the owner is
-// the process that has created the directory.
+// If a host process runs the cluster, the owner is the host process. Otherwise, the owner is the
+// process that has created the directory.
 const ownerFile = "owner"
 
-// owner is the process that owns the directory of a cluster.
+// owner is the process that owns a cluster's directory, as the owner file says.
 type owner struct {
 	dir       string            // directory of the cluster
 	process   process.Identity  // from the owner file
-	existence process.Existence // whether the process still runs
+	existence process.Existence // whether the process is still running
 }
 
-// writeOwner writes the owner file of a directory, with this process as the owner.
+// writeOwner writes the owner file in a cluster's directory. The owner is this process.
 func writeOwner(dir string) error {
 	self, err := process.Self()
 	if err != nil {
@@ -41,7 +41,7 @@ func writeOwner(dir string) error {
 	return nil
 }
 
-// ownersOf returns the owners of all clusters of a provider that have a directory in root. It
+// ownersOf returns the owner of each cluster directory in root that belongs to a provider. It
 // ignores directories without an owner file.
 func ownersOf(root, provider string) ([]owner, error) {
 	paths, err := filepath.Glob(filepath.Join(root, provider+"-*", ownerFile))
@@ -62,7 +62,8 @@ func ownersOf(root, provider string) ([]owner, error) {
 	return owners, nil
 }
 
-// ownerOf reads the owner file of a directory, and finds out whether the owner still runs.
+// ownerOf reads the owner file in a cluster's directory, and checks whether the owner is still
+// running.
 func ownerOf(dir string) (owner, error) {
 	path := filepath.Join(dir, ownerFile)
 	data, err := os.ReadFile(path)

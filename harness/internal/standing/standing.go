@@ -3,9 +3,9 @@
 // The package also removes clusters that killed gauntlet commands have left behind.
 //
 // A cluster with the capability RunsDetached, such as a kind cluster, keeps running without a
-// gauntlet process. An embedded cluster consists of processes that end with the gauntlet process
-// that started them. A separate gauntlet process in the background, the host process, therefore
-// runs such a cluster until `gauntlet down` stops the host process.
+// gauntlet process. An embedded cluster consists of processes that end when the gauntlet process
+// that started them ends. A separate gauntlet process in the background, the host process,
+// therefore runs an embedded cluster. It runs until `gauntlet down` stops it.
 package standing
 
 import (
@@ -22,12 +22,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// State says whether a cluster is in use, standing or left behind, or whether another machine owns
-// it.
+// State says whether a cluster is in use, is standing, is left behind, or belongs to another
+// machine.
 type State = kind.State
 
-// The states of a cluster. Package kind documents them for kind clusters. A cluster with a host
-// process is Standing while the host process runs, and LeftBehind after the host process has ended.
+// These are the states of a cluster. Package kind documents them for kind clusters. A cluster
+// with a host process is Standing while the host process runs, and LeftBehind after the host
+// process has ended.
 const (
 	InUse      = kind.InUse
 	Standing   = kind.Standing
@@ -35,24 +36,26 @@ const (
 	Elsewhere  = kind.Elsewhere
 )
 
-// Cluster is a standing cluster, or the files of a cluster that failed to start. It may also be a
-// kind cluster that a run uses or has left behind.
+// Cluster is a cluster of gauntlet, or the files of a cluster that failed to start. Most are
+// standing clusters. A kind cluster may also belong to a run, or be left behind by a killed run.
 type Cluster struct {
 	// Name is the name of the cluster, which is an argument of `gauntlet down`. No two existing
 	// clusters have the same name.
 	Name     string
 	Provider string // name of the provider
 	State    State
-	// Kubeconfig is the path of the admin kubeconfig. The file exists when the cluster is ready.
+	// Kubeconfig is the path of the admin kubeconfig. The file exists only after the cluster is
+	// ready.
 	Kubeconfig string
 
-	dir    string     // directory of the cluster's state; empty if unknown
-	hosted bool       // whether a host process runs the cluster
-	kind   kind.Found // empty unless package kind has found the cluster
+	dir    string     // directory of the cluster's state; "" if unknown
+	hosted bool       // true if a host process runs the cluster, or ran it until it ended
+	kind   kind.Found // the kind cluster; empty if package kind has not found one
 }
 
-// Root returns the path of the directory that contains one directory for each standing cluster. It
-// is $XDG_STATE_HOME/gauntlet, or ~/.local/state/gauntlet if XDG_STATE_HOME is not set.
+// Root returns the path of the directory that contains one subdirectory for each standing
+// cluster. It is $XDG_STATE_HOME/gauntlet, or ~/.local/state/gauntlet if XDG_STATE_HOME is not
+// set.
 func Root() (string, error) {
 	state := os.Getenv("XDG_STATE_HOME")
 	if state == "" {
@@ -71,8 +74,8 @@ func Root() (string, error) {
 // Up starts a standing cluster and returns when the cluster is ready. If s is not nil, Up also
 // starts a subject.
 //
-// It overwrites the fields StateDir, KeepState and LogDir of o. If the start fails, the logs
-// remain, and the error contains their path.
+// Up overwrites the fields StateDir, KeepState and LogDir of o. If the start fails, the log
+// files remain, and the error contains their path.
 func Up(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
 	provider, err := providers.NamedWith(o.Provider, cluster.StandingClusters)
 	if err != nil {
@@ -108,7 +111,7 @@ func Up(ctx context.Context, o environment.Options, s *environment.SubjectOption
 	return Cluster{}, fmt.Errorf("%w\n(the logs are in %s; `gauntlet clean` removes them)", err, o.LogDir)
 }
 
-// logSubdir is the name of the subdirectory for logs in the directory of a cluster.
+// logSubdir is the name of the subdirectory for log files in a cluster's directory.
 const logSubdir = "logs"
 
 // upDetached starts a cluster that keeps running without a gauntlet process.
@@ -130,9 +133,9 @@ func upDetached(ctx context.Context, o environment.Options, s *environment.Subje
 	return Cluster{Name: detached.ID(), Provider: o.Provider, State: Standing, Kubeconfig: detached.Kubeconfig(), dir: o.StateDir}, nil
 }
 
-// List returns the clusters of this user that host processes have started, and all kind clusters of
-// gauntlet. The kind clusters include those of runs and of other users of the container engine. If
-// no container engine is running, List returns no kind clusters.
+// List returns the clusters of this user that host processes run or ran, and all kind clusters.
+// The kind clusters include those of runs and of other users of the container engine. If no
+// container engine is running, List returns no kind clusters.
 func List(ctx context.Context) ([]Cluster, error) {
 	root, err := Root()
 	if err != nil {
@@ -144,7 +147,7 @@ func List(ctx context.Context) ([]Cluster, error) {
 	}
 	found, err := kind.List(ctx)
 	if errors.Is(err, kind.ErrNoEngine) || errors.Is(err, kind.ErrEngineDown) {
-		return all, nil // the directories of kind clusters are no leftovers: a stopped engine may start again
+		return all, nil // do not list leftovers: a stopped engine may start again, with its clusters
 	}
 	if err != nil {
 		return nil, err
@@ -161,8 +164,9 @@ func List(ctx context.Context) ([]Cluster, error) {
 	return append(all, leftovers...), err
 }
 
-// listLeftovers returns the directories in root whose kind cluster does not exist. They contain the
-// logs of failed starts. The argument inUse contains the directories whose kind cluster exists.
+// listLeftovers returns the directories in root whose kind cluster does not exist and whose
+// owner has ended. They contain the log files of failed starts. The argument inUse contains the
+// directories whose kind cluster exists.
 func listLeftovers(root string, inUse map[string]bool) ([]Cluster, error) {
 	owners, err := ownersOf(root, kind.Name)
 	if err != nil {
@@ -197,8 +201,9 @@ func Down(ctx context.Context, c Cluster) error {
 	return nil
 }
 
-// Clean removes all clusters whose state is LeftBehind. It returns the removed clusters, and
-// the remaining ones, which have another state.
+// Clean removes all clusters whose state is LeftBehind. It returns the removed clusters, and the
+// remaining clusters, which have another state. After an error, some clusters may be in neither
+// list.
 func Clean(ctx context.Context) (removed, remaining []Cluster, err error) {
 	all, err := List(ctx)
 	if err != nil {
