@@ -6,19 +6,21 @@ import (
 	"strings"
 )
 
-// Capability is a feature or a property of all clusters of a provider. Faults, scenarios and suites
-// require capabilities and never the name of a provider.
+// Capability is a feature that every cluster of a provider has, such as "real kubelets". A provider
+// is the way in which gauntlet gets a cluster: embedded, kind or existing. Faults, scenarios and
+// suites ask for capabilities, never for a provider by name.
 //
-// Some capabilities mean that the cluster implements an interface of this package. For each
-// provider, a test checks that its clusters implement exactly the interfaces of its capabilities.
+// For some capabilities, the cluster implements an additional interface of this package. Package
+// clustertest checks that each cluster implements exactly the interfaces of its provider's
+// capabilities.
 type Capability string
 
-// The capabilities of the control plane. In error messages, the text of a capability follows
-// "requires a provider with" or "the provider has no". An example is "requires a provider with \"access to etcd\"".
+// The capabilities of the control plane. An error message quotes the text of a missing capability.
+// An example is "action restart requires a provider with \"access to etcd\"".
 const (
-	// OwnsControlPlane means that the control plane exists only for the run. Faults may therefore
-	// change objects that affect the whole cluster, such as nodes and admission policies. A cluster
-	// without this capability implements [Shared].
+	// OwnsControlPlane means that the control plane exists only for one run. Faults may therefore
+	// change cluster-scoped objects, such as nodes and admission policies. A cluster without this
+	// capability is shared with other users, and implements [Shared].
 	OwnsControlPlane Capability = "control plane of its own"
 	// RestartsControlPlane means that faults can kill kube-apiserver and etcd and start them again.
 	// The cluster implements [Restartable].
@@ -29,31 +31,32 @@ const (
 	// ExportsLogs means that the harness can export the logs of the cluster to a directory. The
 	// cluster implements [LogExporter].
 	ExportsLogs Capability = "log export"
-	// StandingClusters means that `gauntlet up` can start a cluster that stays up.
+	// StandingClusters means that `gauntlet up` can start a cluster that runs until `gauntlet
+	// down`.
 	StandingClusters Capability = "standing clusters"
-	// RunsDetached means that a standing cluster keeps running without a gauntlet process. The
-	// cluster implements [Detached].
+	// RunsDetached means that a cluster of `gauntlet up` keeps running without a gauntlet process.
+	// The cluster implements [Detached].
 	RunsDetached Capability = "clusters that need no process of gauntlet"
-	// ParallelRuns means that one machine can run several clusters at the same time. The CPU cores
-	// and the memory of the machine limit the number of clusters.
+	// ParallelRuns means that one machine can run several clusters at the same time. Only the
+	// machine's CPU cores and memory limit their number.
 	ParallelRuns Capability = "clusters for parallel runs"
 	// VirtualTime means that the cluster and the subject use a virtual clock instead of the system
-	// clock. The virtual clock advances to the next timer as soon as all components are idle.
+	// clock. When all goroutines are idle, the virtual clock jumps to the next timer.
 	VirtualTime Capability = "virtual time"
 )
 
 // The capabilities of nodes and pods.
 const (
-	// SimulatedKubelets means that simulated kubelets set the status of pods, and that no
-	// containers run. A fault can write the status of a pod, because simulated kubelets do not undo
-	// such a change.
+	// SimulatedKubelets means that simulated kubelets write the status of pods, and that no
+	// containers run. A fault may also write a pod's status, because simulated kubelets do not
+	// overwrite the change.
 	SimulatedKubelets Capability = "simulated kubelets"
-	// RealKubelets means that real kubelets run the containers of pods. A fault cannot write the
-	// status of a pod, because the kubelet overwrites it.
+	// RealKubelets means that real kubelets run the containers of pods. Faults do not write the
+	// status of pods, because the kubelet would overwrite the change.
 	RealKubelets Capability = "real kubelets"
-	// ControlsContainers means that a fault can make the containers of the workload exit or become
-	// unready. With real kubelets, the fault sends HTTP requests to the stand-in program
-	// (harness/standin) in the containers. With simulated kubelets, the fault writes the pod
+	// ControlsContainers means that faults can make the workload's containers exit or become
+	// unready. With real kubelets, the containers run the stand-in program (harness/standin), and
+	// faults send HTTP requests to the program. With simulated kubelets, faults write the pod
 	// status.
 	ControlsContainers Capability = "containers that faults control"
 	// ControlsKubelets means that faults can pause and restart the kubelet of a node. The cluster
@@ -67,22 +70,21 @@ const (
 	LoadsImages Capability = "nodes that accept images"
 )
 
-// The capabilities of the subject. A provider has exactly one of SubjectAsProcess, SubjectInPods
-// and SubjectLinked, which say how the replicas of the subject run.
+// Capabilities that say how the subject runs. The subject is the program with the controllers under
+// test. A provider has exactly one of SubjectAsProcess, SubjectInPods and SubjectLinked.
 const (
-	// SubjectAsProcess means that the replicas of the subject are local processes, which gauntlet
-	// starts.
+	// SubjectAsProcess means that gauntlet runs each replica of the subject as a local process.
 	SubjectAsProcess Capability = "local processes that run the subject"
-	// SubjectInPods means that the replicas of the subject run as pods on the control plane
-	// node. The provider also has the capability LoadsImages.
+	// SubjectInPods means that each replica of the subject is a pod on the control plane node. The
+	// provider also has the capability LoadsImages, so that gauntlet can load the subject's image.
 	SubjectInPods Capability = "pods that run the subject"
-	// SubjectLinked means that the controllers under test are linked into gauntlet. Their replicas
-	// are goroutines of the gauntlet process.
+	// SubjectLinked means that the controllers under test are linked into the gauntlet binary. Each
+	// replica runs as goroutines of the gauntlet process.
 	SubjectLinked Capability = "in-process subject"
 	// PausesSubject means that a fault can pause a replica of the subject and resume it.
 	PausesSubject Capability = "subject that can be paused"
-	// SkewsClocks means that a fault may change the timestamps in objects that the subject
-	// receives. The subject then behaves as if its clock and the clock of the API server differed.
+	// SkewsClocks means that a fault may shift the timestamps in objects that the subject receives.
+	// To the subject, its own clock and the API server's clock then seem to differ.
 	SkewsClocks Capability = "clock skew"
 )
 
@@ -103,8 +105,8 @@ func (c Capabilities) Missing(needed ...Capability) []Capability {
 	return missing
 }
 
-// Require returns a [MissingError] if c lacks one of the capabilities in needed. The argument
-// subject names what requires them, such as "action restart". The error message begins with it.
+// Require returns a [MissingError] if c lacks a capability in needed, and nil otherwise. The error
+// message begins with subject, for example "action restart requires a provider with …".
 func (c Capabilities) Require(subject string, needed ...Capability) error {
 	if missing := c.Missing(needed...); len(missing) > 0 {
 		return &MissingError{Subject: subject, Needed: needed, Missing: missing}
@@ -112,7 +114,8 @@ func (c Capabilities) Require(subject string, needed ...Capability) error {
 	return nil
 }
 
-// MissingError is the error of [Capabilities.Require] if a provider lacks a required capability.
+// MissingError says which required capabilities a provider lacks. [Capabilities.Require] returns
+// this error.
 type MissingError struct {
 	Subject string       // what requires the capabilities, for example "action restart"
 	Needed  []Capability // all capabilities that Subject requires

@@ -17,8 +17,8 @@ type EtcdProvider interface {
 	Etcd(ctx context.Context) (*clientv3.Client, error)
 }
 
-// Timeouts of a connection to etcd. A client closes a connection if etcd does not respond for
-// etcdKeepAliveInterval + etcdKeepAliveTimeout.
+// The timeouts of connections to etcd. A client closes a connection on which etcd has not responded
+// for etcdKeepAliveInterval + etcdKeepAliveTimeout.
 const (
 	etcdDialTimeout       = 10 * time.Second
 	etcdKeepAliveInterval = 10 * time.Second
@@ -31,7 +31,7 @@ func DialEtcd(url string, config *tls.Config) (*clientv3.Client, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: []string{url}, TLS: config,
 		DialTimeout: etcdDialTimeout, DialKeepAliveTime: etcdKeepAliveInterval, DialKeepAliveTimeout: etcdKeepAliveTimeout,
-		// No logger is needed, because each request returns its failure as an error.
+		// The client needs no logger, because each request returns its failure as an error.
 		Logger: zap.NewNop(),
 	})
 	if err != nil {

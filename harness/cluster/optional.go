@@ -9,34 +9,34 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// A cluster may implement the interfaces in this file in addition to [Cluster]. The capabilities of
-// a provider say which ones its clusters implement; see [Capability].
+// A cluster may implement the interfaces in this file in addition to [Cluster]. Its capabilities
+// say which of these interfaces it implements; see [Capability].
 
 // Shared is a cluster that exists before the run and that other people may use. The run creates all
-// its namespaced objects in one namespace. It deletes this namespace when it ends.
+// its namespaced objects in one namespace. When the run ends, it deletes this namespace.
 type Shared interface {
-	// Namespace returns the name of the namespace of the run. The namespace already exists. It also
-	// contains the leader-election Lease of the subject.
+	// Namespace returns the name of the run's namespace, which already exists. It also contains the
+	// subject's leader-election Lease.
 	Namespace() string
-	// SubjectAccount returns the user or ServiceAccount that the subject authenticates as. The
-	// harness grants this account the permissions of the subject.
+	// SubjectAccount returns the user or ServiceAccount as which the subject authenticates. The
+	// harness grants this account the permissions that the subject needs.
 	SubjectAccount() rbacv1.Subject
 }
 
 // Detached is a cluster that can keep running after the gauntlet process that started it has
 // exited.
 type Detached interface {
-	// ID returns the name of this cluster, which is an argument of `gauntlet down`.
+	// ID returns the name with which `gauntlet down NAME` stops this cluster.
 	ID() string
-	// Kubeconfig returns the path of the kubeconfig file of the [Admin] role. [Cluster.Stop]
-	// removes the file.
+	// Kubeconfig returns the path of a kubeconfig file with the credentials of the [Admin] role.
+	// [Cluster.Stop] removes the file.
 	Kubeconfig() string
 }
 
 // LogExporter is a cluster that can write the logs of its nodes and components to a directory.
 type LogExporter interface {
-	// ExportLogs writes the logs to dir. If ctx is canceled, it returns an error before all logs
-	// are written.
+	// ExportLogs writes the logs to files in dir. If ctx is canceled, ExportLogs returns an error,
+	// and some logs may be missing.
 	ExportLogs(ctx context.Context, dir string) error
 }
 
@@ -44,20 +44,21 @@ type LogExporter interface {
 type NodeAccess interface {
 	// ControlPlane returns the control plane node.
 	ControlPlane() Node
-	// Workers returns the nodes that run the pods of a workload. In a cluster with a single
-	// node, this is the control plane node.
+	// Workers returns the nodes that run the workload's pods. In a cluster with a single node, that
+	// node is also the control plane node.
 	Workers() []Node
-	// SaveImage writes an image of the local container engine to an archive file, which
-	// [Node.LoadImage] reads. It returns false and no error if the engine does not have the image.
+	// SaveImage copies an image from the local container engine to an archive file.
+	// [Node.LoadImage] reads such files. SaveImage returns false and no error if the engine does
+	// not have the image.
 	SaveImage(ctx context.Context, reference, archive string) (bool, error)
-	// ControllerManagerImage returns the name of the container image that the cluster uses for its
-	// own kube-controller-manager. The image has no entrypoint, so a container must set its
-	// command.
+	// ControllerManagerImage returns the name of the image in which the cluster's own
+	// kube-controller-manager runs. The image has no entrypoint, so the container's spec must
+	// contain a command.
 	ControllerManagerImage(ctx context.Context) (string, error)
 }
 
-// Node is a node of a cluster. Its methods also work while the API server and the kubelet are
-// stopped.
+// Node is one node of a cluster. Its methods also work while the API server and the node's kubelet
+// are stopped.
 type Node interface {
 	// Name returns the name of the Node object.
 	Name() string
@@ -66,13 +67,13 @@ type Node interface {
 	// Exec runs a command on the node and returns its standard output.
 	Exec(ctx context.Context, command ...string) (string, error)
 	// Follow starts a command on the node and appends the output of the command to the local file
-	// logPath. The returned process exits when the command exits, and with the same exit status.
-	// The name identifies the process in error messages.
+	// logPath. The returned local process exits when the command exits, and with the same exit
+	// status. Error messages identify the process by name.
 	Follow(ctx context.Context, name, logPath string, command ...string) (*process.Process, error)
-	// Dial opens a TCP connection to a port of the node. The port must be one that the cluster was
-	// started with, such as one of kind.Options.Ports.
+	// Dial opens a TCP connection from this machine to a port of the node. The port must be in the
+	// options with which the cluster was started, such as kind.Options.Ports.
 	Dial(ctx context.Context, port int) (net.Conn, error)
-	// LoadImage loads all images of a `docker save` archive into the container runtime of the node.
-	// The archive is a local file.
+	// LoadImage loads all images of a local `docker save` archive into the node's container
+	// runtime.
 	LoadImage(ctx context.Context, archive string) error
 }

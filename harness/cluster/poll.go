@@ -12,8 +12,8 @@ import (
 )
 
 // Poll calls condition immediately and then at every interval, until condition returns nil. If ctx
-// is canceled first, Poll returns an error with the cause of the cancellation and the last error of
-// condition. The error message begins with "waiting for " and the description.
+// is canceled first, Poll returns an error. The error message begins with "waiting for
+// DESCRIPTION". It contains the cause of the cancellation and the last error of condition.
 func Poll(ctx context.Context, interval time.Duration, description string, condition func(context.Context) error) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -24,7 +24,7 @@ func Poll(ctx context.Context, interval time.Duration, description string, condi
 			return nil
 		}
 		if ctx.Err() == nil {
-			last = err // after a cancellation, err would only repeat that ctx is canceled
+			last = err // after a cancellation, err only repeats that ctx is canceled
 		}
 		select {
 		case <-ticker.C:
@@ -34,8 +34,8 @@ func Poll(ctx context.Context, interval time.Duration, description string, condi
 	}
 }
 
-// NodeSchedulable returns an error with the reason if the scheduler cannot assign pods to the
-// node. The node must be healthy (see [NodeHealthy]) and not cordoned.
+// NodeSchedulable returns nil if the scheduler can assign pods to the node, and otherwise the
+// reason. The node must be healthy (see [NodeHealthy]) and not cordoned.
 func NodeSchedulable(node *corev1.Node) error {
 	if err := NodeHealthy(node); err != nil {
 		return err
@@ -46,11 +46,12 @@ func NodeSchedulable(node *corev1.Node) error {
 	return nil
 }
 
-// NodeHealthy returns an error if the node is not Ready or has a taint of the node lifecycle
-// controller. These taints have keys that begin with node.kubernetes.io/.
+// NodeHealthy returns nil if the node is Ready and has no taint of the node lifecycle controller.
+// Otherwise, NodeHealthy returns the reason. The node lifecycle controller's taints have keys that
+// begin with node.kubernetes.io/.
 //
-// It ignores a cordon, and taints that users set on purpose, such as the taint of a control
-// plane node.
+// A cordoned node can be healthy. NodeHealthy also ignores taints that users set on purpose, such
+// as a control plane node's taint.
 func NodeHealthy(node *corev1.Node) error {
 	if !Ready(node) {
 		return fmt.Errorf("node %s is not Ready", node.Name)
@@ -63,22 +64,23 @@ func NodeHealthy(node *corev1.Node) error {
 	return nil
 }
 
-// Ready reports whether the Ready condition of the node is True.
+// Ready reports whether the node's Ready condition is True.
 func Ready(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
 }
 
-// PodReady reports whether the Ready condition of the pod is True.
+// PodReady reports whether the pod's Ready condition is True.
 func PodReady(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
 }
 
-// PodCollapsed is the status.reason that the fault pod-churn writes in its action collapse. The
-// fault sets the phase of the pod to Failed, but leaves its Ready condition True.
+// PodCollapsed is the status.reason of pods that the fault pod-churn has collapsed. Its action
+// collapse sets a pod's phase to Failed, but leaves the Ready condition True.
 //
-// Simulated kubelets would set the condition to False; they ignore pods with this reason.
+// Simulated kubelets leave the Ready condition of such pods unchanged. On all other Failed pods,
+// simulated kubelets set the condition to False.
 const PodCollapsed = "Collapsed"

@@ -13,7 +13,7 @@ import (
 // Component is the name of a control plane component that a fault can kill.
 type Component string
 
-// The components that a [Restartable] cluster can stop and start again.
+// The components that a [Restartable] cluster can kill and start again.
 const (
 	APIServer Component = "kube-apiserver"
 	Etcd      Component = "etcd"
@@ -21,22 +21,21 @@ const (
 
 // Restartable is a cluster whose control plane components can be killed and started again.
 //
-// [Cluster.Failed] reports neither a component that Halt has killed, nor one that exits because
-// the killed component does not respond.
+// Some exits do not close the channel of [Cluster.Failed]. These are the exit of a component that
+// Halt has killed, and exits of other components because the killed component does not respond.
 type Restartable interface {
 	// Halt kills a component with SIGKILL, as in a crash, and returns when the component has
 	// exited. The component stays down until Resume. Halt returns nil if the component is already
 	// halted.
 	Halt(ctx context.Context, component Component) error
-	// Resume starts a halted component with its previous address and data, and returns when the
-	// control plane is healthy. While another component is still halted, Resume may return earlier.
-	// It returns nil if the component is not halted.
+	// Resume starts a halted component with its previous address and data. It returns when the
+	// control plane is healthy. If another component is still halted, Resume may return earlier.
+	// Resume returns nil if the component is not halted.
 	Resume(ctx context.Context, component Component) error
 }
 
-// Unavailable reports whether err, the error of a request, means that the control plane was
-// unavailable. The caller may retry such a request, although the API server may already have
-// executed it.
+// Unavailable reports whether a request failed with err because the control plane was unavailable.
+// The caller may retry such a request. The API server may already have executed the request.
 func Unavailable(err error) bool {
 	var network net.Error
 	var status apierrors.APIStatus

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// users lists the user name and the group of each role.
+// users lists the user name and the group of each role, such as gauntlet:admin in system:masters.
 //
 // Users in the group system:masters have all permissions and are exempt from API Priority and
 // Fairness. The API server therefore never throttles the harness or a support component.
@@ -20,7 +20,7 @@ var users = []struct {
 	{Kubelet, KubeletUser, "system:masters"},
 }
 
-// Tokens maps each role to the bearer token with which its clients authenticate.
+// Tokens maps each role to its bearer token, with which the role's clients authenticate.
 type Tokens map[Role]string
 
 // NewTokens generates a random token for each role.
@@ -32,8 +32,8 @@ func NewTokens() Tokens {
 	return tokens
 }
 
-// File returns the tokens in the CSV format of the kube-apiserver flag --token-auth-file. The
-// columns are token, user name, user UID and groups.
+// File returns the content of the file for kube-apiserver's flag --token-auth-file. It is a CSV
+// file with the columns token, user name, user UID and groups.
 func (t Tokens) File() []byte {
 	var s strings.Builder
 	for _, user := range users {

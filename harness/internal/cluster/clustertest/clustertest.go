@@ -1,5 +1,5 @@
-// Package clustertest checks whether the clusters of a provider implement the provider's
-// capabilities. The tests of each provider call it.
+// Package clustertest checks whether a cluster implements the capabilities that its provider
+// declares. The tests of each provider call [CheckCapabilities].
 package clustertest
 
 import (
@@ -9,10 +9,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// interfaces lists the capabilities that require the cluster to implement an interface.
+// interfaces lists the capabilities that require an interface, such as RestartsControlPlane and
+// Restartable.
 var interfaces = []struct {
 	capability  cluster.Capability
-	name        string                     // of the interface in package cluster
+	name        string                     // name of the interface in package cluster
 	implemented func(cluster.Cluster) bool // reports whether a cluster implements the interface
 }{
 	{cluster.RestartsControlPlane, "Restartable", implements[cluster.Restartable]},
@@ -24,17 +25,17 @@ var interfaces = []struct {
 	{cluster.LoadsImages, "NodeAccess", implements[cluster.NodeAccess]},
 }
 
-// implements reports whether the cluster implements the interface I.
+// implements reports whether c implements the interface I, such as cluster.Restartable.
 func implements[I any](c cluster.Cluster) bool {
 	_, ok := c.(I)
 	return ok
 }
 
-// CheckCapabilities returns an error if a cluster's capabilities do not match the interfaces
-// that it implements. It also returns an error if two capabilities contradict each other, such
-// as simulated and real kubelets.
+// CheckCapabilities returns an error if c's capabilities do not match the interfaces that c
+// implements. Two capabilities that contradict each other are also an error, such as simulated and
+// real kubelets.
 //
-// The cluster need not be started.
+// The cluster c need not be started.
 func CheckCapabilities(c cluster.Cluster) error {
 	has := c.Capabilities()
 	var all []error
