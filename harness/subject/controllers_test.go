@@ -21,9 +21,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// TestOtherController checks that a controller without a contract can be the subject: the
-// StatefulSet controller. The control plane, which `gauntlet setup` builds, must run all other
-// controllers. Only the subject may create pods for a StatefulSet.
+// TestOtherController verifies that the subject can run a controller outside of
+// controllers/CONTRACT.md: the StatefulSet controller. The cluster's kube-controller-manager must
+// run all other controllers. Only the subject may create pods for a StatefulSet.
 func TestOtherController(t *testing.T) {
 	underTest := []kube.Controller{{
 		Name: "statefulset-controller", Kind: "StatefulSet",

@@ -16,45 +16,49 @@ import (
 // Definition describes a program whose flags differ from those of kube-controller-manager, such
 // as an operator. Its replicas run as local processes.
 //
-// Args and the values of Env are templates of package text/template. They may use the fields of
-// [Values].
+// The elements of Args and the values of Env are Go templates. They may use the fields of [Values],
+// such as {{.Kubeconfig}}.
 type Definition struct {
 	// Executable is the path of the program.
 	Executable string
 	// Args are the arguments of the program.
 	Args []string
-	// Env are the environment variables, besides HOME, TMPDIR, PATH and KUBECONFIG.
+	// Env maps names of environment variables to values. gauntlet also sets HOME, TMPDIR, PATH and
+	// KUBECONFIG.
 	Env map[string]string
-	// Namespace is the namespace of the program's own objects, such as its Lease. It is created
-	// if it does not exist. Empty means [LeaseNamespace].
+	// Namespace is the namespace of the program's own objects, such as its Lease. gauntlet creates
+	// the namespace if necessary. Empty means [LeaseNamespace].
 	Namespace string
-	// Objects exist before the program starts, such as CustomResourceDefinitions and roles. The
-	// subjects of their role bindings are replaced by the account of the replicas. Without a
-	// role binding, the replicas get all permissions.
+	// Objects are objects that the program needs, such as CustomResourceDefinitions and roles.
+	// gauntlet creates these objects before it starts the program. In role bindings, gauntlet
+	// replaces the subjects by the user of the replicas. Without a role binding, the replicas get
+	// all permissions.
 	Objects []*unstructured.Unstructured
-	// File is the path of the subject file that contains the definition, or "".
+	// File is the path of the YAML file that contained the definition. It is empty for a definition
+	// in Go code.
 	File string
 }
 
-// Values are the fields that the arguments and environment variables of a [Definition] may use,
-// such as {{.Kubeconfig}}.
+// Values are the fields that the templates of a [Definition] may use, such as {{.Kubeconfig}}. Each
+// replica has its own Values.
 type Values struct {
-	Kubeconfig string // path of the kubeconfig of the replica, which KUBECONFIG contains too
-	Namespace  string // the field Namespace of the definition
+	Kubeconfig string // path of the replica's kubeconfig, as in the variable KUBECONFIG
+	Namespace  string // Definition.Namespace
 	Replica    string // name of the replica, such as subject-0
 	Address    string // loopback address that only this replica uses, such as 127.66.1.3
 	Metrics    string // Address with the port 8080
 	Health     string // Address with the port 8081
 }
 
-// The ports of [Values]. They are below the ephemeral port range of Linux.
+// The ports in the fields Metrics and Health of [Values]. They are below the ephemeral port range
+// of Linux, so no client connection uses them.
 const (
 	metricsPort = 8080
 	healthPort  = 8081
 )
 
-// Operator returns the target for a program with its own arguments. A replica is ready when it
-// watches the resources that its controllers need.
+// Operator returns the target for a program with flags of its own, such as an operator. A replica
+// is ready when it watches the resources that its controllers need.
 func Operator(d Definition) (Target, error) {
 	t, err := parseExec(d.Executable)
 	if err != nil {
@@ -70,25 +74,26 @@ func Operator(d Definition) (Target, error) {
 	return Target{kind: operatorKind, name: t.name, definition: &d}, nil
 }
 
-// Command returns the target for an executable with its own arguments, whose replicas get all
-// permissions. The arguments are templates; see [Definition].
+// Command returns the target for an executable with flags of its own. Its replicas get all RBAC
+// permissions. The arguments are Go templates; see [Definition].
 func Command(path string, args ...string) (Target, error) {
 	return Operator(Definition{Executable: path, Args: args})
 }
 
 // Definition returns the definition of a target that [Operator] has returned, and nil for all other
-// targets. The caller must not change it.
+// targets. The caller must not change the definition.
 func (t Target) Definition() *Definition { return t.definition }
 
-// GrantsAll reports whether the replicas get all permissions, because Objects contains no role
-// binding.
+// GrantsAll reports whether the replicas get all RBAC permissions. They do if Objects contains no
+// role binding.
 func (d *Definition) GrantsAll() bool {
 	return !slices.ContainsFunc(d.Objects, func(o *unstructured.Unstructured) bool {
 		return strings.HasSuffix(o.GetKind(), "RoleBinding")
 	})
 }
 
-// command returns the arguments and the environment variables of a replica.
+// command returns a replica's arguments and environment variables. It replaces the fields in the
+// templates by values, but takes the namespace from d.
 func (d *Definition) command(values Values) (args, env []string, err error) {
 	values.Namespace = d.Namespace
 	for i, text := range d.Args {
@@ -108,7 +113,7 @@ func (d *Definition) command(values Values) (args, env []string, err error) {
 	return args, env, nil
 }
 
-// expand replaces the fields of values in a template.
+// expand executes a template such as "--kubeconfig={{.Kubeconfig}}" with values.
 func expand(text string, values Values) (string, error) {
 	t, err := template.New("").Parse(text)
 	var out bytes.Buffer
@@ -121,8 +126,8 @@ func expand(text string, values Values) (string, error) {
 	return out.String(), nil
 }
 
-// valuesOf returns the values that the templates of a replica's arguments may use. It chooses a
-// loopback address for the replica.
+// valuesOf returns the Values of one replica, except the Namespace. It chooses a free loopback
+// address for the replica.
 func valuesOf(replica, kubeconfig string) (Values, error) {
 	address, err := freeAddress()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The name and the default namespace of the leader-election Lease of the subject.
+// The name and the default namespace of the Lease with which the subject's replicas elect a leader.
 const (
 	// leaseName is the name that kube-controller-manager uses for its Lease. The upstream RBAC
 	// roles allow only this name.
@@ -19,7 +19,8 @@ const (
 	LeaseNamespace = "kube-system"
 )
 
-// Settings are the settings of all replicas of the subject. A scenario can change them.
+// Settings determine the command line flags of the subject's replicas. All replicas have the same
+// settings, which a scenario can change.
 type Settings struct {
 	// Controllers lists the controllers that the replicas run. Nil means
 	// [kube.DefaultControllers].
@@ -28,16 +29,17 @@ type Settings struct {
 	// controller's client.
 	QPS, Burst  int
 	Concurrency int // number of workers per controller
-	// LeaseDuration is the lease duration of the leader election. The renew deadline is 2/3 of
-	// LeaseDuration, and the retry period is 2/15 of it. These are the ratios of the defaults of
-	// kube-controller-manager: 15 s, 10 s and 2 s.
+	// LeaseDuration is the value of --leader-elect-lease-duration. The renew deadline is 2/3 of
+	// LeaseDuration, and the retry period is 2/15 of LeaseDuration. The defaults of
+	// kube-controller-manager have the same ratios: 15 s, 10 s and 2 s.
 	LeaseDuration time.Duration
 	// LeaseNamespace is the namespace of the leader-election Lease.
 	LeaseNamespace string
 }
 
-// Flags returns the command line arguments of one replica. All targets get the same arguments,
-// except those from [Command] or [Operator].
+// Flags returns the command line arguments of one replica, which are flags of
+// kube-controller-manager. Every subject gets these flags, except targets from [Command] and
+// [Operator].
 //
 // The argument kubeconfig is the path of the replica's kubeconfig. If serving is nil, the
 // replica has no debug endpoint and opens no port.

@@ -16,12 +16,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// managerRole is the default ClusterRole of kube-controller-manager, with the permissions for
-// leader election. For each controller, Kubernetes has a further default ClusterRole.
+// managerRole is the name of kube-controller-manager's default ClusterRole, which includes the
+// permissions for leader election. Kubernetes has a further default ClusterRole for each
+// controller.
 const managerRole = "system:kube-controller-manager"
 
-// Grant gives account, a user or ServiceAccount, the RBAC permissions that the controllers
-// need. Empty controllers mean [kube.DefaultControllers].
+// Grant gives a user or ServiceAccount the RBAC permissions that the controllers need. The argument
+// account is that user or ServiceAccount. Nil controllers mean [kube.DefaultControllers].
 //
 //   - The target ours gets the roles of its own manifests. Its permissions for the Lease are
 //     limited to leaseNamespace.
@@ -59,13 +60,14 @@ func Grant(ctx context.Context, admin kubernetes.Interface, target Target, contr
 	)
 }
 
-// grantedLabels are the labels of the ClusterRoles and ClusterRoleBindings that Grant creates.
+// grantedLabels mark the ClusterRoles and ClusterRoleBindings that Grant creates, so that Revoke
+// finds them.
 var grantedLabels = map[string]string{"gauntlet.subject": "granted"}
 
-// Revoke deletes the ClusterRoles and ClusterRoleBindings that Grant has created.
+// Revoke deletes the ClusterRoles and ClusterRoleBindings that [Grant] has created.
 //
-// It leaves the Role and the RoleBinding in the namespace of the Lease: the caller deletes this
-// namespace.
+// Revoke does not delete the Role and the RoleBinding in the Lease's namespace, because the caller
+// deletes this namespace.
 func Revoke(ctx context.Context, admin kubernetes.Interface) error {
 	made := metav1.ListOptions{LabelSelector: labels.FormatLabels(grantedLabels)}
 	var now metav1.DeleteOptions
@@ -75,8 +77,8 @@ func Revoke(ctx context.Context, admin kubernetes.Interface) error {
 	)
 }
 
-// bindClusterRole creates a ClusterRoleBinding that gives a ClusterRole to account, if the
-// binding does not exist yet.
+// bindClusterRole creates a ClusterRoleBinding that grants the named ClusterRole to account. If the
+// ClusterRoleBinding exists, bindClusterRole leaves it unchanged.
 func bindClusterRole(ctx context.Context, admin kubernetes.Interface, role string, account rbacv1.Subject) error {
 	_, err := admin.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: bindingName(role), Labels: grantedLabels},
@@ -89,8 +91,8 @@ func bindClusterRole(ctx context.Context, admin kubernetes.Interface, role strin
 	return nil
 }
 
-// bindRole creates a RoleBinding in a namespace that gives a Role to account, if the binding
-// does not exist yet.
+// bindRole creates a RoleBinding that grants the named Role of the namespace to account. If the
+// RoleBinding exists, bindRole leaves it unchanged.
 func bindRole(ctx context.Context, admin kubernetes.Interface, namespace, role string, account rbacv1.Subject) error {
 	_, err := admin.RbacV1().RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: bindingName(role)},
@@ -103,17 +105,18 @@ func bindRole(ctx context.Context, admin kubernetes.Interface, namespace, role s
 	return nil
 }
 
-// bindingName returns the name of the binding that Grant creates for a role.
+// bindingName returns the name of a role's RoleBinding or ClusterRoleBinding, such as
+// gauntlet-subject:cluster-admin.
 func bindingName(role string) string { return "gauntlet-subject:" + role }
 
-// User returns the user of the [cluster.Subject] role as the RBAC subject of a role binding.
-// Replicas that run as local processes authenticate as this user.
+// User returns the user [cluster.SubjectUser] in the form that role bindings need. Replicas that
+// run as local processes authenticate as this user.
 func User() rbacv1.Subject {
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: cluster.SubjectUser}
 }
 
-// ignoreExists returns nil for an AlreadyExists error, and otherwise err. The roles and
-// bindings exist already if another subject ran on the cluster before.
+// ignoreExists returns nil for an AlreadyExists error, and err for all other errors. Roles and
+// bindings exist already if another subject ran on this cluster earlier.
 func ignoreExists(err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return nil

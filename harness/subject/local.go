@@ -16,19 +16,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// Local has the options of replicas that run as local processes.
+// Local contains the options for replicas that run as local processes.
 type Local struct {
 	Executable string // path of the program
-	Target     Target // determines the arguments: those of its definition, or Settings.Flags
+	Target     Target // Settings.Flags are the arguments, except for a target from Operator
 	Settings   Settings
 	Cluster    cluster.Cluster
-	// Route changes config, the client configuration of a replica, for example so that the replica
-	// connects to the fault proxy. Before the call, config connects directly to the API server.
-	// Route is called once for each replica; restarts use the same configuration.
+	// Route changes a replica's client configuration, for example to the address of the fault
+	// proxy. Unchanged, config connects directly to the API server. The Launcher calls Route once
+	// per replica; restarts use the same configuration.
 	Route func(replica string, config *rest.Config) error
 
-	// ServesDebug makes the replicas serve their metrics and the stacks of their goroutines; see
-	// [Subject.Fetch].
+	// ServesDebug makes the replicas serve their metrics and goroutine stacks; see [Subject.Fetch].
 	ServesDebug bool
 
 	StateDir string // directory for kubeconfigs and keys, which the caller removes after the run
@@ -66,16 +65,17 @@ func (l Local) Launcher() Launcher {
 	}
 }
 
-// replicaFiles has the files, the arguments and the environment variables of a replica. A replica
-// uses the same after a restart.
+// replicaFiles contains the files, arguments and environment variables of one replica. They stay
+// the same when the replica restarts.
 type replicaFiles struct {
 	kubeconfig string   // path of the kubeconfig
 	serving    *Serving // nil if the replica has no debug endpoint
 	args       []string
-	env        []string // environment variables of a [Definition]
+	env        []string // environment variables from a [Definition], as NAME=VALUE
 }
 
-// files creates the files of a replica in the state directory.
+// files creates a replica's kubeconfig and serving certificate in the state directory. It also
+// computes the replica's arguments and environment variables.
 func (l Local) files(replica string) (files replicaFiles, err error) {
 	if files.kubeconfig, err = l.route(replica); err != nil {
 		return files, err
@@ -94,7 +94,7 @@ func (l Local) files(replica string) (files replicaFiles, err error) {
 	return files, err
 }
 
-// route writes the kubeconfig of a replica and returns its path. l.Route determines to which server
+// route writes a replica's kubeconfig file and returns the path. l.Route determines to which server
 // the kubeconfig connects.
 func (l Local) route(replica string) (string, error) {
 	config := l.Cluster.Config(cluster.Subject)
@@ -105,13 +105,13 @@ func (l Local) route(replica string) (string, error) {
 	return kubeconfig, cluster.WriteKubeconfig(kubeconfig, config)
 }
 
-// local is an [Instance] that runs as a local process.
+// local is an [Instance] whose process runs on this machine.
 type local struct {
 	*process.Process
 	serving *Serving // nil if the replica has no debug endpoint
 }
 
-// Fetch implements [DebugClient].
+// Fetch sends a GET request to the replica's debug endpoint; see [DebugClient].
 func (l local) Fetch(ctx context.Context, path string) ([]byte, error) {
 	if l.serving == nil {
 		return nil, ErrNoDebugEndpoint
@@ -130,11 +130,12 @@ func (l local) Usage() *history.Usage {
 	}
 }
 
-// Kill kills the process. It ignores its context, because it returns within 10 seconds.
+// Kill sends SIGKILL and waits until the process has ended. Kill ignores the context, because it
+// takes at most 10 seconds.
 func (l local) Kill(context.Context) error { return l.Process.Kill() }
 
-// DumpStacks sends SIGQUIT to the process. The Go runtime of the process then prints the stacks of
-// all goroutines and exits.
+// DumpStacks sends SIGQUIT, on which a Go program prints the stacks of all goroutines and exits. If
+// ctx is canceled first, DumpStacks kills the process.
 func (l local) DumpStacks(ctx context.Context) error {
 	if err := l.Signal(syscall.SIGQUIT); err != nil && !errors.Is(err, process.ErrEnded) {
 		return err
@@ -147,8 +148,8 @@ func (l local) DumpStacks(ctx context.Context) error {
 	}
 }
 
-// Pause sends SIGSTOP to the process.
+// Pause suspends the process with SIGSTOP.
 func (l local) Pause(context.Context) error { return l.Signal(syscall.SIGSTOP) }
 
-// Resume sends SIGCONT to the process.
+// Resume continues the process with SIGCONT.
 func (l local) Resume(context.Context) error { return l.Signal(syscall.SIGCONT) }

@@ -24,10 +24,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/embedded"
 )
 
-// TestShippedManifests creates the objects of our controllers' manifests on an embedded cluster.
-// The API server must know every field. The scheduler and the kubelet must be able to start a pod
-// of the manifests without our controllers, and the pod must meet the restricted Pod Security
-// Standard.
+// TestShippedManifests creates the objects of the manifests in controllers/ on an embedded cluster.
+// The API server must know every field. A pod of the manifests must start without the controllers
+// under test, and must meet the restricted Pod Security Standard.
 func TestShippedManifests(t *testing.T) {
 	dir := t.TempDir()
 	c, err := embedded.Start(t.Context(), embedded.Options{Nodes: 1, Dir: dir, LogDir: filepath.Join(dir, "logs")})
@@ -121,7 +120,7 @@ func meetsRestrictedStandard(t *testing.T, admin kubernetes.Interface) {
 		t.Fatal(err)
 	}
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "restricted"}, Spec: set.Spec.Template.Spec}
-	pod.Spec.ServiceAccountName = "" // its service account is in another namespace and does not matter here
+	pod.Spec.ServiceAccountName = "" // the ServiceAccount is in another namespace and does not matter here
 	pod.Spec.AutomountServiceAccountToken = new(bool)
 	create := func() error {
 		_, err := admin.CoreV1().Pods(namespace).Create(t.Context(), &pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
@@ -129,7 +128,7 @@ func meetsRestrictedStandard(t *testing.T, admin kubernetes.Interface) {
 	}
 	var refused error
 	err = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		refused = create() // fails until the namespace has its service account
+		refused = create() // fails until the namespace has its default ServiceAccount
 		return refused == nil, nil
 	})
 	if err != nil {

@@ -13,56 +13,56 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// replica is one replica of the subject. Each start of the replica creates a new instance.
+// replica starts, pauses and stops one replica of the subject, and records its end. Each start
+// creates a new instance, which is one process of the replica.
 type replica struct {
 	name    string // such as subject-0
 	subject *Subject
 
 	mu      sync.Mutex       // held while an instance starts, stops, pauses or resumes
-	current *trackedInstance // the latest instance; nil before the first start
+	current *trackedInstance // the latest instance, even after its end; nil before the first start
 	retired bool             // true after Subject.Stop; the replica must not start again
 }
 
-// trackedInstance is an instance together with what gauntlet has done to it. Whether gauntlet
-// has stopped or paused the instance decides whether its end was expected.
+// trackedInstance is an instance with what gauntlet has done to the instance. From this, awaitEnd
+// decides whether the end of the instance was expected.
 type trackedInstance struct {
 	Instance
 	mu            sync.Mutex
 	stopRequested bool // true after a method of Subject has stopped or killed the instance
 	pause         pauseState
-	// endRecorded is closed when the history contains the end of the instance. Only then does the
-	// replica start its next instance. The end of one instance is therefore always recorded before
-	// the start of the next.
+	// endRecorded is closed when the history contains the end of the instance. The replica starts
+	// its next instance only after that, so the history has the two records in order.
 	endRecorded chan struct{}
 }
 
-// pauseState describes the latest pause of an instance. Its zero value means that the instance was
-// never paused.
+// pauseState describes the latest pause of an instance. The zero pauseState means that the instance
+// was never paused.
 type pauseState struct {
 	paused    bool
 	resumedAt time.Time // zero if the instance was never paused or is still paused
-	// lease is the leader-election Lease as it was before the pause, if the replica held it.
-	// Otherwise it is nil.
+	// lease is the leader-election Lease before the pause. It is nil if another replica held the
+	// Lease.
 	lease *coordinationv1.Lease
-	// restart starts the replica again if the instance has ended because of the pause.
+	// restart starts the replica again. awaitEnd calls it if the instance has ended because of the
+	// pause.
 	restart func()
 }
 
-// endAfterResumeMax is the time after Resume in which an end of the instance is expected. A
-// leader that has lost the lease during the pause exits, but may need this time to notice the
-// loss.
+// endAfterResumeMax is the time after Resume in which gauntlet expects that the replica may exit. A
+// leader that has lost the lease during the pause exits, but may need this time to notice the loss.
 const endAfterResumeMax = 30 * time.Second
 
-// explainsEnd reports whether an end of the instance now would be due to the pause. It would if
+// explainsEnd reports whether a pause explains that an instance has just ended. It returns true if
 // the instance is paused, or was resumed less than [endAfterResumeMax] ago.
 func (s pauseState) explainsEnd() bool {
 	return s.paused || !s.resumedAt.IsZero() && time.Since(s.resumedAt) < endAfterResumeMax
 }
 
-// errStopped is the error with which a start of a replica fails after Subject.Stop.
+// errStopped is the error of an attempt to start a replica after [Subject.Stop].
 var errStopped = errors.New("the subject has been stopped")
 
-// nameIfRunning returns the name of the replica, or "" if no instance is running.
+// nameIfRunning returns the replica's name, or "" if the replica is not running.
 func (r *replica) nameIfRunning() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,7 +72,7 @@ func (r *replica) nameIfRunning() string {
 	return r.name
 }
 
-// start starts a new instance of the replica. It does nothing if an instance is running.
+// start starts a new instance of the replica. If an instance is running, start does nothing.
 func (r *replica) start(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,8 +92,8 @@ func (r *replica) start(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the running instance with the function by, and reports whether an instance was
-// running. If permanently is true, the replica cannot be started again.
+// stop ends the running instance with the function by, such as Instance.Kill. It returns false if
+// no instance was running. If permanently is true, the replica cannot be started again.
 func (r *replica) stop(permanently bool, by func(Instance) error) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,8 +111,8 @@ func (r *replica) stop(permanently bool, by func(Instance) error) (bool, error) 
 	return true, nil
 }
 
-// pause suspends the running instance, and reports whether an instance was running. The argument
-// lease is the leader-election Lease if this replica holds it, and nil otherwise.
+// pause suspends the running instance. It returns false if no instance was running. The argument
+// lease is the leader-election Lease if this replica holds the Lease, and nil otherwise.
 func (r *replica) pause(ctx context.Context, lease *coordinationv1.Lease) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,7 +147,7 @@ func (r *replica) resume(ctx context.Context) error {
 	if !pause.paused {
 		return nil
 	}
-	r.record(current, history.ProcessResumed, "") // before the first request of the resumed instance
+	r.record(current, history.ProcessResumed, "") // recorded before the resumed instance can send a request
 	if err := current.Resume(ctx); err != nil {
 		return fmt.Errorf("resuming %s: %w", r.name, err)
 	}
@@ -173,8 +173,8 @@ func (r *replica) resume(ctx context.Context) error {
 	})
 }
 
-// restart starts the replica again after an instance has ended because of a pause. If the start
-// fails, the subject fails, except if it was stopped.
+// restart starts the replica again after a pause has made its instance end. If the start fails,
+// restart marks the subject as failed, unless the subject was stopped.
 func (r *replica) restart(ctx context.Context) {
 	if err := r.start(ctx); err != nil && !errors.Is(err, errStopped) {
 		r.subject.fail(err)
@@ -195,8 +195,8 @@ func (r *replica) running() bool {
 	}
 }
 
-// awaitEnd waits until an instance ends, and records the end. If the end was not expected, awaitEnd
-// makes the subject fail; see [Subject.Failed].
+// awaitEnd waits until the instance current ends, and adds the end to the history. If the end was
+// not expected, awaitEnd marks the subject as failed; see [Subject.Failed].
 func (r *replica) awaitEnd(current *trackedInstance) {
 	defer close(current.endRecorded)
 	<-current.Done()
@@ -216,7 +216,7 @@ func (r *replica) awaitEnd(current *trackedInstance) {
 	r.subject.fail(current.Err())
 }
 
-// logTail returns the last lines of the log of the latest instance.
+// logTail returns the last log lines of the latest instance, or "" before the first start.
 func (r *replica) logTail() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -226,7 +226,7 @@ func (r *replica) logTail() string {
 	return r.current.LogTail()
 }
 
-// commandLine returns the command line of the latest instance.
+// commandLine returns the command line of the latest instance, or nil before the first start.
 func (r *replica) commandLine() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -236,8 +236,8 @@ func (r *replica) commandLine() []string {
 	return r.current.CommandLine()
 }
 
-// record appends a process record of an instance to the history. The record says what has happened
-// to the instance, such as its start or end.
+// record appends a process record to the history. The record says what has happened to the instance
+// current, such as its start or end.
 func (r *replica) record(current *trackedInstance, event history.ProcessEvent, detail string) {
 	r.subject.options.Recorder.Append(history.Record{Process: &history.Process{
 		Name: r.name, Event: event, PID: current.PID(), Detail: detail, Usage: current.Usage(),

@@ -19,7 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// fakeInstance is an Instance without a process. It ends when the test calls finish.
+// fakeInstance is an Instance without a process. The fakeInstance ends when the test calls finish.
 type fakeInstance struct {
 	pid    int
 	once   sync.Once
@@ -43,7 +43,8 @@ func (i *fakeInstance) Usage() *history.Usage                     { return nil }
 func (i *fakeInstance) LogTail() string                           { return "" }
 func (i *fakeInstance) CommandLine() []string                     { return []string{"manager", "--leader-elect"} }
 
-// fakeLauncher starts fake instances. It is also the Recorder, and collects the process records.
+// fakeLauncher starts fakeInstances. As the Recorder of the Subject, it also collects the process
+// records.
 type fakeLauncher struct {
 	mu        sync.Mutex
 	pids      int
@@ -71,7 +72,7 @@ func (s *fakeLauncher) Append(record history.Record) {
 	s.records = append(s.records, strings.TrimSpace(fmt.Sprintf("%s %s %d %s", p.Name, p.Event, p.PID, p.Detail)))
 }
 
-// newSubject starts a subject with two replicas, whose instances are fake.
+// newSubject starts a subject with two replicas whose instances are fakeInstances.
 func newSubject(t *testing.T, client *fake.Clientset) (*Subject, *fakeLauncher) {
 	t.Helper()
 	all := &fakeLauncher{instances: map[string]*fakeInstance{}}
@@ -114,7 +115,7 @@ func TestStopAndStart(t *testing.T) {
 		}
 	}
 	stopped := all.records[len(all.records)-2:]
-	slices.Sort(stopped) // they stop concurrently
+	slices.Sort(stopped) // the replicas stop concurrently
 	want := []string{
 		"subject-0 started 1", "subject-1 started 2",
 		"subject-0 stopped 1 killed", "subject-0 started 3",
@@ -164,8 +165,8 @@ type stackDumper struct{ *fakeInstance }
 
 func (t stackDumper) DumpStacks(context.Context) error { t.finish("dumped stacks"); return nil }
 
-// TestUnexpectedEnd verifies that Failed reports the unexpected end of a replica that was
-// restarted.
+// TestUnexpectedEnd verifies that the channel of Failed is closed when a restarted replica ends
+// unexpectedly.
 func TestUnexpectedEnd(t *testing.T) {
 	s, all := newSubject(t, fake.NewClientset())
 	if _, err := s.Kill(t.Context(), "subject-1"); err != nil {
@@ -184,14 +185,15 @@ func TestUnexpectedEnd(t *testing.T) {
 	}
 }
 
-// TestPause verifies that the subject restarts a replica that ends because of a pause. Failed must
-// not report this end. It must report an unexpected end of the next instance.
+// TestPause verifies that the subject restarts a replica that ends because of a pause. This end
+// must not close the channel of Failed. An unexpected end of the next instance must close the
+// channel.
 func TestPause(t *testing.T) {
 	s, all := newSubject(t, fake.NewClientset())
 	if paused, err := s.Pause(t.Context(), "subject-0"); !paused || err != nil {
 		t.Fatalf("paused %t, error %v", paused, err)
 	}
-	for _, replica := range []string{"subject-0", "subject-1"} { // the other one was not paused
+	for _, replica := range []string{"subject-0", "subject-1"} { // subject-1 was not paused
 		if err := s.Resume(t.Context(), replica); err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +210,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// last returns the instance that was started last for a replica.
+// last returns the latest fakeInstance of a replica.
 func (s *fakeLauncher) last(replica string) *fakeInstance {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -272,9 +274,8 @@ func TestLeader(t *testing.T) {
 	}
 }
 
-// TestFlags verifies the durations of leader election in the flags of a replica. client-go requires
-// that the lease duration is longer than the renew deadline, which must be longer than the retry
-// period.
+// TestFlags verifies the leader-election durations in a replica's flags. client-go requires lease
+// duration > renew deadline > retry period.
 func TestFlags(t *testing.T) {
 	for lease, want := range map[time.Duration][]string{
 		15 * time.Second: {"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=2s"},
@@ -289,7 +290,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestExplainStart checks what users read if the subject does not become ready.
+// TestExplainStart verifies the error message for a subject that does not become ready.
 func TestExplainStart(t *testing.T) {
 	notReady := errors.New("nobody holds the lease")
 	for _, test := range []struct {

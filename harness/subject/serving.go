@@ -18,7 +18,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/pki"
 )
 
-// The HTTP paths of a replica's debug endpoint.
+// The HTTP paths that a replica's debug endpoint serves; see [Subject.Fetch].
 const (
 	// MetricsPath is the path of the metrics in the Prometheus text format.
 	MetricsPath = "/metrics"
@@ -26,16 +26,16 @@ const (
 	GoroutinesPath = "/debug/pprof/goroutine?debug=2"
 )
 
-// servingPort is the TCP port of the debug endpoint of every replica. It can be the same,
-// because each replica has its own IP address.
+// servingPort is the TCP port of each replica's debug endpoint. All replicas can use the same port,
+// because each replica has its own loopback address.
 //
 // The port is below the ephemeral port range of Linux, so no client connection uses it.
 const servingPort = 20257
 
 // Serving describes the HTTPS debug endpoint of a replica.
 //
-// Each replica listens on its own random loopback address. Other programs are unlikely to use
-// it, so clients do not confuse the replica with another process.
+// Each replica listens on its own random loopback address. Other programs are unlikely to use this
+// address, so clients do not confuse the replica with another process.
 type Serving struct {
 	Address           string // IP address 127.x.y.z on which the replica listens
 	CertFile, KeyFile string // paths of the serving certificate, which is valid only for Address
@@ -43,12 +43,11 @@ type Serving struct {
 	client *http.Client // trusts only the certificate in CertFile
 }
 
-// flags returns the command line flags with which a replica serves its debug endpoint. A nil
-// Serving disables the endpoint.
+// flags returns the command line flags that make a replica serve its debug endpoint. For a nil
+// Serving, the flags disable the endpoint.
 //
-// The replica allows every request for the paths in the flags, without a permission check at
-// the API server. Every local process may therefore read the metrics and goroutines, which
-// contain no secrets.
+// The replica answers requests for these paths without a SubjectAccessReview, so every local
+// process may read the metrics and goroutine stacks. Metrics and stacks contain no secrets.
 func (s *Serving) flags() []string {
 	if s == nil {
 		return []string{"--secure-port=0"}
@@ -62,8 +61,8 @@ func (s *Serving) flags() []string {
 	}
 }
 
-// newServing chooses an IP address for the debug endpoint of a replica. It writes the serving
-// certificate and the key to the directory dir.
+// newServing chooses a loopback address for a replica's debug endpoint. It writes a serving
+// certificate and its key to the directory dir.
 func newServing(dir, replica string) (*Serving, error) {
 	address, err := freeAddress()
 	if err != nil {
@@ -105,12 +104,12 @@ func freeAddress() (net.IP, error) {
 	return nil, fmt.Errorf("finding a loopback address with a free port %d: %w", servingPort, last)
 }
 
-// bodyBytesMax is the maximum size in bytes of a response of the debug endpoint. 64 MiB are enough
-// for the stacks of about 50,000 goroutines.
+// bodyBytesMax is the maximum size in bytes of a debug endpoint's response. 64 MiB are enough for
+// the stacks of about 50,000 goroutines.
 const bodyBytesMax = 64 << 20
 
-// fetch sends a GET request for a path to the replica and returns the response body. It returns an
-// error if the body has more than [bodyBytesMax] bytes.
+// fetch sends a GET request for a path to the replica's debug endpoint and returns the response
+// body. A body of more than [bodyBytesMax] bytes is an error.
 func (s *Serving) fetch(ctx context.Context, path string) ([]byte, error) {
 	url := fmt.Sprintf("https://%s:%d%s", s.Address, servingPort, path)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// TestServing verifies that fetch accepts only a server with the certificate of the replica.
+// TestServing verifies that fetch accepts only a server with the replica's serving certificate.
 func TestServing(t *testing.T) {
 	s, err := newServing(t.TempDir(), "subject-0")
 	if err != nil {

@@ -1,13 +1,13 @@
 // Package subject starts, stops and pauses the replicas of the subject. The subject is the program
-// with the controllers under test. Its replicas elect a leader.
+// with the controllers under test. The replicas elect a leader among them.
 //
-// A subject is a black box. It gets a kubeconfig that connects to the fault proxy, the flags of
-// kube-controller-manager, and exactly the RBAC permissions that its controllers need. An
-// executable with other flags needs a [Definition]. The checks read the API requests of the subject,
+// A subject is a black box. It gets a kubeconfig that connects to the fault proxy, and flags of
+// kube-controller-manager. It also gets exactly the RBAC permissions that its controllers need. An
+// executable with other flags needs a [Definition]. The checks read the subject's API requests,
 // never its log.
 //
-// A [Subject] grants the permissions, starts the replicas, and records when they start and end. A
-// [Launcher] starts a replica as a local process or as a pod.
+// A [Subject] grants the permissions, starts the replicas, and records when each replica starts and
+// ends. A [Launcher] starts a replica as a local process or as a pod.
 package subject
 
 import (
@@ -31,69 +31,71 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Launcher starts a replica and returns the running [Instance]. A Subject calls it for the first
-// start of each replica and for each restart. The replicas are named subject-0, subject-1 and so
-// on.
+// Launcher starts a replica and returns its process as an [Instance]. A [Subject] calls its
+// Launcher for the first start of each replica and for each restart. The argument replica is the
+// replica's name: subject-0, subject-1 and so on.
 type Launcher func(ctx context.Context, replica string) (Instance, error)
 
-// Instance is the process of a replica between one start and its end. A restart of the replica
-// creates another Instance.
+// Instance is one process of a replica, from its start to its end. A restart of the replica creates
+// another Instance.
 type Instance interface {
 	// PID returns the ID of the process on this machine, or 0 if the process runs on
 	// another machine.
 	PID() int
-	// Stop sends SIGTERM to the process and waits until the process has ended. It sends SIGKILL
-	// after the grace period, or as soon as ctx is canceled. It returns no error because of a
-	// SIGKILL.
+	// Stop sends SIGTERM to the process and waits until the process has ended. Stop sends SIGKILL
+	// after the grace period, or as soon as ctx is canceled. A SIGKILL alone is not an error.
 	Stop(ctx context.Context, grace time.Duration) error
 	// Kill sends SIGKILL to the process and waits until the process has ended.
 	Kill(ctx context.Context) error
-	// Pause suspends the process until Resume. The connections of the process stay open.
+	// Pause suspends the process until Resume. The process's connections stay open.
 	Pause(ctx context.Context) error
-	// Resume ends the pause of a process that Pause has suspended.
+	// Resume continues a process that Pause has suspended.
 	Resume(ctx context.Context) error
 	// Done returns a channel that is closed when the process has ended.
 	Done() <-chan struct{}
-	// Err returns nil until the channel of Done is closed. After that, it returns a non-nil error,
-	// which says how the process ended.
+	// Err returns nil until the channel of Done is closed. Then the error says how the process
+	// ended, for example with its exit status; it is never nil.
 	Err() error
-	// Usage returns the CPU time and the memory that the process has used. It returns nil if the
-	// process is running, or if the usage is unknown.
+	// Usage returns the CPU time and the peak memory of a process that has ended. Usage returns nil
+	// while the process runs, or if its usage is unknown.
 	Usage() *history.Usage
-	// LogTail returns the last lines that the process has written to its log so far.
+	// LogTail returns the last lines of the process's log.
 	LogTail() string
-	// CommandLine returns the executable or the image of the process, and its arguments.
+	// CommandLine returns the executable or the container image, followed by the arguments.
 	CommandLine() []string
 }
 
-// Options describes the subject that [Start] starts.
+// Options says what [Start] starts: which program, with which permissions, and how many replicas.
 type Options struct {
-	// Target and Controllers determine the RBAC permissions. Launch must start the program of
-	// Target with the same controllers. Empty Controllers mean [kube.DefaultControllers].
+	// Target and Controllers determine the RBAC permissions. Launch must start the program that
+	// Target names, with the same controllers. Nil Controllers mean [kube.DefaultControllers].
 	Target      Target
 	Controllers []kube.Controller
-	// Account is the user or ServiceAccount that gets the permissions.
+	// Account is the user or ServiceAccount as which the replicas authenticate. Start grants it the
+	// RBAC permissions.
 	Account rbacv1.Subject
 
 	Replicas int      // number of replicas
 	Launch   Launcher // starts a replica
-	// Holder maps a leader-election identity, such as the holder of the Lease, to the running
-	// replica that uses it. It returns "" if no running replica uses the identity.
+	// Holder returns the running replica that uses a leader-election identity. The identity is the
+	// holderIdentity of a Lease. Holder returns "" if no running replica uses the identity.
 	Holder func(identity string) (replica string)
-	// Leader returns the running replica that last wrote a leader-election Lease, or "". A Subject
-	// calls it for a target that [Operator] has returned, because the name of its Lease is unknown.
+	// Leader returns the running replica that last wrote a leader-election Lease, or "" if there is
+	// none. It replaces Holder for a target from [Operator], whose Lease has an unknown name.
 	Leader func() (replica string)
-	// LeaseNamespace is the namespace of the leader-election Lease. The replicas must use the same
-	// namespace (Settings.LeaseNamespace).
+	// LeaseNamespace is the namespace of the leader-election Lease. It must equal
+	// [Settings.LeaseNamespace], which the replicas get as a flag.
 	LeaseNamespace string
 	Admin          kubernetes.Interface // client with all permissions
 	Recorder       Recorder
 }
 
-// Recorder appends a record to the history each time a replica starts, pauses, resumes or ends.
+// Recorder is the history of the run. A [Subject] appends a record each time a replica starts,
+// pauses, resumes or ends.
 type Recorder interface{ Append(history.Record) }
 
-// Subject is a started subject. Its methods start, stop and pause single replicas.
+// Subject is a program under test that [Start] has started. Its methods start, stop and pause
+// single replicas.
 type Subject struct {
 	options  Options
 	replicas []*replica
@@ -103,13 +105,12 @@ type Subject struct {
 	err    error         // set before failed is closed
 }
 
-// stopGracePeriod is the time between SIGTERM and SIGKILL for a replica. In this time, its
-// workers finish the work queue keys that they are processing, and the replica releases the
-// lease.
+// stopGracePeriod is the time between SIGTERM and SIGKILL when a replica is stopped. In this time,
+// the replica finishes the work queue keys that it is processing, and releases the lease.
 const stopGracePeriod = 5 * time.Second
 
-// Start grants the subject its RBAC permissions and starts all replicas. It does not wait until a
-// replica holds the lease; see [Subject.WaitForLeader].
+// Start grants the subject its RBAC permissions and starts all replicas. It does not wait for a
+// leader; see [Subject.WaitForLeader]. If a replica does not start, Start stops the others.
 func Start(ctx context.Context, o Options) (*Subject, error) {
 	if err := o.Target.CheckControllers(o.Controllers); err != nil {
 		return nil, err
@@ -130,9 +131,10 @@ func Start(ctx context.Context, o Options) (*Subject, error) {
 }
 
 // WaitForLeader waits until a replica holds the leader-election lease. If a replica ends
-// unexpectedly before that, it returns the error of this replica.
+// unexpectedly during the wait, WaitForLeader returns that replica's error.
 //
-// The Lease of a target from [Operator] is unknown, so WaitForLeader does not wait for it.
+// For a target from [Operator], WaitForLeader returns nil at once, because the Lease's name is
+// unknown.
 func (s *Subject) WaitForLeader(ctx context.Context) error {
 	if s.options.Target.definition != nil {
 		return nil
@@ -153,13 +155,13 @@ func (s *Subject) WaitForLeader(ctx context.Context) error {
 	}
 }
 
-// ExplainStart adds to err what helps users to find out why the subject did not become ready.
-// It adds how long gauntlet has waited, the end of the log, the command line, and a hint about
-// flags.
+// ExplainStart adds details to err, the reason why the subject did not become ready. The details
+// are the time that gauntlet waited, the end of the log, and the command line. For the targets
+// exec:PATH and image:REF, ExplainStart also adds a hint about flags.
 func (s *Subject) ExplainStart(err error, waited time.Duration) error {
 	first := s.replicas[0]
 	text := fmt.Sprintf("gauntlet waited %.1f s", waited.Seconds())
-	if tail := first.logTail(); !errors.Is(err, ErrDied) { // otherwise, err contains the end of the log
+	if tail := first.logTail(); !errors.Is(err, ErrDied) { // ErrDied already contains the end of the log
 		text += fmt.Sprintf("; last lines of the log of %s:\n\t%s", first.name, strings.ReplaceAll(cmp.Or(tail, "(empty)"), "\n", "\n\t"))
 	}
 	text += "\ncommand line: " + strings.Join(first.commandLine(), " ")
@@ -169,8 +171,8 @@ func (s *Subject) ExplainStart(err error, waited time.Duration) error {
 	return fmt.Errorf("%w\n%s", err, text)
 }
 
-// Replicas returns the names of all replicas, in the order of their numbers. It includes replicas
-// that do not run.
+// Replicas returns the names of all replicas, such as [subject-0 subject-1]. Replicas that do not
+// run are included.
 func (s *Subject) Replicas() []string {
 	var names []string
 	for _, r := range s.replicas {
@@ -182,8 +184,8 @@ func (s *Subject) Replicas() []string {
 // Leader returns the name of the running replica that holds the leader-election lease, or "" if
 // there is none.
 //
-// For a target from [Operator], it returns the running replica that last wrote a Lease, or the
-// only replica.
+// For a target from [Operator], Leader returns the running replica that last wrote a Lease. If such
+// a target has only one replica, Leader returns that replica while it runs.
 func (s *Subject) Leader(ctx context.Context) (string, error) {
 	if s.options.Target.definition != nil {
 		if len(s.replicas) > 1 {
@@ -204,31 +206,30 @@ func (s *Subject) Leader(ctx context.Context) (string, error) {
 	return s.options.Holder(holderOf(lease)), nil
 }
 
-// Kill kills a replica with SIGKILL and waits until the replica has ended. It reports whether the
-// replica was running. The replica stays down until the caller calls [Subject.Start].
+// Kill sends SIGKILL to a replica and waits until the replica has ended. The result ended is false
+// if the replica was not running. The replica stays down until [Subject.Start].
 func (s *Subject) Kill(ctx context.Context, replica string) (ended bool, err error) {
 	return s.stopReplica(replica, func(i Instance) error { return i.Kill(ctx) })
 }
 
 // Terminate sends SIGTERM to a replica and waits until the replica has ended. If the replica still
-// runs after 5 seconds ([stopGracePeriod]), Terminate sends SIGKILL. It reports whether the replica
-// was running.
+// runs after 5 seconds ([stopGracePeriod]), Terminate sends SIGKILL. The result ended is false if
+// the replica was not running.
 func (s *Subject) Terminate(ctx context.Context, replica string) (ended bool, err error) {
 	return s.stopReplica(replica, func(i Instance) error { return i.Stop(ctx, stopGracePeriod) })
 }
 
 // StackDumper is an [Instance] that can write the stacks of all its goroutines to its log.
 type StackDumper interface {
-	// DumpStacks makes the process write the stacks of all goroutines to its log and exit. It waits
-	// until the process has ended, and kills the process when ctx is canceled.
+	// DumpStacks makes the process write the stacks of all goroutines to its log and exit.
+	// DumpStacks waits until the process has ended. If ctx is canceled, it kills the process.
 	DumpStacks(ctx context.Context) error
 }
 
-// DumpStacks makes a replica write the stacks of all goroutines to its log and exit. It reports
-// whether it has ended the replica.
+// DumpStacks makes a replica write the stacks of all goroutines to its log and exit. The result
+// ended is false if nothing was done, because the replica is not running or no [StackDumper].
 //
-// If the replica has not exited after 5 seconds ([stopGracePeriod]), DumpStacks kills it. It
-// does nothing if the replica is not running or is no [StackDumper].
+// If the replica has not exited after 5 seconds ([stopGracePeriod]), DumpStacks kills the replica.
 func (s *Subject) DumpStacks(ctx context.Context, replica string) (ended bool, err error) {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -250,15 +251,15 @@ func (s *Subject) DumpStacks(ctx context.Context, replica string) (ended bool, e
 	})
 }
 
-// DebugClient is an [Instance] that serves its metrics and goroutines over HTTPS.
+// DebugClient is an [Instance] that serves its metrics and goroutine stacks over HTTPS.
 type DebugClient interface {
 	// Fetch returns the body of the response to a GET request for [MetricsPath] or
 	// [GoroutinesPath].
 	Fetch(ctx context.Context, path string) ([]byte, error)
 }
 
-// ErrNoDebugEndpoint is the error of [Subject.Fetch] if the replica serves no metrics and
-// goroutines.
+// ErrNoDebugEndpoint is the error of [Subject.Fetch] for a replica without a debug endpoint. The
+// debug endpoint serves metrics and goroutine stacks.
 var ErrNoDebugEndpoint = errors.New("the replica has no debug endpoint")
 
 // ErrNotRunning is the error of [Subject.Fetch] if the replica has ended or was never started.
@@ -287,7 +288,7 @@ func (s *Subject) Fetch(ctx context.Context, replica, path string) ([]byte, erro
 
 // Pause suspends a replica until Resume, and reports whether the replica was running. A leader that
 // has lost the lease during the pause exits after Resume. The Subject then restarts the replica, as
-// a kubelet would, and does not report the exit as a failure ([Subject.Failed]).
+// a kubelet would. The exit does not close the channel of [Subject.Failed].
 func (s *Subject) Pause(ctx context.Context, replica string) (paused bool, err error) {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -302,9 +303,9 @@ func (s *Subject) Pause(ctx context.Context, replica string) (paused bool, err e
 
 // Resume resumes a paused replica.
 //
-// A replica that held the lease before the pause may have lost it, and may write until it
-// notices the loss. For such a replica, Resume waits until the replica has renewed the lease or
-// has ended.
+// A leader may have lost the lease during the pause, and may write until it notices the loss. If
+// the replica was the leader, Resume therefore waits until the replica has renewed the lease or has
+// ended.
 func (s *Subject) Resume(ctx context.Context, replica string) error {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -313,8 +314,8 @@ func (s *Subject) Resume(ctx context.Context, replica string) error {
 	return r.resume(ctx)
 }
 
-// lease returns the leader-election Lease if the given replica holds the Lease. Otherwise, it
-// returns nil and no error.
+// lease returns the leader-election Lease if the named replica holds it. Otherwise, lease returns
+// nil and no error.
 func (s *Subject) lease(ctx context.Context, replica string) (*coordinationv1.Lease, error) {
 	lease, err := leaseOf(ctx, s.options.Admin, s.options.LeaseNamespace)
 	switch {
@@ -328,8 +329,8 @@ func (s *Subject) lease(ctx context.Context, replica string) (*coordinationv1.Le
 	return lease, nil
 }
 
-// Start starts a replica that has ended. It does nothing if the replica is running, and returns an
-// error after [Subject.Stop].
+// Start starts a replica that has ended. If the replica is running, Start does nothing. After
+// [Subject.Stop], Start returns an error.
 func (s *Subject) Start(ctx context.Context, replica string) error {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -340,11 +341,11 @@ func (s *Subject) Start(ctx context.Context, replica string) error {
 
 // Failed returns a channel that is closed when a replica has ended unexpectedly.
 //
-// The end of a replica is expected if a method of s has stopped or killed it. It is also
-// expected while the replica is paused, and within 30 seconds after Resume.
+// The end of a replica is expected if a method of s has stopped or killed the replica. The end is
+// also expected while the replica is paused, and within 30 seconds after Resume.
 func (s *Subject) Failed() <-chan struct{} { return s.failed }
 
-// Err returns nil until the channel of Failed is closed. After that, it returns an error that says
+// Err returns nil until the channel of Failed is closed. Then the error wraps [ErrDied] and says
 // which replica ended, and how.
 func (s *Subject) Err() error {
 	select {
@@ -355,8 +356,8 @@ func (s *Subject) Err() error {
 	}
 }
 
-// Stop stops all replicas at the same time; they cannot be started again. It sends SIGTERM and,
-// after 5 seconds ([stopGracePeriod]) or when ctx is canceled, SIGKILL.
+// Stop stops all replicas at the same time; no replica can be started again. Stop sends SIGTERM. It
+// sends SIGKILL after 5 seconds ([stopGracePeriod]), or as soon as ctx is canceled.
 func (s *Subject) Stop(ctx context.Context) error {
 	all := make([]error, len(s.replicas))
 	var group sync.WaitGroup
@@ -369,8 +370,8 @@ func (s *Subject) Stop(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// stopReplica ends the named replica with the function by, and reports whether the replica was
-// running.
+// stopReplica ends the named replica with the function by, such as Instance.Kill. It returns true
+// if the replica was running and has ended.
 func (s *Subject) stopReplica(name string, by func(Instance) error) (bool, error) {
 	r, err := s.replica(name)
 	if err != nil {
@@ -379,7 +380,8 @@ func (s *Subject) stopReplica(name string, by func(Instance) error) (bool, error
 	return r.stop(false, by)
 }
 
-// replica returns the named replica. Its error lists the names of all replicas.
+// replica returns the named replica. If there is no such replica, the error lists the names of all
+// replicas.
 func (s *Subject) replica(name string) (*replica, error) {
 	i := slices.IndexFunc(s.replicas, func(r *replica) bool { return r.name == name })
 	if i < 0 {
@@ -388,8 +390,9 @@ func (s *Subject) replica(name string) (*replica, error) {
 	return s.replicas[i], nil
 }
 
-// CheckLeaseHeld returns an error if the leader-election Lease in leaseNamespace has no holder.
-// A Lease that has expired counts as held.
+// CheckLeaseHeld returns nil if the leader-election Lease in leaseNamespace has a holder. It does
+// not check whether the Lease has expired. If the Lease has no holder or does not exist,
+// CheckLeaseHeld returns an error.
 func CheckLeaseHeld(ctx context.Context, admin kubernetes.Interface, leaseNamespace string) error {
 	lease, err := leaseOf(ctx, admin, leaseNamespace)
 	if err != nil {
@@ -406,15 +409,15 @@ func leaseOf(ctx context.Context, admin kubernetes.Interface, leaseNamespace str
 	return admin.CoordinationV1().Leases(leaseNamespace).Get(ctx, leaseName, metav1.GetOptions{})
 }
 
-// holderOf returns the identity of the holder of a Lease, or "" if the Lease has no holder.
+// holderOf returns a Lease's spec.holderIdentity, or "" if the Lease has no holder.
 func holderOf(lease *coordinationv1.Lease) string { return ptr.Deref(lease.Spec.HolderIdentity, "") }
 
-// ErrDied means that a replica has ended by itself. [Subject.Err] then returns an error that wraps
-// ErrDied.
+// ErrDied means that a replica has ended although gauntlet did not stop it. [Subject.Err] then
+// returns an error that wraps ErrDied.
 var ErrDied = errors.New("the subject ended unexpectedly")
 
-// fail records that the subject has failed because of err, and closes the channel failed. Only
-// the first call has an effect.
+// fail sets s.err to an error that wraps err, and closes s.failed. Only the first call of fail has
+// an effect.
 func (s *Subject) fail(err error) {
 	s.once.Do(func() {
 		s.err = fmt.Errorf("%w: %w", ErrDied, err)

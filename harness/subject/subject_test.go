@@ -87,8 +87,8 @@ func TestFlagsOfControllers(t *testing.T) {
 	}
 }
 
-// TestGrant checks which ClusterRoles Grant binds for the subject upstream. These must be only the
-// roles of the controllers under test, and managerRole.
+// TestGrant verifies which ClusterRoles Grant binds for the subject upstream. Grant must bind
+// managerRole and the controllers' roles, and no others.
 func TestGrant(t *testing.T) {
 	controllers := []kube.Controller{{Name: "statefulset-controller", ClusterRole: "system:controller:statefulset-controller"}}
 	admin := fake.NewClientset()

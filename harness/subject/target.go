@@ -12,11 +12,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// Target identifies the program of the subject: ours, upstream, exec:PATH or image:REF. Go programs
-// can also use [Program] and the result of [Operator].
+// Target says which program is tested: ours, upstream, exec:PATH or image:REF. Go programs can also
+// use [Program], [Operator] and [Command].
 type Target struct {
 	kind string // "ours", "upstream", "program", execKind, imageKind or operatorKind
-	// definition describes a target that [Operator] has returned. It is nil for all others.
+	// definition describes the program of a target from [Operator]. It is nil for all other
+	// targets.
 	definition *Definition
 	// name is the path of an executable or the name of an image. It is empty for Ours, Upstream and
 	// Program.
@@ -29,24 +30,25 @@ var (
 	Ours = Target{kind: "ours"}
 	// Upstream is kube-controller-manager with only the controllers under test.
 	Upstream = Target{kind: "upstream"}
-	// Program is the subject of a Go program that runs its controllers itself. gauntlet starts no
-	// replica. The clients of the controllers connect to the fault proxy; see
+	// Program is for a Go program that runs the controllers under test in its own process. gauntlet
+	// starts no replica. The controllers' clients must connect to the fault proxy; see
 	// environment.Environment.ProxyConfig. The flag --subject does not accept this target.
 	Program = Target{kind: "program"}
 )
 
-// The kinds of targets that have a path or a name.
+// The values of Target.kind for targets with a path or an image name.
 const (
 	execKind  = "exec"
 	imageKind = "image"
-	// operatorKind is an executable with its own arguments; see [Operator].
+	// operatorKind is an executable with flags of its own; see [Operator].
 	operatorKind = "operator"
 )
 
 // ParseTarget parses the value of the flag --subject: ours, upstream, exec:PATH or image:REF. PATH
 // is the path of an executable, and REF the name of a container image with an entrypoint. The
-// program must accept the flags of kube-controller-manager. The error for any other value lists also
-// others, the values that the caller accepts.
+// program must accept the flags of kube-controller-manager. For any other value, ParseTarget
+// returns an error that lists the valid values. If the caller accepts further values, the argument
+// others adds them to this list.
 func ParseTarget(s string, others ...string) (Target, error) {
 	switch kind, named, ok := strings.Cut(s, ":"); {
 	case s == Ours.kind:
@@ -63,8 +65,8 @@ func ParseTarget(s string, others ...string) (Target, error) {
 	}
 }
 
-// parseExec returns the target of an executable. It returns an error if this machine cannot run the
-// file.
+// parseExec returns the target exec:PATH for an executable file. It returns an error if this
+// machine cannot run the file.
 func parseExec(path string) (Target, error) {
 	if err := executable.Check(path); err != nil {
 		return Target{}, fmt.Errorf("subject exec:%s: %w", path, err)
@@ -76,7 +78,8 @@ func parseExec(path string) (Target, error) {
 	return Target{kind: execKind, name: absolute}, nil
 }
 
-// parseImage returns the target of a container image. It checks only the syntax of the name.
+// parseImage returns the target image:REF for a container image. It checks only the syntax of the
+// image name.
 func parseImage(reference string) (Target, error) {
 	if _, err := name.ParseReference(reference); err != nil {
 		return Target{}, fmt.Errorf("subject image:%s: expected an image reference: %w", reference, err)
@@ -84,12 +87,12 @@ func parseImage(reference string) (Target, error) {
 	return Target{kind: imageKind, name: reference}, nil
 }
 
-// Image returns the name of the container image of a target image:REF. The result ok is false for
-// all other targets.
+// Image returns the image name REF of a target image:REF. For all other targets, the result ok is
+// false.
 func (t Target) Image() (reference string, ok bool) { return t.name, t.kind == imageKind }
 
-// String returns the target as text. The flag --subject accepts this text, except for [Program]
-// and for targets from [Command].
+// String returns the target as text, such as "upstream" or "exec:/bin/manager". The flag --subject
+// accepts this text, except for [Program] and for targets from [Command].
 func (t Target) String() string {
 	switch d := t.definition; {
 	case d != nil && d.File != "":
@@ -103,10 +106,11 @@ func (t Target) String() string {
 	return t.kind
 }
 
-// CheckControllers returns an error if the target cannot run one of the given controllers.
+// CheckControllers returns an error if the target's program cannot run one of the given
+// controllers.
 //
-// The target [Ours] contains only the controllers of the contract (controllers/CONTRACT.md).
-// All other targets are assumed to contain all given controllers.
+// The target [Ours] contains only the controllers of controllers/CONTRACT.md. CheckControllers
+// assumes that all other targets contain all given controllers.
 func (t Target) CheckControllers(controllers []kube.Controller) error {
 	if t != Ours {
 		return nil
@@ -120,9 +124,9 @@ func (t Target) CheckControllers(controllers []kube.Controller) error {
 	return nil
 }
 
-// Executable returns the path of the executable of a target that runs as a local process. The
-// argument ours is the path for the target [Ours], and upstream the path for [Upstream]. If the
-// file is missing, the error names the make target that builds it.
+// Executable returns the path of the program that runs as a local process. The argument ours is the
+// path for the target [Ours], and upstream the path for [Upstream]. If the file is missing, the
+// error names the command that builds the file.
 func (t Target) Executable(ours, upstream string) (string, error) {
 	var path, remedy string
 	switch {
