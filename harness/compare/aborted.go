@@ -15,21 +15,21 @@ import (
 type Aborted struct {
 	Index  int    // the position of the failed step in the workload, counted from 0
 	Step   string // the failed step as text
-	Reason string // the error of the failed step
-	// KnownIssue is the known upstream issue that made the step fail. It is nil if the step
-	// failed for another reason.
+	Reason string // the error message of the failed step
+	// KnownIssue is the known upstream issue because of which the step failed. It is nil if the
+	// step failed for another reason.
 	KnownIssue *check.KnownIssue
 
-	// awaited is the object for which the step waited when it timed out. It is nil if the step
-	// did not fail because of a timeout.
+	// awaited is the object that the step was waiting for when the step timed out. It is nil if
+	// the step did not fail because of a timeout.
 	awaited *history.Ref
 }
 
-// abortedAt describes a workload that the given failed step aborted. It returns nil for a nil
-// step.
+// abortedAt describes how the given failed step aborted the workload. It returns nil if the step
+// is nil.
 //
-// It sets KnownIssue if a check found a known upstream issue in the object for which the step
-// waited.
+// It sets KnownIssue if a check found a known upstream issue in the object that the step waited
+// for.
 func abortedAt(step *history.Step, results []check.Result) *Aborted {
 	if step == nil {
 		return nil
@@ -44,14 +44,14 @@ func abortedAt(step *history.Step, results []check.Result) *Aborted {
 	return b
 }
 
-// knownFailure is a violation in a run that matches a known upstream issue.
+// knownFailure is a violation of a guarantee that a known upstream issue explains.
 type knownFailure struct {
 	issue  *check.KnownIssue
 	check  string      // the ID of the check that found the violation
-	object history.Ref // the object of the violation
+	object history.Ref // the object that violates the guarantee
 }
 
-// knownFailures returns the violations that match a known upstream issue.
+// knownFailures returns the violations in a run that a known upstream issue explains.
 //
 // It reads only checks with the verdict known-upstream. A check with the verdict fail also has
 // violations that no known issue explains.
@@ -68,8 +68,8 @@ func knownFailures(results []check.Result) []knownFailure {
 	return all
 }
 
-// stepOutcome returns the outcome of the step at an index as text: "done" or "aborted: …". It
-// returns "" if the run did not reach the step.
+// stepOutcome describes how a step of the run ended: "done" or "aborted: REASON". It returns "" if
+// the run did not reach the step. The index counts from 0.
 func (s *Side) stepOutcome(index int) string {
 	switch b := s.Aborted; {
 	case b == nil || b.Index > index:
@@ -81,10 +81,10 @@ func (s *Side) stepOutcome(index int) string {
 	}
 }
 
-// workloadDifferences returns one difference for each workload that was aborted.
+// workloadDifferences returns one difference for each run whose workload was aborted.
 //
 //   - If a known upstream issue aborted the workload, the classification is NotCompared.
-//   - Otherwise it later becomes Undeclared, because no rule covers an aborted workload.
+//   - Otherwise classify makes the difference Undeclared, because no rule covers an aborted workload.
 //   - If both workloads were aborted at the same step, sameStepDifference decides.
 func workloadDifferences(subject, base *Side) []Difference {
 	mine, theirs := subject.Aborted, base.Aborted
@@ -107,8 +107,9 @@ func workloadDifferences(subject, base *Side) []Difference {
 
 // sameStepDifference compares two workloads that were aborted at the same step.
 //
-// If known upstream issues aborted both, there is no difference. If no known upstream issue
-// aborted either, the difference has the classification BothWrong.
+// If known upstream issues aborted both workloads, it returns no difference. If neither was
+// aborted by a known upstream issue, the difference has the classification BothWrong. Otherwise
+// the caller classifies the difference.
 func sameStepDifference(subject, base *Side) []Difference {
 	mine, theirs := subject.Aborted, base.Aborted
 	d := stepDifference(mine.Index, mine.Step, subject, base)
@@ -123,8 +124,8 @@ func sameStepDifference(subject, base *Side) []Difference {
 	return []Difference{d}
 }
 
-// stepDifference returns a difference with the outcomes of one step in both runs. The caller
-// sets its classification.
+// stepDifference returns a difference that contains the outcome of one step in each run. The
+// caller sets the classification.
 func stepDifference(index int, step string, subject, base *Side) Difference {
 	return Difference{
 		Aspect: Workloads, Object: fmt.Sprintf("step %d", index), What: step,
@@ -132,10 +133,10 @@ func stepDifference(index int, step string, subject, base *Side) Difference {
 	}
 }
 
-// unfinishedDifferences compares two runs of which at least one is incomplete.
+// unfinishedDifferences compares two runs if at least one of them is incomplete.
 //
-// It compares only the checks that failed in one of the runs. A failure remains a failure, but
-// all other results of an incomplete run cover only a part of the run.
+// It compares only the checks that failed in one of the runs. A failed check remains failed. But
+// all other results cover only a part of an incomplete run.
 func unfinishedDifferences(subject, base *Side) []Difference {
 	outcome := func(s *Side) string { return cmp.Or(s.Unfinished, "complete") }
 	all := []Difference{{
@@ -150,8 +151,8 @@ func unfinishedDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// abortedByKnownIssue returns the run whose workload a known upstream issue aborted at an
-// earlier step than the other run reached. It returns nil if there is no such run.
+// abortedByKnownIssue returns the run that a known upstream issue aborted at a step that the other
+// run completed. It returns nil if there is no such run.
 func abortedByKnownIssue(subject, base *Side) *Side {
 	short, other := subject, base
 	if short.Aborted == nil || other.Aborted != nil && other.Aborted.Index < short.Aborted.Index {
@@ -164,11 +165,12 @@ func abortedByKnownIssue(subject, base *Side) *Side {
 	return short
 }
 
-// dependsOnMissingSteps reports whether the end state of an object depends on steps that only
-// one of the runs completed.
+// dependsOnMissingSteps reports whether an object's end state depends on steps that only one of
+// the runs completed. A known upstream issue aborted the other run.
 //
-// It does if the run that went on changed the object during or after these steps. It also does
-// if the failed step of the aborted run waited for the object or for its owner.
+// The end state depends on these steps if they, or anything after them, changed the object in the
+// longer run. It also depends on them if the aborted run failed while it waited for the object or
+// for its owner.
 func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 	short, long := abortedByKnownIssue(subject, base), subject
 	if short == subject {
@@ -178,11 +180,11 @@ func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 	return ok && changed >= short.Aborted.Index || short.isOrIsOwnedBy(d.Object, *short.Aborted.awaited, long)
 }
 
-// followsMissingSteps reports whether a difference of milestones depends on steps that only one
-// of the runs completed. A milestone is an event of a run that is compared, such as a rollout.
+// followsMissingSteps reports whether a difference between milestones depends on steps that only
+// one of the runs completed. A milestone is an event of a run that is compared, such as a rollout.
 //
-// The other run did not complete them, because a known upstream issue made one of its steps fail.
-// A condition or an event that first occurred before this step does not depend on them.
+// A known upstream issue aborted the other run at an earlier step. A condition or an Event that
+// first occurred before this step does not depend on the missing steps.
 func followsMissingSteps(d *Difference, subject, base *Side) bool {
 	step := abortedByKnownIssue(subject, base).Aborted.Index
 	switch kind := MilestoneKind(d.What); kind {

@@ -13,7 +13,7 @@ func (t *historyBuilder) step(index int, event history.StepEvent) {
 	t.add(history.Record{Step: &history.Step{Index: index, Event: event, Detail: "scale"}})
 }
 
-// stepFails adds a step that begins, and fails while it waits for a Deployment.
+// stepFails adds a step that begins and then fails while it waits for the named Deployment.
 func (t *historyBuilder) stepFails(index int, awaited string) {
 	t.step(index, history.StepBegun)
 	step := &history.Step{Index: index, Event: history.StepFailed, Detail: "scale", Error: "not met"}
@@ -23,7 +23,7 @@ func (t *historyBuilder) stepFails(index int, awaited string) {
 	t.add(history.Record{Step: step})
 }
 
-// stepsDone adds completed steps.
+// stepsDone adds a begin and an end for each of the given steps.
 func (t *historyBuilder) stepsDone(indices ...int) {
 	for _, i := range indices {
 		t.step(i, history.StepBegun)
@@ -31,8 +31,8 @@ func (t *historyBuilder) stepsDone(indices ...int) {
 	}
 }
 
-// stuckRollout returns the result of a check in a run with a stuck Deployment. The rollout
-// is stuck because of a known upstream issue.
+// stuckRollout returns a check's result with one violation: a Deployment whose rollout is stuck
+// because of a known upstream issue.
 func stuckRollout(verdict check.Verdict) check.Result {
 	return check.Result{Check: "rollout-complete", Verdict: verdict, Evidence: []check.Evidence{
 		{Object: &history.Ref{Resource: deployments, Namespace: "ns", Name: "web"}, KnownIssue: check.KnownIssues[0].Slug},
@@ -195,8 +195,8 @@ func TestAborted(t *testing.T) {
 	}
 }
 
-// TestUnfinished checks that an incomplete run has only this difference, and the failed
-// checks.
+// TestUnfinished checks that the differences of an incomplete run are its incompleteness and the
+// failed checks, and nothing else.
 func TestUnfinished(t *testing.T) {
 	larger := func(x *historyBuilder) {
 		x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":9}}`)

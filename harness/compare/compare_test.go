@@ -102,7 +102,7 @@ func TestCostOfBrokenHistory(t *testing.T) {
 	}
 }
 
-// pairsOf returns pairs of runs that differ only in the CPU time, in seconds.
+// pairsOf returns pairs of runs that differ only in the CPU time. The arguments are seconds.
 func pairsOf(subject, base []float64) []compare.Pair {
 	cost := func(seconds float64) compare.Cost {
 		return compare.Cost{CPU: time.Duration(seconds * float64(time.Second)), PeakMemory: 1 << 20}
@@ -146,8 +146,8 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// TestRatiosOfCommonMetrics checks that metrics that some run lacks, or that are 0 in every
-// run, have no ratio. Requests that only one side sent have a ratio.
+// TestRatiosOfCommonMetrics checks that Ratios omits a metric that a run lacks or that is 0 in
+// every run. Requests that only one of the two subjects sent have a ratio.
 func TestRatiosOfCommonMetrics(t *testing.T) {
 	create := compare.Call{Verb: "create", Resource: "pods"}
 	whole := compare.Cost{

@@ -11,52 +11,52 @@ import (
 
 // Cost is what the subject used in one run: time, requests, bytes, CPU time and memory.
 type Cost struct {
-	// Unfinished is true if the run ended early, or if its history has a gap or ends early.
-	// Costs of such a run are not compared.
+	// Unfinished is true if the run ended early, or if its history misses records. The cost of
+	// such a run is not compared.
 	Unfinished bool
-	// Steps are the completed steps of the workload, in the order in which they ended.
+	// Steps has the completed steps of the workload, in the order in which they ended.
 	Steps []Step
-	// Converged is the time from the healing of all faults until the system converged. It is 0
-	// if the system did not converge.
+	// Converged is the time from the moment when all faults were healed until the system
+	// converged. It is 0 if the system did not converge.
 	Converged time.Duration
-	// Requests is the number of the subject's requests by verb and resource. It is empty if the
+	// Requests counts the subject's requests for each verb and resource. It is empty if the
 	// subject did not use the fault proxy.
 	Requests map[Call]int
-	// Sent is the total size of the request bodies of the subject, in bytes.
+	// Sent is the total size of the subject's request bodies, in bytes.
 	Sent int64
 	// Received is the total size of the responses and watch events that the subject received,
 	// in bytes before compression.
 	Received int64
-	// EndpointsWrong is the time during which the Endpoints object of at least one Service did
-	// not match the committed pods. See [check.WrongEndpoints].
+	// EndpointsWrong is the time during which any Service had an Endpoints object that did not
+	// match the committed pods. See [check.WrongEndpoints].
 	EndpointsWrong time.Duration
-	// CPU is the user and system CPU time of all processes of the subject.
+	// CPU is the user and system CPU time that all processes of the subject used together.
 	CPU time.Duration
-	// PeakMemory is the largest resident set size that any process of the subject had, in
-	// bytes.
+	// PeakMemory is the largest resident set size of any process of the subject, in bytes.
 	PeakMemory int64
 }
 
-// Step is a completed step of the workload.
+// Step is a completed step of the workload, with its duration.
 type Step struct {
 	Index    int           // the position in the workload, counted from 0
 	Name     string        // the step as text, such as "scale ReplicaSet web to 5"
-	Duration time.Duration // from the start of the operation to the end of the await
+	Duration time.Duration // the operation, plus the wait for its result
 }
 
-// Call is a verb and a resource of requests, such as "update deployments.apps/status".
+// Call is a verb and a resource by which requests are counted, such as "update
+// deployments.apps/status".
 type Call struct {
 	Verb string
-	// Resource is the resource with its API group, such as deployments.apps. If the request
-	// has a subresource, it follows after a slash.
+	// Resource is the resource with its API group, such as deployments.apps. A subresource follows
+	// after a slash.
 	Resource string
 }
 
 func (c Call) String() string { return c.Verb + " " + c.Resource }
 
-// CostOf measures the cost of a run from the records of its history. It ignores requests
-// without a resource, such as discovery. It also ignores requests for leases, because their
-// number depends on flags of the subject. It returns an error if the records cannot be read.
+// CostOf computes the cost of a run from the records of its history. It ignores requests without a
+// resource, such as discovery. It also ignores requests for leases, because their number depends
+// on flags of the subject. It returns an error if the records cannot be read.
 func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 	cost := Cost{Requests: map[Call]int{}, Unfinished: true}
 	hasGap := false
@@ -105,13 +105,13 @@ func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 	return cost, nil
 }
 
-// leases is the resource of Lease objects.
+// leases is the resource leases.coordination.k8s.io.
 var leases = resourceOf("Lease")
 
 // isCounted reports whether [CostOf] counts a request: it has a resource other than leases.
 func isCounted(r *history.Request) bool { return r.Resource != "" && r.Resource != leases }
 
-// request adds a request of the subject to the counts.
+// request adds a request to the number of requests and to the bytes sent.
 func (c *Cost) request(r *history.Request) {
 	call := Call{Verb: r.Verb, Resource: r.Resource}
 	if r.Subresource != "" {

@@ -11,36 +11,37 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// Difference is one difference between a run of the subject and a run of the base. The base is
-// the subject that it is compared with.
+// Difference is one difference between two runs of a scenario on two subjects. Reports call one
+// run the subject, and the other run, with which the subject is compared, the base.
 type Difference struct {
 	// Aspect says what differs: the workload, a verdict, an end state or a milestone.
 	Aspect Aspect
-	// Object says where the difference is: the ID of a check, a step of the workload, or the
-	// name of an object. The name is the stable one, which is equal in both runs. For events,
-	// Object is the kind of the objects.
+	// Object says where the difference is: the ID of a check, a step of the workload, or an
+	// object's stable name, such as "replicasets.apps web-<a1b2>". A stable name is equal in both
+	// runs. For milestones of Events, Object is a Kind, such as Deployment.
 	Object string
-	// What is the part of Object that differs: the path of a field, the kind of a milestone, or
-	// the text of the step.
+	// What names the detail of Object that differs: a field's path, the kind of a milestone, or
+	// the step as text. For a check, What is "verdict".
 	What string
-	// Subject and Base are the values in the two runs. A value is empty if the run has none.
+	// Subject has the value in the subject's run, and Base the value in the base run. A value is
+	// empty if its run has none.
 	Subject, Base string
 	// Classification says whether the difference is allowed.
 	Classification Classification
-	// Reason says why the difference has its classification. It may be empty if the
-	// difference is undeclared.
+	// Reason explains the classification to a user. The reason of an undeclared difference may be
+	// empty.
 	Reason string
 }
 
-// Aspect is a part of a run that is compared with the other run.
+// Aspect says in which respect two runs differ, such as their verdicts or their end states.
 type Aspect string
 
-// The aspects, in the order in which reports list them.
+// The aspects, in the order in which reports list the differences.
 const (
-	Workloads      Aspect = "workload"  // whether each run completed its workload
-	Verdicts       Aspect = "verdict"   // the verdicts of the checks
-	EndStates      Aspect = "end state" // the fields of the objects at the end of the runs
-	MilestoneOrder Aspect = "milestone" // the values of the milestones during the runs
+	Workloads      Aspect = "workload"  // one run did not complete its workload
+	Verdicts       Aspect = "verdict"   // a check has different verdicts
+	EndStates      Aspect = "end state" // a field of an object differs at the end of the runs
+	MilestoneOrder Aspect = "milestone" // a rollout, a condition, a revision or an Event differs
 )
 
 // Classification says whether a difference is allowed.
@@ -48,24 +49,24 @@ type Classification string
 
 // The classifications, worst first.
 const (
-	// Undeclared means that no rule allows the difference.
+	// Undeclared means that no rule allows the difference. It makes the comparison fail.
 	Undeclared Classification = "undeclared"
-	// BothWrong means that both subjects violate a guarantee. Reports list the guarantee,
-	// although the two verdicts do not differ.
+	// BothWrong means that both subjects violate the same guarantee. Reports list the guarantee
+	// although both verdicts are fail. It makes the comparison fail.
 	BothWrong Classification = "both wrong"
-	// Declared means that a rule of [Deliberate] covers the difference: our controllers behave
-	// differently on purpose.
+	// Declared means that our controllers behave differently from the base on purpose. A rule of
+	// [Deliberate] covers the difference.
 	Declared Classification = "declared"
-	// NotCompared means that a known upstream issue aborted one of the runs. That run did not
-	// complete the steps on which the difference depends.
+	// NotCompared means that a known upstream issue aborted one of the runs. The difference
+	// depends on steps that the aborted run did not complete.
 	NotCompared Classification = "not compared"
-	// Accepted means that a rule of [Acceptable] covers the difference: the guarantees allow
-	// both behaviors.
+	// Accepted means that the guarantees allow the behavior of either subject. A rule of
+	// [Acceptable] covers the difference.
 	Accepted Classification = "accepted"
 )
 
-// String returns the difference as one line: aspect, object and part, then the subject's value
-// and the base's value.
+// String returns the difference as one line, such as "verdict converged, verdict: pass; fail". The
+// subject's value precedes the base's value.
 func (d Difference) String() string {
 	return fmt.Sprintf("%s %s, %s: %s; %s", d.Aspect, d.Object, d.What, orNone(d.Subject), orNone(d.Base))
 }
@@ -78,12 +79,13 @@ func orNone(s string) string {
 	return s
 }
 
-// Differences returns the differences between a run of the subject and a run of the base, worst
+// Differences returns the differences between the subject's run and the base run, worst
 // classification first.
 //
-// It compares the completed steps, the verdicts, the end states and the milestones. The rules
-// in [Deliberate] apply only if the subject is ours and the base is not. The rules in
-// [Incomparable] apply only if a known upstream issue aborted one run.
+// It compares the completed steps, the verdicts, the end states and the milestones. The rules in
+// [Deliberate] apply only if the subject is ours and the base is not. The rules in [Incomparable]
+// apply only if a known upstream issue aborted one run. If a run is incomplete, only failed checks
+// are compared.
 func Differences(subject, base *Side) []Difference {
 	all := slices.Concat(workloadDifferences(subject, base), verdictDifferences(subject, base), endStateDifferences(subject, base), milestoneDifferences(subject, base))
 	if subject.Unfinished+base.Unfinished != "" {
@@ -106,20 +108,22 @@ func Differences(subject, base *Side) []Difference {
 	return all
 }
 
-// WorstFirst is the order in which reports list classifications, from worst to best.
+// WorstFirst lists the classifications from worst to best. Reports list differences in this order.
 var WorstFirst = []Classification{Undeclared, BothWrong, Declared, NotCompared, Accepted}
 
-// ours is the name of the subject to which the rules in [Deliberate] apply.
+// ours is the name of the subject that consists of this repository's controllers. The rules in
+// [Deliberate] apply only to this subject.
 const ours = "ours"
 
-// ruleTable is a list of rules. All differences that they cover get the same classification.
+// ruleTable is a list of rules with the classification of every difference that one of the rules
+// covers.
 type ruleTable struct {
 	classification Classification
 	rules          []Rule
 }
 
-// classify sets the classification and the reason from the first rule that covers the
-// difference. If no rule covers it, the classification becomes Undeclared.
+// classify sets the difference's classification and reason from the first rule that covers the
+// difference. If no rule covers the difference, the classification becomes Undeclared.
 //
 // It does nothing if the difference already has a classification.
 func (d *Difference) classify(tables []ruleTable, subject, base *Side) {
@@ -140,8 +144,9 @@ func (d *Difference) classify(tables []ruleTable, subject, base *Side) {
 	d.Classification = Undeclared
 }
 
-// verdictDifferences compares the verdicts of the checks that both runs have. It also returns a
-// difference with the classification BothWrong for each check that failed in both runs.
+// verdictDifferences returns the checks that have different verdicts in the two runs. It ignores
+// checks that only one run has. A check that failed in both runs gives a difference with the
+// classification BothWrong.
 func verdictDifferences(subject, base *Side) []Difference {
 	var all []Difference
 	for _, theirs := range base.Results {
@@ -162,7 +167,7 @@ func verdictDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// wholeObject is the value of Difference.What if only one of the two runs has the object.
+// wholeObject is the value of Difference.What for an object that only one of the two runs has.
 const wholeObject = "the object"
 
 // endStateDifferences compares the objects at the end of the two runs, field by field. For an
@@ -184,9 +189,11 @@ func endStateDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// presence describes whether a run has an object at its end. It returns "spec.replicas: N" if the
-// object has this field, and otherwise "exists". If the argument is nil, the run lacks the object,
-// and the result is "".
+// presence returns the text that a report shows for an object that only one run has. The argument
+// has the object's fields by path, or is nil if the run lacks the object.
+//
+// The result is "spec.replicas: N" if the object has this field, and otherwise "exists". For nil,
+// it is "".
 func presence(object map[string]string) string {
 	if object == nil {
 		return ""
@@ -197,11 +204,11 @@ func presence(object map[string]string) string {
 	return "exists"
 }
 
-// milestoneDifferences compares the milestones of the two runs, such as rollouts, conditions
-// and events.
+// milestoneDifferences compares the milestones of the two runs, such as rollouts, conditions and
+// Events.
 //
-// For conditions and events, it returns one difference for each value that only one run has.
-// For other milestones, it compares the whole sequence of values.
+// Of the conditions and Events, it returns one difference for each value that only one run has. Of
+// other milestones, it compares the whole sequence of values.
 func milestoneDifferences(subject, base *Side) []Difference {
 	var all []Difference
 	milestones := slices.SortedFunc(maps.Keys(merged(subject.Milestones, base.Milestones)), func(a, b Milestone) int {
@@ -229,16 +236,16 @@ func milestoneDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// missing returns the values that others does not contain.
+// missing returns those of the values that the slice others does not contain.
 func missing(values, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return slices.Contains(others, v) })
 }
 
-// keys returns the keys of both maps, sorted and each once.
+// keys returns the sorted keys that at least one of two maps has.
 func keys[V any](a, b map[string]V) []string { return slices.Sorted(maps.Keys(merged(a, b))) }
 
-// merged returns a map with the entries of both maps. If both have a key, the value of b is
-// used.
+// merged returns a new map with the entries of a and b. For a key in both maps, it has the value
+// from b.
 func merged[K comparable, V any](a, b map[K]V) map[K]V {
 	all := maps.Clone(a)
 	if all == nil {
@@ -248,7 +255,7 @@ func merged[K comparable, V any](a, b map[K]V) map[K]V {
 	return all
 }
 
-// Diff returns the differences of the two end states as text in the format of go-cmp. Lines
-// that begin with "-" show the base, and lines that begin with "+" the subject. If the end
-// states are equal, Diff returns "".
+// Diff returns the differences between the end states of two runs as text in go-cmp's format.
+// Lines that begin with "-" show the base run, and lines that begin with "+" the subject's run. If
+// the end states are equal, Diff returns "".
 func Diff(subject, base *Side) string { return cmp.Diff(base.End, subject.End) }

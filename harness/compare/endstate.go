@@ -14,11 +14,12 @@ import (
 
 // endState returns the fields of the objects that exist at the end of the run.
 //
-// The first key is the stable name of an object, which is equal in all runs. The second key is
-// the path of a field. Names of pods are random, so pods are only counted, by owner and state.
+// The first key is the stable name of an object, which is equal in all runs. The second key is the
+// path of a field. Pod names are random, so endState only counts the pods by owner and by state,
+// such as ready.
 func (o *observer) endState() (map[string]map[string]string, error) {
 	state := map[string]map[string]string{}
-	counts := map[string]map[string]int{} // number of pods by owner and state
+	counts := map[string]map[string]int{} // number of pods by endStateName and pod state
 	for _, object := range o.live {
 		if object.Resource == pods {
 			name := o.names.endStateName(object)
@@ -47,10 +48,10 @@ func (o *observer) endState() (map[string]map[string]string, error) {
 	return state, nil
 }
 
-// podsOf is the prefix of the keys in Side.End that stand for all pods of an owner.
+// podsOf is the prefix of those keys of Side.End that stand for all pods of one owner.
 const podsOf = "pods of "
 
-// The states by which [observer.endState] counts pods.
+// The states of a pod for which [observer.endState] counts the pods of each owner.
 const (
 	podReady       = "ready"
 	podNotReady    = "not ready"
@@ -58,7 +59,8 @@ const (
 	podTerminating = "terminating"         // the pod has a deletionTimestamp, in any phase
 )
 
-// podStateOf returns the state of a pod: one of the constants above.
+// podStateOf returns the state of a pod, such as podReady. It returns an error if the pod cannot
+// be decoded.
 func (o *observer) podStateOf(object *history.Object) (string, error) {
 	pod, err := o.decoder.Pod(object)
 	switch {
@@ -74,7 +76,8 @@ func (o *observer) podStateOf(object *history.Object) (string, error) {
 	return podNotReady, nil
 }
 
-// oneLine returns the fields of an object as one line, sorted by path.
+// oneLine formats the fields of an object as one line, sorted by path, such as "name: http; port:
+// 80".
 func oneLine(flat map[string]string) string {
 	var parts []string
 	for _, path := range slices.Sorted(maps.Keys(flat)) {
@@ -83,8 +86,8 @@ func oneLine(flat map[string]string) string {
 	return strings.Join(parts, "; ")
 }
 
-// omitted has the paths of fields that are not compared: hash labels, generations and times.
-// They differ between runs even if the subjects behave alike.
+// omitted has the paths of fields that are not compared: hash labels, generations and times. These
+// fields differ between runs even if the subjects behave alike.
 var omitted = map[string]bool{
 	"status.observedGeneration":                                             true,
 	"metadata.labels." + objects.PodTemplateHashLabel:                       true,
@@ -93,13 +96,14 @@ var omitted = map[string]bool{
 	"metadata.annotations.endpoints.kubernetes.io/last-change-trigger-time": true,
 }
 
-// sizeAnnotations are the annotations in which a ReplicaSet stores the size of its Deployment
-// at the last scaling. They contain replicas, and replicas + maxSurge.
+// sizeAnnotations has the annotations desired-replicas and max-replicas. The Deployment controller
+// writes them to a ReplicaSet when it scales the ReplicaSet. They contain the Deployment's
+// replicas, and replicas + maxSurge.
 var sizeAnnotations = map[string]bool{
 	objects.DesiredReplicasAnnotation: true, objects.MaxReplicasAnnotation: true,
 }
 
-// flatten returns the fields of an object. The keys are paths such as "status.replicas".
+// flatten returns the fields of an object by path. A path is, for example, "status.replicas".
 func (o *observer) flatten(object *history.Object) (map[string]string, error) {
 	flat := flattener{names: o.names, flat: map[string]string{}}
 	if len(object.Body) > 0 {
@@ -133,22 +137,22 @@ func (o *observer) flatten(object *history.Object) (map[string]string, error) {
 	return flat.flat, nil
 }
 
-// flattener converts a tree of JSON values to a flat map. The keys are paths, and the values
-// are text.
+// flattener converts a tree of JSON values to a map from paths to texts. For example,
+// "spec.replicas" has the text "3".
 type flattener struct {
-	names *names            // to replace real names in text
+	names *names            // to replace real names by stable names
 	flat  map[string]string // the result
 }
 
-// text adds a text at a path, unless the path is omitted. In the text, stable names replace the
-// real names.
+// text adds a text at a path, unless this path is omitted from comparisons. It replaces real names
+// in the text by stable names.
 func (f *flattener) text(path, value string) {
 	if !omitted[path] {
 		f.flat[path] = f.names.normalize(value)
 	}
 }
 
-// value adds a JSON value at a path, with all fields and items in it. It skips uid,
+// value adds a JSON value at a path, with all nested fields and items. It skips uid,
 // resourceVersion and nodeName, which differ in every run.
 func (f *flattener) value(path string, value any) {
 	if omitted[path] {
@@ -173,10 +177,10 @@ func (f *flattener) value(path string, value any) {
 	}
 }
 
-// list adds the items of a list.
+// list adds the items of a JSON list at a path.
 //
-// If an item has a field type, as conditions have, its path ends with that type in brackets.
-// For other items, list adds the number of equal items.
+// If an item has a field type, as conditions have, the item's path ends with that type, such as
+// "status.conditions[Available]". For other items, list counts how often an equal item occurs.
 func (f *flattener) list(path string, elements []any) {
 	counts := map[string]int{}
 	for _, element := range elements {

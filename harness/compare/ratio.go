@@ -9,21 +9,21 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// Pair has the costs of two runs of one scenario, one on each subject. The runs were executed
-// one after the other.
+// Pair has the costs of two runs of one scenario: one on the subject and one on the base. The runs
+// were executed one after the other.
 type Pair struct{ Subject, Base Cost }
 
-// Ratio compares one metric of the subject with that of the base, over several pairs of runs. A
-// pair is one run on each of the two.
+// Ratio compares one metric, such as CPU time, between the subject and the base. It has the values
+// of several pairs of runs. A pair is one run on the subject and one on the base.
 type Ratio struct {
-	Metric string // such as "CPU time", the text of a step, or a verb with a resource
+	Metric string // such as "CPU time", the text of a step, or "update pods"
 	Unit   string // s, KiB or MiB; empty for a number of requests
-	// Subject and Base have one value for each pair. Values with the same index are from one
-	// pair.
+	// Subject and Base have one value for each pair: index i is the pair's number.
 	Subject, Base []float64
 }
 
-// The metrics of a whole run.
+// The metrics that describe a whole run. Other metrics describe a step, or the requests with one
+// verb and resource.
 const (
 	TimeToConverge = "time to converge"
 	EndpointsWrong = "time Endpoints were wrong"
@@ -33,18 +33,18 @@ const (
 	BytesReceived  = "bytes received"
 )
 
-// Comparable reports whether the costs of the two runs can be compared. Both runs must be
-// complete, and both must have completed the same steps.
+// Comparable reports whether the costs of the pair's two runs can be compared. Both runs must be
+// complete and have completed the same steps.
 func (p Pair) Comparable() bool {
 	return !p.Subject.Unfinished && !p.Base.Unfinished && slices.EqualFunc(p.Subject.Steps, p.Base.Steps, func(a, b Step) bool { return a.Index == b.Index })
 }
 
-// Ratios compares every metric that all comparable pairs have.
+// Ratios returns a comparison for every metric that has a value in all comparable pairs.
 //
-// The metrics are the duration of each step, the time to converge, the time with wrong
-// Endpoints, CPU time, peak memory and bytes. The numbers of requests by verb and resource
-// follow, sorted by name. Ratios omits a metric that is 0 in every run, such as bytes of a
-// subject without the fault proxy.
+// The metrics are each step's duration, the time to converge, the time with wrong Endpoints, CPU
+// time, memory and bytes. The numbers of requests by verb and resource follow, sorted by name.
+// Ratios omits a metric that is 0 in every run. For example, a subject without the fault proxy has
+// no bytes.
 func Ratios(pairs []Pair) []Ratio {
 	pairs = slices.DeleteFunc(slices.Clone(pairs), func(p Pair) bool { return !p.Comparable() })
 	if len(pairs) == 0 {
@@ -78,8 +78,8 @@ func Ratios(pairs []Pair) []Ratio {
 	return slices.DeleteFunc(all, func(r Ratio) bool { return !r.hasAllValues() || r.allZero() })
 }
 
-// ratio returns the values of one metric in all pairs. The function of computes the value for
-// one run, or NaN if the run does not have the metric.
+// ratio computes one metric for both runs of each pair. The function of returns the metric's value
+// in one run, or NaN if the run has no value.
 func ratio(metric, unit string, pairs []Pair, of func(Cost) float64) Ratio {
 	r := Ratio{Metric: metric, Unit: unit}
 	for _, pair := range pairs {
@@ -89,7 +89,8 @@ func ratio(metric, unit string, pairs []Pair, of func(Cost) float64) Ratio {
 	return r
 }
 
-// calls returns each verb and resource that occurs in any run, sorted by name.
+// calls returns each combination of verb and resource that a request of any run has, sorted by
+// name.
 func calls(pairs []Pair) []Call {
 	seen := map[Call]bool{}
 	for _, pair := range pairs {
@@ -107,7 +108,8 @@ func calls(pairs []Pair) []Call {
 	return all
 }
 
-// hasAllValues reports whether the metric has a value in every run. A missing value is NaN.
+// hasAllValues reports whether the metric has a value in every run. NaN stands for a missing
+// value.
 func (r Ratio) hasAllValues() bool {
 	return !slices.ContainsFunc(slices.Concat(r.Subject, r.Base), math.IsNaN)
 }
@@ -117,19 +119,22 @@ func (r Ratio) allZero() bool {
 	return !slices.ContainsFunc(slices.Concat(r.Subject, r.Base), func(v float64) bool { return v != 0 })
 }
 
-// Median returns the median of the pairs' ratios. The ratio of a pair is the subject's value
-// divided by the base's value.
+// Median returns the median of the pairs' ratios. A pair's ratio is the subject's value divided by
+// the base's value.
 //
-// If only the base's value is 0, the ratio is +Inf. If both are 0, it is 1.
+// If only the base's value is 0, the ratio is +Inf. If the two values are equal, even 0, the ratio
+// is 1.
 func (r Ratio) Median() float64 { return median(r.ratios()) }
 
-// Spread returns the lowest and the highest of the pairs' ratios.
+// Spread returns the lowest and the highest ratio of all pairs. A pair's ratio is the subject's
+// value divided by the base's value.
 func (r Ratio) Spread() (low, high float64) {
 	all := r.ratios()
 	return slices.Min(all), slices.Max(all)
 }
 
-// ratios returns the subject's value divided by the base's value for each pair.
+// ratios returns for each pair the subject's value divided by the base's value. If the values are
+// equal, the ratio is 1.
 func (r Ratio) ratios() []float64 {
 	all := make([]float64, len(r.Subject))
 	for i := range all {
@@ -154,27 +159,26 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// Finding says whether the subject used less or more of a resource than the base, according to
-// a statistical test.
+// Finding says whether the subject's values of a metric are lower or higher than the base's
+// values. It is the result of a statistical test.
 type Finding string
 
-// The findings.
+// The possible findings.
 const (
-	Less Finding = "less" // the subject used less than the base
+	Less Finding = "less" // the subject's values are lower
 	Same Finding = "same" // the test shows no difference
-	More Finding = "more" // the subject used more than the base
+	More Finding = "more" // the subject's values are higher
 )
 
-// PairsMin is the minimum number of pairs with which the statistical test in [Ratio.Finding]
-// can show a difference.
+// PairsMin is the minimum number of pairs of runs with which [Ratio.Finding] can show a
+// difference.
 const PairsMin = 4
 
-// significance is the significance level of the test in [Ratio.Finding]: the highest p-value
-// that counts as a difference.
+// significance is the highest p-value at which [Ratio.Finding] reports a difference.
 const significance = 0.05
 
-// Finding tests whether the subject's values differ from the base's values, and returns the
-// result with the p-value.
+// Finding tests whether the subject's values differ from the base's values. It returns the finding
+// and the p-value of the test.
 //
 // It uses the Mann-Whitney U test with a significance level of 5 %. With fewer than PairsMin
 // pairs, the finding is always Same.
@@ -197,11 +201,11 @@ func (r Ratio) Finding() (finding Finding, p float64) {
 	}
 }
 
-// String returns the comparison as one line.
+// String returns the comparison as one line with the finding.
 //
-// An example is "CPU time: 1.2 s to 2.4 s, ratio 0.50 (0.48-0.53), less (p=0.008, 5 pairs)".
-// Here 1.2 s is the median of the subject, 2.4 s the median of the base, 0.50 the median ratio
-// of the pairs, and (0.48-0.53) the range of these ratios.
+// An example is "CPU time: 1.2 s to 2.4 s, ratio 0.50 (0.48-0.53), less (p=0.008, 5 pairs)". Here
+// the subject's median is 1.2 s, and the base's median is 2.4 s. The pairs' ratios range from 0.48
+// to 0.53, and their median is 0.50.
 func (r Ratio) String() string {
 	subject, base := r.Medians()
 	low, high := r.Spread()

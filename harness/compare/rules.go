@@ -28,7 +28,8 @@ type Rule struct {
 	And func(d *Difference, subject, base *Side) bool
 }
 
-// covers reports whether the rule allows a difference between two runs.
+// covers reports whether the rule allows a difference between two runs. Match and, if the rule has
+// it, And must return true.
 func (r *Rule) covers(d *Difference, subject, base *Side) bool {
 	return r.Match(d) && (r.And == nil || r.And(d, subject, base))
 }
@@ -305,12 +306,12 @@ func onlyBaseFails(d *Difference, id string) bool {
 // notViolated has the verdicts which say that the guarantee of a check was not violated.
 var notViolated = []string{string(check.Pass), string(check.NotExercised)}
 
-// isTransient reports whether a correct controller may set a condition of an object for a short
-// time only.
+// isTransient reports whether a correct controller may set a condition only briefly, so that one
+// run may miss the condition.
 //
-// The argument condition is the type, the status and the reason, such as "Progressing=True
-// ReplicaSetUpdated". For a kind without a contract, every condition with the status False or
-// Unknown counts as transient.
+// The argument condition has the type, the status and the reason, such as "Progressing=True
+// ReplicaSetUpdated". For Kinds other than those of the four controllers, conditions with the
+// status False or Unknown count as transient.
 func isTransient(object, condition string) bool {
 	prefixes := []string{"ReplicaFailure=", "Available=False ", "Progressing=True ", "Progressing=False ReplicaSetCreateError", "Progressing=Unknown "}
 	if resource, _, _ := strings.Cut(object, " "); !slices.Contains(managedResources(), resource) {

@@ -47,9 +47,10 @@ type Side struct {
 
 	// managed has the resources that the controllers under test reconcile.
 	managed []string
-	// lostAnswers is true if a response to the subject's write of a ReplicaSet, or an event of
-	// the subject, may have been lost. It is also true if a replica of the subject ended. A
-	// missing event ScalingReplicaSet is then accepted.
+	// lostAnswers is true if the run may lack an Event ScalingReplicaSet although the subject
+	// scaled a ReplicaSet. One reason is a lost response to a write of a ReplicaSet or an Event.
+	// Another is the end of a replica of the subject. A missing Event ScalingReplicaSet is then
+	// accepted.
 	lostAnswers bool
 	// stalledEvents is true if the last request of a component to write an event got no
 	// response. The event client then waits and may send later events only after the run.
@@ -182,9 +183,9 @@ type versionAtStep struct {
 
 // trackLostAnswers updates lostAnswers and stalledEvents with the next record of the history.
 //
-// It sets lostAnswers if a replica ended, or if a write of an Event failed. It also sets it if a
-// write of a ReplicaSet failed at the subject, but the API server may have applied it. The map
-// stalledEvents has the components whose last write of an Event got no response.
+// It sets lostAnswers if a replica of the subject ended, or if a write of an Event failed. A
+// failed write of a ReplicaSet also sets lostAnswers if the API server may have applied the write.
+// The map stalledEvents has the components whose last write of an Event got no response.
 func (o *observer) trackLostAnswers(r *history.Record) {
 	switch {
 	case r.Request != nil && r.Request.Verb != "get" && r.Request.Verb != "list" && r.Request.Verb != "watch" &&
@@ -298,8 +299,8 @@ var (
 	endpoints   = objects.EndpointsResource
 )
 
-// milestoneSet collects the values of all milestones of a run, such as the conditions that a
-// Deployment has had.
+// milestoneSet collects the values of all milestones of a run, such as all conditions that a
+// Deployment had.
 type milestoneSet struct {
 	milestones map[Milestone][]string       // all values in order, with repetitions
 	firstSeen  map[Milestone]map[string]int // see Side.firstSeen

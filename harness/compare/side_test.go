@@ -18,7 +18,7 @@ import (
 )
 
 // historyBuilder builds the history of a Deployment with its ReplicaSet and pods. The random
-// parts of names derive from a seed.
+// suffixes of names derive from a seed.
 type historyBuilder struct {
 	seed    string
 	records []*history.Record
@@ -51,7 +51,7 @@ func (t *historyBuilder) commit(kind history.EventType, resource, name string, o
 	t.add(history.Record{Commit: &history.Commit{Type: kind, Object: o}})
 }
 
-// set adds a version of the ReplicaSet of the Deployment web with the given image.
+// set adds a version of the ReplicaSet that belongs to the Deployment web and has the given image.
 func (t *historyBuilder) set(image string, replicas int) {
 	t.commit(history.Modified, replicaSets, "web-"+t.seed+image, &history.Owner{Kind: "Deployment", Name: "web"},
 		fmt.Sprintf(`{"spec":{"replicas":%d,"template":{"metadata":{"labels":{"app":"web","pod-template-hash":%q}},"spec":{"image":%q}}}}`, replicas, t.seed, image))
@@ -86,7 +86,7 @@ func (t *historyBuilder) side(test *testing.T, results ...check.Result) *Side {
 	return side
 }
 
-// TestSame checks that random names, times and addresses are no difference.
+// TestSame checks that two runs are equal if only random names, times and addresses differ.
 func TestSame(t *testing.T) {
 	a, b := rollout("x7").side(t), rollout("qrs").side(t)
 	for _, d := range Differences(a, b) {
@@ -105,7 +105,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestDifferences checks the classification of every difference.
+// TestDifferences checks which classification each kind of difference gets.
 func TestDifferences(t *testing.T) {
 	for _, test := range []struct {
 		name          string
@@ -272,7 +272,8 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// paused returns a function that adds a paused Deployment with a ReplicaSet of a size.
+// paused returns a function that adds a paused Deployment and a ReplicaSet with the given number
+// of replicas.
 func paused(replicas int) func(*historyBuilder) {
 	return func(x *historyBuilder) {
 		last := x.records[0].Commit.Object
@@ -282,8 +283,8 @@ func paused(replicas int) func(*historyBuilder) {
 	}
 }
 
-// deploymentDeleted returns a function that deletes the Deployment. Its ReplicaSet remains,
-// with the given size.
+// deploymentDeleted returns a function that deletes the Deployment. The Deployment's ReplicaSet
+// remains, with the given number of replicas.
 func deploymentDeleted(replicas int) func(*historyBuilder) {
 	return func(x *historyBuilder) {
 		x.commit(history.Deleted, deployments, "web", nil, ``)
@@ -291,19 +292,19 @@ func deploymentDeleted(replicas int) func(*historyBuilder) {
 	}
 }
 
-// annotated adds a version of the ReplicaSet with one of the annotations that its
-// Deployment sets.
+// annotated adds a version of the ReplicaSet with one of the annotations that the Deployment
+// controller writes.
 func (t *historyBuilder) annotated(name, value string) {
 	t.set("v1", 2)
 	t.records[len(t.records)-1].Commit.Object.Annotations = map[string]string{"deployment.kubernetes.io/" + name: value}
 }
 
-// answered adds a write of a ReplicaSet and its response.
+// answered adds a request that writes a ReplicaSet, and the given response.
 func (t *historyBuilder) answered(response history.Response) {
 	t.asked("update", replicaSets, response)
 }
 
-// eventAnswered adds the create of an event without a reason, and its response.
+// eventAnswered adds a request that patches an Event, and the given response.
 func (t *historyBuilder) eventAnswered(response history.Response) {
 	t.asked("patch", "events", response)
 }
@@ -314,20 +315,19 @@ func (t *historyBuilder) asked(verb, resource string, response history.Response)
 	t.add(history.Record{Response: &response})
 }
 
-// progressed adds a version of the Deployment whose condition message names a ReplicaSet.
+// progressed adds a version of the Deployment with the given message in the condition Progressing.
 func (t *historyBuilder) progressed(message string) {
 	t.commit(history.Modified, deployments, "web", nil, fmt.Sprintf(
 		`{"spec":{"replicas":2},"status":{"conditions":[{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable","message":%q}]}}`, message))
 }
 
-// sized adds a version of the ReplicaSet with the size of its Deployment in the
-// annotations.
+// sized adds a version of the ReplicaSet whose annotations contain the Deployment's size.
 func (t *historyBuilder) sized(replicas int, desired string) {
 	t.set("v1", replicas)
 	t.records[len(t.records)-1].Commit.Object.Annotations = map[string]string{"deployment.kubernetes.io/desired-replicas": desired}
 }
 
-// templatePattern matches the short hash of a template in a stable name.
+// templatePattern matches the short hash of a pod template in a stable name, such as <a1b2>.
 var templatePattern = regexp.MustCompile(`<[0-9a-f]{4}>`)
 
 func (t *historyBuilder) event(reason string) {
@@ -336,8 +336,8 @@ func (t *historyBuilder) event(reason string) {
 	}}})
 }
 
-// TestRolloutOrder checks that the stable names of ReplicaSets come from their templates.
-// The order of their creation can then be compared.
+// TestRolloutOrder checks that the stable names of ReplicaSets depend only on their pod templates.
+// The order in which two runs created the ReplicaSets can then be compared.
 func TestRolloutOrder(t *testing.T) {
 	forth, back := rollout("x7"), rollout("qrs")
 	for _, image := range []string{"v2", "v3"} {
@@ -352,8 +352,8 @@ func TestRolloutOrder(t *testing.T) {
 	}
 }
 
-// TestDeliberate checks that the rules apply only to our controllers, and not to their
-// failures.
+// TestDeliberate checks that the rules in Deliberate cover only differences of our controllers.
+// They do not cover checks that our controllers fail.
 func TestDeliberate(t *testing.T) {
 	side := func(subject string, verdict check.Verdict) *Side {
 		x := &historyBuilder{}
@@ -384,10 +384,10 @@ func TestDeliberate(t *testing.T) {
 	}
 }
 
-// TestKnownIssues checks that the effects of every known upstream issue are declared. These
-// are the verdict, and the end states of the affected objects and their dependents. For the
-// check status only the status is declared. Other objects, and evidence with another
-// verdict, are undeclared.
+// TestKnownIssues checks that differences because of a known upstream issue are declared. These
+// are the verdict, and the end states of the affected objects and their dependents. For the check
+// status, only differences in an object's status are declared. Differences of other objects, or
+// because of evidence in another verdict, are undeclared.
 func TestKnownIssues(t *testing.T) {
 	var (
 		spec   = deployments + " web, spec.replicas"
@@ -435,8 +435,8 @@ func TestKnownIssues(t *testing.T) {
 	}
 }
 
-// ending returns a run of two Deployments with n replicas. One of them shows a known
-// upstream issue, and our controllers have one more ReplicaSet of it.
+// ending returns a run of two Deployments with n replicas. One Deployment shows a known upstream
+// issue. In a run of our controllers, this Deployment has one more ReplicaSet.
 func ending(seed, subject string, n int, result check.Result, w *check.KnownIssue) func(*testing.T) *Side {
 	x := rollout(seed)
 	x.records = append([]*history.Record{{Start: &history.Start{Subject: subject}}}, x.records...)
@@ -453,8 +453,7 @@ func ending(seed, subject string, n int, result check.Result, w *check.KnownIssu
 	return func(t *testing.T) *Side { return x.side(t, result) }
 }
 
-// TestIsOrIsOwnedBy checks that dependents, pods and the Endpoints with the same name
-// belong to an object.
+// TestIsOrIsOwnedBy checks that isOrIsOwnedBy finds an object's dependents, pods and Endpoints.
 func TestIsOrIsOwnedBy(t *testing.T) {
 	side := rollout("x7").side(t)
 	template := templatePattern.FindString(strings.Join(slices.Collect(maps.Keys(side.End)), " "))
@@ -479,8 +478,8 @@ func TestIsOrIsOwnedBy(t *testing.T) {
 	}
 }
 
-// TestMaxPods checks that a difference of the max-replicas annotation is declared if ours
-// is correct. It is also declared if the Deployment does not exist.
+// TestMaxPods checks when a different annotation max-replicas is declared. The annotation of our
+// controllers must be correct, or the Deployment must not exist.
 func TestMaxPods(t *testing.T) {
 	side := func(subject, most, deployment string) *Side {
 		x := rollout("x7")
@@ -528,8 +527,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// database builds a complete run with a custom resource that controls a StatefulSet and
-// objects with random names.
+// database builds a complete run with a custom resource. The resource's object controls a
+// StatefulSet and objects with random names.
 func database(seed string) *historyBuilder {
 	t := &historyBuilder{seed: seed}
 	main := &history.Owner{Kind: "Database", Name: "main"}
@@ -546,14 +545,14 @@ func database(seed string) *historyBuilder {
 	return t
 }
 
-// generated adds an object with generateName.
+// generated adds an object with the given generateName and name.
 func (t *historyBuilder) generated(resource, generateName, name string, owner *history.Owner, body string) {
 	t.commit(history.Added, resource, name, owner, body)
 	t.records[len(t.records)-1].Commit.Object.GenerateName = generateName
 }
 
-// TestGenericObjects checks that objects of kinds without a contract are compared by stable
-// names, with their conditions.
+// TestGenericObjects checks that custom resources and other Kinds without a contract are compared
+// too: by stable names, with their conditions.
 func TestGenericObjects(t *testing.T) {
 	ready := func(status string) func(*historyBuilder) {
 		return func(x *historyBuilder) {
