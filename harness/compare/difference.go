@@ -11,17 +11,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// Difference is one difference between two runs of a scenario on two subjects. Reports call one
-// run the subject, and the other run, with which the subject is compared, the base.
+// Difference is one difference between two runs of a scenario on two subjects. The subject's run
+// is compared with the base run.
 type Difference struct {
 	// Aspect says what differs: the workload, a verdict, an end state or a milestone.
 	Aspect Aspect
-	// Object says where the difference is: the ID of a check, a step of the workload, or an
-	// object's stable name, such as "replicasets.apps web-<a1b2>". A stable name is equal in both
-	// runs. For milestones of Events, Object is a Kind, such as Deployment.
+	// Object says where the difference is: a check's ID, a step of the workload, or an object's
+	// stable name. A stable name is equal in both runs, such as "replicasets.apps web-<a1b2>". For
+	// milestones of Events, Object is a Kind, such as Deployment.
 	Object string
-	// What names the detail of Object that differs: a field's path, the kind of a milestone, or
-	// the step as text. For a check, What is "verdict".
+	// What names the detail of Object that differs. Examples are a field's path, the kind of a
+	// milestone and the text of a step. For a check, What is "verdict".
 	What string
 	// Subject has the value in the subject's run, and Base the value in the base run. A value is
 	// empty if its run has none.
@@ -51,8 +51,8 @@ type Classification string
 const (
 	// Undeclared means that no rule allows the difference. It makes the comparison fail.
 	Undeclared Classification = "undeclared"
-	// BothWrong means that both subjects violate the same guarantee. Reports list the guarantee
-	// although both verdicts are fail. It makes the comparison fail.
+	// BothWrong means that both subjects violate the same guarantee, or fail at the same step.
+	// Reports list the guarantee although both verdicts are fail. It makes the comparison fail.
 	BothWrong Classification = "both wrong"
 	// Declared means that our controllers behave differently from the base on purpose. A rule of
 	// [Deliberate] covers the difference.

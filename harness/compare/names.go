@@ -14,37 +14,38 @@ import (
 // names maps the real names of objects to stable names, which are equal in every run of a
 // scenario.
 //
-// ReplicaSets, pods and objects with generateName need stable names, because their real names
-// end with suffixes that are random or depend on the implementation. The stable names are:
+// ReplicaSets, pods and objects with generateName need stable names. Their real names end with
+// suffixes that are random or depend on the implementation. The stable names are:
 //
-//   - of a ReplicaSet of a Deployment: a name with a hash of its pod template
-//   - of a pod: a name with the name of its owner
-//   - of any other object with generateName: the name of its owner and a number, which counts
-//     the objects of the kind that the owner has created
+//   - a Deployment's ReplicaSet: the Deployment's name and a hash of the pod template, such as web-<a1b2>
+//   - a pod: the owner's name and an asterisk, such as web-<a1b2>-*
+//   - another object with generateName: the owner's name and a number, which counts
+//     the owner's objects of this Kind, such as web-#2
 type names struct {
-	// stable has the stable names. The key is the resource and the real name.
+	// stable has the stable name of each object. Keys and values begin with the resource, such as
+	// "pods web-1".
 	stable map[string]string
-	// aliases maps real names to stable names that differ from them. normalize uses it to
-	// replace real names in text, such as messages of conditions.
+	// aliases maps each real name to its stable name if the names differ. The method normalize
+	// replaces real names in texts, such as messages of conditions.
 	aliases map[string]string
-	// ownerOf maps the stable name of an object to the stable name of its owner in the
-	// object's first version. Both names begin with the resource. The owner of an Endpoints
-	// object is the Service with its name.
+	// ownerOf maps an object's stable name to the stable name of the owner that the object's first
+	// version had. Each name begins with the resource. The owner of an Endpoints object is the
+	// Service with the same name.
 	ownerOf map[string]string
-	// generated is the number of objects with generateName so far. The key is the resource and
-	// the name of the owner.
+	// generated counts the objects with generateName that were observed so far. The key has the
+	// resource and the owner's name.
 	generated map[string]int
 	owners    kube.Owners
 	decoder   *objects.Decoder
 }
 
-// newNames returns names without any object.
+// newNames returns an empty names, which knows no object yet.
 func newNames(decoder *objects.Decoder) *names {
 	return &names{decoder: decoder, stable: map[string]string{}, aliases: map[string]string{}, ownerOf: map[string]string{}, generated: map[string]int{}}
 }
 
-// observe records the stable name and the owner of an object at its first version, and ignores
-// later versions. The caller must call observe for owners before their dependents.
+// observe records the stable name and the owner of a new object. It ignores later versions of the
+// object. The caller must call observe for an owner before its dependents.
 func (n *names) observe(o *history.Object) {
 	key := o.Resource + " " + o.Name
 	if _, ok := n.stable[key]; ok {
@@ -79,7 +80,7 @@ func (n *names) observe(o *history.Object) {
 }
 
 // stableName returns the resource and the stable name of an object, such as "replicasets.apps
-// web-<a1b2>". An object that names does not know keeps its real name.
+// web-<a1b2>". An object that was not observed keeps its real name.
 func (n *names) stableName(o *history.Object) string {
 	if name, ok := n.stable[o.Resource+" "+o.Name]; ok {
 		return name
@@ -87,9 +88,8 @@ func (n *names) stableName(o *history.Object) string {
 	return o.Resource + " " + o.Name
 }
 
-// endStateName returns the name under which the end state of a run (Side.End) contains an
-// object. All pods of one owner have the same name there, because the real names of pods are
-// random.
+// endStateName returns the key under which Side.End contains an object. All pods of one owner have
+// one key, such as "pods of replicasets.apps web-<a1b2>", because pod names are random.
 func (n *names) endStateName(o *history.Object) string {
 	if o.Resource == pods {
 		return podsOf + n.ownerName(o)
@@ -97,11 +97,11 @@ func (n *names) endStateName(o *history.Object) string {
 	return n.stableName(o)
 }
 
-// noOwner stands for the name of the owner in the keys of pods that have no controller.
+// noOwner replaces the owner's name in the keys of pods that have no controller.
 const noOwner = "no owner"
 
-// ownerName returns the stable name of the controller of an object. It returns noOwner if the
-// object has no controller.
+// ownerName returns the stable name of the owner that controls an object, such as
+// "deployments.apps web". It returns noOwner if the object has no controller.
 func (n *names) ownerName(o *history.Object) string {
 	owner := o.ControllerRef()
 	if owner == nil {
@@ -110,8 +110,8 @@ func (n *names) ownerName(o *history.Object) string {
 	return n.stableName(&history.Object{Ref: history.Ref{Resource: n.owners.Resource(owner.UID, owner.Kind), Name: owner.Name}})
 }
 
-// ownerPrefix returns the beginning of the stable name of an object with generateName: the
-// owner's name and a hyphen. If the object has no controller, it returns the generateName.
+// ownerPrefix returns the beginning of the stable name of an object with generateName. This is the
+// owner's name and a hyphen, such as "web-". Without a controller, it is the generateName.
 func (n *names) ownerPrefix(o *history.Object) string {
 	if o.ControllerRef() == nil {
 		return o.GenerateName
@@ -120,10 +120,10 @@ func (n *names) ownerPrefix(o *history.Object) string {
 	return name + "-"
 }
 
-// templateHash returns a short hash of a ReplicaSet's pod template.
+// templateHash returns a short hash of a ReplicaSet's pod template, such as "<a1b2>".
 //
-// It ignores the label pod-template-hash, because its value depends on the implementation of
-// the Deployment controller.
+// It ignores the label pod-template-hash, because the label's value depends on the implementation
+// of the Deployment controller. It returns "?" if the ReplicaSet cannot be decoded.
 func (n *names) templateHash(o *history.Object) string {
 	set, err := n.decoder.Owner(objects.OwnerKindByResource(o.Resource), o)
 	if err != nil {
@@ -134,16 +134,16 @@ func (n *names) templateHash(o *history.Object) string {
 	return fmt.Sprintf("<%04x>", hash.Sum32()&0xffff)
 }
 
-// These patterns match text that differs between two runs even if the subjects behave alike.
-// They match times, IP addresses and names of objects.
+// These patterns match times, IP addresses and names of objects in a text. Such values differ
+// between two runs even if the subjects behave alike.
 var (
 	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 	ipPattern   = regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}\b`)
 	namePattern = regexp.MustCompile(`[a-z0-9]([-a-z0-9.]*[a-z0-9])?`)
 )
 
-// normalize replaces times, IP addresses and real names in a text with placeholders and stable
-// names. The texts of two runs can then be compared.
+// normalize replaces times, IP addresses and objects' real names in a text with placeholders and
+// stable names. The texts of two runs can then be compared.
 func (n *names) normalize(text string) string {
 	text = timePattern.ReplaceAllString(text, "<time>")
 	text = ipPattern.ReplaceAllString(text, "<ip>")

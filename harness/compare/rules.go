@@ -13,18 +13,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// Rule allows certain differences between two runs. The table that has the rule determines the
-// classification of these differences.
+// Rule describes differences between two runs that are allowed. Rules are in three tables:
+// [Acceptable], [Deliberate] and [Incomparable]. The rule's table determines the classification of
+// these differences.
 type Rule struct {
-	// Issue is the upstream issue that our controllers avoid; empty if there is none.
+	// Issue is the upstream issue that our controllers avoid, such as "kubernetes#104062". It is
+	// empty if there is none.
 	Issue string
-	// Reason says why the difference is allowed.
+	// Reason says why the difference is allowed. Reports show this text.
 	Reason string
-	// Match reports whether the rule may allow a difference. It decides by the difference
-	// alone, without the two runs.
+	// Match reports whether the rule can apply to a difference. It reads only the difference, not
+	// the two runs.
 	Match func(*Difference) bool
-	// And is a second condition, which also reads the two runs. The rule allows the difference
-	// if both Match and And return true. A nil And means that Match is sufficient.
+	// And is an optional second condition, which also reads the two runs. The rule allows a
+	// difference only if Match and And return true. If And is nil, Match alone decides.
 	And func(d *Difference, subject, base *Side) bool
 }
 
@@ -34,8 +36,9 @@ func (r *Rule) covers(d *Difference, subject, base *Side) bool {
 	return r.Match(d) && (r.And == nil || r.And(d, subject, base))
 }
 
-// Acceptable has the rules for differences that the guarantees allow: both behaviors are right.
-// The classification of these differences is Accepted.
+// Acceptable has the rules for differences in which the subject and the base both behave
+// correctly. For example, timing decides which pods are ready first. These differences have the
+// classification Accepted.
 var Acceptable = []Rule{
 	{
 		Reason: "timing decides whether a run exercises a guarantee",
@@ -152,11 +155,11 @@ var Acceptable = []Rule{
 	},
 }
 
-// Deliberate has the rules for differences that our controllers have on purpose, to avoid
-// upstream issues. The classification of these differences is Declared.
+// Deliberate has the rules for differences that our controllers have on purpose, to avoid upstream
+// issues. These differences have the classification Declared.
 //
-// The rules for the issues in [check.KnownIssues] come first. controllers/README.md describes
-// the differences.
+// The first rules are for the issues in [check.KnownIssues]. controllers/README.md describes the
+// differences.
 var Deliberate = append(knownIssueRules(), []Rule{
 	{
 		Issue:  "kubernetes#102551, kubernetes#128798",
@@ -186,9 +189,9 @@ var Deliberate = append(knownIssueRules(), []Rule{
 	},
 }...)
 
-// knownIssueRules returns a rule for each known upstream issue.
+// knownIssueRules returns one rule for each known upstream issue.
 //
-// The rule covers the checks that failed for the base because of the issue. It also covers the
+// The rule covers the checks that failed in the base run because of the issue. It also covers the
 // end states of the affected objects.
 func knownIssueRules() []Rule {
 	var rules []Rule
@@ -218,10 +221,9 @@ func knownIssueRules() []Rule {
 }
 
 // Incomparable has the rules for differences that exist because one run did not complete its
-// workload. The classification of these differences is NotCompared.
+// workload. These differences have the classification NotCompared.
 //
-// A known upstream issue aborted that run at an earlier step than the other run reached; see
-// [Aborted].
+// A known upstream issue aborted that run at a step that the other run completed; see [Aborted].
 var Incomparable = []Rule{
 	{
 		Reason: "the end state depends on steps that only one run completed",
@@ -236,8 +238,8 @@ var Incomparable = []Rule{
 }
 
 // deploymentOf returns the stable name of the Deployment that owns a ReplicaSet, or "" if no
-// Deployment owns it. The argument name is a key of Side.End: of the ReplicaSet, or of its
-// pods.
+// Deployment owns it. The argument is a key of Side.End. It names the ReplicaSet, such as
+// "replicasets.apps web-<a1b2>", or its pods, such as "pods of replicasets.apps web-<a1b2>".
 func deploymentOf(name string, subject, base *Side) string {
 	set := strings.TrimPrefix(name, podsOf)
 	owner := cmp.Or(subject.names.ownerOf[set], base.names.ownerOf[set])
@@ -247,8 +249,9 @@ func deploymentOf(name string, subject, base *Side) string {
 	return owner
 }
 
-// isSize reports whether a difference is in the size of a ReplicaSet, or follows from a
-// different size. The status, the pods and the size annotations follow from the size.
+// isSize reports whether a difference is the size of a ReplicaSet, or a consequence of different
+// sizes. Consequences are differences in the status, the number of pods and the annotations that
+// contain sizes.
 func isSize(d *Difference, subject, base *Side) bool {
 	if set, ok := strings.CutPrefix(d.Object, podsOf); ok {
 		return subject.End[set]["spec.replicas"] != base.End[set]["spec.replicas"]
@@ -258,7 +261,7 @@ func isSize(d *Difference, subject, base *Side) bool {
 	return d.What == wholeObject || d.What == "spec.replicas" || counted || annotated && sizeAnnotations[key]
 }
 
-// sideWithout returns the run that lacks the value of a difference. The other run must have a
+// sideWithout returns the run in which the differing value is missing. The other run must have the
 // value.
 func sideWithout(d *Difference, subject, base *Side) *Side {
 	if d.Subject == "" {
@@ -267,8 +270,8 @@ func sideWithout(d *Difference, subject, base *Side) *Side {
 	return base
 }
 
-// mentionsReplicaSetOf reports whether the message of a condition names a Deployment or one of
-// its ReplicaSets. The message names the Deployment until the Deployment has a ReplicaSet.
+// mentionsReplicaSetOf reports whether a condition's message names the Deployment or one of its
+// ReplicaSets. A Deployment without ReplicaSets has a message with the Deployment's name.
 func (s *Side) mentionsReplicaSetOf(deployment, text string) bool {
 	if strings.Contains(text, fmt.Sprintf("Deployment %q", strings.TrimPrefix(deployment, deployments+" "))) {
 		return true
@@ -278,8 +281,8 @@ func (s *Side) mentionsReplicaSetOf(deployment, text string) bool {
 	})
 }
 
-// maxPods returns replicas + maxSurge of the Deployment that owns a ReplicaSet. It returns
-// false if the Deployment did not exist at the end of the run.
+// maxPods returns replicas + maxSurge of the Deployment that owns a ReplicaSet, as decimal text.
+// The bool is false if the run ended without that Deployment, or if maxSurge is invalid.
 func (s *Side) maxPods(set string) (string, bool) {
 	owner, _, _ := strings.Cut(s.End[set]["metadata.ownerReferences[Deployment]"], " ")
 	deployment := s.End[deployments+" "+owner]
@@ -297,13 +300,14 @@ func (s *Side) maxPods(set string) (string, bool) {
 	return strconv.Itoa(replicas + surge), true
 }
 
-// onlyBaseFails reports whether the base fails the check with the given ID, and the subject
-// does not.
+// onlyBaseFails reports whether a difference says that a check failed in the base run only. In the
+// subject's run, the check must have the verdict pass or not-exercised. The argument id is the
+// check's ID.
 func onlyBaseFails(d *Difference, id string) bool {
 	return d.Aspect == Verdicts && d.Object == id && d.Base == string(check.Fail) && slices.Contains(notViolated, d.Subject)
 }
 
-// notViolated has the verdicts which say that the guarantee of a check was not violated.
+// notViolated has the verdicts of a check that found no violation of its guarantee.
 var notViolated = []string{string(check.Pass), string(check.NotExercised)}
 
 // isTransient reports whether a correct controller may set a condition only briefly, so that one
@@ -321,8 +325,8 @@ func isTransient(object, condition string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(condition, prefix) })
 }
 
-// inSameOrder reports whether the values that both sequences contain have the same order in
-// both.
+// inSameOrder reports whether the values that are in both a and b have the same order in a and b.
+// For example, it returns true for "1 2 3" and "1 3".
 func inSameOrder(a, b []string) bool {
 	in := func(others []string) func(string) bool {
 		return func(s string) bool { return !slices.Contains(others, s) }

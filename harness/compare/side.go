@@ -16,17 +16,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// Side is one of the two runs that are compared. All objects have stable names, which are equal
-// in every run of the scenario; see [names].
+// Side is one of the two runs that are compared. All objects in it have stable names, which are
+// equal in every run of the scenario; see [names].
 type Side struct {
-	Subject string         // the subject as in the history: ours, upstream or exec:PATH
-	Results []check.Result // the results of the checks
-	// End has the fields of the objects that existed at the end of the run. The first key is
-	// the stable name. The second key is a path, such as
+	Subject string         // the subject's name: ours, upstream or exec:PATH
+	Results []check.Result // the result of each check of the run
+	// End has the fields of the objects that existed at the end of the run. The first key is an
+	// object's stable name. The second key is the path of a field, such as
 	// "status.conditions[Available].reason".
 	End map[string]map[string]string
-	// Milestones has the values of each milestone during the run. The kind of the milestone
-	// says whether they are a sequence or a set.
+	// Milestones has the values of each milestone during the run, such as the ReplicaSets of a
+	// rollout. For some kinds of milestones, the order of the values matters; see [MilestoneKind].
 	Milestones map[Milestone][]string
 	// Aborted describes the step that aborted the workload. It is nil if the workload
 	// completed.
@@ -34,40 +34,41 @@ type Side struct {
 	// Unfinished says why the run or its history is incomplete. It is empty if both are
 	// complete.
 	Unfinished string
-	// Cost is what the subject used in the run.
+	// Cost is what the subject used in the run, such as requests and CPU time.
 	Cost Cost
 
-	// firstSeen has the index of the step during which each value of a milestone first
-	// occurred. The index is -1 for the time before the first step.
+	// firstSeen says for each value of a milestone during which step the value first occurred.
+	// Steps are counted from 0. The index is -1 for the time before the first step.
 	firstSeen map[Milestone]map[string]int
-	// lastChanged has the index of the step during which each object last changed, by the keys
-	// of End. The index is -1 for the time before the first step.
+	// lastChanged says during which step each object last changed. The keys are those of End.
+	// Steps are counted from 0. The index is -1 for the time before the first step.
 	lastChanged map[string]int
 	names       *names
 
-	// managed has the resources that the controllers under test reconcile.
+	// managed has the resources that the controllers under test reconcile, such as
+	// deployments.apps.
 	managed []string
 	// lostAnswers is true if the run may lack an Event ScalingReplicaSet although the subject
 	// scaled a ReplicaSet. One reason is a lost response to a write of a ReplicaSet or an Event.
 	// Another is the end of a replica of the subject. A missing Event ScalingReplicaSet is then
 	// accepted.
 	lostAnswers bool
-	// stalledEvents is true if the last request of a component to write an event got no
-	// response. The event client then waits and may send later events only after the run.
-	// Missing events of this run are therefore accepted.
+	// stalledEvents is true if a component's last request to write an event got no response. The
+	// component's event client then waits, and may send later events only after the run. Missing
+	// events of such a run are accepted.
 	stalledEvents bool
 }
 
-// isNameOf reports whether a key of End is the stable name of an object. The Ref of the object
-// has its real name.
+// isNameOf reports whether a key of End is the stable name of an object. The argument object has
+// the object's real name.
 func (s *Side) isNameOf(name string, object history.Ref) bool {
 	return name == s.names.stableName(&history.Object{Ref: object})
 }
 
-// isOrIsOwnedBy reports whether a key of End names the given object or one of its dependents,
-// direct or indirect.
+// isOrIsOwnedBy reports whether a key of End names an object or one of the object's dependents.
+// Dependents of dependents count too.
 //
-// If only the other run has the dependent, its owner is looked up in that run.
+// If s does not have the dependent, its owner is looked up in the other run.
 func (s *Side) isOrIsOwnedBy(name string, to history.Ref, other *Side) bool {
 	for name = strings.TrimPrefix(name, podsOf); name != ""; name = cmp.Or(s.names.ownerOf[name], other.names.ownerOf[name]) {
 		if s.isNameOf(name, to) {
@@ -77,17 +78,19 @@ func (s *Side) isOrIsOwnedBy(name string, to history.Ref, other *Side) bool {
 	return false
 }
 
-// Milestone identifies a property of an object whose values during a run are compared. The kind
-// says which property it is, and whether the values are a sequence or a set.
+// Milestone identifies a property of an object, such as a Deployment's conditions. The values that
+// the property has during two runs are compared.
 type Milestone struct {
 	Kind   MilestoneKind
-	Object string // the stable name of the object; for Events, the kind of the objects
+	Object string // the object's stable name; for Events, a Kind such as Deployment
 }
 
-// MilestoneKind is the property of a milestone.
+// MilestoneKind says which property of an object a milestone is about, and whether the order of
+// the values matters.
 type MilestoneKind string
 
-// The kinds of milestones.
+// The kinds of milestones. Their values are a sequence or a set. The order of a set's values does
+// not matter.
 const (
 	// Rollout is the sequence of a Deployment's ReplicaSets in the order of their creation.
 	Rollout MilestoneKind = "rollout"
@@ -95,16 +98,18 @@ const (
 	// its direction. The first and the last value are also in the sequence. For example, 0, 3,
 	// 7, 5 becomes 0, 7, 5.
 	Sizes MilestoneKind = "sizes"
-	// Conditions is the set of types, statuses and reasons of an object's conditions.
+	// Conditions is the set of an object's conditions, such as "Progressing=True
+	// ReplicaSetUpdated". A value has the type, the status and the reason.
 	Conditions MilestoneKind = "conditions"
 	// Revisions is the sequence of values of a Deployment's revision annotation.
 	Revisions MilestoneKind = "revisions"
-	// Events is the set of reasons of the events about objects of a kind.
+	// Events is the set of reasons of the Events about all objects of one Kind, such as
+	// SuccessfulCreate.
 	Events MilestoneKind = "events"
 )
 
-// SideOf reads a run from the records of its history and the results of its checks. It returns
-// an error if a record cannot be read.
+// SideOf reads a run from the records of its history. The argument results has the results of the
+// run's checks. It returns an error if a record cannot be read.
 func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (*Side, error) {
 	decoder := objects.NewDecoder()
 	o := &observer{decoder: decoder, names: newNames(decoder), step: -1, live: map[types.UID]*history.Object{}, lastChanged: map[string]int{}, pending: map[uint64]pendingRequest{}, stalledEvents: map[string]bool{}}
@@ -135,34 +140,34 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 	return side, nil
 }
 
-// observer reads the history of a run and collects the data of a [Side].
+// observer reads the records of a run's history and collects the content of a [Side].
 type observer struct {
 	subject       string
 	controllers   []string // the controllers under test; empty means the default controllers
 	decoder       *objects.Decoder
 	names         *names
-	ended         bool          // true after the phase end began
+	ended         bool          // true after the run entered history.PhaseEnd
 	step          int           // index of the last step that began, from 0; -1 before the first step
 	failed        *history.Step // the step that failed and aborted the workload; nil if none failed
-	gap           string        // the first gap in the history; empty if there is none
+	gap           string        // the first gap record, which says that records are missing; empty if there is none
 	earlyEnd      history.EarlyEnd
-	live          map[types.UID]*history.Object // the last versions of the objects that exist
+	live          map[types.UID]*history.Object // the objects that exist, in their last version
 	lastChanged   map[string]int                // see Side.lastChanged
-	versions      []versionAtStep               // all versions of objects that have milestones, in order
-	events        []versionAtStep               // the events that the subject created
-	pending       map[uint64]pendingRequest     // writes of ReplicaSets and events without a response, by request ID
+	versions      []versionAtStep               // all versions of the objects for which hasMilestones is true, in order of commit
+	events        []versionAtStep               // the Events that the subject created
+	pending       map[uint64]pendingRequest     // requests that write ReplicaSets or Events and have no response yet, by request ID
 	lostAnswers   bool                          // see Side.lostAnswers
-	stalledEvents map[string]bool               // the components whose last event got no response; see Side.stalledEvents
+	stalledEvents map[string]bool               // the components whose last write of an Event got no response; see Side.stalledEvents
 }
 
-// pendingRequest is a write whose response the history does not contain yet.
+// pendingRequest is a write for which no response has been read from the history yet.
 type pendingRequest struct {
 	resource  string
-	component string // the component that created the event; empty for other requests
+	component string // the component that created the Event; empty if the resource is not events
 }
 
-// componentOf returns the component that created an event, such as deployment-controller. It
-// returns "" if the event does not name a component.
+// componentOf returns the component that created an Event, such as deployment-controller. It
+// returns "" if the Event is nil, cannot be decoded, or names no component.
 func componentOf(event *history.Object) string {
 	var body struct {
 		Source              struct{ Component string }
@@ -174,8 +179,8 @@ func componentOf(event *history.Object) string {
 	return cmp.Or(body.Source.Component, body.ReportingController)
 }
 
-// versionAtStep is a version of an object, with the index of a step. It is the last step that
-// had begun when the version was committed.
+// versionAtStep is a version of an object and the step of the workload during which the version
+// was committed. The step is the index of the last step that had begun, or -1.
 type versionAtStep struct {
 	*history.Object
 	step int
@@ -209,8 +214,8 @@ func (o *observer) trackLostAnswers(r *history.Record) {
 	}
 }
 
-// unfinished returns the reason why the run or its history is incomplete. It returns "" if both
-// are complete.
+// unfinished returns the reason why the run or its history is incomplete. It returns "" if the run
+// and its history are complete.
 func (o *observer) unfinished() string {
 	if o.ended || o.gap != "" {
 		return o.gap
@@ -221,14 +226,14 @@ func (o *observer) unfinished() string {
 // isSubject reports whether a process is a replica of the subject.
 func isSubject(p *history.Process) bool { return strings.HasPrefix(p.Name, "subject-") }
 
-// isEvents reports whether a resource is events, in any API group.
+// isEvents reports whether a resource is events or events.events.k8s.io.
 func isEvents(resource string) bool {
 	k, _ := kube.ByResource(resource)
 	return k.Name == "Event"
 }
 
-// managedResources returns the resources that the named controllers reconcile. Without names,
-// it uses the default controllers.
+// managedResources returns the resources that the named controllers reconcile, such as
+// deployments.apps. Without names, it returns those of the default controllers.
 func managedResources(controllers ...string) []string {
 	rows, _ := kube.ControllersNamed(controllers...) // no rows for an unknown name
 	var resources []string
@@ -238,24 +243,25 @@ func managedResources(controllers ...string) []string {
 	return resources
 }
 
-// resourceOf returns the resource of a kind that package kube knows.
+// resourceOf returns the resource of a Kind that package kube knows. For example, it returns
+// deployments.apps for Deployment.
 func resourceOf(kind string) string {
 	k, _ := kube.Named(kind)
 	return k.Resource()
 }
 
-// hasMilestones reports whether the milestones of a resource's objects are compared, such as
-// their rollouts and conditions.
+// hasMilestones reports whether this package compares the rollouts, conditions and other
+// milestones of a resource's objects.
 //
-// This holds for kinds with the role [kube.Workload], such as Deployment, and for kinds that
+// It returns true for Kinds with the role [kube.Workload], such as Deployment, and for Kinds that
 // [kube.Kinds] does not contain.
 func hasMilestones(resource string) bool {
 	kind, known := kube.ByResource(resource)
 	return !known || kind.Role == kube.Workload
 }
 
-// observe reads one record. After the record that begins [history.PhaseEnd], it ignores all
-// records.
+// observe reads the next record of the history. It ignores all records after the one that begins
+// [history.PhaseEnd].
 func (o *observer) observe(r *history.Record) {
 	if !o.ended {
 		o.trackLostAnswers(r)
@@ -290,7 +296,7 @@ func (o *observer) observe(r *history.Record) {
 	}
 }
 
-// Resources for which this package has special rules.
+// The resources to which this package gives stable names or milestones of their own.
 var (
 	pods        = objects.PodResource
 	deployments = objects.DeploymentResource
@@ -302,11 +308,11 @@ var (
 // milestoneSet collects the values of all milestones of a run, such as all conditions that a
 // Deployment had.
 type milestoneSet struct {
-	milestones map[Milestone][]string       // all values in order, with repetitions
+	milestones map[Milestone][]string       // the values of each milestone in order, with repetitions
 	firstSeen  map[Milestone]map[string]int // see Side.firstSeen
 }
 
-// add adds a value of a milestone that occurred during a step.
+// add adds a value of a milestone. The value occurred during the step with the given index.
 func (c *milestoneSet) add(step int, kind MilestoneKind, object, value string) {
 	m := Milestone{kind, object}
 	c.milestones[m] = append(c.milestones[m], value)
@@ -318,8 +324,8 @@ func (c *milestoneSet) add(step int, kind MilestoneKind, object, value string) {
 	}
 }
 
-// milestones returns the values of all milestones of the run, and the step in which each value
-// first occurred.
+// milestones returns the values of each milestone of the run, and the step during which each value
+// first occurred. It returns an error if an object cannot be decoded.
 func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[string]int, error) {
 	all := milestoneSet{map[Milestone][]string{}, map[Milestone]map[string]int{}}
 	for _, version := range o.versions {
@@ -343,8 +349,8 @@ func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[strin
 	return all.milestones, all.firstSeen, nil
 }
 
-// milestonesOf adds the values that one version of an object gives to milestones, such as its
-// conditions.
+// milestonesOf adds the values that one version of an object contributes, such as its conditions,
+// to the argument all.
 func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error {
 	name := o.names.stableName(version.Object)
 	decoded, err := o.decoder.Decode(version.Object)
@@ -382,8 +388,8 @@ func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error 
 	return nil
 }
 
-// normalize reduces the values of a milestone to those in which correct runs agree. For example, it
-// removes repetitions. Only the reduced values are compared with the other run.
+// normalize removes from a milestone's values what differs between correct runs, such as
+// repetitions. Only the remaining values are compared with the other run.
 func (k MilestoneKind) normalize(values []string) []string {
 	switch k {
 	case Conditions, Events:
@@ -398,7 +404,7 @@ func (k MilestoneKind) normalize(values []string) []string {
 	}
 }
 
-// firstOccurrences returns each value once, in the order in which the values first occur.
+// firstOccurrences removes repetitions from a list. It keeps the first occurrence of each value.
 func firstOccurrences(values []string) []string {
 	var first []string
 	for _, value := range values {
@@ -409,8 +415,8 @@ func firstOccurrences(values []string) []string {
 	return first
 }
 
-// turningPoints returns the integers at which a rising sequence begins to fall or a falling one
-// to rise. It also returns the first and the last integer.
+// turningPoints returns the first and the last integer of a sequence, and those at which its
+// direction changes. For example, 0, 3, 7, 5 becomes 0, 7, 5.
 func turningPoints(values []string) []string {
 	number := func(i int) int {
 		var n int
