@@ -1,4 +1,4 @@
-// Package ticket contains a small controller, whose end-to-end tests inject faults.
+// Package ticket contains a small controller. Its end-to-end test injects a fault.
 package ticket
 
 import (
@@ -15,16 +15,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// orderLabel marks the ConfigMaps that the controller reconciles.
+// orderLabel marks a ConfigMap as an order. The controller reconciles only orders.
 const orderLabel = "order"
 
-// ticketAnnotation is set on an order that has its ticket.
+// ticketAnnotation marks an order whose ticket exists.
 const ticketAnnotation = "ticket"
 
-// reconciler creates one ticket for each order. Both are ConfigMaps.
+// reconciler creates one ticket for each order. Orders and tickets are ConfigMaps.
 type reconciler struct{ client.Client }
 
-// Run runs the controller for the orders in a namespace until ctx is canceled.
+// Run runs the controller for the orders of one namespace until ctx is canceled.
 func Run(ctx context.Context, config *rest.Config, namespace string) error {
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Cache:   cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
@@ -33,7 +33,7 @@ func Run(ctx context.Context, config *rest.Config, namespace string) error {
 	if err != nil {
 		return err
 	}
-	options := controller.Options{SkipNameValidation: new(true)} // a test may run it twice
+	options := controller.Options{SkipNameValidation: new(true)} // a test may call Run twice
 	builder := ctrl.NewControllerManagedBy(manager).For(&corev1.ConfigMap{}).WithOptions(options)
 	if err := builder.Complete(&reconciler{manager.GetClient()}); err != nil {
 		return err
@@ -41,7 +41,7 @@ func Run(ctx context.Context, config *rest.Config, namespace string) error {
 	return manager.Start(ctx)
 }
 
-// Reconcile creates the ticket of an order, and then notes on the order that the ticket exists.
+// Reconcile creates the ticket of an order, and then marks the order with ticketAnnotation.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var order corev1.ConfigMap
 	if err := r.Get(ctx, request.NamespacedName, &order); err != nil {

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// nameOf returns the metadata of a ticket. The name follows from the order, so the API server
-// refuses a second create of the same ticket.
+// nameOf returns the metadata of an order's ticket. Two creates for one order use the same name,
+// so the API server refuses the second one.
 func nameOf(order *corev1.ConfigMap) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: order.Name + "-ticket", Namespace: order.Namespace}
 }

@@ -2,8 +2,7 @@
 
 package nodeimage
 
-// Because of these imports, `go mod tidy` keeps the containerd programs of a node and their
-// dependencies in go.mod.
+// These imports make `go mod tidy` keep containerd, which runs the containers of a node, in go.mod.
 import (
 	_ "github.com/containerd/containerd/v2/cmd/containerd"
 	_ "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"

@@ -1,7 +1,7 @@
 // Package pki creates X.509 certificate authorities, certificates and private keys.
 //
-// gauntlet creates a separate certificate authority for each pair of components that authenticate
-// each other. The private key of an authority exists only in memory.
+// If two components of gauntlet authenticate each other, gauntlet creates a separate certificate
+// authority for the two. The authority's private key exists only in memory.
 package pki
 
 import (
@@ -17,12 +17,13 @@ import (
 	"time"
 )
 
-// The validity period of all certificates, relative to the argument now of NewAuthority.
+// These constants are the validity period of all certificates, relative to the time now that
+// NewAuthority gets.
 const (
-	// validBefore is how long before now the validity begins. A certificate is therefore also valid
-	// on machines whose clock is behind.
+	// validBefore is how long before now the validity begins. On a machine whose clock is
+	// behind, a new certificate is therefore already valid.
 	validBefore = time.Hour
-	// validAfter is how long after now the validity ends. It is longer than any run.
+	// validAfter is how long after now the validity ends. No run takes so long.
 	validAfter = 30 * 24 * time.Hour
 )
 
@@ -30,26 +31,27 @@ const (
 type Authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
-	now         time.Time // determines the validity period of signed certificates
+	now         time.Time // validity of certificates: from now-validBefore to now+validAfter
 }
 
-// Leaf describes a server or client certificate that [Authority.Sign] creates.
+// Leaf describes a server or client certificate. [Authority.Sign] creates the certificate.
 type Leaf struct {
 	// Name is the common name (CN) of the certificate.
 	Name string
 	// Usage lists the extended key usages, such as server authentication.
 	Usage []x509.ExtKeyUsage
-	// DNSNames lists the DNS names of the server; empty for a client.
+	// DNSNames lists the DNS names of the server. It is empty for a client.
 	DNSNames []string
-	// IPs lists the IP addresses of the server; empty for a client.
+	// IPs lists the IP addresses of the server. It is empty for a client.
 	IPs []net.IP
 }
 
-// Pair is a certificate with its private key. Both are PEM-encoded.
+// Pair contains a certificate and its private key, each PEM-encoded.
 type Pair struct{ Certificate, Key []byte }
 
-// NewAuthority creates a certificate authority with the given common name. Its certificate, and all
-// certificates that it signs, are valid from one hour before now until 30 days after now.
+// NewAuthority creates a certificate authority with the given common name. The authority's
+// certificate is valid from one hour before now until 30 days after now. The certificates that
+// the authority signs have the same validity.
 func NewAuthority(name string, now time.Time) (*Authority, error) {
 	key, err := newKey()
 	if err != nil {
@@ -69,7 +71,7 @@ func NewAuthority(name string, now time.Time) (*Authority, error) {
 	return a, nil
 }
 
-// PEM returns the certificate of the authority, PEM-encoded and without the private key.
+// PEM returns the authority's own certificate, PEM-encoded and without the private key.
 func (a *Authority) PEM() []byte { return encode("CERTIFICATE", a.certificate.Raw) }
 
 // Roots returns a certificate pool that contains only this authority.
@@ -79,10 +81,12 @@ func (a *Authority) Roots() *x509.CertPool {
 	return pool
 }
 
-// Sign creates a private key, and a certificate for it that the authority signs.
+// Sign creates a private key and a certificate that the authority signs. The argument leaf
+// describes the certificate.
 //
-// It returns an error if leaf.Name is the name of the authority. Verifiers would treat such a
-// certificate as self-signed, because its subject and its issuer are equal.
+// Sign returns an error if leaf.Name is the common name of the authority. The certificate's
+// subject and issuer would then be equal, and verifiers would treat the certificate as
+// self-signed.
 func (a *Authority) Sign(leaf Leaf) (Pair, error) {
 	fail := func(err error) (Pair, error) {
 		return Pair{}, fmt.Errorf("creating the certificate of %s: %w", leaf.Name, err)
@@ -108,8 +112,8 @@ func (a *Authority) Sign(leaf Leaf) (Pair, error) {
 	return Pair{encode("CERTIFICATE", der), encode("PRIVATE KEY", keyDER)}, nil
 }
 
-// template returns a certificate template with the given common name and the validity period of the
-// authority. It sets no serial number, because x509.CreateCertificate generates one.
+// template returns a certificate template with the given common name and the authority's
+// validity period. It sets no serial number, because x509.CreateCertificate generates one.
 func (a *Authority) template(name string) *x509.Certificate {
 	return &x509.Certificate{
 		Subject:   pkix.Name{CommonName: name},
@@ -117,10 +121,10 @@ func (a *Authority) template(name string) *x509.Certificate {
 	}
 }
 
-// newKey generates a private key.
+// newKey generates an ECDSA private key for the curve P-256.
 func newKey() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
 
-// encode encodes DER data as a PEM block of the given type.
+// encode encodes DER bytes as a PEM block of the given type, such as "CERTIFICATE".
 func encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }

@@ -1,9 +1,9 @@
-// Package standin implements the program `standin`, which the containers of workload pods run on
-// real kubelets.
+// Package standin implements the program `standin`. On real kubelets, the containers of workload
+// pods run this program instead of an application.
 //
-// The program does no work. It becomes ready after a delay, and exits after another delay when it
-// receives SIGTERM. An HTTP request makes it unready, or makes it exit with an error. The command
-// harness/cmd/standin imports only this package, because its image must be small.
+// The program does no work. It becomes ready after a delay. After SIGTERM, it exits after another
+// delay. An HTTP request can make the program unready, or make it exit with an error. The command
+// harness/cmd/standin imports only this package, because the program's image must be small.
 package standin
 
 import (
@@ -21,22 +21,21 @@ const Port = 8080
 
 // The HTTP paths that the program serves.
 const (
-	// Ready is the path of the readiness probe. GET returns status 200 if the container is ready
-	// and 503 if not. POST makes the container ready again after POST [Unready].
+	// Ready is the path of the readiness probe. GET returns status 200 if the container is
+	// ready, and 503 otherwise. POST makes the container ready again after a POST to [Unready].
 	Ready = "/ready"
-	// Unready is the path for POST requests that make the container unready.
+	// Unready is the path whose POST requests make the container unready.
 	Unready = "/unready"
-	// Die is the path for POST requests that make the program exit with an error.
+	// Die is the path whose POST requests make the program exit with an error.
 	Die = "/die"
 )
 
 // Options has the delays of the program.
 type Options struct {
-	// StartDelay is the time from the start of the program until the container is
-	// ready.
+	// StartDelay is the time from the start of the program until the container is ready.
 	StartDelay time.Duration
-	// StopDelay is the time from SIGTERM until the program exits. The program continues to
-	// serve requests during this time.
+	// StopDelay is the time from SIGTERM until the program exits. During this time, the program
+	// still serves requests.
 	StopDelay time.Duration
 }
 
@@ -45,16 +44,17 @@ func (o Options) Args() []string {
 	return []string{"--start-delay=" + o.StartDelay.String(), "--stop-delay=" + o.StopDelay.String()}
 }
 
-// ErrDied is the error of [Serve] after a POST request to [Die].
+// ErrDied is the error that [Serve] returns after a POST request to [Die].
 var ErrDied = errors.New("exiting because of a POST request to " + Die)
 
-// shutdownTimeout is the time in which Serve lets HTTP requests in flight finish before it returns.
+// shutdownTimeout is the maximum time that Serve waits for HTTP requests in flight before it
+// returns.
 const shutdownTimeout = time.Second
 
-// Serve serves HTTP requests until ctx is canceled, and then for the time o.StopDelay. It then
-// returns nil. It closes the listener.
+// Serve serves HTTP requests until ctx is canceled, and then for another o.StopDelay. It then
+// returns nil. In all cases, it closes the listener.
 //
-// After a POST request to [Die], it returns [ErrDied] without this delay.
+// After a POST request to [Die], Serve returns [ErrDied] immediately.
 func Serve(ctx context.Context, listener net.Listener, o Options) error {
 	s := &standin{die: make(chan struct{}, 1)}
 	start := time.AfterFunc(o.StartDelay, func() { s.started.Store(true) })
@@ -81,12 +81,12 @@ func Serve(ctx context.Context, listener net.Listener, o Options) error {
 
 // standin is the state of a running stand-in program.
 type standin struct {
-	started atomic.Bool   // whether the start delay has passed
-	unready atomic.Bool   // whether the last POST request was to Unready, not to Ready
-	die     chan struct{} // receives a value after a POST request to Die; has capacity 1
+	started atomic.Bool   // true after StartDelay
+	unready atomic.Bool   // true after a POST to Unready, until the next POST to Ready
+	die     chan struct{} // receives a value after a POST to Die; its capacity is 1
 }
 
-// waitStopDelay returns nil after the stop delay. If the program receives a POST request to Die
+// waitStopDelay waits for the stop delay and returns nil. If a POST request to Die arrives
 // during the delay, waitStopDelay returns ErrDied immediately.
 func (s *standin) waitStopDelay(delay time.Duration) error {
 	timer := time.NewTimer(delay)

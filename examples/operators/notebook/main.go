@@ -1,6 +1,7 @@
-// Command notebook is a small operator. Tests of gauntlet insert bugs into it.
+// Command notebook is a small operator. Tests of gauntlet insert bugs into its source.
 //
-// A Notebook has a PersistentVolumeClaim while its spec.storage is set.
+// The operator reconciles Notebooks. A Notebook has a PersistentVolumeClaim if its spec.storage is
+// set, and none otherwise.
 package main
 
 import (
@@ -23,7 +24,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// finalizer is the finalizer of each Notebook. A claim has the name of its Notebook and claimSuffix.
+// finalizer is the finalizer of each Notebook. The claim of Notebook "one" is named "one-data".
 const finalizer, claimSuffix = "example.com/notebook", "-data"
 
 var (
@@ -31,7 +32,7 @@ var (
 	claims    = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
 )
 
-// operator makes the claims of Notebooks match their spec.
+// operator creates or deletes the claim of each Notebook, as the Notebook's spec asks.
 type operator struct {
 	client            dynamic.Interface
 	notebooks, claims cache.Indexer // the informer caches
@@ -65,7 +66,7 @@ func main() {
 	}
 }
 
-// must returns the value, and ends the program if err is not nil.
+// must returns the value. It panics if err is not nil.
 func must[T any](value T, err error) T {
 	if err != nil {
 		panic(err)
@@ -73,7 +74,8 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// cached returns a copy of an object in a cache. It returns nil if the cache has no such object.
+// cached returns a copy of an object in an informer cache. It returns nil if the cache has no
+// object with this name.
 func cached(indexer cache.Indexer, name cache.ObjectName) *unstructured.Unstructured {
 	object, ok, err := indexer.GetByKey(name.String())
 	if err != nil || !ok {
@@ -114,14 +116,15 @@ func (o *operator) setFinalizers(ctx context.Context, notebook *unstructured.Uns
 	return err
 }
 
-// storage returns spec.storage of a Notebook. It is empty if the Notebook needs no claim.
+// storage returns spec.storage of a Notebook, such as "1Gi". It returns "" if the Notebook needs
+// no claim.
 func storage(notebook *unstructured.Unstructured) string {
 	size, _, _ := unstructured.NestedString(notebook.Object, "spec", "storage")
 	return size
 }
 
-// reconcileClaim creates the PersistentVolumeClaim of a Notebook whose spec asks for storage. It
-// deletes the claim of a Notebook whose spec asks for none.
+// reconcileClaim creates the claim of a Notebook if spec.storage is set. If spec.storage is not
+// set, reconcileClaim deletes the claim.
 func (o *operator) reconcileClaim(ctx context.Context, notebook *unstructured.Unstructured) error {
 	claim, size := cached(o.claims, cache.NewObjectName(notebook.GetNamespace(), notebook.GetName()+claimSuffix)), storage(notebook)
 	client := o.client.Resource(claims).Namespace(notebook.GetNamespace())
@@ -132,7 +135,7 @@ func (o *operator) reconcileClaim(ctx context.Context, notebook *unstructured.Un
 	case claim == nil || size != "" || claim.GetDeletionTimestamp() != nil:
 		return nil
 	}
-	// The cache may be older than the claim. Read the Notebook from the API server.
+	// The cached Notebook may be older than the claim, so read the Notebook from the API server.
 	live, err := o.client.Resource(notebooks).Namespace(notebook.GetNamespace()).Get(ctx, notebook.GetName(), metav1.GetOptions{})
 	if err != nil || storage(live) != "" {
 		return err
@@ -140,7 +143,8 @@ func (o *operator) reconcileClaim(ctx context.Context, notebook *unstructured.Un
 	return client.Delete(ctx, claim.GetName(), metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(claim.GetUID()))})
 }
 
-// newClaim returns the claim of a Notebook.
+// newClaim returns the claim to create for a Notebook. The Notebook controls the claim, and size
+// is its storage request.
 func newClaim(notebook *unstructured.Unstructured, size string) *unstructured.Unstructured {
 	claim := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "PersistentVolumeClaim",

@@ -31,9 +31,9 @@ var machines = map[string][]elf.Machine{
 // Check returns an error if this machine cannot run the file at path. The error does not contain
 // the path.
 //
-// Check returns an error for these files: not a regular file, empty, without an executable bit,
-// built for another architecture, or with a missing interpreter. A file without an error may
-// still fail to start, for example because a shared library is missing.
+// The error says that the file is not regular, empty, not executable, for another architecture,
+// or lacks its interpreter. A file without an error may still fail to start, for example because
+// a shared library is missing.
 func Check(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -57,10 +57,10 @@ func Check(path string) error {
 	return check(file, "/proc/sys/fs/binfmt_misc")
 }
 
-// check checks the content of a file.
+// check checks the content of an executable file.
 //
-// The kernel may run additional formats of executables, such as those of an emulator. The
-// argument formats is the directory that lists them.
+// The kernel may run additional file formats, for example through an emulator. The argument
+// formats is the directory that lists these formats: /proc/sys/fs/binfmt_misc, except in tests.
 func check(file io.ReaderAt, formats string) error {
 	start := make([]byte, len(elf.ELFMAG))
 	n, err := file.ReadAt(start, 0)

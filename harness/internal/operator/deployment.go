@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// process says how the container of a Deployment runs. Its arguments and environment variables
-// are templates; see [subject.Definition].
+// process says how the program in the manager container of a Deployment runs. The arguments and
+// environment variables are templates; see [subject.Definition].
 type process struct {
 	args      []string
 	env       map[string]string
 	namespace string
 }
 
-// processOf returns how the manager container of a Deployment runs: its arguments and
-// environment variables. It returns an error if the object is no valid Deployment.
+// processOf returns the arguments, environment variables and namespace of a Deployment's manager
+// container. It returns an error if the object is not a valid Deployment.
 func processOf(o *unstructured.Unstructured) (process, error) {
 	var d appsv1.Deployment
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &d); err != nil {
@@ -45,8 +45,9 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 	return p, nil
 }
 
-// managerOf returns the container that runs the controllers: the one called manager, or else the
-// first one. The result ok is false if there is none.
+// managerOf returns the container that runs the controllers. This is the container named
+// manager, or the first one if no container has this name. The result ok is false if there are
+// no containers.
 func managerOf(containers []corev1.Container) (manager corev1.Container, ok bool) {
 	for _, c := range containers {
 		if c.Name == "manager" {
@@ -59,9 +60,8 @@ func managerOf(containers []corev1.Container) (manager corev1.Container, ok bool
 	return containers[0], true
 }
 
-// valueOf returns the value of an environment variable as a template. The result ok is false if
-// the value comes from something that a local process does not have, such as a ConfigMap or a
-// field of the pod.
+// valueOf returns the value of an environment variable as a template, such as "{{.Namespace}}".
+// The result ok is false if a local process cannot know the value, for example from a ConfigMap.
 func valueOf(variable corev1.EnvVar) (value string, ok bool) {
 	if variable.ValueFrom == nil {
 		return variable.Value, true
@@ -74,11 +74,13 @@ func valueOf(variable corev1.EnvVar) (value string, ok bool) {
 	return value, ok
 }
 
-// listensEverywhere matches a flag whose value is a port on all addresses or on the loopback address.
+// listensEverywhere matches a flag with a port on all addresses or on loopback, such as
+// --metrics-bind-address=:8080.
 var listensEverywhere = regexp.MustCompile(`^(--?[\w-]+=)(0\.0\.0\.0|127\.0\.0\.1|localhost|\[::\])?:(\d+)$`)
 
-// listenOnReplicaAddress changes a flag such as --metrics-bind-address=:8080 so that the replica
-// listens on its own loopback address. Several replicas can then use the same port.
+// listenOnReplicaAddress changes the address in a flag such as --metrics-bind-address=:8080. The
+// new address is the replica's own loopback address. Several replicas can then use the same
+// port.
 func listenOnReplicaAddress(arg string) string {
 	return listensEverywhere.ReplaceAllString(arg, "${1}{{.Address}}:${3}")
 }

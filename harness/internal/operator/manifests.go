@@ -15,9 +15,11 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// readManifests returns the objects of a file or a directory. A directory with a kustomization is
-// built as `kustomize build` does. Of any other directory, it returns the objects of all files whose
-// names end in .yaml, .yml or .json, but not those of subdirectories.
+// readManifests returns the objects in the manifests at path. The path may be:
+//
+//   - a kustomization file, or a directory that contains one: it is built like `kustomize build`
+//   - another file
+//   - another directory: all its .yaml, .yml and .json files are read, but no subdirectories
 func readManifests(path string) ([]*unstructured.Unstructured, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -56,7 +58,7 @@ func readManifests(path string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// kustomize builds the kustomization in a directory.
+// kustomize builds the kustomization in a directory, and returns the objects.
 func kustomize(dir string) ([]*unstructured.Unstructured, error) {
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
@@ -76,7 +78,8 @@ func kustomize(dir string) ([]*unstructured.Unstructured, error) {
 // manifestBytesMax is the maximum size of a manifest file in bytes.
 const manifestBytesMax = 32 << 20
 
-// readManifest returns the objects of a file in YAML or JSON, which may have several documents.
+// readManifest returns the objects of a YAML or JSON file, which may contain several documents.
+// It replaces a List by its items.
 func readManifest(path string) ([]*unstructured.Unstructured, error) {
 	file, err := os.Open(path)
 	if err != nil {

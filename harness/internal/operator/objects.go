@@ -14,25 +14,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// installed lists the kinds of objects that a run creates before the program starts. A run does not
-// create the objects of any other kind in the manifests.
+// installed lists the kinds whose objects a run creates from the manifests before the program
+// starts. Objects of other kinds are ignored, except for one Deployment.
 var installed = []string{
 	"Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
 	"ConfigMap", "Secret", "PriorityClass",
 }
 
-// objects contains what a run needs from the manifests of a subject file, such as the objects that
-// it creates.
+// objects contains what a run needs from the manifests of a subject file.
 type objects struct {
-	process
-	install []*unstructured.Unstructured
-	kinds   []scenario.ExternalKind // kinds that the CustomResourceDefinitions define
-	rules   []rbacv1.PolicyRule     // of the roles that the role bindings name
-	ignored []string                // kinds
+	process                              // how the first Deployment runs the program
+	install []*unstructured.Unstructured // objects that a run creates before the program starts
+	kinds   []scenario.ExternalKind      // kinds that the CustomResourceDefinitions define
+	rules   []rbacv1.PolicyRule          // rules of all roles that a role binding names
+	ignored []string                     // kinds whose objects a run does not create
 }
 
-// sort returns what a run needs from the given manifests. It returns an error if it cannot decode
-// one of the objects.
+// sort distributes the manifests to the fields of objects. It returns an error if an object is
+// not valid for its kind.
 func sort(manifests []*unstructured.Unstructured) (*objects, error) {
 	sorted := &objects{}
 	bound := boundRoles(manifests)
@@ -44,8 +43,8 @@ func sort(manifests []*unstructured.Unstructured) (*objects, error) {
 	return sorted, nil
 }
 
-// add adds an object of the manifests. The argument bound contains the roles to which role
-// bindings refer.
+// add adds one object of the manifests to s. The keys of bound are the roles that role bindings
+// name, such as "ClusterRole/manager".
 func (s *objects) add(o *unstructured.Unstructured, bound map[string]bool) error {
 	switch kind := o.GetKind(); {
 	case kind == "Deployment" && s.process.env == nil:
@@ -79,7 +78,8 @@ func (s *objects) add(o *unstructured.Unstructured, bound map[string]bool) error
 	return nil
 }
 
-// boundRoles returns the roles that the role bindings name, such as "ClusterRole/manager".
+// boundRoles returns the roles that role bindings name. The keys have the form
+// "ClusterRole/manager".
 func boundRoles(manifests []*unstructured.Unstructured) map[string]bool {
 	bound := map[string]bool{}
 	for _, o := range manifests {
@@ -90,7 +90,8 @@ func boundRoles(manifests []*unstructured.Unstructured) map[string]bool {
 	return bound
 }
 
-// kindOf returns the kind that a CustomResourceDefinition defines, with its stored version.
+// kindOf returns the kind that a CustomResourceDefinition defines. Its APIVersion has the stored
+// version.
 func kindOf(definition *unstructured.Unstructured) (scenario.ExternalKind, error) {
 	spec := func(fields ...string) string {
 		value, _, _ := unstructured.NestedString(definition.Object, append([]string{"spec"}, fields...)...)
@@ -109,11 +110,13 @@ func kindOf(definition *unstructured.Unstructured) (scenario.ExternalKind, error
 	return kind, nil
 }
 
-// operator returns the controllers and kinds of a program, from its subject file and its
-// manifests.
+// operator describes the controllers and kinds of a program. It starts from the section operator
+// of the subject file, and adds information from the manifests. The argument found is nil if the
+// file has no such section.
 //
-// If the file names no controllers, each namespaced kind of the CustomResourceDefinitions has one.
-// Each of these controllers writes its own kind and all kinds that the roles allow to write.
+// If the section names no controllers, each namespaced kind of the CustomResourceDefinitions
+// gets one. Such a controller may write its own kind, and all kinds that the roles allow to
+// write.
 func (s *objects) operator(found *scenario.Operator) scenario.Operator {
 	var o scenario.Operator
 	if found != nil {
@@ -144,7 +147,7 @@ func (s *objects) operator(found *scenario.Operator) scenario.Operator {
 	return o
 }
 
-// withKind returns kinds with another kind at the end, unless kinds contains it.
+// withKind appends kind to kinds, unless kinds already contains it.
 func withKind(kinds []string, kind string) []string {
 	if slices.Contains(kinds, kind) {
 		return kinds
@@ -155,11 +158,12 @@ func withKind(kinds []string, kind string) []string {
 // writeVerbs are the verbs that change objects.
 var writeVerbs = []string{"create", "update", "patch", "delete", "deletecollection", rbacv1.VerbAll}
 
-// notWorkload lists resources that almost every program may write, whatever it manages.
+// notWorkload lists resources that almost every controller writes. Permission to write them says
+// nothing about the objects that the controller manages.
 var notWorkload = []string{"events", "events.events.k8s.io", "leases.coordination.k8s.io"}
 
-// written returns the namespaced kinds that the roles allow the program to write, sorted by name. It
-// knows the kinds of Kubernetes and of the CustomResourceDefinitions.
+// written returns the namespaced kinds that the roles allow the program to write, sorted by
+// name. It returns only built-in kinds of Kubernetes and kinds of the CustomResourceDefinitions.
 func (s *objects) written() []scenario.ExternalKind {
 	var kinds []scenario.ExternalKind
 	for _, rule := range s.rules {
@@ -179,7 +183,8 @@ func (s *objects) written() []scenario.ExternalKind {
 	return kinds
 }
 
-// kindOfResource returns the namespaced kind with the given API group and plural name.
+// kindOfResource returns the namespaced kind with the given API group and plural name. It
+// returns false if the kind is unknown, is cluster-scoped or is in notWorkload.
 func (s *objects) kindOfResource(group, resource string) (scenario.ExternalKind, bool) {
 	for _, kind := range s.kinds {
 		if strings.HasPrefix(kind.APIVersion, group+"/") && kind.Plural == resource {

@@ -1,11 +1,10 @@
 // Package operator reads subject files. A subject file describes a program under test whose flags
-// differ from those of kube-controller-manager, such as an operator: its executable, arguments,
-// environment variables and manifests.
+// differ from those of kube-controller-manager, such as an operator. The file names the executable,
+// its arguments and environment variables, and manifests.
 //
-// The manifests are read as a user would apply them. Custom resource definitions, roles, role
-// bindings and configuration exist before the program starts. A Deployment is not applied: it says
-// with which arguments and environment variables the program runs, which gauntlet starts as a local
-// process instead.
+// gauntlet creates most objects of the manifests before the program starts: custom resource
+// definitions, roles, role bindings and configuration. It does not create the Deployment. It runs
+// the program as a local process, with the arguments and environment variables of the Deployment.
 package operator
 
 import (
@@ -23,39 +22,45 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// file is the content of a subject file.
+// file is the content of a subject file, which is YAML.
 type file struct {
 	Subject struct {
-		// Exec is the path of the program, relative to the directory of the file.
+		// Exec is the path of the program. A relative path starts at the directory of the
+		// subject file.
 		Exec string `yaml:"exec,omitempty"`
-		// Module is a main package and its version: example.com/operator@v1.2.3.
+		// Module is a Go main package with a version, such as example.com/operator@v1.2.3.
+		// gauntlet builds this package.
 		Module string `yaml:"module,omitempty"`
-		// Args and Env are templates; see [subject.Definition]. Env is added to the variables
-		// of the Deployment, and Args take the place of its arguments.
+		// Args and Env are templates; see [subject.Definition]. Args replaces the arguments in
+		// the Deployment. Env is added to the environment variables of the Deployment, and takes
+		// precedence.
 		Args []string          `yaml:"args,omitempty"`
 		Env  map[string]string `yaml:"env,omitempty"`
-		// Namespace is the namespace of the program's own objects, such as its Lease. By
-		// default, it is that of the Deployment.
+		// Namespace is the namespace of the program's own objects, such as its Lease. The
+		// default is the namespace of the Deployment.
 		Namespace string `yaml:"namespace,omitempty"`
-		// Manifests are files, directories and kustomizations, relative to the directory of
-		// the file. With Module, they are relative to the directory of the module.
+		// Manifests lists files, directories and kustomizations. A relative path starts at the
+		// directory of the subject file. With Module, a relative path starts at the root
+		// directory of the Go module.
 		Manifests []string `yaml:"manifests,omitempty"`
 	} `yaml:"subject"`
-	// Operator has the controllers and kinds, if the manifests do not say enough.
+	// Operator lists the controllers and kinds of the program. It is needed only if the
+	// manifests do not contain enough information.
 	Operator *scenario.Operator `yaml:"operator,omitempty"`
 }
 
-// Operator is a program under test with its controllers.
+// Operator is a program under test, together with a description of its controllers.
 type Operator struct {
 	Target subject.Target
-	// Scenario is what a scenario needs to know about the operator.
+	// Scenario describes the program's controllers and kinds, in the form that scenarios use.
 	Scenario scenario.Operator
-	// Ignored lists the kinds of objects in the manifests that a run does not create.
+	// Ignored lists the kinds in the manifests whose objects a run does not create, such as
+	// "Service".
 	Ignored []string
 }
 
-// Load reads the subject file at path. It builds the program if the file names a module. It starts
-// nothing.
+// Load reads the subject file at path. If the file names a Go module, Load builds the program.
+// Load does not start the program.
 func Load(ctx context.Context, path string) (*Operator, error) {
 	var f file
 	document, err := scenario.LoadDocument(path, &f)
@@ -114,7 +119,7 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 	return &Operator{Target: target, Scenario: described, Ignored: slices.Compact(deployed.ignored)}, nil
 }
 
-// within returns the absolute form of a path that is relative to a directory.
+// within returns path if path is absolute or empty. Otherwise it returns path joined to dir.
 func within(dir, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path

@@ -26,9 +26,9 @@ import (
 // machine.
 type State = kind.State
 
-// These are the states of a cluster. Package kind documents them for kind clusters. A cluster
-// with a host process is Standing while the host process runs, and LeftBehind after the host
-// process has ended.
+// These are the states of a cluster. Package kind documents them for kind clusters. If a host
+// process runs the cluster, the state is Standing. After the host process has ended, the state
+// is LeftBehind.
 const (
 	InUse      = kind.InUse
 	Standing   = kind.Standing
@@ -39,7 +39,7 @@ const (
 // Cluster is a cluster of gauntlet, or the files of a cluster that failed to start. Most are
 // standing clusters. A kind cluster may also belong to a run, or be left behind by a killed run.
 type Cluster struct {
-	// Name is the name of the cluster, which is an argument of `gauntlet down`. No two existing
+	// Name is the name of the cluster, as an argument of `gauntlet down`. No two existing
 	// clusters have the same name.
 	Name     string
 	Provider string // name of the provider
