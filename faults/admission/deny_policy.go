@@ -15,28 +15,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// denyPolicy is a ValidatingAdmissionPolicy that a fault creates. It denies creates of one
-// resource in the namespace of the run, for objects that do not satisfy an expression.
+// denyPolicy is a ValidatingAdmissionPolicy that a fault creates. The policy denies creates of
+// one resource in the namespace of the run, unless the object satisfies a CEL expression.
 type denyPolicy struct {
-	// resource is the resource whose creates the policy denies. It may have a subresource,
-	// such as pods/binding. expression is a CEL expression; the policy admits an object if
-	// the expression is true. message is the error message for a denied object.
+	// resource is the resource whose creates the policy denies. It may include a subresource,
+	// such as pods/binding. expression is a CEL expression; the policy admits an object for
+	// which it is true. message is the error message for a denied object.
 	resource            schema.GroupResource
 	expression, message string
-	// reason is the field reason of the Status that the API server returns for a denied
-	// object.
+	// reason is the reason in the Status with which the API server denies an object, such as
+	// Forbidden.
 	reason metav1.StatusReason
-	// probe sends a dry-run create that the policy must deny. As long as the API server admits
-	// this create, it does not enforce the policy yet. If probe is nil, the create is that of a
-	// ConfigMap. The policy then also matches this ConfigMap by its name.
+	// probe sends a dry-run create that the policy must deny. If the API server admits this
+	// create, it does not enforce the policy yet. If probe is nil, a ConfigMap with the policy's
+	// name is created with dry-run. In that case the policy also denies creates of this
+	// ConfigMap.
 	probe func(context.Context, *faults.Env) error
 
 	env  *faults.Env
-	name string // name of the policy and of its binding; "" before they are created
+	name string // name of the policy and the policy's binding; "" before they exist
 }
 
-// create creates the policy and returns when the API server enforces it. The name of the
-// policy begins with prefix. If create returns an error, it has tried to delete the policy.
+// create creates the policy and returns when the API server enforces the policy. The policy's
+// name begins with prefix. If create fails, it deletes the policy as far as possible and returns
+// an error.
 func (d *denyPolicy) create(ctx context.Context, env *faults.Env, prefix string) error {
 	d.env = env
 	d.name = fmt.Sprintf("%s-%s-%08x", prefix, env.Namespace, env.Rand.Uint32()) // unique, because the policy is cluster-scoped
@@ -50,8 +52,8 @@ func (d *denyPolicy) create(ctx context.Context, env *faults.Env, prefix string)
 	return nil
 }
 
-// await waits until the API server enforces the policy. If enforced is false, it waits until
-// the API server no longer enforces the policy.
+// await waits until the API server enforces the policy. If the argument enforced is false, await
+// waits until the API server no longer enforces the policy.
 func (d *denyPolicy) await(ctx context.Context, enforced bool) error {
 	probe := d.probe
 	if probe == nil {
@@ -60,8 +62,8 @@ func (d *denyPolicy) await(ctx context.Context, enforced bool) error {
 	return awaitRefused(ctx, d.env, probe, d.name, enforced)
 }
 
-// createPolicy creates the policy, and the ValidatingAdmissionPolicyBinding that applies it
-// to the namespace of the run.
+// createPolicy creates the policy and a ValidatingAdmissionPolicyBinding. The binding applies
+// the policy to the namespace of the run.
 func (d *denyPolicy) createPolicy(ctx context.Context) error {
 	api := d.env.Admin.AdmissionregistrationV1()
 	meta := metav1.ObjectMeta{Name: d.name}
@@ -84,7 +86,7 @@ func (d *denyPolicy) createPolicy(ctx context.Context) error {
 	return nil
 }
 
-// spec returns the ValidatingAdmissionPolicy object, with the given metadata.
+// spec returns the ValidatingAdmissionPolicy object to create, with the given metadata.
 func (d *denyPolicy) spec(meta metav1.ObjectMeta) *admissionv1.ValidatingAdmissionPolicy {
 	rules := []admissionv1.NamedRuleWithOperations{creates(d.resource)}
 	if d.probe == nil {
@@ -102,11 +104,12 @@ func (d *denyPolicy) spec(meta metav1.ObjectMeta) *admissionv1.ValidatingAdmissi
 	}
 }
 
-// configMaps is the resource of the object that the default probe of a policy creates with
+// configMaps is the resource of the ConfigMap that a policy's default probe creates with
 // dry-run.
 var configMaps = schema.GroupResource{Resource: "configmaps"}
 
-// creates returns a rule that matches the creates of a resource in all API versions.
+// creates returns an admission rule that matches create requests for a resource in all API
+// versions.
 func creates(resource schema.GroupResource) admissionv1.NamedRuleWithOperations {
 	return admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
 		Operations: []admissionv1.OperationType{admissionv1.Create},
@@ -114,8 +117,8 @@ func creates(resource schema.GroupResource) admissionv1.NamedRuleWithOperations 
 	}}
 }
 
-// remove deletes the policy and its binding, and returns when the API server no longer
-// enforces the policy. It does nothing if the policy was never created.
+// remove deletes the policy and its binding, and returns when the API server no longer enforces
+// the policy. It does nothing if create was never called.
 func (d *denyPolicy) remove(ctx context.Context) error {
 	if d.name == "" {
 		return nil

@@ -1,8 +1,9 @@
-// Package admission contains the faults that make the API server refuse creates. They cause
-// a name conflict, an exhausted quota, a denying admission policy or a terminating
+// Package admission contains the faults that make the API server refuse creates. The API server
+// refuses because of a name conflict, an exhausted quota, an admission policy or a terminating
 // namespace. One fault denies bindings, so that the scheduler cannot assign pods to nodes.
-// A fault creates the conflicting object, the quota or the policy, or deletes the
-// namespace. The API server itself then refuses the creates.
+//
+// A fault creates the conflicting object, the quota or the policy, or deletes the namespace. The
+// API server itself then refuses the creates; the fault proxy does not take part.
 package admission
 
 import (
@@ -24,8 +25,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Name is the fault type name-taken: it creates a ReplicaSet with a name that the subject
-// is about to use.
+// Name is the fault type name-taken: it creates a ReplicaSet whose name the subject is about to
+// use.
 var Name = faults.Type{
 	Name: "name-taken",
 	Description: "Before the subject creates a ReplicaSet, the fault creates another one with the same name, as in a hash collision of two pod templates. " +
@@ -40,8 +41,8 @@ var Name = faults.Type{
 	Sample: sampleName,
 }
 
-// NameParams contains the parameters of a name-taken fault in a scenario. The field Params
-// of [Name] describes each of them.
+// NameParams contains the parameters that a scenario sets for a name-taken fault. The Params
+// field of [Name] documents each parameter.
 type NameParams struct {
 	Owner    string `yaml:"owner"`
 	Template string `yaml:"template"`
@@ -54,7 +55,7 @@ const (
 	templateSame  = "same"
 )
 
-// templates are the permitted values of the parameter template.
+// templates lists the permitted values of the parameter template.
 var templates = []string{templateOther, templateSame}
 
 // namesMax is the largest permitted value of the parameter times.
@@ -79,8 +80,8 @@ func newName(params faults.Params) (faults.Fault, error) {
 	return &name{params: p}, nil
 }
 
-// name is a fault of type name-taken, which creates ReplicaSets with the names that the
-// subject wants to use.
+// name is a fault of type name-taken. It creates ReplicaSets with the names that the subject
+// wants to use.
 type name struct {
 	faults.Registration
 	params NameParams
@@ -89,7 +90,7 @@ type name struct {
 	mu     sync.Mutex
 	left   int            // number of ReplicaSets that the fault may still create
 	taken  []string       // names of the created ReplicaSets
-	taking sync.WaitGroup // calls of take in flight
+	taking sync.WaitGroup // calls of the method take that have not returned
 }
 
 func (n *name) Inject(_ context.Context, env *faults.Env) error {
@@ -98,7 +99,7 @@ func (n *name) Inject(_ context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal ends the fault. It returns when no create of the fault is in flight any more.
+// Heal ends the fault. It returns when all create requests of the fault have ended.
 func (n *name) Heal(ctx context.Context) error {
 	defer n.taking.Wait()
 	return n.Registration.Heal(ctx)
@@ -113,10 +114,9 @@ func (n *name) Summary() string {
 	return "created " + strings.Join(n.taken, ", ")
 }
 
-// match makes the subject's create of a ReplicaSet wait until the fault has created a
-// ReplicaSet with the same name.
-//
-// The API server then answers the subject with 409 (AlreadyExists).
+// match makes the subject's create of a ReplicaSet wait until the fault has created a ReplicaSet
+// with the same name. The API server then answers the subject with 409 (AlreadyExists). For
+// other requests, match returns nil.
 func (n *name) match(request *history.Request) *interceptor.RequestEffect {
 	if request.Verb != "create" || request.Resource != setResource || request.Subresource != "" ||
 		request.Namespace != n.env.Namespace || request.Object == nil || request.Object.Name == "" ||
@@ -136,10 +136,11 @@ func (n *name) match(request *history.Request) *interceptor.RequestEffect {
 	}}
 }
 
-// take creates a ReplicaSet with the name in the request, and records that the fault fired.
+// take creates a ReplicaSet with the name in the subject's request, and records that the fault
+// fired.
 //
-// If a ReplicaSet with this name exists already, or the create fails, the fault may try again
-// at a later request.
+// If the create fails, for example because the ReplicaSet exists already, the fault may try
+// again at a later request.
 func (n *name) take(ctx context.Context, request *history.Request) {
 	ref := &history.Ref{Resource: setResource, Namespace: request.Namespace, Name: request.Object.Name}
 	set, err := n.conflictingSet(ctx, request.Object)
@@ -160,8 +161,8 @@ func (n *name) take(ctx context.Context, request *history.Request) {
 	n.left++
 }
 
-// detail describes the ReplicaSet that the fault creates, for the history record that the fault
-// fired.
+// detail describes the pod template of the ReplicaSet that the fault creates. The fault's
+// "fired" record contains this text.
 func (p *NameParams) detail() string {
 	if p.Template == templateSame {
 		return "the same template and another controller"
@@ -169,9 +170,9 @@ func (p *NameParams) detail() string {
 	return "another template"
 }
 
-// conflictingSet returns the ReplicaSet that the fault creates. It has the name of the
-// given ReplicaSet and 0 replicas. The parameter template decides its pod template and its
-// controllerRef.
+// conflictingSet returns the ReplicaSet that the fault creates. It has 0 replicas and the name
+// of the subject's ReplicaSet, which is the argument of. The fault's parameter template
+// determines the pod template and the controllerRef.
 func (n *name) conflictingSet(ctx context.Context, of *history.Object) (*appsv1.ReplicaSet, error) {
 	labels := map[string]string{"taken-by": n.env.Report.Name()}
 	set := &appsv1.ReplicaSet{

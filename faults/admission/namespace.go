@@ -36,12 +36,11 @@ var Namespace = faults.Type{
 // Terminating. Heal removes it.
 const namespaceFinalizer = "gauntlet/terminating"
 
-// namespaceTimeout is the maximum time that Heal waits. It is long: the API server removes the
-// namespace only after its pods, which have a grace period.
+// namespaceTimeout is the maximum time that Heal waits. It is long, because the API server
+// removes the namespace only after its pods, which have a grace period.
 const namespaceTimeout = 2 * time.Minute
 
-// terminating is a fault of type namespace-terminating, which deletes the namespace of the
-// run.
+// terminating is a fault of type namespace-terminating. It deletes the namespace of the run.
 type terminating struct {
 	env *faults.Env
 	uid types.UID // UID of the deleted namespace; "" before the deletion
@@ -62,8 +61,8 @@ func (n *terminating) Inject(ctx context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal waits until the namespace is removed and creates a namespace with the same name. It
-// returns when the API server admits pods to the new namespace.
+// Heal waits until the API server has removed the namespace, and creates a namespace with the
+// same name. It returns when the API server admits pods to the new namespace.
 func (n *terminating) Heal(ctx context.Context) error {
 	if n.uid == "" {
 		return nil
@@ -79,7 +78,7 @@ func (n *terminating) Heal(ctx context.Context) error {
 			made, err = n.namespaces().Get(ctx, n.env.Namespace, metav1.GetOptions{})
 		}
 		if err == nil && made.UID == n.uid && made.DeletionTimestamp == nil {
-			return nil // the delete in Inject failed, so the namespace is still usable
+			return nil // Inject did not delete the namespace, so it is still usable
 		}
 		if err == nil && made.UID == n.uid {
 			return fmt.Errorf("namespace %s is still terminating, with conditions %v", made.Name, made.Status.Conditions)
@@ -94,8 +93,8 @@ func (n *terminating) Heal(ctx context.Context) error {
 	})
 }
 
-// removeFinalizer removes namespaceFinalizer from the deleted namespace, so that its
-// deletion can finish.
+// removeFinalizer removes namespaceFinalizer from the deleted namespace, so that the API server
+// can remove the namespace.
 func (n *terminating) removeFinalizer(ctx context.Context) error {
 	_, err := n.edit(ctx, func(found *corev1.Namespace) {
 		if found.UID == n.uid {
@@ -111,8 +110,8 @@ func (n *terminating) removeFinalizer(ctx context.Context) error {
 	return nil
 }
 
-// edit reads the namespace, changes it with the function change and updates it. It retries
-// after a conflict.
+// edit reads the namespace, passes it to the function change and updates it. It retries after a
+// conflict.
 func (n *terminating) edit(ctx context.Context, change func(*corev1.Namespace)) (edited *corev1.Namespace, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		found, err := n.namespaces().Get(ctx, n.env.Namespace, metav1.GetOptions{})
@@ -126,8 +125,8 @@ func (n *terminating) edit(ctx context.Context, change func(*corev1.Namespace)) 
 	return edited, err
 }
 
-// namespaces returns the client with which the fault changes namespaces. The requests of
-// this client bypass the fault proxy.
+// namespaces returns the client that the fault uses for namespaces. This client's requests
+// bypass the fault proxy.
 func (n *terminating) namespaces() typedcorev1.NamespaceInterface {
 	return n.env.Admin.CoreV1().Namespaces()
 }

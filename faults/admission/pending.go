@@ -33,8 +33,8 @@ var Pending = faults.Type{
 	Sample: func(*rand.Rand, faults.SampleInput) any { return &PendingParams{} },
 }
 
-// PendingParams contains the parameters of a pod-pending fault in a scenario. The field
-// Params of [Pending] describes each of them.
+// PendingParams contains the parameters that a scenario sets for a pod-pending fault. The Params
+// field of [Pending] documents each parameter.
 type PendingParams struct {
 	Prefix string `yaml:"prefix"`
 }
@@ -62,27 +62,28 @@ func newPending(params faults.Params) (faults.Fault, error) {
 	}}, nil
 }
 
-// probeBinding sends a dry-run binding of a pod whose name begins with prefix. The pod does not
-// exist. The returned error shows whether the policy already denies bindings.
+// probeBinding sends a dry-run binding for a pod that does not exist, whose name begins with
+// prefix. The returned error shows whether the API server already enforces the policy against
+// bindings.
 func probeBinding(ctx context.Context, env *faults.Env, prefix string) error {
 	return env.Admin.CoreV1().Pods(env.Namespace).Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: prefix + "probe"}, Target: corev1.ObjectReference{Kind: "Node", Name: "probe"},
 	}, dryRun)
 }
 
-// pendingInterval is the time between two list requests for pods. It is short enough to see
-// each denied binding.
+// pendingInterval is the time between two list requests for pods. It is short, so that the fault
+// sees each denied binding.
 //
-// The condition PodScheduled of a pod contains the denial until the scheduler retries the pod,
-// which takes at least one second.
+// A pod's PodScheduled condition contains the denial until the scheduler retries the pod, which
+// takes at least one second.
 const pendingInterval = 100 * time.Millisecond
 
-// pending is a fault of type pod-pending, which makes the API server deny the bindings of
+// pending is a fault of type pod-pending. It makes the API server deny the bindings that assign
 // pods to nodes.
 type pending struct {
 	denyPolicy
 	faults.Background
-	count atomic.Int64 // number of pods whose binding was denied
+	count atomic.Int64 // number of pods whose binding the API server denied
 }
 
 // Inject creates the policy and returns when the API server enforces it.
@@ -105,15 +106,15 @@ func (p *pending) Summary() string {
 	return "denied the bindings of " + faults.Counted(int(p.count.Load()), "pod")
 }
 
-// run lists the pods until the fault is healed. It records that the fault fired for each pod
-// that the scheduler cannot bind because of the policy.
+// run lists the pods repeatedly until the fault is healed. It writes a "fired" record for each
+// pod that the scheduler cannot bind because of the policy.
 func (p *pending) run(ctx context.Context) {
 	ticker := p.env.Clock.NewTicker(pendingInterval)
 	defer ticker.Stop()
 	reported, failing := map[types.UID]bool{}, false
 	for {
 		err := p.reportDenied(ctx, reported)
-		if err != nil && !failing { // record an outage once, not at every tick
+		if err != nil && !failing { // record only the first error of an outage
 			p.env.Report.Failed(nil, err)
 		}
 		failing = err != nil
@@ -125,10 +126,10 @@ func (p *pending) run(ctx context.Context) {
 	}
 }
 
-// reportDenied records that the fault fired for each pod whose binding the policy has denied.
-// It skips the pods in reported, and adds the others to reported.
+// reportDenied writes a "fired" record for each pod whose binding the policy has denied. It
+// skips the pods in the map reported, and adds each other denied pod to reported.
 func (p *pending) reportDenied(ctx context.Context, reported map[types.UID]bool) error {
-	list, err := p.env.Admin.CoreV1().Pods(p.env.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // from the watch cache
+	list, err := p.env.Admin.CoreV1().Pods(p.env.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // lists from the watch cache
 	if err != nil {
 		return fmt.Errorf("listing the pods of namespace %s: %w", p.env.Namespace, err)
 	}
@@ -144,7 +145,8 @@ func (p *pending) reportDenied(ctx context.Context, reported map[types.UID]bool)
 	return nil
 }
 
-// deniedBy reports whether a pod has no node because the named policy denied its binding.
+// deniedBy reports whether a pod has no node because the policy with the given name denied the
+// pod's binding.
 func deniedBy(pod *corev1.Pod, policy string) bool {
 	if pod.Spec.NodeName != "" {
 		return false

@@ -26,14 +26,14 @@ var Policy = faults.Type{
 	Sample: samplePolicy,
 }
 
-// PolicyParams contains the parameters of an admission-denied fault in a scenario. The
-// field Params of [Policy] describes each of them.
+// PolicyParams contains the parameters that a scenario sets for an admission-denied fault. The
+// Params field of [Policy] documents each parameter.
 type PolicyParams struct {
 	Resource string `yaml:"resource"`
 	Reason   string `yaml:"reason"`
 }
 
-// reasons are the permitted values of the parameter reason.
+// reasons lists the permitted values of the parameter reason.
 var reasons = []string{string(metav1.StatusReasonInvalid), string(metav1.StatusReasonForbidden)}
 
 // newPolicy returns an admission-denied fault with the given parameters, or an error if a
@@ -58,11 +58,11 @@ func newPolicy(params faults.Params) (faults.Fault, error) {
 	}}, nil
 }
 
-// policy is a fault of type admission-denied, which makes the API server deny creates of
-// one resource.
+// policy is a fault of type admission-denied. It makes the API server deny creates of one
+// resource.
 type policy struct {
 	denyPolicy
-	denied string // resource whose creates are denied, with its API group
+	denied string // resource whose creates the policy denies, with its API group
 }
 
 // Inject creates the policy and returns when the API server enforces it.

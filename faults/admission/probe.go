@@ -14,19 +14,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// setResource is the resource of the objects that the subject creates for Deployments.
+// setResource is the resource of ReplicaSets, which the subject creates for Deployments.
 const setResource = "replicasets.apps"
 
 const (
-	// inForceTimeout is the maximum time until the API server enforces a new policy or
-	// quota. It also limits the time until the API server no longer enforces a deleted one.
-	// inForceInterval is the time between two checks.
+	// inForceTimeout is the maximum time until the API server enforces a new policy or quota. It
+	// is also the maximum time until the API server no longer enforces a deleted policy or
+	// quota. inForceInterval is the time between two checks.
 	inForceTimeout  = time.Minute
 	inForceInterval = 20 * time.Millisecond
 )
 
 // probePod sends a dry-run create of a pod. The returned error shows whether the API server
-// already enforces a new policy or quota, which takes some time after its creation.
+// already enforces a new policy or quota. The API server does so only some time after the
+// creation of the policy or quota.
 func probePod(ctx context.Context, env *faults.Env) error {
 	_, err := env.Admin.CoreV1().Pods(env.Namespace).Create(ctx, &corev1.Pod{
 		ObjectMeta: probeMeta(),
@@ -44,11 +45,12 @@ func probeConfigMap(ctx context.Context, env *faults.Env, name string) error {
 	return err
 }
 
-// dryRun makes the API server admit or refuse a create without storing the object.
+// dryRun contains the options of a create request that the API server admits or refuses without
+// storing the object.
 var dryRun = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 
-// probeMeta returns the metadata of the object in the dry-run create of a probe. The object
-// has a controllerRef, like the objects that the subject creates.
+// probeMeta returns the metadata of the object that a probe creates with dry-run. The object has
+// a controllerRef, as the objects that the subject creates do.
 func probeMeta() metav1.ObjectMeta {
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "probe", UID: "probe", Controller: ptr.To(true)}
 	return metav1.ObjectMeta{GenerateName: "probe-", OwnerReferences: []metav1.OwnerReference{owner}}
@@ -56,8 +58,8 @@ func probeMeta() metav1.ObjectMeta {
 
 // awaitRefused waits until the API server enforces the policy or quota with the given name.
 //
-// The API server enforces it when it refuses the dry-run create of probe with the name in the
-// error. If refused is false, awaitRefused waits until the error no longer contains the name.
+// The API server enforces it when the error of the probe's dry-run create contains the name. If
+// the argument refused is false, awaitRefused waits until the error no longer contains the name.
 // Another policy may still refuse the create.
 func awaitRefused(ctx context.Context, env *faults.Env, probe func(context.Context, *faults.Env) error, name string, refused bool) error {
 	ctx, cancel := context.WithTimeout(ctx, inForceTimeout)

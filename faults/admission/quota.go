@@ -30,8 +30,8 @@ var Quota = faults.Type{
 	Sample: sampleQuota,
 }
 
-// QuotaParams contains the parameters of a quota-exhausted fault in a scenario. The field
-// Params of [Quota] describes each of them.
+// QuotaParams contains the parameters that a scenario sets for a quota-exhausted fault. The
+// Params field of [Quota] documents each parameter.
 type QuotaParams struct {
 	Left int `yaml:"left"`
 }
@@ -52,17 +52,17 @@ func newQuota(params faults.Params) (faults.Fault, error) {
 	return &quota{params: p}, nil
 }
 
-// quota is a fault of type quota-exhausted, which limits the number of pods in the
-// namespace of the run.
+// quota is a fault of type quota-exhausted. It limits the number of pods in the namespace of the
+// run.
 type quota struct {
 	params QuotaParams
 	env    *faults.Env
 	name   string // name of the ResourceQuota; "" before it is created
-	hard   int64  // limit of the number of pods
+	hard   int64  // maximum number of pods in the namespace
 }
 
-// Inject creates the quota and returns when its status contains the current number of pods.
-// Until then the API server refuses every create of a pod, even below the limit.
+// Inject creates the quota and returns when the quota's status contains the current number of
+// pods. Until then, the API server refuses every create of a pod, even below the limit.
 func (q *quota) Inject(ctx context.Context, env *faults.Env) error {
 	q.env = env
 	pods, err := env.Admin.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{})
@@ -91,8 +91,8 @@ func countedPods(pods []corev1.Pod) int {
 	return n
 }
 
-// createQuota creates the quota and waits until its status contains the number of pods. It
-// returns the UID of the quota.
+// createQuota creates the quota and waits until the quota's status contains the number of pods.
+// It returns the UID of the quota.
 func (q *quota) createQuota(ctx context.Context) (types.UID, error) {
 	quotas := q.env.Admin.CoreV1().ResourceQuotas(q.env.Namespace)
 	made, err := quotas.Create(ctx, &corev1.ResourceQuota{
@@ -116,7 +116,7 @@ func (q *quota) createQuota(ctx context.Context) (types.UID, error) {
 	})
 }
 
-// Heal deletes the quota and returns when the API server no longer enforces it.
+// Heal deletes the quota and returns when the API server no longer enforces the quota.
 func (q *quota) Heal(ctx context.Context) error {
 	if q.name == "" {
 		return nil

@@ -1,6 +1,6 @@
 // Package catalog contains the table of all fault types. Scenarios, `gauntlet list` and the
-// generated reference use the table. It is not in package faults, because the packages of
-// the fault types import package faults.
+// generated reference use this table. The table is not in package faults, because the packages
+// of the fault types import package faults.
 package catalog
 
 import (
@@ -58,8 +58,8 @@ var All = []faults.Type{
 	users.Edit,
 }
 
-// Find returns the fault type with the given name. If there is none, the error lists the
-// known names.
+// Find returns the fault type with the given name. If no fault type has this name, the error
+// lists the known names.
 func Find(name string) (faults.Type, error) {
 	names := make([]string, 0, len(All))
 	for _, faultType := range All {

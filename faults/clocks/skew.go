@@ -1,5 +1,5 @@
-// Package clocks contains the fault clock-skew: the clock of the subject differs from the
-// clock of the API server. The subject is the controllers under test.
+// Package clocks contains the fault clock-skew. With this fault, the subject's clock seems to
+// differ from the API server's clock. The subject is the controllers under test.
 package clocks
 
 import (
@@ -15,16 +15,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Skew is the fault type clock-skew: the subject receives shifted timestamps, as if the
-// clocks differed.
+// Skew is the fault type clock-skew: the subject receives shifted timestamps, as if its clock
+// differed from the API server's.
 var Skew = faults.Type{
 	Name: "clock-skew",
 	Description: "The clock of the API server and the nodes is ahead of the subject's clock, or behind it. " +
 		"In everything that the subject receives, the fault proxy shifts creationTimestamp, deletionTimestamp and the timestamps in the status of pods and nodes. " +
 		"In the subject's updates it restores the original timestamps.",
 	Healing: "After healing, the subject receives the original timestamps. Objects that are already in its cache keep the shifted ones.",
-	// An existing cluster may have a newer Kubernetes version. To shift timestamps, the
-	// proxy decodes and encodes objects, and would lose fields that it does not know.
+	// The fault does not run on existing clusters, which may have a newer Kubernetes version. To
+	// shift timestamps, the proxy decodes and encodes objects. It would lose the fields that
+	// only the newer version has.
 	Needs: []cluster.Capability{cluster.SkewsClocks},
 	Params: []faults.Param{
 		{Name: "ahead", Description: "The time by which the clock of the API server and the nodes is ahead; negative if it is behind. API timestamps have a resolution of 1 s. A shift of 300ms therefore changes 30 % of the timestamps, by 1 s each.", Bounds: "-1h to -10ms, or 10ms to 1h"},
@@ -33,8 +34,8 @@ var Skew = faults.Type{
 	Sample: sampleSkew,
 }
 
-// SkewParams contains the parameters of a clock-skew fault in a scenario. The field Params
-// of [Skew] describes each of them.
+// SkewParams contains the parameters that a scenario sets for a clock-skew fault. The Params
+// field of [Skew] documents each parameter.
 type SkewParams struct {
 	Ahead time.Duration `yaml:"ahead"`
 }
@@ -59,25 +60,25 @@ func newSkew(params faults.Params) (faults.Fault, error) {
 
 // sampleSkew draws random parameters of a clock-skew fault for a generated scenario.
 //
-// The clock of the API server is at most 5 s ahead. A new pod then seems to become ready in the
-// future, and the subject counts it as available only later. A larger shift would delay the
-// workload too much.
+// It never draws a clock of the API server that is more than 5 s ahead. With such a clock, a new
+// pod seems to become ready in the future. The subject then counts the pod as available only
+// later, which would delay the workload too much.
 func sampleSkew(r *rand.Rand, _ faults.SampleInput) any {
 	return &SkewParams{Ahead: faults.Pick(r, 300*time.Millisecond, 700*time.Millisecond, 2*time.Second, 5*time.Second,
 		-300*time.Millisecond, -700*time.Millisecond, -2*time.Second, -30*time.Second, -10*time.Minute)}
 }
 
-// skew is a fault of type clock-skew, which shifts the timestamps that the subject receives.
+// skew is a fault of type clock-skew. It shifts the timestamps that the subject receives.
 //
-// It records that it fired once for each object in the namespace of the run. It records no
-// other objects, such as the lease, because they are not part of the workload.
+// It writes one "fired" record for each object in the namespace of the run. It ignores other
+// objects, such as the lease, because they are not part of the workload.
 type skew struct {
 	params  SkewParams
 	env     *faults.Env
 	restore func() // ends the shift; nil before Inject
 
 	mu       sync.Mutex
-	reported map[types.UID]bool // objects with a record of a firing
+	reported map[types.UID]bool // UIDs of the objects that already have a "fired" record
 }
 
 func (s *skew) Inject(_ context.Context, env *faults.Env) error {
@@ -86,8 +87,9 @@ func (s *skew) Inject(_ context.Context, env *faults.Env) error {
 	return nil
 }
 
-// report records that the fault fired when the subject first receives an object with shifted
-// timestamps. It ignores objects outside the namespace of the run.
+// report writes a "fired" record when the subject first receives an object with shifted
+// timestamps. It ignores later versions of the same object, and objects outside the namespace of
+// the run.
 func (s *skew) report(request uint64, object *history.Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,8 +30,8 @@ var Compact = faults.Type{
 	NotGeneratedReason: "without a restart of the API server it has no effect on any client",
 }
 
-// CompactParams contains the parameters of an etcd-compact fault in a scenario. The field
-// Params of [Compact] describes each of them.
+// CompactParams contains the parameters that a scenario sets for an etcd-compact fault. The
+// Params field of [Compact] documents each parameter.
 type CompactParams struct {
 	Every time.Duration `yaml:"every"`
 	Times int           `yaml:"times"`
@@ -42,7 +42,7 @@ const (
 	everyMin     = 10 * time.Millisecond
 	everyMax     = time.Hour
 	timesMax     = 1_000_000
-	// compactWithin is the maximum time of one compaction. Without this limit, a compaction
+	// compactWithin is the maximum duration of one compaction. Without this limit, a compaction
 	// would wait as long as etcd is down.
 	compactWithin = 10 * time.Second
 )
@@ -63,7 +63,7 @@ func newCompact(params faults.Params) (faults.Fault, error) {
 	return &compact{params: p}, nil
 }
 
-// compact is a fault of type etcd-compact, which compacts etcd at a regular interval.
+// compact is a fault of type etcd-compact. It compacts etcd at a regular interval.
 type compact struct {
 	params CompactParams
 	env    *faults.Env
@@ -96,8 +96,8 @@ func (c *compact) Summary() string {
 	return "compacted etcd " + faults.Counted(int(c.fired.Load()), "time")
 }
 
-// run compacts etcd at every tick. It ends when the fault is healed, or after as many
-// compactions as the parameter times says.
+// run compacts etcd at every tick. It ends when the fault is healed, or when the number of
+// compactions reaches the parameter times.
 func (c *compact) run(ctx context.Context) {
 	defer c.etcd.Close()
 	ticker := c.env.Clock.NewTicker(c.params.Every)
@@ -105,7 +105,7 @@ func (c *compact) run(ctx context.Context) {
 	for failing := false; ; {
 		revision, err := c.compact(ctx)
 		switch {
-		case err != nil && !failing: // record an outage once, not at every tick
+		case err != nil && !failing: // record only the first error of an outage
 			c.env.Report.Failed(nil, err)
 		case err == nil:
 			c.fired.Add(1)
@@ -127,14 +127,14 @@ func (c *compact) run(ctx context.Context) {
 func (c *compact) compact(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, compactWithin)
 	defer cancel()
-	// Every response of etcd contains the current revision, whatever key is read.
+	// Every response of etcd contains the current revision, so any key will do.
 	response, err := c.etcd.Get(ctx, "/", clientv3.WithCountOnly())
 	if err != nil {
 		return 0, fmt.Errorf("reading the revision of etcd: %w", err)
 	}
 	revision := response.Header.Revision
 	_, err = c.etcd.Compact(ctx, revision)
-	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) { // ErrCompacted: etcd has no newer revision since the last compaction
+	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) { // ErrCompacted: etcd has no revision after the last compaction
 		return 0, fmt.Errorf("compacting etcd up to revision %d: %w", revision, err)
 	}
 	return revision, nil

@@ -42,26 +42,27 @@ var Etcd = faults.Type{
 // and etcd-restart.
 const notGeneratedReason = "the length of the outage depends on the machine, and a subject that cannot renew its lease exits correctly"
 
-// restartParams documents the parameters of api-server-restart and etcd-restart.
+// restartParams documents the parameters that api-server-restart and etcd-restart have.
 var restartParams = []faults.Param{
 	{Name: "downtime", Description: "The time from the kill to the start.", Bounds: "0s to 30s", Default: "1s"},
 }
 
-// RestartParams contains the parameters of an api-server-restart or etcd-restart fault.
+// RestartParams contains the parameters that a scenario sets for an api-server-restart or
+// etcd-restart fault.
 type RestartParams struct {
 	Downtime time.Duration `yaml:"downtime"`
 }
 
 const (
 	downtimeDefault = time.Second
-	// downtimeMax is the longest permitted downtime. It is shorter than the grace period after
-	// which the node controller sets nodes to not ready. During the downtime, kubelets cannot
-	// renew their leases.
+	// downtimeMax is the longest permitted downtime. During the downtime, kubelets cannot renew
+	// their leases. downtimeMax is shorter than the grace period after which the node controller
+	// marks such nodes as not ready.
 	downtimeMax = 30 * time.Second
 )
 
-// newRestart returns a fault that restarts one part of the control plane, or an error if a
-// parameter is invalid.
+// newRestart returns a fault that restarts the API server or etcd, as the argument part says. It
+// returns an error if a parameter is invalid.
 func newRestart(params faults.Params, part cluster.Component) (faults.Fault, error) {
 	p := RestartParams{Downtime: downtimeDefault}
 	if err := params.Decode(&p); err != nil {
@@ -73,8 +74,8 @@ func newRestart(params faults.Params, part cluster.Component) (faults.Fault, err
 	return &restart{params: p, part: part}, nil
 }
 
-// restart is a fault of type api-server-restart or etcd-restart. It kills one part of the
-// control plane and starts it again.
+// restart is a fault of type api-server-restart or etcd-restart. It kills the API server or etcd
+// and starts it again.
 type restart struct {
 	params  RestartParams
 	part    cluster.Component // API server or etcd
@@ -84,7 +85,7 @@ type restart struct {
 
 	// While the goroutine of the fault runs, only the goroutine uses the following fields.
 	// After the goroutine has ended, only Heal uses them.
-	down   bool          // the fault has stopped the part and not started it again
+	down   bool          // the fault has stopped the API server or etcd and not yet started it again
 	outage time.Duration // from the kill until the control plane was ready again
 }
 
@@ -98,8 +99,8 @@ func (r *restart) Inject(ctx context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal ends the downtime early and returns when the control plane is ready. If the part
-// cannot be started, Heal returns an error, and the caller may call it again.
+// Heal ends the downtime early and returns when the control plane is ready. If it cannot start
+// the API server or etcd, it returns an error, and the caller may call Heal again.
 func (r *restart) Heal(ctx context.Context) error {
 	if err := r.End(ctx); err != nil {
 		return fmt.Errorf("waiting until %s has restarted: %w", r.part, err)
@@ -114,11 +115,11 @@ func (r *restart) Summary() string {
 	return fmt.Sprintf("%s was down for %.1f s", r.part, r.outage.Seconds())
 }
 
-// run kills the part of the control plane, waits for the downtime and starts the part
+// run kills the API server or etcd, waits for the downtime and starts the killed component
 // again.
 func (r *restart) run(ctx context.Context) {
 	begun := r.env.Clock.Now()
-	r.down = true // set first, because Halt may stop the part and nevertheless return an error
+	r.down = true // set first: Halt may stop the component and nevertheless return an error
 	if err := r.cluster.Halt(ctx, r.part); err != nil {
 		r.env.Report.Failed(nil, err)
 		return
@@ -137,8 +138,8 @@ func (r *restart) run(ctx context.Context) {
 	r.outage = r.env.Clock.Since(begun)
 }
 
-// resume starts the part again if the fault has stopped it, and waits until the control
-// plane is ready.
+// resume starts the API server or etcd again if the fault has stopped it. It then waits until
+// the control plane is ready.
 func (r *restart) resume(ctx context.Context) error {
 	if !r.down {
 		return nil

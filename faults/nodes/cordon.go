@@ -38,23 +38,25 @@ var Taint = faults.Type{
 	Sample: sampleTaint,
 }
 
-// TaintParams contains the parameters of a node-taint fault in a scenario. The field Params
-// of [Taint] describes each of them.
+// TaintParams contains the parameters that a scenario sets for a node-taint fault. The Params
+// field of [Taint] documents each parameter.
 type TaintParams struct {
 	Count  int    `yaml:"count"`
 	Effect string `yaml:"effect"`
 }
 
-// effects are the permitted values of the parameter effect.
+// effects lists the permitted values of the parameter effect, such as NoSchedule.
 var effects = []string{string(corev1.TaintEffectNoExecute), string(corev1.TaintEffectNoSchedule)}
 
 // taintKey is the key of the taint that a node-taint fault adds to nodes.
 const taintKey = "gauntlet/out-of-service"
 
-// isTaint reports whether a node-taint fault has added the taint. Such a taint has the key taintKey.
+// isTaint reports whether a node-taint fault has added the taint t. Such a taint has the key
+// taintKey.
 func isTaint(t corev1.Taint) bool { return t.Key == taintKey }
 
-// tainted returns a change of nodes: it adds a taint with the key taintKey and the given effect.
+// tainted returns a mark that adds a taint to a node. The taint has the key taintKey and the
+// given effect.
 func tainted(effect corev1.TaintEffect) mark {
 	return mark{
 		state: state{"tainted " + string(effect), func(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isTaint) }},
@@ -110,10 +112,10 @@ func sampleTaint(r *rand.Rand, _ faults.SampleInput) any {
 // marking is a fault of type node-cordon or node-taint. It cordons or taints nodes until
 // Heal.
 type marking struct {
-	wanted int // number of nodes to mark
+	wanted int // number of nodes that the fault should cordon or taint
 	mark   mark
 	marked *markedNodes
-	count  int // number of marked nodes, for the summary
+	count  int // number of nodes that the fault cordoned or tainted, for the summary
 }
 
 func (m *marking) Inject(ctx context.Context, env *faults.Env) (err error) {

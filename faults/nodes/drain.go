@@ -19,7 +19,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Drain is the fault type node-drain: it cordons nodes and evicts their pods.
+// Drain is the fault type node-drain: the fault cordons nodes and evicts the pods on these
+// nodes.
 var Drain = faults.Type{
 	Name: "node-drain",
 	Description: "The fault drains nodes like kubectl drain: it cordons them and evicts the workload's pods that have a controller. " +
@@ -34,8 +35,8 @@ var Drain = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// DrainParams contains the parameters of a node-drain fault in a scenario. The field Params
-// of [Drain] describes each of them.
+// DrainParams contains the parameters that a scenario sets for a node-drain fault. The Params
+// field of [Drain] documents each parameter.
 type DrainParams struct {
 	Count    int           `yaml:"count"`
 	Patience time.Duration `yaml:"patience"`
@@ -64,7 +65,7 @@ func newDrain(params faults.Params) (faults.Fault, error) {
 	return &drain{params: p}, nil
 }
 
-// drain is a fault of type node-drain, which cordons nodes and evicts their pods.
+// drain is a fault of type node-drain. It cordons nodes and evicts the pods on these nodes.
 type drain struct {
 	params DrainParams
 	env    *faults.Env
@@ -92,10 +93,10 @@ func (d *drain) Heal(ctx context.Context) error {
 
 func (d *drain) Summary() string { return "evicted " + faults.Counted(int(d.evicted.Load()), "pod") }
 
-// run evicts the pods of the nodes in rounds.
+// run evicts the pods on the nodes in rounds.
 //
-// It ends after a round in which every eviction succeeded. It also ends after the time in the
-// parameter patience, or when the fault is healed.
+// It ends after a round in which the API server granted every eviction. It also ends after the
+// time in the parameter patience, or when the fault is healed.
 func (d *drain) run(ctx context.Context, nodes []string) {
 	ticker := d.env.Clock.NewTicker(drainInterval)
 	defer ticker.Stop()
@@ -119,8 +120,8 @@ func (d *drain) run(ctx context.Context, nodes []string) {
 	}
 }
 
-// round tries once to evict each pod of the nodes. It returns how many evictions the API
-// server refused because of a PodDisruptionBudget.
+// round tries once to evict each pod on the nodes. It returns how many evictions the API server
+// refused because of a PodDisruptionBudget.
 func (d *drain) round(ctx context.Context, nodes []string) (refused int, err error) {
 	list, err := d.env.Admin.CoreV1().Pods(d.env.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -144,15 +145,15 @@ func (d *drain) round(ctx context.Context, nodes []string) (refused int, err err
 			d.env.Report.Fired(0, ref, "evicted from "+pod.Spec.NodeName)
 		case apierrors.IsTooManyRequests(err):
 			refused++
-		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err): // neither is the pod gone, nor has it been replaced
+		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err): // a missing or replaced pod is no error
 			all = append(all, fmt.Errorf("evicting %s: %w", ref, err))
 		}
 	}
 	return refused, errors.Join(all...)
 }
 
-// evictable returns the pods that a drain of the given nodes evicts, sorted by name. A
-// drain does not evict terminating pods and pods without a controllerRef.
+// evictable returns the pods that a drain of the given nodes evicts, sorted by name. It omits
+// terminating pods and pods without a controllerRef, because a drain does not evict them.
 func evictable(pods []corev1.Pod, nodes []string) []*corev1.Pod {
 	var all []*corev1.Pod
 	for i := range pods {

@@ -67,20 +67,20 @@ var CutOff = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// lossMode is a way in which a fault makes a node fail and recovers it. For example, the
-// fault stops the kubelet and starts it again.
+// lossMode contains the functions with which a fault makes a node fail and recovers it. For
+// example, lose stops the kubelet and recover starts the kubelet again.
 type lossMode struct {
 	state
-	// lose makes the node with the given name fail. After an error the node may have failed
-	// nevertheless, so Heal also recovers this node.
+	// lose makes the node with the given name fail. The node may have failed even if lose
+	// returns an error, so Heal recovers this node too.
 	lose func(context.Context, *faults.Env, string) error
 	// recover makes the node with the given name work again, and returns when the node is
 	// ready.
 	recover func(context.Context, *faults.Env, string) error
 }
 
-// notReady reports whether a node is not ready. A fault does not pick such a node, because
-// another fault may have made it fail.
+// notReady reports whether a node is not ready. Faults do not choose a node that is not ready,
+// because another fault may have made it fail.
 func notReady(n *corev1.Node) bool { return !cluster.Ready(n) }
 
 // These are the ways in which the faults of this file make a node fail.
@@ -107,11 +107,11 @@ var (
 	}
 )
 
-// withCluster turns a method of a cluster into a function for the fields lose and recover of
+// withCluster converts a method of a cluster into a function for the fields lose and recover of
 // lossMode.
 //
-// The function calls the method do on the cluster of the run. It returns an error if the
-// cluster does not implement C.
+// The function calls the method do on the run's cluster. It returns an error if the cluster does
+// not implement the interface C.
 func withCluster[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		c, ok := env.Cluster.(C)
@@ -122,8 +122,9 @@ func withCluster[C any](do func(C, context.Context, string) error) func(context.
 	}
 }
 
-// withNodeMarkedLost returns a function for the field lose of lossMode. It calls do, which
-// makes the node fail, and then marks the node and its pods as not ready (markNodeLost).
+// withNodeMarkedLost returns a function for the field lose of lossMode. The function first calls
+// do, which makes the node fail. It then calls markNodeLost, which marks the node and the node's
+// pods as not ready.
 func withNodeMarkedLost[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		if err := withCluster(do)(ctx, env, node); err != nil {
@@ -133,8 +134,8 @@ func withNodeMarkedLost[C any](do func(C, context.Context, string) error) func(c
 	}
 }
 
-// newLoss returns a fault that makes nodes fail in the given way, or an error if a
-// parameter is invalid.
+// newLoss returns a fault that makes nodes fail in the way that mode describes. It returns an
+// error if a parameter is invalid.
 func newLoss(params faults.Params, mode lossMode) (faults.Fault, error) {
 	p, err := decodeCount(params)
 	if err != nil {
@@ -143,7 +144,7 @@ func newLoss(params faults.Params, mode lossMode) (faults.Fault, error) {
 	return &loss{params: p, mode: mode}, nil
 }
 
-// loss is a fault that makes nodes fail, and makes them work again in Heal. Its field mode says
+// loss is a fault that makes nodes fail, and makes them work again in Heal. The field mode says
 // how.
 type loss struct {
 	params CountParams
@@ -177,10 +178,11 @@ func (l *loss) Heal(ctx context.Context) (err error) {
 
 func (l *loss) Summary() string { return faults.Counted(l.count, "node") + " " + l.mode.description }
 
-// markNodeLost sets the Ready condition of a node to Unknown and that of its pods to False.
+// markNodeLost sets a node's Ready condition to Unknown, and the Ready condition of the node's
+// pods to False.
 //
-// The node controller would set these conditions only after its grace period. When they are
-// set, it taints the node and evicts the pods.
+// The node controller would set these conditions only after its grace period. After markNodeLost
+// has set them, the node controller taints the node and evicts the pods.
 func markNodeLost(ctx context.Context, env *faults.Env, name string) error {
 	nodes := env.Admin.CoreV1().Nodes()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -204,8 +206,9 @@ func markNodeLost(ctx context.Context, env *faults.Env, name string) error {
 	return eachPod(ctx, env, name, func(pod *corev1.Pod) error { return markNotReady(ctx, env, pod) })
 }
 
-// markNotReady sets the Ready condition of a pod to False. If the pod has changed, it returns a
-// conflict error. The caller may ignore this error: the node controller evicts the pod anyway.
+// markNotReady sets a pod's Ready condition to False. If another client has changed the pod,
+// markNotReady returns a conflict error. The caller may ignore a conflict error, because the
+// node controller evicts the pod anyway.
 func markNotReady(ctx context.Context, env *faults.Env, pod *corev1.Pod) error {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
@@ -217,7 +220,8 @@ func markNotReady(ctx context.Context, env *faults.Env, pod *corev1.Pod) error {
 	return nil
 }
 
-// deleteNode deletes a node and the pods of the workload on it, with a grace period of 0.
+// deleteNode deletes a node. It also deletes the workload's pods on this node, with a grace
+// period of 0.
 func deleteNode(ctx context.Context, env *faults.Env, name string) error {
 	if err := env.Admin.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 		return fmt.Errorf("deleting node %s: %w", name, err)
@@ -229,8 +233,8 @@ func deleteNode(ctx context.Context, env *faults.Env, name string) error {
 	})
 }
 
-// eachPod calls do for every pod of the workload on a node. It ignores errors which say that
-// the pod no longer exists or has changed.
+// eachPod calls do for every workload pod on a node. It ignores errors of do that say that the
+// pod no longer exists or has changed.
 func eachPod(ctx context.Context, env *faults.Env, node string, do func(*corev1.Pod) error) error {
 	list, err := env.Admin.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),

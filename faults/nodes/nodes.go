@@ -1,9 +1,9 @@
-// Package nodes contains the faults of nodes, which also affect the pods on them. A fault
+// Package nodes contains the faults of nodes, which also affect the pods on these nodes. A fault
 // cordons, drains, taints, stops, disconnects or deletes nodes.
 //
-// The faults never choose a control-plane node. Its loss would also stop the control plane,
-// and the controllers under test if they run in pods. To stop the control plane or the
-// controllers, use the faults of the packages controlplane and processes.
+// The faults never choose a control-plane node, because its loss would also stop the control
+// plane. It would also stop the controllers under test if they run in pods. To stop the control
+// plane or the controllers, use the faults of the packages controlplane and processes.
 package nodes
 
 import (
@@ -27,7 +27,7 @@ const countMax = 1000
 // countParam documents the parameter count, which all fault types of this package have.
 var countParam = faults.Param{Name: "count", Description: "The number of worker nodes, picked at random among those that are not affected yet. If fewer nodes remain, the fault picks all of them.", Bounds: "1 to 1000", Default: "1"}
 
-// checkCount returns an error if the parameter count is not from 1 to countMax.
+// checkCount returns an error unless the parameter count is in the range from 1 to countMax.
 func checkCount(params faults.Params, count int) error {
 	if count < 1 || count > countMax {
 		return params.Errorf("count", "%d is out of bounds; expected 1 to %d", count, countMax)
@@ -35,14 +35,13 @@ func checkCount(params faults.Params, count int) error {
 	return nil
 }
 
-// CountParams contains the parameters of the fault types that have no parameter other than
-// count.
+// CountParams contains the parameters of fault types whose only parameter is count.
 type CountParams struct {
 	// Count is the number of worker nodes that the fault affects.
 	Count int `yaml:"count"`
 }
 
-// decodeCount decodes and validates the parameter count. Its default is 1.
+// decodeCount decodes and validates the parameter count. If the scenario omits count, it is 1.
 func decodeCount(params faults.Params) (CountParams, error) {
 	p := CountParams{Count: 1}
 	if err := params.Decode(&p); err != nil {
@@ -54,42 +53,42 @@ func decodeCount(params faults.Params) (CountParams, error) {
 // nodeRef returns a reference to a node, for records of the history.
 func nodeRef(name string) *history.Ref { return &history.Ref{Resource: "nodes", Name: name} }
 
-// notGeneratedReason says why generated scenarios do not contain the faults of nodes that
-// delete pods.
+// notGeneratedReason says why generated scenarios do not contain the node faults that delete
+// pods.
 const notGeneratedReason = "a controller that misses the deletion of a new pod, because its watch ended, waits 5 minutes for its expectations to expire (allowed behavior expired-expectations)"
 
-// state describes the state into which a fault puts nodes, such as cordoned. The fault never
-// picks a node that is in this state already.
+// state is a condition into which a fault puts nodes, such as cordoned. The fault never picks a
+// node that is already in this state.
 type state struct {
 	description string                  // text for records, such as "cordoned"
 	in          func(*corev1.Node) bool // reports whether the node is in the state
 }
 
 // mark is a change of a Node object that keeps new pods off the node: a cordon or a taint. It
-// contains the functions that make and revert the change.
+// contains the functions that make the change and revert the change.
 type mark struct {
 	state
 	apply  func(*corev1.Node) // cordons or taints the node
 	remove func(*corev1.Node) // reverts apply
 }
 
-// cordoned sets spec.unschedulable of a node to true, as kubectl cordon does.
+// cordoned is the mark that sets a node's spec.unschedulable to true, as kubectl cordon does.
 var cordoned = mark{
 	state:  state{"cordoned", func(n *corev1.Node) bool { return n.Spec.Unschedulable }},
 	apply:  func(n *corev1.Node) { n.Spec.Unschedulable = true },
 	remove: func(n *corev1.Node) { n.Spec.Unschedulable = false },
 }
 
-// markedNodes contains the nodes that a fault has cordoned or tainted. Heal removes the
-// mark from these nodes.
+// markedNodes contains the nodes that a fault has cordoned or tainted. Heal removes the cordon
+// or taint from these nodes.
 type markedNodes struct {
 	mark
 	env   *faults.Env
 	nodes []string
 }
 
-// applyTo cordons or taints random nodes, at most count. If an update fails, it undoes its changes
-// and returns an error.
+// applyTo cordons or taints up to count random nodes, and returns these nodes. If an update
+// fails, applyTo reverts its changes and returns an error.
 func (m mark) applyTo(ctx context.Context, env *faults.Env, count int) (*markedNodes, error) {
 	nodes, err := m.pick(ctx, env, count)
 	if err != nil {
@@ -97,7 +96,7 @@ func (m mark) applyTo(ctx context.Context, env *faults.Env, count int) (*markedN
 	}
 	all := &markedNodes{mark: m, env: env}
 	for _, node := range nodes {
-		all.nodes = append(all.nodes, node) // added first, because the update may be committed although it fails
+		all.nodes = append(all.nodes, node) // added first: the API server may commit an update that returns an error
 		if err := edit(ctx, env, node, m.apply); err != nil {
 			return nil, errors.Join(err, all.removeAll(context.WithoutCancel(ctx)))
 		}
@@ -105,8 +104,8 @@ func (m mark) applyTo(ctx context.Context, env *faults.Env, count int) (*markedN
 	return all, nil
 }
 
-// removeAll removes the mark from every marked node. After an error it may be called again.
-// It does nothing if m is nil.
+// removeAll removes the cordon or taint from every marked node. After an error, the caller may
+// call removeAll again. It does nothing if m is nil.
 func (m *markedNodes) removeAll(ctx context.Context) (err error) {
 	if m == nil {
 		return nil
@@ -116,7 +115,7 @@ func (m *markedNodes) removeAll(ctx context.Context) (err error) {
 }
 
 // forEach calls do for every node, even after an error. It returns the nodes for which do
-// failed, so that the caller can try these again.
+// returned an error, so that the caller can retry these nodes.
 func forEach(nodes []string, do func(node string) error) (left []string, err error) {
 	var all []error
 	for _, node := range nodes {
@@ -127,8 +126,8 @@ func forEach(nodes []string, do func(node string) error) (left []string, err err
 	return left, errors.Join(all...)
 }
 
-// pick returns the names of count random worker nodes that are not in the state s yet. If
-// there are fewer such nodes, it returns all of them. If there are none, it returns an
+// pick returns the names of count random worker nodes that are not yet in the state s. If there
+// are fewer such nodes, pick returns all of them. If there is no such node, pick returns an
 // error.
 func (s state) pick(ctx context.Context, env *faults.Env, count int) ([]string, error) {
 	list, err := env.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -143,8 +142,8 @@ func (s state) pick(ctx context.Context, env *faults.Env, count int) ([]string, 
 	return names[:min(count, len(names))], nil
 }
 
-// candidates returns the names of the worker nodes that are not in the state s yet. It
-// sorts the names, so that the same seed picks the same nodes in every run.
+// candidates returns the names of the worker nodes that are not yet in the state s. It sorts the
+// names, so that the same seed picks the same nodes in every run.
 func (s state) candidates(nodes []corev1.Node) []string {
 	var names []string
 	for i := range nodes {
@@ -157,8 +156,8 @@ func (s state) candidates(nodes []corev1.Node) []string {
 	return names
 }
 
-// edit reads a node, changes it and updates it. It does nothing if the node has been
-// deleted.
+// edit reads a node, passes it to the function change and updates the node. It does nothing if
+// the node no longer exists.
 func edit(ctx context.Context, env *faults.Env, name string, change func(*corev1.Node)) error {
 	nodes := env.Admin.CoreV1().Nodes()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {

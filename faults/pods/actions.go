@@ -13,44 +13,45 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// action is something that a fault does to a pod, such as deleting it. Some actions also say
-// how the fault undoes them later.
+// action is something that a fault does to a pod, such as deleting the pod. Some actions also
+// have an undo function.
 type action struct {
-	// detail returns the text for the record that the fault fired, such as "evicted".
+	// detail returns the text for the fault's "fired" record, such as "evicted".
 	detail func(*churn) string
-	// applicable reports whether the action is possible for an active pod. If applicable is
-	// nil, the action is possible for every active pod.
+	// applicable reports whether the fault may perform the action on an active pod. If
+	// applicable is nil, the fault may choose every active pod.
 	applicable func(*corev1.Pod) bool
-	// do performs the action on a pod. A conflict error means that the pod has changed or
-	// was replaced since the fault read it. do returns the resourceVersion of the pod after
-	// the action, or 0 if it is unknown.
+	// do performs the action on a pod. It returns the resulting resourceVersion of the pod, or 0
+	// if it is unknown. A conflict error means that another client changed or replaced the pod
+	// after the fault had read it.
 	do func(*churn, context.Context, *corev1.Pod) (history.Version, error)
-	// undo reverts the action on the current version of the pod. If undo is nil, the action
-	// is permanent.
+	// undo reverts the action; its pod argument is the current version of the pod. If undo is
+	// nil, the action is permanent.
 	undo func(*churn, context.Context, *corev1.Pod) error
-	// needs contains the capabilities that the provider must have for the action.
+	// needs lists the capabilities that the provider must have for the action, such as simulated
+	// kubelets.
 	needs []cluster.Capability
 }
 
-// fixedDetail returns a function for action.detail that always returns the same text.
+// fixedDetail returns a function for the field action.detail. The function always returns words.
 func fixedDetail(words string) func(*churn) string { return func(*churn) string { return words } }
 
 // These are capabilities that some actions need. An action that writes a pod status needs
-// simulated kubelets, because a real kubelet would overwrite the status at once. An action
-// that calls the stand-in container cannot run on an existing cluster, whose pods do not
-// run this container.
+// simulated kubelets, because a real kubelet would overwrite the status at once. An action that
+// sends requests to the stand-in, gauntlet's container in the workload's pods, cannot run on an
+// existing cluster. There, pods do not run this container.
 var (
 	simulatedKubelets    = []cluster.Capability{cluster.SimulatedKubelets}
 	controlledContainers = []cluster.Capability{cluster.ControlsContainers}
 )
 
-// actions contains the actions of pod-churn, pod-relabel and pod-disown, by name.
+// actions maps the name of each action of pod-churn, pod-relabel and pod-disown to the action.
 var actions = map[string]action{
 	actionDelete: {detail: deleteDetail, do: (*churn).delete},
 	actionEvict:  {detail: fixedDetail("evicted"), do: (*churn).evict},
 	actionFail: {
 		detail:     failDetail,
-		applicable: func(p *corev1.Pod) bool { return p.Spec.ActiveDeadlineSeconds == nil }, // a pod with a deadline fails anyway
+		applicable: func(p *corev1.Pod) bool { return p.Spec.ActiveDeadlineSeconds == nil }, // a pod with activeDeadlineSeconds fails anyway
 		do:         (*churn).failOrExpire,
 	},
 	actionCollapse: {detail: fixedDetail("set to Failed, Ready condition unchanged"), applicable: cluster.PodReady, do: (*churn).collapse, needs: simulatedKubelets},
@@ -63,8 +64,8 @@ var actions = map[string]action{
 	actionGive:     {detail: fixedDetail("replaced the controllerRef"), applicable: controlled, do: (*churn).replaceControllerRef},
 }
 
-// These are the names of the actions: first those of pod-churn, then that of pod-relabel,
-// then those of pod-disown.
+// These are the names of the actions. The three groups belong to pod-churn, pod-relabel and
+// pod-disown, in this order.
 const (
 	actionDelete   = "delete"
 	actionEvict    = "evict"
@@ -81,7 +82,7 @@ const (
 	actionGive  = "give"
 )
 
-// churnActions are the permitted values of the parameter action of pod-churn.
+// churnActions lists the permitted values of the parameter action of pod-churn.
 var churnActions = []string{actionDelete, actionEvict, actionFail, actionCollapse, actionSucceed, actionUnready, actionRestart, actionLinger}
 
 // evict creates an Eviction of a pod, as kubectl drain does. The API server may refuse the
@@ -93,8 +94,8 @@ func (c *churn) evict(ctx context.Context, pod *corev1.Pod) (history.Version, er
 	})
 }
 
-// collapse sets the phase of a pod to Failed, and leaves its Ready condition and its IP
-// address unchanged. No kubelet writes such a status, but another client can.
+// collapse sets a pod's phase to Failed, and leaves the pod's Ready condition and IP address
+// unchanged. No kubelet writes such a status, but another client can.
 func (c *churn) collapse(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	failed := pod.DeepCopy()
 	failed.Status.Phase = corev1.PodFailed
@@ -102,7 +103,7 @@ func (c *churn) collapse(ctx context.Context, pod *corev1.Pod) (history.Version,
 	return c.writeStatus(ctx, failed)
 }
 
-// succeed sets the phase of a pod to Succeeded and its Ready condition to False. A kubelet
+// succeed sets a pod's phase to Succeeded and the pod's Ready condition to False. A kubelet
 // writes this status after all containers have exited with code 0.
 func (c *churn) succeed(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	ended := pod.DeepCopy()
@@ -113,9 +114,9 @@ func (c *churn) succeed(ctx context.Context, pod *corev1.Pod) (history.Version, 
 	return c.writeStatus(ctx, ended)
 }
 
-// restart restarts the containers of a pod. With real kubelets, it makes the stand-in
-// container exit. With simulated kubelets, it only writes a pod status: it increments the
-// restart counts and makes the pod not ready.
+// restart restarts the containers of a pod. With real kubelets, restart makes the stand-in
+// container exit, so that the kubelet restarts the container. With simulated kubelets, restart
+// only writes a pod status: it increments the restart counts and makes the pod not ready.
 func (c *churn) restart(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	if c.env.Capabilities.Has(cluster.RealKubelets) {
 		return 0, c.callStandin(ctx, pod, standin.Die)
@@ -127,10 +128,10 @@ func (c *churn) restart(ctx context.Context, pod *corev1.Pod) (history.Version, 
 	return c.makeUnready(ctx, restarted)
 }
 
-// restartsMax is the highest restart count at which the fault still restarts a container.
+// restartsMax is the highest restart count at which the fault restarts a container once more.
 //
 // A real kubelet restarts a container at once the first time, and after 10 s the second time.
-// It doubles this back-off with each further restart. To wait for more restarts would take too
+// The kubelet doubles this back-off with each further restart, so more restarts would take too
 // long.
 const restartsMax = 1
 
@@ -142,8 +143,8 @@ func restartable(pod *corev1.Pod) bool {
 	})
 }
 
-// afterRestart makes a pod ready again, to undo the action restart. It does nothing with real
-// kubelets, which write the pod status themselves.
+// afterRestart makes a pod ready again, to undo the action restart. With real kubelets it does
+// nothing, because real kubelets write the pod status themselves.
 func (c *churn) afterRestart(ctx context.Context, pod *corev1.Pod) error {
 	if c.env.Capabilities.Has(cluster.RealKubelets) {
 		return nil
@@ -151,9 +152,8 @@ func (c *churn) afterRestart(ctx context.Context, pod *corev1.Pod) error {
 	return c.makeReady(ctx, pod)
 }
 
-// lingerFinalizer is the finalizer that the action linger adds to a pod before it deletes
-// the pod. The pod stays terminating until the fault undoes the action, which removes the
-// finalizer.
+// lingerFinalizer is the finalizer that the action linger adds to a pod before it deletes the
+// pod. The pod stays terminating until the fault removes the finalizer, which undoes the action.
 const lingerFinalizer = "gauntlet/linger"
 
 // deleteWithFinalizer adds lingerFinalizer to a pod and then deletes the pod, which remains
@@ -176,8 +176,8 @@ func (c *churn) removeFinalizer(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// write updates a pod. The API server refuses the update if the pod has changed since it
-// was read. write returns the new resourceVersion.
+// write updates a pod and returns the new resourceVersion. The API server refuses the update
+// with a conflict if the pod has changed since the fault read it.
 func (c *churn) write(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	written, err := c.env.Admin.CoreV1().Pods(pod.Namespace).Update(ctx, pod, metav1.UpdateOptions{})
 	if err != nil {
@@ -189,9 +189,8 @@ func (c *churn) write(ctx context.Context, pod *corev1.Pod) (history.Version, er
 // controlled reports whether a pod has a controllerRef.
 func controlled(pod *corev1.Pod) bool { return metav1.GetControllerOf(pod) != nil }
 
-// failOrExpire makes a pod fail. With simulated kubelets, it writes the status of a failed
-// pod. With real kubelets, it sets activeDeadlineSeconds, so that the kubelet makes the pod
-// fail.
+// failOrExpire makes a pod fail. With simulated kubelets, it writes the status of a failed pod.
+// With real kubelets, it sets activeDeadlineSeconds; the kubelet then makes the pod fail.
 func (c *churn) failOrExpire(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	if !c.env.Capabilities.Has(cluster.SimulatedKubelets) {
 		return c.expire(ctx, pod)

@@ -1,5 +1,5 @@
-// Package pods contains the faults that change pods, as users, nodes and kubelets do. Their
-// requests bypass the fault proxy.
+// Package pods contains the faults that change pods, as users, nodes and kubelets do. The
+// requests of these faults bypass the fault proxy.
 package pods
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// Churn is the fault type pod-churn: at a regular interval it deletes, fails or changes a
-// random pod.
+// Churn is the fault type pod-churn: at a regular interval, the fault deletes, fails or
+// otherwise changes a random pod.
 var Churn = faults.Type{
 	Name: "pod-churn",
 	Description: "At a regular interval, the fault performs an action on a random active pod of the workload. " +
@@ -36,8 +36,8 @@ var Churn = faults.Type{
 	Sample: sampleChurn,
 }
 
-// ChurnParams contains the parameters of a pod-churn fault in a scenario. The field Params
-// of [Churn] describes each of them.
+// ChurnParams contains the parameters that a scenario sets for a pod-churn fault. The Params
+// field of [Churn] documents each parameter.
 type ChurnParams struct {
 	Action             string         `yaml:"action"`
 	Selector           string         `yaml:"selector"`
@@ -90,27 +90,27 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 	}, nil
 }
 
-// churn is a fault of type pod-churn, pod-relabel or pod-disown. It performs one action on
-// one pod at each tick.
+// churn is a fault of type pod-churn, pod-relabel or pod-disown. At each tick of a ticker, it
+// performs one action on one pod.
 type churn struct {
 	action   string // a key of actions
 	targets  Targets
-	orphans  bool          // also act on pods without a controllerRef
-	grace    *int64        // for a delete: grace period in seconds; nil means that of the pod
-	label    string        // for pod-relabel: key of the label
-	downtime time.Duration // from the action until it is undone
+	orphans  bool          // whether the fault also acts on pods without a controllerRef
+	grace    *int64        // for the action delete: grace period in seconds; nil means the pod's own grace period
+	label    string        // for pod-relabel: key of the label that the fault changes
+	downtime time.Duration // minimum time from the action until the fault undoes it
 	env      *faults.Env
 	faults.Background
 
 	fired atomic.Int64 // number of actions
-	// pendingUndos contains the pods on which the fault must still undo the action, the
-	// earliest first. While the goroutine of the fault runs, only the goroutine uses this
-	// field. After the goroutine has ended, only Heal uses it.
+	// pendingUndos lists the actions that the fault must still undo, the earliest first. While
+	// the goroutine of the fault runs, only the goroutine uses this field. After the goroutine
+	// has ended, only Heal uses it.
 	pendingUndos []pendingUndo
 }
 
-// Unsupported returns an error if the action needs a capability that the provider does not
-// have.
+// Unsupported returns an error if the fault's action needs a capability that the provider does
+// not have. Otherwise it returns nil.
 func (c *churn) Unsupported(on cluster.Capabilities) error {
 	return on.Require("action "+c.action, actions[c.action].needs...)
 }
@@ -132,8 +132,9 @@ func (c *churn) Summary() string {
 	return fmt.Sprintf("performed action %s on %s", c.action, faults.Counted(int(c.fired.Load()), "pod"))
 }
 
-// run performs the action on one pod at every tick. It ends when the fault is healed or the
-// parameter times is reached. It also undoes earlier actions whose downtime has passed.
+// run performs the action on one pod at every tick. It also undoes earlier actions whose
+// downtime has passed. It ends when the fault is healed, or when the number of actions reaches
+// the parameter times.
 func (c *churn) run(ctx context.Context) {
 	ticker := c.env.Clock.NewTicker(c.targets.Every)
 	defer ticker.Stop()
@@ -145,14 +146,14 @@ func (c *churn) run(ctx context.Context) {
 		case <-ticker.C():
 		}
 		select {
-		case <-c.Stopping(): // select may choose the tick although the fault is being healed
+		case <-c.Stopping(): // if both channels are ready, the first select may choose the tick
 			return
 		default:
 		}
 		c.restoreDue(ctx)
 		ref, err := c.actOnPod(ctx)
 		switch {
-		case err != nil && !failing: // record an outage once, not at every tick
+		case err != nil && !failing: // record only the first error of an outage
 			c.env.Report.Failed(ref, err)
 		case err == nil && ref != nil:
 			c.fired.Add(1)
@@ -162,8 +163,8 @@ func (c *churn) run(ctx context.Context) {
 	}
 }
 
-// failDetail says how the fault made a pod fail, for a history record. deleteDetail says how it
-// deleted a pod.
+// failDetail returns the text for the history record of a pod that the fault made fail.
+// deleteDetail returns the text for a pod that the fault deleted.
 func failDetail(c *churn) string {
 	if !c.env.Capabilities.Has(cluster.SimulatedKubelets) {
 		return "set activeDeadlineSeconds to 1"

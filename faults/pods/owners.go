@@ -15,7 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Relabel is the fault type pod-relabel: at a regular interval it changes a label of a
+// Relabel is the fault type pod-relabel: at a regular interval, the fault changes a label of a
 // random pod.
 var Relabel = faults.Type{
 	Name: "pod-relabel",
@@ -30,8 +30,8 @@ var Relabel = faults.Type{
 	Sample: sampleRelabel,
 }
 
-// Disown is the fault type pod-disown: at a regular interval it removes or replaces the
-// controllerRef of a random pod.
+// Disown is the fault type pod-disown: at a regular interval, the fault removes or replaces a
+// random pod's controllerRef.
 var Disown = faults.Type{
 	Name:        "pod-disown",
 	Description: "At a regular interval, the fault removes the controllerRef of a random active pod of the workload, or replaces it with that of another controller.",
@@ -43,18 +43,18 @@ var Disown = faults.Type{
 	NotGeneratedReason: "if a pod loses its controllerRef while its controller deletes it, the controller waits 5 minutes for its expectations to expire (allowed behavior expired-expectations)",
 }
 
-// targetParams documents the parameters in [Targets], which pod-relabel and pod-disown
-// have.
+// targetParams documents the parameters in [Targets], which pod-relabel and pod-disown share.
 var targetParams = []faults.Param{
 	{Name: "selector", Description: "A label selector for the pods.", Bounds: "a label selector, such as app=web", Default: "all pods of the namespace"},
 	{Name: "every", Description: "The time between actions.", Bounds: "10ms to 1h", Default: "1s"},
 	{Name: "times", Description: "The maximum number of actions.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
 }
 
-// Targets contains the parameters that pod-relabel and pod-disown have in common. They
-// select the pods, and say how often the fault changes one of these pods.
+// Targets contains the parameters that pod-relabel and pod-disown share. They say which pods the
+// fault may change, how often, and how many times.
 type Targets struct {
-	// Selector is a label selector. If it is empty, it selects all pods of the namespace.
+	// Selector is a label selector for the pods. An empty Selector selects all pods of the
+	// namespace.
 	Selector string `yaml:"selector"`
 	// Every is the time between two actions. Times is the maximum number of actions; 0 means
 	// no limit.
@@ -62,7 +62,8 @@ type Targets struct {
 	Times int           `yaml:"times"`
 }
 
-// validate returns an error with the position of the first invalid parameter, or nil.
+// validate returns an error for the first invalid parameter, with its position in the
+// scenario. It returns nil if all parameters are valid.
 func (v *Targets) validate(params faults.Params) error {
 	if _, err := labels.Parse(v.Selector); err != nil {
 		return params.Errorf("selector", "%q is not a label selector; expected one such as app=web,tier!=db", v.Selector)
@@ -76,8 +77,8 @@ func (v *Targets) validate(params faults.Params) error {
 	return nil
 }
 
-// RelabelParams contains the parameters of a pod-relabel fault in a scenario. The field
-// Params of [Relabel] describes each of them.
+// RelabelParams contains the parameters that a scenario sets for a pod-relabel fault. The Params
+// field of [Relabel] documents each parameter.
 type RelabelParams struct {
 	Label    string        `yaml:"label"`
 	Downtime time.Duration `yaml:"downtime"`
@@ -103,11 +104,11 @@ func NewRelabel(params faults.Params) (faults.Fault, error) {
 	return &churn{action: actionRelabel, targets: p.Targets, label: p.Label, downtime: p.Downtime}, nil
 }
 
-// disownActions are the permitted values of the parameter how of pod-disown.
+// disownActions lists the permitted values of the parameter how of pod-disown.
 var disownActions = []string{actionStrip, actionGive}
 
-// DisownParams contains the parameters of a pod-disown fault in a scenario. The field
-// Params of [Disown] describes each of them.
+// DisownParams contains the parameters that a scenario sets for a pod-disown fault. The Params
+// field of [Disown] documents each parameter.
 type DisownParams struct {
 	How string `yaml:"how"`
 	Targets
@@ -132,19 +133,19 @@ func NewDisown(params faults.Params) (faults.Fault, error) {
 // changedLabelPrefix is the text that pod-relabel puts in front of the value of a label.
 const changedLabelPrefix = "changed-"
 
-// relabelDetail returns the text for the record that a label of a pod was changed.
+// relabelDetail returns the text for the "fired" record of a label change.
 func (c *churn) relabelDetail() string { return "changed label " + c.label }
 
-// relabel puts changedLabelPrefix in front of the value of a label. The selector of the
-// pod's owner then no longer matches the pod.
+// relabel puts changedLabelPrefix in front of the value of the pod's label c.label. The owner's
+// selector then no longer matches the pod.
 func (c *churn) relabel(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()
 	changed.Labels[c.label] = changedLabelPrefix + changed.Labels[c.label]
 	return c.write(ctx, changed)
 }
 
-// restoreLabel removes changedLabelPrefix from the value of the label. It skips a
-// terminating pod, and a pod whose label has changed since.
+// restoreLabel removes changedLabelPrefix from the value of the pod's label c.label. It does
+// nothing for a terminating pod, or if another client has changed the label.
 func (c *churn) restoreLabel(ctx context.Context, pod *corev1.Pod) error {
 	value, ok := strings.CutPrefix(pod.Labels[c.label], changedLabelPrefix)
 	if !ok || pod.DeletionTimestamp != nil {
@@ -156,7 +157,7 @@ func (c *churn) restoreLabel(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// removeControllerRef removes the controllerRef of a pod. Other owner references remain.
+// removeControllerRef removes a pod's controllerRef. The pod's other owner references remain.
 func (c *churn) removeControllerRef(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()
 	changed.OwnerReferences = slices.DeleteFunc(changed.OwnerReferences, func(o metav1.OwnerReference) bool {
@@ -165,8 +166,8 @@ func (c *churn) removeControllerRef(ctx context.Context, pod *corev1.Pod) (histo
 	return c.write(ctx, changed)
 }
 
-// replaceControllerRef replaces all owner references of a pod by a controllerRef to another
-// controller.
+// replaceControllerRef replaces all owner references of a pod by one controllerRef. It refers to
+// a ConfigMap that stands for another controller.
 func (c *churn) replaceControllerRef(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	owner, err := c.env.OtherClient(ctx)
 	if err != nil {

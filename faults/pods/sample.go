@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// sampledActions are the actions of pod-churn in generated scenarios. The action collapse is
-// not among them: some controllers of upstream do not notice a collapsed pod.
+// sampledActions lists the actions of pod-churn in generated scenarios. It omits the action
+// collapse, because some upstream controllers do not notice a collapsed pod.
 var sampledActions = []string{actionDelete, actionEvict, actionFail, actionSucceed, actionUnready, actionRestart, actionLinger}
 
 // sampleChurn draws random parameters of a pod-churn fault for a generated scenario.
@@ -32,8 +32,8 @@ func sampleChurn(r *rand.Rand, _ faults.SampleInput) any {
 	return p
 }
 
-// sampleTargets draws a random interval and a random number of actions. It leaves Selector
-// empty, which selects all pods of the namespace.
+// sampleTargets draws a random interval and a random number of actions. Selector stays empty,
+// which selects all pods of the namespace.
 func sampleTargets(r *rand.Rand) Targets {
 	return Targets{Every: faults.PickTime(r, 100*time.Millisecond, 800*time.Millisecond, 50*time.Millisecond), Times: 1 + r.IntN(10)}
 }

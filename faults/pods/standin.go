@@ -12,19 +12,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// errUnreachable means that the stand-in container of a pod did not answer. The container
-// has exited or is being restarted, or its node is down or disconnected.
+// errUnreachable means that a pod's stand-in, gauntlet's own container, did not answer. Either
+// the container has exited or is restarting, or the pod's node is down or disconnected.
 var errUnreachable = errors.New("the stand-in container did not answer")
 
 // isUnreachable reports whether an error says that the stand-in container did not answer.
 func isUnreachable(err error) bool { return errors.Is(err, errUnreachable) }
 
-// standinTimeout is the maximum time of a call to a stand-in container. A container on a
+// standinTimeout is the maximum duration of a request to a stand-in container. A container on a
 // disconnected node never answers.
 const standinTimeout = 5 * time.Second
 
-// callStandin sends a request to the stand-in container of a pod, through the proxy
-// subresource of the pod. operation is one of the URL paths in package standin.
+// callStandin sends a request to a pod's stand-in container, through the pod's proxy
+// subresource. operation is a URL path of package standin, such as standin.Die.
 func (c *churn) callStandin(ctx context.Context, pod *corev1.Pod, operation string) error {
 	ctx, cancel := context.WithTimeout(ctx, standinTimeout)
 	defer cancel()

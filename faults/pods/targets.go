@@ -14,14 +14,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// actOnPod performs the action of the fault on a random pod and returns a reference to the pod.
+// actOnPod performs the fault's action on a random pod and returns a reference to the pod.
 //
-// It returns nil without an error if it did nothing: no pod was suitable, the chosen pod had
-// been deleted or changed, or its stand-in container did not answer.
+// actOnPod returns a nil reference and a nil error if it did nothing. For example, no pod was
+// suitable, or the pod's stand-in container did not answer. It also does nothing if another
+// client has deleted or changed the chosen pod.
 func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
 	list, err := c.env.Admin.CoreV1().Pods(c.env.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector:   c.targets.Selector,
-		ResourceVersion: "0", // from the watch cache; an action on an outdated pod causes a conflict
+		ResourceVersion: "0", // lists from the watch cache; an action on an outdated pod then fails with a conflict
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the pods of namespace %s: %w", c.env.Namespace, err)
@@ -37,7 +38,7 @@ func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
 	}
 	ref.Version, err = actions[c.action].do(c, ctx, pod)
 	if actions[c.action].undo != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		c.pendingUndos = append(c.pendingUndos, pendingUndo{ // even after an error, because the write may have been committed
+		c.pendingUndos = append(c.pendingUndos, pendingUndo{ // also after an error, because the API server may have committed the write
 			namespace: pod.Namespace, name: pod.Name, uid: pod.UID, due: c.env.Clock.Now().Add(c.downtime),
 		})
 	}
@@ -50,9 +51,9 @@ func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
 	return ref, nil
 }
 
-// candidates returns the active pods on which the fault may act, sorted by name. With the same
-// pod names, a seed therefore always chooses the same pod. It includes pods without a
-// controllerRef only if orphans is true.
+// candidates returns the active pods on which the fault may act. It includes pods without a
+// controllerRef only if orphans is true. It sorts the pods by name: with the same pod names, a
+// seed therefore always chooses the same pod.
 func candidates(pods []corev1.Pod, orphans bool) []*corev1.Pod {
 	var active []*corev1.Pod
 	for i := range pods {
@@ -70,9 +71,9 @@ func isTerminal(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// applicable reports whether the action is possible for a pod in its current state. For
-// pod-relabel, the pod must have the label, with a value that the fault has not changed
-// already.
+// applicable reports whether the fault may perform its action on a pod in the pod's current
+// state. For pod-relabel, the pod must have the label, and the fault must not have changed the
+// label's value already.
 func (c *churn) applicable(pod *corev1.Pod) bool {
 	if c.label != "" && (pod.Labels[c.label] == "" || strings.HasPrefix(pod.Labels[c.label], changedLabelPrefix)) {
 		return false
@@ -81,8 +82,8 @@ func (c *churn) applicable(pod *corev1.Pod) bool {
 	return fits == nil || fits(pod)
 }
 
-// delete deletes a pod. The UID of the pod is a precondition, so the fault never deletes
-// another pod that has the same name.
+// delete deletes a pod. The pod's UID is a precondition, so delete never deletes another pod
+// that has the same name.
 func (c *churn) delete(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	return 0, c.env.Admin.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: c.grace,
@@ -90,8 +91,8 @@ func (c *churn) delete(ctx context.Context, pod *corev1.Pod) (history.Version, e
 	})
 }
 
-// fail writes the status that a kubelet writes when it evicts a pod: phase Failed and Ready
-// condition False. One update sets both, so no client sees a pod with only one of them.
+// fail writes the pod status that a kubelet writes when it evicts a pod: phase Failed and Ready
+// condition False. A single update sets both fields, so no client sees only one of the changes.
 func (c *churn) fail(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()
 	changed.Status.Phase = corev1.PodFailed
@@ -104,17 +105,17 @@ func (c *churn) fail(ctx context.Context, pod *corev1.Pod) (history.Version, err
 	return c.writeStatus(ctx, changed)
 }
 
-// expire sets activeDeadlineSeconds of a pod to 1, so that a real kubelet makes the pod
-// fail. The kubelet may need two seconds for it. The returned resourceVersion is that of
-// the update, not that of the failure.
+// expire sets a pod's activeDeadlineSeconds to 1, so that a real kubelet makes the pod fail
+// within about two seconds. The returned resourceVersion is that of the update, not that of the
+// later failure.
 func (c *churn) expire(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()
 	changed.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) // the lowest permitted value
 	return c.write(ctx, changed)
 }
 
-// writeStatus updates the status of a pod. The API server refuses the update if the pod has
-// changed since it was read. writeStatus returns the new resourceVersion.
+// writeStatus updates a pod's status and returns the new resourceVersion. The API server refuses
+// the update with a conflict if the pod has changed since the fault read it.
 func (c *churn) writeStatus(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	written, err := c.env.Admin.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
 	if err != nil {
@@ -123,8 +124,8 @@ func (c *churn) writeStatus(ctx context.Context, pod *corev1.Pod) (history.Versi
 	return history.ParseVersion(written.ResourceVersion)
 }
 
-// setCondition replaces the condition of the given type in a pod status, or adds it if it
-// is missing.
+// setCondition sets one condition in a pod status. kind is the condition's type. If the status
+// has no condition of this type, setCondition adds it.
 func setCondition(status *corev1.PodStatus, kind corev1.PodConditionType, value corev1.ConditionStatus, reason string, now metav1.Time) {
 	condition := corev1.PodCondition{Type: kind, Status: value, Reason: reason, LastTransitionTime: now}
 	i := slices.IndexFunc(status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })

@@ -19,16 +19,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// pendingUndo says on which pod the fault must still undo its action, and when.
+// pendingUndo identifies a pod on which the fault must still undo its action, and says when.
 type pendingUndo struct {
 	namespace, name string
 	uid             types.UID
 	due             time.Time // earliest time of the undo
 }
 
-// makeUnready makes a pod not ready. With real kubelets, it makes the readiness probe of
-// the stand-in container fail, which the kubelet notices within about a second. With
-// simulated kubelets, it sets the conditions Ready and ContainersReady to False.
+// makeUnready makes a pod not ready. With real kubelets, it makes the stand-in container's
+// readiness probe fail, which the kubelet notices within about a second. With simulated
+// kubelets, it sets the conditions Ready and ContainersReady to False.
 func (c *churn) makeUnready(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	if c.env.Capabilities.Has(cluster.RealKubelets) {
 		return 0, c.callStandin(ctx, pod, standin.Unready)
@@ -36,8 +36,8 @@ func (c *churn) makeUnready(ctx context.Context, pod *corev1.Pod) (history.Versi
 	return c.writeReady(ctx, pod, corev1.ConditionFalse, "ContainersNotReady")
 }
 
-// makeReady makes a pod ready again. It does nothing for a terminating, Succeeded or Failed
-// pod, which can never become ready.
+// makeReady makes a pod ready again. It does nothing for a pod that is terminating, Succeeded or
+// Failed, because such a pod can never become ready.
 func (c *churn) makeReady(ctx context.Context, pod *corev1.Pod) error {
 	if pod.DeletionTimestamp != nil || isTerminal(pod) {
 		return nil
@@ -49,8 +49,8 @@ func (c *churn) makeReady(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// restoreDue undoes the actions whose downtime has passed. It ignores errors: the fault tries
-// the undo again at the next tick, and finally in Heal, which returns the error.
+// restoreDue undoes the actions whose downtime has passed. It ignores errors, because the fault
+// tries the undo again at the next tick. Finally Heal tries the undo and returns the error.
 func (c *churn) restoreDue(ctx context.Context) {
 	now := c.env.Clock.Now()
 	c.pendingUndos = slices.DeleteFunc(c.pendingUndos, func(p pendingUndo) bool {
@@ -58,7 +58,8 @@ func (c *churn) restoreDue(ctx context.Context) {
 	})
 }
 
-// restoreAll undoes all actions that are not undone yet. It does not wait for the downtime.
+// restoreAll undoes all actions that the fault has not undone yet. It does not wait for the
+// downtime.
 func (c *churn) restoreAll(ctx context.Context) error {
 	var errs []error
 	c.pendingUndos = slices.DeleteFunc(c.pendingUndos, func(p pendingUndo) bool {
@@ -71,12 +72,12 @@ func (c *churn) restoreAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// unreachableRetryInterval is the time between two calls to a stand-in container that does
-// not answer.
+// unreachableRetryInterval is the time between two attempts to undo an action, while the
+// stand-in container does not answer.
 const unreachableRetryInterval = 500 * time.Millisecond
 
-// restoreWhenReachable undoes the action on one pod. While the stand-in container does not
-// answer, it tries again until ctx is done.
+// restoreWhenReachable undoes the action on one pod. While the pod's stand-in container does not
+// answer, restoreWhenReachable tries again until ctx is done.
 func (c *churn) restoreWhenReachable(ctx context.Context, p pendingUndo) (err error) {
 	_ = wait.PollUntilContextCancel(ctx, unreachableRetryInterval, true, func(ctx context.Context) (bool, error) {
 		err = c.restore(ctx, p)
@@ -85,8 +86,8 @@ func (c *churn) restoreWhenReachable(ctx context.Context, p pendingUndo) (err er
 	return err
 }
 
-// restore undoes the action on one pod. It does nothing if the pod no longer exists, or if
-// another pod has the same name now.
+// restore undoes the action on one pod. It does nothing if this pod no longer exists, even if a
+// new pod has the same name.
 func (c *churn) restore(ctx context.Context, p pendingUndo) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		pod, err := c.env.Admin.CoreV1().Pods(p.namespace).Get(ctx, p.name, metav1.GetOptions{})
@@ -101,8 +102,8 @@ func (c *churn) restore(ctx context.Context, p pendingUndo) error {
 	return err
 }
 
-// writeReady sets the conditions Ready and ContainersReady of a pod to the given value, and
-// returns the new resourceVersion.
+// writeReady sets a pod's conditions Ready and ContainersReady to the given value, and returns
+// the new resourceVersion.
 func (c *churn) writeReady(ctx context.Context, pod *corev1.Pod, value corev1.ConditionStatus, reason string) (history.Version, error) {
 	changed := pod.DeepCopy()
 	now := metav1.NewTime(c.env.Clock.Now())

@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Crash is the fault type crash: when its trigger matches, it kills a replica of the
-// subject. It starts the replica again after a downtime.
+// Crash is the fault type crash: when its trigger matches, it kills a replica of the subject. It
+// starts the replica again after a downtime.
 var Crash = faults.Type{
 	Name:          "crash",
 	ActsOnSubject: true,
@@ -23,8 +23,8 @@ var Crash = faults.Type{
 	Sample:  sampleCrash,
 }
 
-// CrashParams contains the parameters of a crash fault in a scenario. The field Params of
-// [Crash] describes each of them.
+// CrashParams contains the parameters that a scenario sets for a crash fault. The Params field
+// of [Crash] documents each parameter.
 type CrashParams struct {
 	Downtime time.Duration `yaml:"downtime"`
 }
@@ -42,21 +42,22 @@ func NewCrash(params faults.Params) (faults.Fault, error) {
 	return &crash{restart: restart{params: RestartParams{How: howKill, Replica: replicaLeader, Downtime: p.Downtime, Times: 1}}}, nil
 }
 
-// crash is a fault of type crash, which kills a replica and starts it again.
+// crash is a fault of type crash. It kills a replica of the subject and starts it again.
 //
-// Its trigger, if it has one, may hold a request until Inject returns. Inject therefore returns
-// only after the kill.
+// A trigger may hold the matching request until Inject returns. Inject therefore returns only
+// after the kill.
 type crash struct {
 	restart
-	// registration makes the proxy break the request of the trigger, if there is a trigger.
+	// registration makes the proxy break the request that matched the trigger. It is the zero
+	// value if the fault has no trigger.
 	registration faults.Registration
 }
 
-// Inject kills the replica whose request or watch event matched the trigger. Without a trigger,
-// a goroutine kills the leader.
+// Inject kills the replica whose request or watch event matched the trigger. If the fault has no
+// trigger, a goroutine kills the leader.
 //
-// If the proxy has not forwarded the request of the trigger yet, it breaks the request, so that
-// the API server does not receive it.
+// If the proxy has not yet forwarded the request that matched the trigger, the fault breaks this
+// request. The API server then does not receive the request.
 func (c *crash) Inject(ctx context.Context, env *faults.Env) error {
 	if env.Trigger.Replica == "" {
 		return c.restart.Inject(ctx, env)

@@ -25,8 +25,8 @@ var Freeze = faults.Type{
 	Sample: sampleFreeze,
 }
 
-// FreezeParams contains the parameters of a freeze fault in a scenario. The field Params of
-// [Freeze] describes each of them.
+// FreezeParams contains the parameters that a scenario sets for a freeze fault. The Params field
+// of [Freeze] documents each parameter.
 type FreezeParams struct {
 	Replica string `yaml:"replica"`
 }
@@ -69,8 +69,8 @@ func (f *freeze) Inject(ctx context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal resumes every paused replica. If a replica cannot be resumed, Heal returns an error,
-// and the caller may call it again.
+// Heal resumes every paused replica. If it cannot resume a replica, it returns an error, and the
+// caller may call Heal again.
 func (f *freeze) Heal(ctx context.Context) error {
 	if err := f.End(ctx); err != nil {
 		return fmt.Errorf("waiting until the pause in progress has ended: %w", err)
@@ -88,8 +88,9 @@ func (f *freeze) Heal(ctx context.Context) error {
 
 func (f *freeze) Summary() string { return "paused " + faults.Counted(f.count, "replica") }
 
-// pause pauses the given replicas and adds them to f.paused. It also adds a replica whose pause
-// failed: the replica may be paused all the same.
+// pause pauses the given replicas and adds them to f.paused, so that Heal resumes them. It also
+// adds a replica for which Pause returned an error, because the replica may be paused
+// nevertheless.
 func (f *freeze) pause(ctx context.Context, replicas []string) {
 	for _, replica := range replicas {
 		f.paused = append(f.paused, replica)

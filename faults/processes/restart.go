@@ -36,8 +36,8 @@ var Restart = faults.Type{
 // downtimeParam documents the parameter downtime of the fault types restart and crash.
 var downtimeParam = faults.Param{Name: "downtime", Description: "The time from the stop to the start.", Bounds: "0s to 10m", Default: "1s"}
 
-// RestartParams contains the parameters of a restart fault in a scenario. The field Params
-// of [Restart] describes each of them.
+// RestartParams contains the parameters that a scenario sets for a restart fault. The Params
+// field of [Restart] documents each parameter.
 type RestartParams struct {
 	How      string        `yaml:"how"`
 	Replica  string        `yaml:"replica"`
@@ -64,8 +64,8 @@ const (
 	downtimeDefault = time.Second
 	everyDefault    = time.Second
 	timesMax        = 1000
-	// leaderPoll is the time between two attempts to find the leader, while no replica
-	// holds the lease.
+	// leaderPoll is the time between two attempts to find the leader, if no replica holds the
+	// lease.
 	leaderPoll = 50 * time.Millisecond
 )
 
@@ -94,8 +94,8 @@ func NewRestart(params faults.Params) (faults.Fault, error) {
 	return &restart{params: p}, nil
 }
 
-// validateDuration returns an error if the duration in the given field is not from 0 to
-// durationMax.
+// validateDuration returns an error unless 0 ≤ d ≤ durationMax. The error names the field, which
+// contains the duration d in the scenario.
 func validateDuration(params faults.Params, field string, d time.Duration) error {
 	if d < 0 || d > durationMax {
 		return params.Errorf(field, "%v is out of bounds; expected 0s to %v", d, durationMax)
@@ -103,8 +103,7 @@ func validateDuration(params faults.Params, field string, d time.Duration) error
 	return nil
 }
 
-// restart is a fault of type restart, which stops replicas of the subject and starts them
-// again.
+// restart is a fault of type restart. It stops replicas of the subject and starts them again.
 type restart struct {
 	params RestartParams
 	env    *faults.Env
@@ -112,7 +111,7 @@ type restart struct {
 
 	// While the goroutine of the fault runs, only the goroutine uses the following fields.
 	// After the goroutine has ended, only Heal uses them.
-	down  []string // replicas that the fault has stopped and not started again
+	down  []string // replicas that the fault has stopped and not yet started again
 	ended int      // number of stops
 }
 
@@ -122,8 +121,8 @@ func (r *restart) Inject(ctx context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal ends the downtime early and starts the stopped replicas. It returns an error if a
-// replica cannot be started; the caller may then call Heal again.
+// Heal ends the downtime early and starts the stopped replicas. If it cannot start a replica, it
+// returns an error, and the caller may call Heal again.
 func (r *restart) Heal(ctx context.Context) error {
 	if err := r.End(ctx); err != nil {
 		return fmt.Errorf("waiting until the %s in progress has ended: %w", r.params.How, err)
@@ -135,8 +134,8 @@ func (r *restart) Summary() string {
 	return fmt.Sprintf("stopped %s (%s)", faults.Counted(r.ended, "replica"), r.params.How)
 }
 
-// run stops and starts replicas as often as the parameter times says, or until the fault is
-// healed.
+// run stops and starts replicas. It ends after the number of restarts in the parameter times, or
+// when the fault is healed.
 func (r *restart) run(ctx context.Context) {
 	for n := range r.params.Times {
 		if n > 0 && !r.wait(r.params.Every) {
@@ -159,8 +158,8 @@ func (r *restart) startAfterDowntime(ctx context.Context) {
 	}
 }
 
-// targets returns the replicas that the fault stops next. If the parameter replica is
-// leader, it waits until a replica holds the lease.
+// targets returns the names of the replicas that the fault stops next. If the parameter replica
+// is "leader", targets waits until a replica holds the lease.
 func (r *restart) targets(ctx context.Context) []string {
 	if r.params.Replica == replicaAll {
 		return r.env.Subject.Replicas()
@@ -168,14 +167,14 @@ func (r *restart) targets(ctx context.Context) []string {
 	return leader(ctx, r.env, &r.Background)
 }
 
-// leader waits until a replica holds the leader-election lease, and returns the name of this
-// replica. If the fault is healed first, it returns no name.
+// leader waits until a replica holds the leader-election lease. It returns a slice with the name
+// of this replica, or nil if the fault is healed first.
 func leader(ctx context.Context, env *faults.Env, background *faults.Background) []string {
 	failing := false
 	for {
 		leader, err := env.Subject.Leader(ctx)
 		switch {
-		case err != nil && !failing: // record an outage once, not at every attempt
+		case err != nil && !failing: // record only the first error of an outage
 			env.Report.Failed(nil, err)
 		case leader != "":
 			return []string{leader}
@@ -187,8 +186,8 @@ func leader(ctx context.Context, env *faults.Env, background *faults.Background)
 	}
 }
 
-// end kills or terminates the given replicas concurrently. For each replica that was running,
-// it records that the fault fired.
+// end kills or terminates the given replicas concurrently. It writes a "fired" record for each
+// replica that was running.
 func (r *restart) end(ctx context.Context, replicas []string) {
 	end, done := r.env.Subject.Kill, "killed"
 	if r.params.How == howTerminate {
@@ -215,8 +214,8 @@ func (r *restart) end(ctx context.Context, replicas []string) {
 	}
 }
 
-// start starts the replicas that the fault has stopped. If a start fails, the next call
-// tries again.
+// start starts the replicas that the fault has stopped. If it cannot start a replica, it returns
+// an error, and the next call of start tries this replica again.
 func (r *restart) start(ctx context.Context) error {
 	var errs []error
 	r.down = slices.DeleteFunc(r.down, func(replica string) bool {
@@ -233,8 +232,8 @@ func (r *restart) start(ctx context.Context) error {
 // false at once.
 func (r *restart) wait(d time.Duration) bool { return wait(r.env, &r.Background, d) }
 
-// wait waits for the time d and returns true. If the fault is healed first, it returns
-// false at once. background is the goroutine of the fault.
+// wait waits for the time d and returns true. If the fault is healed first, wait returns false
+// at once. background runs the fault's goroutine.
 func wait(env *faults.Env, background *faults.Background, d time.Duration) bool {
 	timer := env.Clock.NewTimer(d)
 	defer timer.Stop()

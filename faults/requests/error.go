@@ -23,18 +23,19 @@ var Error = faults.Type{
 	Sample: sampleError,
 }
 
-// ErrorParams contains the parameters of an api-error fault in a scenario. The field Params
-// of [Error] describes each of them.
+// ErrorParams contains the parameters that a scenario sets for an api-error fault. The Params
+// field of [Error] documents each parameter.
 type ErrorParams struct {
 	Match
 	Code              int `yaml:"code"`
 	RetryAfterSeconds int `yaml:"retryAfterSeconds"`
 }
 
-// retryAfterSecondsMax is the largest permitted Retry-After header, in seconds.
+// retryAfterSecondsMax is the largest number of seconds that a scenario may set for the
+// Retry-After header.
 const retryAfterSecondsMax = 60
 
-// codes returns a list of HTTP statuses as text, separated by commas.
+// codes formats HTTP status codes as text, such as "429, 503".
 func codes(of []int) string {
 	var names []string
 	for _, code := range of {
@@ -59,7 +60,8 @@ func NewError(params faults.Params) (faults.Fault, error) {
 	}), nil
 }
 
-// validate returns an error with the position of the first invalid parameter, or nil.
+// validate returns an error for the first invalid parameter, with its position in the
+// scenario. It returns nil if all parameters are valid.
 func (p *ErrorParams) validate(params faults.Params) error {
 	if err := p.Match.validate(params, faults.Verbs); err != nil {
 		return err

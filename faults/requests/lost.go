@@ -11,7 +11,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 )
 
-// Lost is the fault type response-lost: the fault proxy forwards requests but withholds
+// Lost is the fault type response-lost: the fault proxy forwards requests but does not deliver
 // their responses.
 var Lost = faults.Type{
 	Name: "response-lost",
@@ -28,8 +28,8 @@ var Lost = faults.Type{
 	Sample: sampleLost,
 }
 
-// LostParams contains the parameters of a response-lost fault in a scenario. The field
-// Params of [Lost] describes each of them.
+// LostParams contains the parameters that a scenario sets for a response-lost fault. The Params
+// field of [Lost] documents each parameter.
 type LostParams struct {
 	Match
 	How    string        `yaml:"how"`
@@ -38,16 +38,16 @@ type LostParams struct {
 	Breaks string        `yaml:"breaks"`
 }
 
-// lossNames are the permitted values of the parameter how. lostCodes are the permitted
-// values of the parameter code: errors that an API server can return although it has
+// lossNames lists the permitted values of the parameter how. lostCodes lists the permitted
+// values of the parameter code. They are errors that an API server can return although it has
 // committed the write.
 var (
 	lossNames = []string{lossReset, lossError, lossCut}
 	lostCodes = []int{500, 503, 504}
 )
 
-// These are the values of the parameter how: what the subject receives in place of the
-// response.
+// These are the values of the parameter how. The value says what the subject receives in place
+// of the response.
 const (
 	lossReset = "reset"
 	lossError = "error"
@@ -73,7 +73,8 @@ func NewLost(params faults.Params) (faults.Fault, error) {
 	}), nil
 }
 
-// validate returns an error with the position of the first invalid parameter, or nil.
+// validate returns an error for the first invalid parameter, with its position in the
+// scenario. It returns nil if all parameters are valid.
 func (p *LostParams) validate(params faults.Params) error {
 	if err := p.Match.validate(params, withoutWatch); err != nil {
 		return err
@@ -93,8 +94,8 @@ func (p *LostParams) validate(params faults.Params) error {
 	return faults.OneOf(params, "breaks", p.Breaks, breakNames)
 }
 
-// loss returns what the proxy sends in place of the response. It also returns a text about it
-// for the history record that the fault fired.
+// loss describes what the proxy sends in place of the response. The string result is the text
+// for the fault's "fired" record in the history.
 func (p *LostParams) loss() (interceptor.LostResponse, string) {
 	loss := interceptor.LostResponse{After: p.After, Break: interceptor.ConnectionBreak(p.Breaks)}
 	instead := "a reset of the " + p.Breaks
@@ -103,7 +104,7 @@ func (p *LostParams) loss() (interceptor.LostResponse, string) {
 		loss.Refuse = &interceptor.Refusal{Code: p.Code}
 		instead = fmt.Sprintf("status %d", p.Code)
 	case lossCut:
-		loss.Cut, loss.Break = true, interceptor.BreakRequest // a reset of the connection could discard the first half
+		loss.Cut, loss.Break = true, interceptor.BreakRequest // BreakConnection could discard the first half of the response
 		instead = "its first half"
 	}
 	detail := "lost the response; the subject receives " + instead

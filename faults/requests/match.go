@@ -14,9 +14,9 @@ import (
 
 // Match contains the parameters that select the requests to which a fault applies.
 //
-// The fields from Verb to Owner select requests by their content. Nth, Every, Probability and
-// Times then select some of these matching requests. Nth, Every and Probability are nil if the
-// scenario omits them.
+// The fields from Verb to Owner describe the matching requests by their content. The fields Nth,
+// Every, Probability and Times then limit at which of the matching requests the fault fires.
+// Nth, Every and Probability are nil if the scenario omits them.
 type Match struct {
 	Verb        string   `yaml:"verb"`
 	Resource    string   `yaml:"resource"`
@@ -33,8 +33,8 @@ type Match struct {
 // countMax is the largest permitted value of the parameters nth, every and times.
 const countMax = 1_000_000
 
-// withMatch returns the documentation of the parameters in [Match], followed by that of the
-// further parameters of a fault type. verbs are the verbs that the fault type supports.
+// withMatch returns the documentation of all parameters of a fault type that embeds [Match]. own
+// documents the type's other parameters. verbs lists the verbs that the fault type supports.
 func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
 		{Name: "verb", Description: "The verb of the requests.", Bounds: "one of " + strings.Join(verbs, ", ")},
@@ -50,8 +50,9 @@ func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 	}, own...)
 }
 
-// validate returns an error with the position of the first invalid parameter, or nil. verbs
-// are the verbs that the fault type supports.
+// validate returns an error for the first invalid parameter, with its position in the scenario.
+// It returns nil if all parameters are valid. verbs lists the verbs that the fault type
+// supports.
 func (m *Match) validate(params faults.Params, verbs []string) error {
 	if err := faults.OneOf(params, "verb", m.Verb, verbs); err != nil {
 		return err
@@ -76,8 +77,8 @@ func (m *Match) validate(params faults.Params, verbs []string) error {
 	return m.validateTriggers(params)
 }
 
-// validateTriggers returns an error if one of the parameters times, nth, every and
-// probability is invalid. At most one of nth, every and probability may be set.
+// validateTriggers returns an error if the parameter times, nth, every or probability is
+// invalid. A scenario may set at most one of nth, every and probability.
 func (m *Match) validateTriggers(params faults.Params) error {
 	if m.Times < 0 || m.Times > countMax {
 		return params.Errorf("times", "%d is out of bounds; expected 0 to %d", m.Times, countMax)
@@ -107,8 +108,8 @@ func (m *Match) validateTriggers(params faults.Params) error {
 	return nil
 }
 
-// matches reports whether the fields Verb to Owner select a request. The function controller
-// returns the owner that controls the object of the request, or nil.
+// matches reports whether a request has the content that the fields from Verb to Owner describe.
+// The function controller returns the owner that controls the request's object, or nil.
 func (m *Match) matches(request *history.Request, controller func(*history.Request) *history.Owner) bool {
 	return request.Verb == m.Verb &&
 		request.Resource == m.Resource &&
@@ -118,19 +119,19 @@ func (m *Match) matches(request *history.Request, controller func(*history.Reque
 		(m.Owner == "" || history.MatchOwner(m.Owner, controller(request)))
 }
 
-// selection counts the matching requests and decides to which of them the fault applies.
+// selection counts the matching requests and decides at which of them the fault fires.
 type selection struct {
 	matcher Match
 
 	mu             sync.Mutex // the proxy calls the fault from many goroutines
-	matches, fired int        // number of matching requests and of firings
+	matches, fired int        // how many requests matched, and at how many the fault fired
 }
 
-// count counts a matching request, and reports whether the fault fires: whether it applies to
-// this request. If so, count also returns the effect and a text for the record.
+// count counts a matching request, and decides whether the fault fires at this request. If so,
+// fires is true, and count also returns the effect and the text for the history record.
 //
-// It draws random numbers for every matching request, even after the last permitted one. The
-// parameter times therefore does not change the random draws.
+// count draws random numbers for every matching request, even after the fault has fired as often
+// as permitted. The parameter times therefore does not change the random draws.
 func (s *selection) count(random *rand.Rand, effectOf effectFunc) (effect interceptor.RequestEffect, detail string, fires bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

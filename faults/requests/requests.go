@@ -1,6 +1,6 @@
 // Package requests contains the faults that change single requests of the subject, the
-// controllers under test. The fault proxy refuses, resets or delays a request, or withholds
-// its response. The parameters in [Match] select the requests.
+// controllers under test. The fault proxy refuses, resets or delays a request, or does not
+// deliver the response. The parameters in [Match] select the requests.
 package requests
 
 import (
@@ -16,20 +16,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// durationMax is the longest delay that a scenario may specify. It limits the delay of a
-// request, and of the error or reset that the subject receives for a lost response.
+// durationMax is the longest delay that a scenario may set. It limits the delay of a request. It
+// also limits how late the subject receives the error or reset that replaces a lost response.
 const durationMax = 10 * time.Minute
 
-// effectFunc decides what the fault does to a request. It also returns a text about it for the
-// history record that the fault fired.
+// effectFunc decides what a fault does to a request. The result detail is the text for the
+// fault's "fired" record in the history.
 //
-// It must draw equally many random numbers for every request. Otherwise the same seed could
-// select other requests.
+// An effectFunc must draw equally many random numbers for every request. Otherwise the same seed
+// could select other requests.
 type effectFunc func(random *rand.Rand) (effect interceptor.RequestEffect, detail string)
 
-// fault is a fault of any type in this package. It changes the requests that selection selects.
-// Its field effect says how. When the fault is healed, the proxy ends all delays at once. It then
-// forwards or resets the delayed requests, as the effect says.
+// fault is a fault of any type in this package. The field effect says how the fault changes the
+// requests that selection selects. When the fault is healed, the proxy ends all delays at once.
+// The proxy then forwards or resets the delayed requests, as effect says.
 type fault struct {
 	faults.Registration
 	selection
@@ -40,8 +40,8 @@ type fault struct {
 	env *faults.Env
 }
 
-// newFault returns a fault that does to the requests selected by match what effect says. action
-// is the first word of its summary.
+// newFault returns a fault that changes the requests that match selects. effect says how. action
+// is the first word of the fault's summary, such as "refused".
 func newFault(match Match, action string, effect effectFunc) *fault {
 	return &fault{selection: selection{matcher: match}, action: action, effect: effect}
 }
@@ -58,8 +58,8 @@ func (f *fault) Summary() string {
 	return fmt.Sprintf("%s %d of %d matching requests", f.action, f.fired, f.matches)
 }
 
-// match returns what the fault does to a request, or nil if the fault does not apply to it. It
-// records each time that the fault fires.
+// match returns the fault's effect on a request, or nil if the fault does not fire at this
+// request. It writes a history record each time the fault fires.
 func (f *fault) match(request *history.Request) *interceptor.RequestEffect {
 	if !f.matcher.matches(request, f.env.Interceptor.Controller) {
 		return nil
@@ -73,8 +73,8 @@ func (f *fault) match(request *history.Request) *interceptor.RequestEffect {
 	return &effect
 }
 
-// objectRef returns a reference to the object of a request. The reference has no name if
-// the request contains none.
+// objectRef returns a reference to the request's object. If the request contains no object name,
+// the name in the reference is empty.
 func objectRef(request *history.Request) *history.Ref {
 	return &history.Ref{Resource: request.Resource, Namespace: request.Namespace, Name: request.ObjectName()}
 }
@@ -93,8 +93,8 @@ func breaksParam() faults.Param {
 	}
 }
 
-// validateDuration returns an error if the duration in the given field is not from lowest to
-// durationMax.
+// validateDuration returns an error unless lowest ≤ d ≤ durationMax. The error names the field,
+// which contains the duration d in the scenario.
 func validateDuration(params faults.Params, field string, d, lowest time.Duration) error {
 	if d < lowest || d > durationMax {
 		return params.Errorf(field, "%v is out of bounds; expected %v to %v", d, lowest, durationMax)

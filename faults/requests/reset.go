@@ -7,8 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 )
 
-// Reset is the fault type request-reset: the fault proxy resets the stream or the
-// connection of requests.
+// Reset is the fault type request-reset: the fault proxy resets a request's HTTP/2 stream or
+// connection.
 var Reset = faults.Type{
 	Name: "request-reset",
 	Description: "The fault proxy resets the HTTP/2 stream or the TCP connection of matching requests of the subject. " +
@@ -19,8 +19,8 @@ var Reset = faults.Type{
 	Sample:  sampleReset,
 }
 
-// ResetParams contains the parameters of a request-reset fault in a scenario. The field
-// Params of [Reset] describes each of them.
+// ResetParams contains the parameters that a scenario sets for a request-reset fault. The Params
+// field of [Reset] documents each parameter.
 type ResetParams struct {
 	Match
 	Breaks string `yaml:"breaks"`

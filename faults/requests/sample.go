@@ -8,9 +8,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 )
 
-// codesByVerb contains, for each verb, the errors with which generated faults refuse
-// requests. It contains no errors that would say something wrong about an object, such as
-// 404 for an object that exists.
+// codesByVerb lists, for each verb, the HTTP error codes that generated api-error faults may
+// return. It omits errors that would be wrong for the object, such as 404 for an object that
+// exists.
 var codesByVerb = map[string][]int{
 	"get":    {429, 500, 503, 504},
 	"list":   {429, 500, 503, 504},
@@ -20,15 +20,13 @@ var codesByVerb = map[string][]int{
 	"delete": {409, 429, 500, 503, 504},
 }
 
-// outageMax is the longest time for which a generated fault changes every matching request. It
-// is short: after the fault, a client that backs off may wait as long again until its next
-// request.
+// outageMax is the longest time for which a generated fault may change every matching request.
+// It is short, because clients back off: a client may wait as long again after the fault ends.
 const outageMax = 1500 * time.Millisecond
 
-// sampleMatch draws random parameters that select requests.
-//
-// If it does not draw the parameter nth, it draws the parameter times, from 1 to the argument
-// times. If this argument is 0, the number is unlimited.
+// sampleMatch draws random parameters that select requests. If it does not draw the parameter
+// nth, it draws the parameter times, from 1 to the argument times. If the argument times is 0,
+// it leaves the parameter times at 0, which means no limit.
 func sampleMatch(r *rand.Rand, o faults.SampleInput, times int) Match {
 	request := faults.Pick(r, o.Requests...)
 	m := Match{Verb: request.Verb, Resource: request.Resource, Subresource: request.Subresource}
@@ -99,8 +97,8 @@ func sampleLost(r *rand.Rand, o faults.SampleInput) any {
 	return p
 }
 
-// sampleBreak draws whether a reset breaks the request or its connection. It draws the
-// request three times as often, because a reset of the connection also breaks all watches.
+// sampleBreak draws whether a reset breaks only the request or its whole connection. It draws
+// the request three times as often, because a reset of the connection also breaks all watches.
 func sampleBreak(r *rand.Rand) string {
 	if r.IntN(4) == 0 {
 		return string(interceptor.BreakConnection)

@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 )
 
-// Slow is the fault type request-slow: the fault proxy delays requests before it forwards
-// them.
+// Slow is the fault type request-slow: the fault proxy delays requests before it forwards the
+// requests.
 var Slow = faults.Type{
 	Name:        "request-slow",
 	Description: "The fault proxy delays matching requests of the subject before it forwards them to the API server.",
@@ -23,15 +23,15 @@ var Slow = faults.Type{
 	Sample: sampleSlow,
 }
 
-// SlowParams contains the parameters of a request-slow fault in a scenario. The field
-// Params of [Slow] describes each of them.
+// SlowParams contains the parameters that a scenario sets for a request-slow fault. The Params
+// field of [Slow] documents each parameter.
 type SlowParams struct {
 	Match
 	Delay  time.Duration `yaml:"delay"`
 	Jitter time.Duration `yaml:"jitter"`
 }
 
-// delayMin is the shortest delay that a scenario may give to a request.
+// delayMin is the shortest delay of a request that a scenario may set.
 const delayMin = time.Millisecond
 
 // NewSlow returns a request-slow fault with the given parameters, or an error if a
@@ -53,7 +53,8 @@ func NewSlow(params faults.Params) (faults.Fault, error) {
 	}), nil
 }
 
-// validate returns an error with the position of the first invalid parameter, or nil.
+// validate returns an error for the first invalid parameter, with its position in the
+// scenario. It returns nil if all parameters are valid.
 func (p *SlowParams) validate(params faults.Params) error {
 	if err := p.Match.validate(params, faults.Verbs); err != nil {
 		return err
@@ -67,8 +68,8 @@ func (p *SlowParams) validate(params faults.Params) error {
 	return validateDuration(params, "jitter", p.Jitter, 0)
 }
 
-// Hang is the fault type request-hang: the fault proxy holds requests, and then resets or
-// forwards them.
+// Hang is the fault type request-hang: the fault proxy holds requests, and later resets or
+// forwards these requests.
 var Hang = faults.Type{
 	Name:        "request-hang",
 	Description: "The fault proxy holds matching requests of the subject for the time `within`. Then it resets them or forwards them to the API server, as `then` says.",
@@ -82,8 +83,8 @@ var Hang = faults.Type{
 	Sample: sampleHang,
 }
 
-// HangParams contains the parameters of a request-hang fault in a scenario. The field
-// Params of [Hang] describes each of them.
+// HangParams contains the parameters that a scenario sets for a request-hang fault. The Params
+// field of [Hang] documents each parameter.
 type HangParams struct {
 	Match
 	Within time.Duration `yaml:"within"`
@@ -109,7 +110,8 @@ func NewHang(params faults.Params) (faults.Fault, error) {
 	return newFault(p.Match, "held", func(*rand.Rand) (interceptor.RequestEffect, string) { return effect, detail }), nil
 }
 
-// validate returns an error with the position of the first invalid parameter, or nil.
+// validate returns an error for the first invalid parameter, with its position in the
+// scenario. It returns nil if all parameters are valid.
 func (p *HangParams) validate(params faults.Params) error {
 	if err := p.Match.validate(params, faults.Verbs); err != nil {
 		return err

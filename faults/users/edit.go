@@ -1,5 +1,5 @@
-// Package users contains the fault user-edit: a second user changes the workload while the
-// controllers work on it.
+// Package users contains the fault user-edit: a simulated second user changes the workload while
+// the controllers work on the workload.
 package users
 
 import (
@@ -16,7 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
-// Edit is the fault type user-edit: a second user performs workload steps.
+// Edit is the fault type user-edit: a simulated second user performs workload steps, such as
+// scale.
 var Edit = faults.Type{
 	Name: "user-edit",
 	Description: "A second user changes the workload, in addition to the scenario's own steps. " +
@@ -29,14 +30,14 @@ var Edit = faults.Type{
 	Sample: sampleEdit,
 }
 
-// EditParams contains the parameters of a user-edit fault in a scenario. The field Params
-// of [Edit] describes each of them.
+// EditParams contains the parameters that a scenario sets for a user-edit fault. The Params
+// field of [Edit] documents each parameter.
 type EditParams struct {
 	Steps []scenario.Step `yaml:"steps"`
 }
 
-// sampleEdit draws random steps of a second user for a generated scenario. It returns nil
-// if no step would have an effect.
+// sampleEdit draws random steps of the second user for a generated scenario. It returns nil if
+// no step would have an effect.
 func sampleEdit(_ *rand.Rand, o faults.SampleInput) any {
 	if steps := o.Edit(); steps != nil {
 		return &EditParams{Steps: steps}
@@ -57,7 +58,7 @@ func newEdit(params faults.Params) (faults.Fault, error) {
 	return &edit{params: p}, nil
 }
 
-// edit is a fault of type user-edit, which performs workload steps of a second user.
+// edit is a fault of type user-edit. It performs the workload steps of a simulated second user.
 type edit struct {
 	params EditParams
 	faults.Background
@@ -66,11 +67,11 @@ type edit struct {
 	once  sync.Once     // closes begun
 }
 
-// Inject returns when the first step has completed or failed.
+// Inject starts the steps, and returns when the first step has completed or failed.
 //
-// The trigger of the fault may hold a request until Inject returns, so the request continues
-// after the step. If the first step has a pause (after) or a condition (await), Inject returns
-// at once: such a step could wait for the held request.
+// A trigger may hold the matching request until Inject returns, so the request continues after
+// the first step. If the first step has a pause (after) or a condition (await), Inject returns
+// at once. Otherwise the step could wait for the held request.
 func (e *edit) Inject(ctx context.Context, env *faults.Env) error {
 	e.begun = make(chan struct{})
 	e.Begin(ctx, func(ctx context.Context) { e.run(ctx, env) })
@@ -96,8 +97,8 @@ func (e *edit) Summary() string {
 	return fmt.Sprintf("completed %d of %d steps", e.done.Load(), len(e.params.Steps))
 }
 
-// run performs the steps until one fails or the fault is healed. If the fault is healed
-// during a step, run cancels this step with its requests.
+// run performs the steps until one step fails or the fault is healed. If the fault is healed
+// during a step, run cancels the requests of this step.
 func (e *edit) run(ctx context.Context, env *faults.Env) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -109,23 +110,22 @@ func (e *edit) run(ctx context.Context, env *faults.Env) {
 		case <-ctx.Done():
 		}
 	}()
-	// The error is already in the history, because stepRecorder records the failed step.
+	// The history already contains the error, because stepRecorder records the failed step.
 	_ = workload.Run(ctx, workload.Env{
 		Client: env.Admin, Dynamic: env.Dynamic, Kinds: env.Kinds, Namespace: env.Namespace, Pods: env.Pods, Clock: env.Clock, Recorder: stepRecorder{e, env.Report},
 	}, e.params.Steps)
 }
 
-// stepRecorder records each step of the second user in the history as something that the fault
-// did. It writes no step records, which are only for the steps in the workload of the scenario.
+// stepRecorder records each step of the second user as a "fired" or "failed" record of the
+// fault. It writes no step records, because these are only for the scenario's own workload.
 type stepRecorder struct {
 	edit   *edit
 	report *faults.Reporter
 }
 
-// Append records that the fault fired for a completed step, and that the fault failed for a
-// failed step.
+// Append writes a "fired" record for a completed step, and a "failed" record for a failed step.
 //
-// It does not record a step that fails after Heal was called, because Heal cancels steps.
+// It ignores a step that fails after the call of Heal, because Heal cancels steps.
 func (d stepRecorder) Append(record history.Record) {
 	step := record.Step
 	if step == nil {
@@ -153,5 +153,6 @@ func (e *edit) stopping() bool {
 	}
 }
 
-// firstStepTried makes Inject return, because the first step has completed or failed.
+// firstStepTried makes a waiting Inject return. It is called when a step has completed or
+// failed, and when run ends.
 func (e *edit) firstStepTried() { e.once.Do(func() { close(e.begun) }) }

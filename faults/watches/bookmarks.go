@@ -9,7 +9,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Bookmarks is the fault type bookmark-loss: the fault proxy drops the bookmarks of
+// Bookmarks is the fault type bookmark-loss: the fault proxy drops the bookmark events of
 // watches.
 var Bookmarks = faults.Type{
 	Name: "bookmark-loss",
@@ -23,8 +23,8 @@ var Bookmarks = faults.Type{
 	Sample: sampleBookmarks,
 }
 
-// BookmarksParams contains the parameters of a bookmark-loss fault in a scenario. The field
-// Params of [Bookmarks] describes each of them.
+// BookmarksParams contains the parameters that a scenario sets for a bookmark-loss fault. The
+// Params field of [Bookmarks] documents each parameter.
 type BookmarksParams struct {
 	Resource string `yaml:"resource"`
 }
@@ -42,8 +42,8 @@ func NewBookmarks(params faults.Params) (faults.Fault, error) {
 	return &bookmarks{resource: p.Resource}, nil
 }
 
-// bookmarks is a fault of type bookmark-loss, which drops the bookmarks of the watches of
-// one resource.
+// bookmarks is a fault of type bookmark-loss. It drops the bookmark events in watches of one
+// resource.
 type bookmarks struct {
 	faults.Registration
 	resource string
@@ -65,8 +65,9 @@ func (b *bookmarks) Summary() string {
 	return "dropped " + faults.Counted(b.dropped, "bookmark")
 }
 
-// match makes the proxy drop a bookmark, and records that the fault fired. It keeps all other
-// events, and the bookmark that ends the initial events of a streaming list.
+// match makes the proxy drop a bookmark event, and records that the fault fired. match returns
+// nil for all other events, and for the bookmark that ends the initial events of a streaming
+// list. The proxy then delivers the event.
 func (b *bookmarks) match(stream *history.Request, event *history.Delivery) *interceptor.WatchEffect {
 	if stream.Resource != b.resource || event.Type != history.Bookmark || event.InitialEventsEnd {
 		return nil

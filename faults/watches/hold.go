@@ -1,6 +1,6 @@
 // Package watches contains the faults that change watches and lists of the subject, the
-// controllers under test. They make the informer caches of the subject outdated while its
-// other requests work.
+// controllers under test. These faults make the subject's informer caches outdated, while the
+// subject's other requests work.
 package watches
 
 import (
@@ -27,8 +27,8 @@ var Delay = faults.Type{
 	Sample: sampleDelay,
 }
 
-// DelayParams contains the parameters of a watch-delay fault in a scenario. The field
-// Params of [Delay] describes each of them.
+// DelayParams contains the parameters that a scenario sets for a watch-delay fault. The Params
+// field of [Delay] documents each parameter.
 type DelayParams struct {
 	EventMatch
 	Delay time.Duration `yaml:"delay"`
@@ -70,14 +70,14 @@ var Stall = faults.Type{
 	Sample:  sampleStall,
 }
 
-// StallParams contains the parameters of a watch-stall fault in a scenario. The field
-// Params of [Stall] describes each of them.
+// StallParams contains the parameters that a scenario sets for a watch-stall fault. The Params
+// field of [Stall] documents each parameter.
 type StallParams struct {
 	Resource string `yaml:"resource"`
 }
 
-// holdUntilHealed is the hold time of an event that the proxy delivers only after the fault
-// is healed. It is longer than any run.
+// holdUntilHealed is the hold time of an event that the proxy delivers only after the fault is
+// healed. No run takes that long.
 const holdUntilHealed = 1000 * time.Hour
 
 // NewStall returns a watch-stall fault with the given parameters, or an error if a
@@ -93,22 +93,22 @@ func NewStall(params faults.Params) (faults.Fault, error) {
 	return newHolding(EventMatch{Resource: p.Resource}, holdUntilHealed, "holds the events of this watch until the fault is healed"), nil
 }
 
-// holding is a fault of type watch-delay or watch-stall, which holds the watch events that
-// its selection selects.
+// holding is a fault of type watch-delay or watch-stall. It holds the watch events that
+// eventSelection selects.
 type holding struct {
 	faults.Registration
 	eventSelection
-	hold   time.Duration // from the arrival of an event until its delivery
-	detail string        // text for the record of a firing
+	hold   time.Duration // time from an event's arrival at the proxy until its delivery
+	detail string        // text for the "fired" record
 	env    *faults.Env
 
 	mu      sync.Mutex
-	streams map[uint64]bool // watches with a held event, by request ID
+	streams map[uint64]bool // request IDs of the watches with a held event
 	events  int             // number of held events
 }
 
-// newHolding returns a fault that holds the watch events that match. detail is the text for
-// the record of a firing.
+// newHolding returns a fault that holds each watch event that match selects, for the time hold.
+// detail is the text for the fault's "fired" record in the history.
 func newHolding(match EventMatch, hold time.Duration, detail string) *holding {
 	return &holding{eventSelection: eventSelection{matcher: match}, hold: hold, detail: detail, streams: map[uint64]bool{}}
 }
@@ -125,10 +125,11 @@ func (h *holding) Summary() string {
 	return fmt.Sprintf("held %s on %s", faults.Counted(h.events, "event"), faults.Counted(len(h.streams), "watch"))
 }
 
-// match makes the proxy hold an event.
+// match makes the proxy hold an event if the fault's parameters select the event. Otherwise
+// match returns nil, and the proxy delivers the event.
 //
-// It records that the fault fired only for the first held event of each watch. The record of
-// each delivery already says how long the event was held.
+// match writes a "fired" record only for the first held event of each watch. The delivery record
+// of every event already says how long the proxy held the event.
 func (h *holding) match(stream *history.Request, event *history.Delivery) *interceptor.WatchEffect {
 	if !h.selects(stream, event) {
 		return nil

@@ -10,9 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// EventMatch contains the parameters that select watch events. The fault types watch-delay and
-// watch-skip have them. If only Resource is set, every event of the watches matches, including
-// bookmarks.
+// EventMatch contains the parameters with which watch-delay and watch-skip select watch events.
+// If a scenario sets only Resource, every event of these watches matches, including bookmarks.
 type EventMatch struct {
 	Resource string `yaml:"resource"`
 	Type     string `yaml:"type"`
@@ -21,15 +20,15 @@ type EventMatch struct {
 	Nth      *int   `yaml:"nth"`
 }
 
-// eventTypes are the permitted values of the parameter type.
+// eventTypes lists the permitted values of the parameter type.
 var eventTypes = []string{string(history.Added), string(history.Modified), string(history.Deleted)}
 
 // nthMax is the largest permitted value of the parameter nth.
 const nthMax = 1_000_000
 
-// withEventMatch returns the documentation of the parameters in [EventMatch] and of the further
-// parameters of a fault type. The documentation of the parameter resource begins with the given
-// description. The parameter nth describes the default of the parameter of this name.
+// withEventMatch returns the documentation of all parameters of a fault type that embeds
+// [EventMatch]. own documents the type's other parameters. resource is the first sentence about
+// the parameter resource. nth is the default value of the parameter nth, as text.
 func withEventMatch(resource, nth string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
 		resourceParam(resource),
@@ -40,13 +39,14 @@ func withEventMatch(resource, nth string, own ...faults.Param) []faults.Param {
 	}, own...)
 }
 
-// resourceParam returns the documentation of the parameter resource. The text begins with
-// the given description.
+// resourceParam returns the documentation of the parameter resource. Its text begins with
+// description.
 func resourceParam(description string) faults.Param {
 	return faults.Param{Name: "resource", Description: description + " It may also be the resource of another kind that the workload creates.", Bounds: faults.ResourceBounds}
 }
 
-// validate returns an error with the position of the first invalid parameter, or nil.
+// validate returns an error for the first invalid parameter, with its position in the
+// scenario. It returns nil if all parameters are valid.
 func (m *EventMatch) validate(params faults.Params) error {
 	if err := faults.Resource(params, m.Resource); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (m *EventMatch) validate(params faults.Params) error {
 	return nil
 }
 
-// described says which events are selected, for the history record that the fault fired.
+// described returns "one event" or "each event", for the fault's "fired" record in the history.
 func (m *EventMatch) described() string {
 	if m.Nth != nil {
 		return "one event"
@@ -78,19 +78,20 @@ func (m *EventMatch) described() string {
 	return "each event"
 }
 
-// matches reports whether the parameters Resource to Owner select an event of a watch.
+// matches reports whether the fields Resource, Type, Name and Owner select an event of a watch.
+// It ignores Nth, which counts the selected events.
 func (m *EventMatch) matches(watch *history.Request, event *history.Delivery) bool {
 	if watch.Resource != m.Resource {
 		return false
 	}
 	if m.Type == "" && m.Name == "" && m.Owner == "" && m.Nth == nil {
-		return true // also bookmarks and errors, which have no object
+		return true // bookmarks and errors also match, although they have no object
 	}
 	return slices.Contains(eventTypes, string(event.Type)) && (m.Type == "" || m.Type == string(event.Type)) &&
 		history.MatchGlob(m.Name, event.Object.Name) && history.MatchOwner(m.Owner, event.Object.ControllerRef())
 }
 
-// eventSelection counts the matching events and decides on which of them the fault acts.
+// eventSelection counts the matching events and decides to which of them the fault applies.
 type eventSelection struct {
 	matcher EventMatch
 
@@ -98,7 +99,8 @@ type eventSelection struct {
 	count    int        // number of matching events
 }
 
-// selects counts an event if it matches, and reports whether the fault acts on it.
+// selects reports whether the fault applies to an event. It counts the event if the event
+// matches.
 func (s *eventSelection) selects(watch *history.Request, event *history.Delivery) bool {
 	if !s.matcher.matches(watch, event) {
 		return false

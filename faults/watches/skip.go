@@ -24,8 +24,8 @@ var Skip = faults.Type{
 	NotGeneratedReason: "it needs a place in a run, which gauntlet explore finds; watch-end with blind skips events at random times",
 }
 
-// SkipParams contains the parameters of a watch-skip fault in a scenario. The field Params of
-// [Skip] describes each of them.
+// SkipParams contains the parameters that a scenario sets for a watch-skip fault. The Params
+// field of [Skip] documents each parameter.
 type SkipParams struct {
 	EventMatch
 	Within time.Duration `yaml:"within"`
@@ -51,7 +51,7 @@ func NewSkip(params faults.Params) (faults.Fault, error) {
 	return &skip{eventSelection: eventSelection{matcher: p.EventMatch}, within: p.Within}, nil
 }
 
-// skip is a fault of type watch-skip, which makes the subject miss one version of an object.
+// skip is a fault of type watch-skip. It makes the subject miss one version of an object.
 type skip struct {
 	faults.Registration
 	eventSelection
@@ -61,7 +61,7 @@ type skip struct {
 	mu      sync.Mutex
 	held    uint64      // ID of the watch whose events the proxy holds; 0 before and after the hold
 	skipped history.Ref // version of the object that the subject must not receive
-	until   time.Time   // end of the hold
+	until   time.Time   // time at which the hold ends
 	ended   bool        // the fault has ended the watch
 }
 
@@ -80,8 +80,8 @@ func (s *skip) Summary() string {
 	return fmt.Sprintf("skipped version %d of %s", s.skipped.Version, s.skipped)
 }
 
-// match makes the proxy hold the selected event, behind which the other events of the watch
-// wait. When a later event of the same object arrives, it ends the watch.
+// match makes the proxy hold the selected event, so that later events of the same watch wait
+// too. When a later event of the same object arrives, match ends the watch with a 410 (Expired).
 func (s *skip) match(watch *history.Request, event *history.Delivery) *interceptor.WatchEffect {
 	selected := s.selects(watch, event)
 	s.mu.Lock()

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Stale is the fault type stale-list: the API server answers lists with the state at the
-// time of the injection.
+// Stale is the fault type stale-list: the API server answers lists with the objects as of the
+// fault's injection.
 var Stale = faults.Type{
 	Name: "stale-list",
 	Description: "The API server answers the subject's lists of one resource with the state at the time of the injection, as if its watch cache lagged. " +
@@ -27,8 +27,8 @@ var Stale = faults.Type{
 	Sample: sampleStale,
 }
 
-// StaleParams contains the parameters of a stale-list fault in a scenario. The field Params
-// of [Stale] describes each of them.
+// StaleParams contains the parameters that a scenario sets for a stale-list fault. The Params
+// field of [Stale] documents each parameter.
 type StaleParams struct {
 	Resource string `yaml:"resource"`
 }
@@ -46,8 +46,8 @@ func NewStale(params faults.Params) (faults.Fault, error) {
 	return &stale{resource: p.Resource}, nil
 }
 
-// stale is a fault of type stale-list, which makes the API server answer lists with an old
-// state.
+// stale is a fault of type stale-list. It makes the API server answer lists at an old
+// resourceVersion.
 type stale struct {
 	faults.Registration
 	resource string
@@ -55,13 +55,13 @@ type stale struct {
 	version  history.Version // resourceVersion of the cluster at the injection
 
 	mu    sync.Mutex
-	lists int // number of lists answered at version
+	lists int // number of lists that the API server answered at version
 }
 
 func (s *stale) Inject(ctx context.Context, env *faults.Env) error {
 	s.env = env
-	// Every list contains the current resourceVersion of the whole cluster, whatever its
-	// resource.
+	// The metadata of any list contains the current resourceVersion of the whole cluster, so a
+	// list of namespaces is enough.
 	now, err := env.Admin.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return fmt.Errorf("reading the current resourceVersion of the cluster: %w", err)
@@ -79,9 +79,9 @@ func (s *stale) Summary() string {
 	return fmt.Sprintf("answered %s at resourceVersion %d", faults.Counted(s.lists, "list"), s.version)
 }
 
-// match makes the API server answer a list with the state at s.version. It refuses a
-// streaming list, so that the subject sends a normal list. It leaves all other requests
-// unchanged.
+// match makes the API server answer a list request at the resourceVersion s.version. It refuses
+// a streaming list, so that the subject sends a normal list request instead. It returns nil for
+// all other requests, which then stay unchanged.
 func (s *stale) match(request *history.Request) *interceptor.RequestEffect {
 	if request.Resource != s.resource {
 		return nil
@@ -108,9 +108,9 @@ func (s *stale) match(request *history.Request) *interceptor.RequestEffect {
 // mayAnswerAtVersion reports whether an API server with an outdated watch cache could answer
 // this query at s.version.
 //
-// A list without a resourceVersion asks for the latest state, so the result is false. For a
-// streaming list without a resourceVersion it is true: match refuses that request, so that the
-// subject sends a normal list.
+// The result is false for a list without a resourceVersion, because such a list asks for the
+// latest state. The result is true for a streaming list without a resourceVersion. match then
+// refuses the streaming list, so that the subject sends a normal list.
 func (s *stale) mayAnswerAtVersion(query url.Values) bool {
 	asked := query.Get("resourceVersion")
 	version, err := history.ParseVersion(asked)

@@ -28,8 +28,8 @@ var End = faults.Type{
 	Sample: sampleEnd,
 }
 
-// EndParams contains the parameters of a watch-end fault in a scenario. The field Params of
-// [End] describes each of them.
+// EndParams contains the parameters that a scenario sets for a watch-end fault. The Params field
+// of [End] documents each parameter.
 type EndParams struct {
 	Resource string        `yaml:"resource"`
 	How      string        `yaml:"how"`
@@ -39,16 +39,16 @@ type EndParams struct {
 }
 
 const (
-	blindMax = 4 * time.Minute // shorter than the 5 minutes between two compactions of etcd by the API server
+	blindMax = 4 * time.Minute // the API server compacts etcd every 5 minutes, so the watch can still resume
 	everyMin = 10 * time.Millisecond
 	everyMax = 10 * time.Minute
 	timesMax = 1_000_000
-	// seekEvery is the time between two attempts to end the watches, while no matching
-	// watch is open.
+	// seekEvery is the time between two attempts to end watches, if the first attempt found no
+	// open watch.
 	seekEvery = 20 * time.Millisecond
 )
 
-// endings returns the permitted values of the parameter how.
+// endings returns the permitted values of the parameter how, such as "expired".
 func endings() []string {
 	var names []string
 	for _, ending := range interceptor.Endings {
@@ -84,13 +84,14 @@ func NewEnd(params faults.Params) (faults.Fault, error) {
 	return &end{params: p}, nil
 }
 
-// end is a fault of type watch-end, which ends the watches of one resource.
+// end is a fault of type watch-end. It ends the watches of one resource, once or in several
+// rounds.
 type end struct {
 	params EndParams
 	env    *faults.Env
 	faults.Background
 
-	rounds, ended atomic.Int64 // number of rounds and of ended watches
+	rounds, ended atomic.Int64 // number of completed rounds, and number of ended watches
 }
 
 func (e *end) Inject(ctx context.Context, env *faults.Env) error {
@@ -110,8 +111,8 @@ func (e *end) Summary() string {
 	return fmt.Sprintf("ended %s in %s", faults.Counted(int(e.ended.Load()), "watch"), faults.Counted(int(e.rounds.Load()), "round"))
 }
 
-// run ends the open watches in rounds. It stops when the fault is healed, or after as many
-// rounds as the parameter times says.
+// run ends the open watches of the resource in rounds. It stops when the fault is healed, or
+// when the number of rounds reaches the parameter times.
 func (e *end) run(context.Context) {
 	for e.params.Times == 0 || e.rounds.Load() < int64(e.params.Times) {
 		if !e.round() {
@@ -124,9 +125,9 @@ func (e *end) run(context.Context) {
 	}
 }
 
-// round holds watch events for the time in the parameter blind, and then ends the open
-// watches. While no watch is open, it waits for the next one. It returns false if the fault
-// is healed before it has ended a watch.
+// round holds watch events for the time in the parameter blind, and then ends the open watches.
+// If no watch is open, round waits until it can end one. round returns false if the fault is
+// healed before round has ended a watch.
 func (e *end) round() bool {
 	if e.params.Blind > 0 {
 		defer e.env.Interceptor.OnWatchEvent(e.holdBeforeEnd)()
@@ -149,12 +150,13 @@ func (e *end) round() bool {
 	}
 }
 
-// matches reports whether the fault ends a watch, that is, whether the watch is of the resource
-// in the parameters.
+// matches reports whether the fault ends a watch: whether the watch is for the resource in the
+// fault's parameters.
 func (e *end) matches(watch *history.Request) bool { return watch.Resource == e.params.Resource }
 
-// holdBeforeEnd makes the proxy hold the events of the watches that the fault is going to
-// end. The proxy discards the held events when it ends the watches.
+// holdBeforeEnd makes the proxy hold the events of the watches that the fault will end. The
+// proxy discards the held events when the fault ends the watches. For other watches,
+// holdBeforeEnd returns nil, and the proxy delivers their events.
 func (e *end) holdBeforeEnd(watch *history.Request, _ *history.Delivery) *interceptor.WatchEffect {
 	if !e.matches(watch) {
 		return nil
