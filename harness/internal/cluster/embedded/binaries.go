@@ -11,18 +11,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/executable"
 )
 
-// The versions of the programs that `gauntlet setup` builds. A test checks that package setup
-// requires the same versions.
+// The versions of the programs that `gauntlet setup` builds. A test verifies that package setup
+// builds these versions.
 const (
 	EtcdVersion       = "v3.6.8"
 	KubernetesVersion = "v1.36.3"
 	KWOKVersion       = "v0.8.0"
 )
 
-// Versions returns the versions of the programs by project: "etcd", "kubernetes" and "kwok". If dir
-// is empty, the programs are those that `gauntlet setup` builds. Otherwise dir is a directory of
-// binaries that the user has chosen. Their versions are unknown, so each version is the text "as
-// found in" with the directory.
+// Versions returns the version of each program's project: "etcd", "kubernetes" and "kwok". An empty
+// dir means the programs that `gauntlet setup` builds. Otherwise, dir is the user's own directory
+// of binaries, whose versions are unknown. Each version is then the text "as found in DIR".
 func Versions(dir string) map[string]string {
 	versions := map[string]string{"etcd": EtcdVersion, "kubernetes": KubernetesVersion, "kwok": KWOKVersion}
 	if dir != "" {
@@ -43,8 +42,8 @@ type Binaries struct {
 }
 
 // FindBinaries returns the paths of the programs in dir, such as dir/etcd and dir/kube-apiserver.
-// If dir is empty, it searches the cache directory that `gauntlet setup` fills. It returns an error
-// if one of the programs is missing.
+// If dir is empty, FindBinaries searches the cache directory that `gauntlet setup` fills. It
+// returns an error if a program is missing.
 func FindBinaries(dir string) (Binaries, error) {
 	cache := ""
 	if dir == "" {
@@ -78,8 +77,8 @@ func FindBinaries(dir string) (Binaries, error) {
 	return b, nil
 }
 
-// notFound returns the error of FindBinaries for a missing program. The argument dir is empty if
-// the program is missing in the cache; the error then names the command that builds it.
+// notFound returns the error of [FindBinaries] for a program that is missing in dir. An empty dir
+// means the cache; the error then says that `gauntlet setup` builds the program.
 func notFound(dir, name, version string, err error) error {
 	if dir != "" {
 		if _, err := os.Stat(dir); err != nil {

@@ -26,9 +26,9 @@ import (
 
 // The tests in this file run the programs that `gauntlet setup` builds.
 
-// helperVariable is an environment variable. If it is set, the test binary runs a helper instead of
-// the tests. The helper starts a cluster in the directory that is the value of the variable. It
-// prints the process IDs of the components, and waits.
+// helperVariable is an environment variable that makes the test binary run a helper instead of the
+// tests. Its value is a directory. The helper starts a cluster in this directory, prints the
+// process IDs of the components, and waits.
 const helperVariable = "GAUNTLET_EMBEDDED_TEST_DIR"
 
 func TestMain(m *testing.M) {
@@ -255,7 +255,7 @@ func TestNothingOutlivesGauntlet(t *testing.T) {
 	if err := gauntlet.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = gauntlet.Wait() // the error is the signal that the test sent
+	_ = gauntlet.Wait() // the process was killed by the test, which is an error of Wait
 	for _, pid := range pids {
 		eventually(t, fmt.Sprintf("process %d has exited", pid), func() bool { return !running(pid) })
 	}
@@ -308,8 +308,8 @@ func partNamed(t *testing.T, c *Cluster, name string) *part {
 	return nil
 }
 
-// running reports whether a process with this ID exists and is not a zombie. Zombies are ignored,
-// because their new parent may reap them late.
+// running reports whether a process with this ID exists and is not a zombie. A zombie has already
+// exited; its new parent may reap it late.
 func running(pid int) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && !strings.Contains(string(data), ") Z ")

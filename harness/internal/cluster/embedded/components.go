@@ -9,48 +9,48 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// component is one program of the control plane with its command line.
+// component says how to run one program of the control plane, such as etcd.
 type component struct {
 	name      string   // such as "kube-apiserver"; also the name of the log file
-	path      string   // of the executable
-	args      []string // of the command line
-	healthURL string   // returns status 200 if the component is healthy; empty if there is no such URL
-	stopGroup int      // one element of stopOrder
+	path      string   // path of the executable
+	args      []string // command line arguments
+	healthURL string   // responds with status 200 if the component is healthy; empty for components without a health endpoint
+	stopGroup int      // stopClients, stopAPIServer or stopEtcd
 	// stopGrace is the time between SIGTERM and SIGKILL when the cluster stops. In this time, the
-	// component writes the end of its log. It need not save its state, which the cluster then
-	// removes.
+	// component writes the end of its log. The component need not save data, because Stop removes
+	// the data.
 	stopGrace time.Duration
 }
 
 const (
-	// stopGrace is the time between SIGTERM and SIGKILL for all components except
-	// kube-apiserver. They exit about 20 ms after SIGTERM.
+	// stopGrace is the time between SIGTERM and SIGKILL for all components except kube-apiserver.
+	// These components usually exit about 20 ms after SIGTERM.
 	stopGrace = 2 * time.Second
-	// apiServerStopGrace is the time between SIGTERM and SIGKILL for kube-apiserver. It stops
-	// serving within this time, and would then sleep for one second before it exits. SIGKILL
-	// ends this sleep, so that runs end faster.
+	// apiServerStopGrace is the time between SIGTERM and SIGKILL for kube-apiserver. Within this
+	// time, kube-apiserver stops serving. It would then sleep for one second before it exits.
+	// SIGKILL ends this sleep, so that runs end faster.
 	apiServerStopGrace = 200 * time.Millisecond
 )
 
-// stopOrder is the order in which Stop stops the groups of components.
+// stopOrder lists the groups of components in the order in which Stop stops them.
 var stopOrder = []int{stopClients, stopAPIServer, stopEtcd}
 
-// The groups of components that Stop stops at the same time.
+// The groups of components. Stop stops all components of one group at the same time.
 const (
 	stopClients   = iota // the clients of the API server: scheduler, kube-controller-manager and KWOK
 	stopAPIServer        // kube-apiserver
 	stopEtcd             // etcd
 )
 
-// The client-side rate limit of kube-scheduler and kube-controller-manager: requests per
-// second, and burst. It is so high that it never delays a request: only faults may cause delays
-// in a run.
+// The client-side rate limit of kube-scheduler and kube-controller-manager: requests per second,
+// and burst. The limit is so high that it never delays a request, because only faults may delay
+// requests in a run.
 const (
 	supportQPS   = 5000
 	supportBurst = 10000
 )
 
-// etcdComponent returns the component that runs a single-member etcd cluster.
+// etcdComponent says how to run etcd, as a cluster with one member.
 func etcdComponent(l layout, b Binaries) component {
 	client, peer := localURL(l.ports.etcd, ""), localURL(l.ports.etcdPeer, "")
 	return component{name: "etcd", path: b.Etcd, stopGroup: stopEtcd, stopGrace: stopGrace, args: []string{
@@ -69,8 +69,7 @@ func etcdComponent(l layout, b Binaries) component {
 		"--peer-cert-file=" + l.file(servingCert),
 		"--peer-key-file=" + l.file(servingKey),
 		"--peer-client-cert-auth=true",
-		// The data need not survive a crash of the machine, because the cluster removes it when it
-		// stops.
+		// The data need not survive a crash of the machine, because Stop removes the data.
 		"--unsafe-no-fsync=true",
 		// A single etcd member becomes the leader only after the election timeout, so a short
 		// timeout (in ms) makes the start faster.
@@ -80,7 +79,7 @@ func etcdComponent(l layout, b Binaries) component {
 	}}
 }
 
-// apiServerComponent returns the component that runs kube-apiserver with RBAC and static tokens.
+// apiServerComponent says how to run kube-apiserver, with RBAC and static tokens.
 func apiServerComponent(l layout, b Binaries, verbosity int) component {
 	return component{
 		name: "kube-apiserver", path: b.KubeAPIServer, stopGroup: stopAPIServer, stopGrace: apiServerStopGrace,
@@ -107,8 +106,8 @@ func apiServerComponent(l layout, b Binaries, verbosity int) component {
 			// server would reject this object as invalid, and the reconciler would retry forever.
 			"--endpoint-reconciler-type=none",
 			// A subject may send hundreds of creates at the same time. With the default limits, API
-			// Priority and Fairness would grant it about 50 seats. Further requests would fail with
-			// status 429, a fault that no scenario contains.
+			// Priority and Fairness would grant the subject about 50 seats. Further requests would
+			// fail with status 429, although the scenario contains no such fault.
 			"--max-requests-inflight=4000",
 			"--max-mutating-requests-inflight=4000",
 			"--etcd-count-metric-poll-period=0",
@@ -119,10 +118,11 @@ func apiServerComponent(l layout, b Binaries, verbosity int) component {
 	}
 }
 
-// unneededControllers lists the controllers of kube-controller-manager that have no work in an
-// embedded cluster. It has no volumes, metrics, certificate requests or devices.
+// unneededControllers lists controllers of kube-controller-manager that have nothing to do in an
+// embedded cluster. By default, such a cluster has no volumes, metrics, certificate requests or
+// devices.
 //
-// The cluster does not run them, so it starts faster and the log of the API server is shorter.
+// Without these controllers, a cluster starts faster and the log of the API server is shorter.
 var unneededControllers = []string{
 	"horizontal-pod-autoscaler-controller",
 	"certificatesigningrequest-signing-controller", "certificatesigningrequest-approving-controller",
@@ -137,9 +137,9 @@ var unneededControllers = []string{
 	"storageversion-garbage-collector-controller", "storage-version-migrator-controller",
 }
 
-// controllerManagerComponent returns the component that runs kube-controller-manager. It runs all
-// default controllers of kube-controller-manager except the controllers under test and
-// [unneededControllers]. With simulated volumes, it runs [volumeControllers] too.
+// controllerManagerComponent says how to run kube-controller-manager. It runs all default
+// controllers except the controllers under test and [unneededControllers]. With Options.Volumes,
+// kube-controller-manager also runs [volumeControllers].
 func controllerManagerComponent(l layout, b Binaries, opts Options) component {
 	controllers := []string{"*"}
 	for _, name := range slices.Concat(kube.NamesOf(kube.OrDefault(opts.Controllers)), unneededControllers) {
@@ -176,7 +176,7 @@ func controllerManagerComponent(l layout, b Binaries, opts Options) component {
 	}
 }
 
-// schedulerComponent returns the component that runs kube-scheduler.
+// schedulerComponent says how to run kube-scheduler.
 func schedulerComponent(l layout, b Binaries, verbosity int) component {
 	return component{
 		name: "kube-scheduler", path: b.KubeScheduler, stopGroup: stopClients, stopGrace: stopGrace,
@@ -192,8 +192,8 @@ func schedulerComponent(l layout, b Binaries, verbosity int) component {
 	}
 }
 
-// schedulerConfiguration returns the configuration file of kube-scheduler, with the settings that
-// have no flags.
+// schedulerConfiguration returns the content of kube-scheduler's configuration file. The file
+// contains the settings for which kube-scheduler has no flags.
 func (l layout) schedulerConfiguration() []byte {
 	return fmt.Appendf(nil, `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -208,8 +208,8 @@ enableProfiling: false
 `, l.file(supportConfig), supportQPS, supportBurst)
 }
 
-// kwokComponent returns the component that runs KWOK, which simulates the kubelets. It has no
-// healthURL. KWOK is healthy if its process runs and the nodes are Ready.
+// kwokComponent says how to run KWOK, which simulates the kubelets. It sets no healthURL: KWOK
+// counts as healthy while its process runs.
 func kwokComponent(l layout, b Binaries) component {
 	return component{name: "kwok", path: b.KWOK, stopGroup: stopClients, stopGrace: stopGrace, args: []string{
 		"--kubeconfig=" + l.file(kubeletConfig),
@@ -221,8 +221,8 @@ func kwokComponent(l layout, b Binaries) component {
 	}}
 }
 
-// quoteList quotes a value for a flag that parses its argument as a CSV list. The flag then reads
-// the value as a list with one element, even if the value contains commas.
+// quoteList quotes a value for a flag that parses a comma-separated list. The flag then reads the
+// value as one element, even if the value contains commas.
 func quoteList(value string) string {
 	return `"` + strings.ReplaceAll(value, `"`, `""`) + `"`
 }

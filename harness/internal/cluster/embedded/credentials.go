@@ -14,10 +14,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/pki"
 )
 
-// credentials contains all keys, certificates and tokens of one cluster. The state directory also
-// contains them, in files with mode 0600. [Cluster.Stop] removes these files.
+// credentials contains all keys, certificates and tokens of one cluster. layout.write copies them
+// to files in the state directory, which [Cluster.Stop] removes.
 type credentials struct {
-	authorityPEM []byte         // certificate of the certificate authority, whose key is not kept
+	authorityPEM []byte         // CA certificate as PEM; the CA key is not stored
 	roots        *x509.CertPool // contains the certificate in authorityPEM
 	serving      pki.Pair       // serving certificate of all components
 	etcdClient   pki.Pair       // certificate with which kube-apiserver connects to etcd
@@ -26,8 +26,8 @@ type credentials struct {
 	tokens       cluster.Tokens
 }
 
-// newCredentials generates the credentials of a new cluster. The argument now is the current time,
-// from which the validity of the certificates is computed.
+// newCredentials generates the credentials of a new cluster. The argument now is the current time;
+// it determines how long the certificates are valid.
 func newCredentials(now time.Time) (*credentials, error) {
 	authority, err := pki.NewAuthority("gauntlet-embedded-cluster", now)
 	if err != nil {
@@ -39,7 +39,8 @@ func newCredentials(now time.Time) (*credentials, error) {
 		name  string
 		usage []x509.ExtKeyUsage
 	}{
-		// etcd uses its serving certificate also as a client certificate towards its peers.
+		// etcd uses this certificate also as a client certificate when it connects to other
+		// members.
 		{&c.serving, "gauntlet-server", []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}},
 		{&c.etcdClient, "kube-apiserver-etcd-client", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}},
 	} {
@@ -56,7 +57,7 @@ func newCredentials(now time.Time) (*credentials, error) {
 	return c, nil
 }
 
-// newAccountKey generates the PEM-encoded key pair for ServiceAccount tokens.
+// newAccountKey generates a key pair that signs and verifies ServiceAccount tokens, as PEM.
 func newAccountKey() (private, public []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -73,7 +74,8 @@ func newAccountKey() (private, public []byte, err error) {
 	return pemBlock("EC PRIVATE KEY", keyDER), pemBlock("PUBLIC KEY", publicDER), nil
 }
 
-// pemBlock encodes DER data as a PEM block of the given type.
+// pemBlock encodes a DER value as a PEM block. The argument kind is the type in the block's header,
+// such as "PUBLIC KEY".
 func pemBlock(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }

@@ -2,16 +2,16 @@
 //
 // The programs are etcd, kube-apiserver, kube-scheduler, kube-controller-manager and KWOK.
 // kube-controller-manager does not run the controllers under test. KWOK simulates the kubelets. The
-// package needs no container engine, only the binaries that package setup builds.
+// package needs no container engine, only the binaries that `gauntlet setup` builds.
 //
 // Every cluster has its own ports, keys, tokens and state directory. [Cluster.Stop] removes the
-// state directory. Do not keep data in such a cluster: etcd does not sync its data to disk, and the
-// package does not restart a component that crashes.
+// state directory. Do not keep data in an embedded cluster: etcd does not sync its data to disk,
+// and the package does not restart a component that crashes.
 //
-// start.go contains the start procedure. components.go contains the programs with their flags, and
-// stages.yaml the behavior of the simulated kubelets. lifecycle.go makes the API server refuse
-// writes of pods that no kubelet sends. halt.go contains the functions with which faults kill and
-// restart components.
+// start.go contains the start procedure, and components.go the command lines of the programs.
+// stages.yaml defines the behavior of the simulated kubelets. lifecycle.go makes the API server
+// refuse pod writes that no real kubelet would send. halt.go contains the functions with which
+// faults kill and restart components.
 package embedded
 
 import (
@@ -37,9 +37,10 @@ type Cluster struct {
 	binaries Binaries
 	creds    *credentials
 	prober   prober
-	unguard  func() // tells the guard process not to remove the state directory if gauntlet dies
+	unguard  func() // tells the guard process that it need no longer remove the state directory if gauntlet dies
 
-	// stopProvisioner stops the provisioner of simulated volumes. It is nil without volumes.
+	// stopProvisioner stops the provisioner of simulated volumes. It is nil if the cluster has no
+	// volumes.
 	stopProvisioner func()
 
 	failed   chan struct{} // closed when a component exits unexpectedly
@@ -49,10 +50,10 @@ type Cluster struct {
 	recovering sync.Mutex // held while recoverClients restarts clients of the API server
 
 	mu       sync.Mutex // guards the fields below
-	parts    []*part    // all started components, in the order of their first start
-	degraded bool       // true from a call of Halt until all components run again
-	halts    int        // number of calls of Halt
-	stopping bool       // true after the first call of Stop
+	parts    []*part    // one part for each component that was started, in the order of the first start
+	degraded bool       // true from Halt until all components run again
+	halts    int        // how often Halt was called
+	stopping bool       // true as soon as Stop was called
 	err      error      // why a component exited unexpectedly; nil while failed is open
 }
 
@@ -61,35 +62,35 @@ var _ cluster.Cluster = (*Cluster)(nil)
 // Name is the name of this provider.
 const Name = "embedded"
 
-// Capabilities are the capabilities of this provider.
+// Capabilities lists what every embedded cluster supports.
 var Capabilities = cluster.Capabilities{
 	cluster.OwnsControlPlane, cluster.RestartsControlPlane, cluster.AccessesEtcd, cluster.StandingClusters, cluster.ParallelRuns,
 	cluster.SimulatedKubelets, cluster.ControlsContainers, cluster.ControlsKubelets,
 	cluster.SubjectAsProcess, cluster.PausesSubject, cluster.SkewsClocks,
 }
 
-// part is a component of the control plane together with its current process. A restart of the
+// part is a component of the control plane with one process of that component. A restart of the
 // component creates a new part.
 type part struct {
 	component
 	*process.Process
-	// down means that the process does not run because of a fault. Either Halt has killed the
-	// process, or the process exited because Halt had killed etcd or the API server. Health then
-	// waits until the component runs again.
+	// down means that a fault is the reason why the process does not run. Halt has killed the
+	// process, or the process exited because Halt had killed etcd or the API server. While a part
+	// is down, Health waits until the component runs again.
 	down bool
 }
 
-// Name returns the name of the provider, the constant [Name].
+// Name returns "embedded", the name of the provider.
 func (c *Cluster) Name() string { return Name }
 
-// Capabilities returns the capabilities of the provider, the variable [Capabilities].
+// Capabilities returns the variable [Capabilities].
 func (c *Cluster) Capabilities() cluster.Capabilities { return Capabilities }
 
 // Binaries returns the paths of the programs that this cluster runs. The subject upstream runs the
-// same kube-controller-manager binary.
+// same kube-controller-manager binary as the cluster.
 func (c *Cluster) Binaries() Binaries { return c.binaries }
 
-// Config returns a client configuration for a role, such as the subject's. Its clients connect
+// Config returns a client configuration for a role. Clients with this configuration connect
 // directly to the API server, not through the fault proxy.
 func (c *Cluster) Config(role cluster.Role) *rest.Config {
 	return &rest.Config{
@@ -118,8 +119,8 @@ func (c *Cluster) Etcd(context.Context) (*clientv3.Client, error) {
 // Failed returns a channel that is closed when a component exits unexpectedly.
 func (c *Cluster) Failed() <-chan struct{} { return c.failed }
 
-// Err returns nil until the channel of Failed is closed. After that, it returns an error that names
-// the component that exited, with the end of its log.
+// Err returns nil until the channel of Failed is closed. Then the error names the component that
+// exited, and contains the end of that component's log.
 func (c *Cluster) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,7 +135,7 @@ func (c *Cluster) Health(ctx context.Context) error {
 	if halts := c.haltCount(); !c.isDegraded() {
 		if err := c.checkHealth(ctx); err == nil || c.haltCount() == halts {
 			return err
-		} // else Halt was called during the check, and may have caused the error
+		} // Halt was called during the health check, and may have caused the error
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("the control plane did not recover within %s", recoveryTimeout))
 	defer cancel()
@@ -146,8 +147,8 @@ func (c *Cluster) Health(ctx context.Context) error {
 	})
 }
 
-// checkHealth sends one request to the health endpoint of each component, without retries. Its
-// error names the first component that is not healthy.
+// checkHealth sends one request to the health endpoint of each component, without retries. The
+// error names the first unhealthy component.
 func (c *Cluster) checkHealth(ctx context.Context) error {
 	if err := c.Err(); err != nil {
 		return err
@@ -169,14 +170,14 @@ func (c *Cluster) checkHealth(ctx context.Context) error {
 	return nil
 }
 
-// unhealthy returns the error for a component whose health check failed although its process runs.
-// The error contains the end of the component's log.
+// unhealthy returns an error with the component's name and the end of its log. The argument err
+// says why the component's health check failed.
 func unhealthy(p *part, err error) error {
 	return fmt.Errorf("%s is not healthy: %w; last lines of its log:\n%s", p.name, err, p.LogTail())
 }
 
 // launch starts a process of a component, and calls handleExit when the process exits. If the
-// component ran before, launch replaces its part in c.parts.
+// component was started earlier, launch replaces the component's part in c.parts.
 func (c *Cluster) launch(ctx context.Context, component component) error {
 	p, err := process.Start(ctx, c.layout.spec(component))
 	if err != nil {
@@ -197,8 +198,8 @@ func (c *Cluster) launch(ctx context.Context, component component) error {
 	return nil
 }
 
-// fail records that the cluster has failed because of err, and closes the channel failed. Only
-// the first call has an effect, and only before Stop.
+// fail sets c.err to err and closes the channel c.failed. After Stop or an earlier call, fail does
+// nothing.
 func (c *Cluster) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +212,7 @@ func (c *Cluster) fail(err error) {
 
 // Stop stops all components and removes the state directory, but not the logs. It stops the clients
 // of the API server first. It stops etcd last, because kube-apiserver cannot shut down gracefully
-// without etcd. Only the first call has an effect; later calls return the same error.
+// without etcd. Only the first call stops the cluster; later calls return the same error.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.stopOnce.Do(func() {
 		c.mu.Lock()
@@ -233,7 +234,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.stopErr
 }
 
-// stopAll stops all parts of a stop group at the same time, and waits until they have exited.
+// stopAll stops all processes of one stop group at the same time, and waits until they have exited.
 func stopAll(ctx context.Context, parts []*part, group int) error {
 	var stops errgroup.Group
 	for _, p := range parts {
@@ -244,7 +245,7 @@ func stopAll(ctx context.Context, parts []*part, group int) error {
 	return stops.Wait()
 }
 
-// newCluster returns a Cluster that has no components yet.
+// newCluster returns a Cluster whose components have not been started.
 func newCluster(layout layout, binaries Binaries, creds *credentials, unguard func()) *Cluster {
 	return &Cluster{
 		layout: layout, binaries: binaries, creds: creds, unguard: unguard, failed: make(chan struct{}),

@@ -159,8 +159,9 @@ func TestFilesAndCommandLinesOfComponents(t *testing.T) {
 	}
 }
 
-// TestControllerManagerOmitsOnlyGivenControllers checks which controllers kube-controller-manager
-// runs. Default controllers that are not under test must be enabled.
+// TestControllerManagerOmitsOnlyGivenControllers checks the flag --controllers of
+// kube-controller-manager. The flag must disable the controllers under test, and must not disable
+// other controllers that a run needs.
 func TestControllerManagerOmitsOnlyGivenControllers(t *testing.T) {
 	o := Options{Controllers: []kube.Controller{{Name: "statefulset-controller"}, {Name: "endpoints-controller"}}}
 	args := strings.Join(controllerManagerComponent(layout{}, Binaries{}, o).args, " ")
@@ -237,7 +238,8 @@ func TestRenderStages(t *testing.T) {
 	}
 }
 
-// TestStartRefusesText checks that a component that cannot run is found before etcd starts.
+// TestStartRefusesText verifies that Start checks all programs before Start runs etcd. One of the
+// programs is a text file, which this machine cannot run.
 func TestStartRefusesText(t *testing.T) {
 	dir := t.TempDir()
 	binaries := fakeBinaries(t, map[string]string{"kube-apiserver": ""})
@@ -322,10 +324,10 @@ func TestStartDoesNotRemoveExistingDirectory(t *testing.T) {
 	}
 }
 
-// fakeBinaries creates a directory with shell scripts that replace the programs.
-// The map scripts has shell commands by program name. Each script prints its name and then
-// runs its commands. A program that is missing in the map sleeps. For the commands "", the
-// file is not a valid program.
+// fakeBinaries creates a directory with shell scripts that replace the programs. The map scripts
+// contains shell commands by program name. Each script prints its name and then runs its commands.
+// The script of a program that is not in the map sleeps. If the commands are "", the file is not a
+// valid program.
 func fakeBinaries(t *testing.T, scripts map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -352,7 +354,7 @@ func assertRemoved(t *testing.T, path string) {
 	}
 }
 
-// errorHas reports whether the text of err contains all wanted texts.
+// errorHas reports whether err is not nil and its text contains all wanted texts.
 func errorHas(err error, want ...string) bool {
 	return err != nil && !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(err.Error(), w) })
 }

@@ -12,13 +12,14 @@ import (
 
 var _ cluster.Restartable = (*Cluster)(nil)
 
-// recoveryTimeout limits the time for which [Cluster.Resume] and [Cluster.Health] wait until all
-// components run. A restart of the components takes about 2 s on two idle cores.
+// recoveryTimeout limits how long [Cluster.Resume] and [Cluster.Health] wait until all components
+// run again. A restart of the components takes about 2 s on two idle cores.
 const recoveryTimeout = time.Minute
 
 // Halt kills kube-apiserver or etcd with SIGKILL; the component stays down until Resume. Halt does
-// not kill the clients of the API server. If a client exits because the API server does not
-// respond, Resume restarts that client. Halt returns nil if the component is already halted.
+// not kill the clients of the API server, such as kube-scheduler. If a client exits because the API
+// server does not respond, Resume restarts that client. Halt returns nil if the component is
+// already halted.
 func (c *Cluster) Halt(_ context.Context, name cluster.Component) error {
 	p, err := c.part(name)
 	if err != nil {
@@ -44,9 +45,9 @@ func (c *Cluster) Halt(_ context.Context, name cluster.Component) error {
 // Resume starts a component that Halt has killed, with its previous port and data. It then
 // waits until the API server and all its clients are healthy.
 //
-// If both etcd and kube-apiserver are halted, Resume of etcd does not wait, because
-// kube-apiserver is still halted. Resume of kube-apiserver first waits until etcd runs, because
-// kube-apiserver exits without etcd.
+// If etcd and kube-apiserver are both halted, a call for etcd starts etcd and returns without
+// waiting. A call for kube-apiserver first waits until etcd runs, because kube-apiserver exits
+// without etcd.
 func (c *Cluster) Resume(ctx context.Context, name cluster.Component) error {
 	p, err := c.part(name)
 	if err != nil {
@@ -80,8 +81,8 @@ func (c *Cluster) Resume(ctx context.Context, name cluster.Component) error {
 	return nil
 }
 
-// relaunch starts a new process for a part whose process has exited. It returns an error if the
-// cluster has been stopped.
+// relaunch starts the component of p again, whose process has exited. If the cluster has been
+// stopped, relaunch returns an error.
 func (c *Cluster) relaunch(ctx context.Context, p *part) error {
 	c.mu.Lock()
 	stopping := c.stopping
@@ -92,11 +93,11 @@ func (c *Cluster) relaunch(ctx context.Context, p *part) error {
 	return c.launch(ctx, p.component)
 }
 
-// recoverClients restarts the clients of the API server that have exited because it was
+// recoverClients restarts clients of the API server that have exited because the API server was
 // unavailable.
 //
-// It does not wait. It returns an error if the API server is not ready or a component does not
-// run yet, and callers repeat the call until it returns nil.
+// recoverClients does not wait. It returns an error as long as the API server is not ready or a
+// component does not run. Callers call recoverClients again until it returns nil.
 func (c *Cluster) recoverClients(ctx context.Context) error {
 	c.recovering.Lock()
 	defer c.recovering.Unlock()
@@ -127,14 +128,14 @@ func (c *Cluster) recoverClients(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.degraded = slices.ContainsFunc(c.parts, func(p *part) bool { return p.down })
-	if c.degraded { // another goroutine has called Halt, or a client has exited again
+	if c.degraded { // another goroutine has called Halt, or a restarted client has exited again
 		return errors.New("a fault has stopped etcd or kube-apiserver, or another component of the control plane has exited")
 	}
 	return nil
 }
 
-// handleExit marks the cluster as failed if the process of a part has exited unexpectedly. An
-// exit is expected in two cases:
+// handleExit marks the cluster as failed if the process of p has exited unexpectedly. An exit is
+// expected in two cases:
 //
 //   - Halt has killed the process.
 //   - The process is a client of the API server, and a component is halted.
@@ -150,30 +151,30 @@ func (c *Cluster) handleExit(p *part) {
 	}
 }
 
-// isDegraded reports whether a component is halted, or has not recovered yet after a call of Halt.
+// isDegraded reports whether a component is still down because of Halt.
 func (c *Cluster) isDegraded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.degraded
 }
 
-// haltCount returns the number of calls of Halt so far. A caller compares two results to find out
-// whether Halt was called between them.
+// haltCount returns how often Halt was called. If two results differ, Halt was called in between.
 func (c *Cluster) haltCount() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.halts
 }
 
-// halted reports whether Halt, and not a crash, is the reason why the named component is down.
+// halted reports whether the named component is down because of Halt, directly or indirectly. It
+// returns false for a component that runs or has crashed.
 func (c *Cluster) halted(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.ContainsFunc(c.parts, func(p *part) bool { return p.name == name && p.down })
 }
 
-// part returns the current part of kube-apiserver or etcd. It returns an error for all other
-// components, which Halt must not kill.
+// part returns the current part of kube-apiserver or etcd. For all other components, part returns
+// an error, because Halt must not kill them.
 func (c *Cluster) part(name cluster.Component) (*part, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

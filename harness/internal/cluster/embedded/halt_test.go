@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// TestHalt checks that Resume starts halted components with their previous address and data. The
-// cluster must not report a failure, and must work as before.
+// TestHalt verifies that Resume starts halted components with their previous address and data. The
+// channel of Failed must stay open, and the cluster must work as before.
 func TestHalt(t *testing.T) {
 	c, _ := startCluster(t, Options{Nodes: 1})
 	admin := clientFor(t, c, cluster.Admin)
@@ -29,12 +29,12 @@ func TestHalt(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			before := createPod(t, admin, "before-"+test.name)
-			// KWOK gives up on its request for this pod while the control plane is down.
+			// While the control plane is down, KWOK gives up on its request for this pod.
 			terminating := createPod(t, admin, "terminating-"+test.name, "example.com/finalizer")
 			deletePod(t, admin, terminating.Name)
 			for _, part := range test.halt {
 				old := partNamed(t, c, string(part))
-				for range 2 { // the second call has no effect
+				for range 2 { // the second Halt has no effect
 					if err := c.Halt(t.Context(), part); err != nil {
 						t.Fatal(err)
 					}

@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// TestHealthWhileHalted checks that Health repeats a failed check if Halt was called during the
-// check. Otherwise, Health must return the error of the failed check.
+// TestHealthWhileHalted verifies that Health repeats a failed health check if Halt was called
+// during the check. Without a call of Halt, Health must return the error of the failed check.
 func TestHealthWhileHalted(t *testing.T) {
 	dir := t.TempDir()
 	running, err := process.Start(t.Context(), process.Spec{Name: "part", Path: "/bin/sleep", Args: []string{"60"}, Dir: dir, LogPath: filepath.Join(dir, "part.log")})

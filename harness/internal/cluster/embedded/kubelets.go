@@ -16,10 +16,11 @@ import (
 
 var _ cluster.Kubelets = (*Cluster)(nil)
 
-// silentLabel is the node label that makes KWOK stop simulating the kubelet of a node.
+// silentLabel is the label of nodes whose kubelet KWOK does not simulate at the moment.
 const silentLabel = "gauntlet/silent"
 
-// PauseKubelet makes KWOK stop updating a node, its Lease and its pods, as if the kubelet were paused.
+// PauseKubelet makes KWOK stop updating a node, its Lease and its pods. To other components, the
+// node's kubelet then seems to be paused.
 func (c *Cluster) PauseKubelet(ctx context.Context, node string) error {
 	return c.label(ctx, node, `"yes"`)
 }
@@ -32,8 +33,9 @@ func (c *Cluster) ResumeKubelet(ctx context.Context, node string) error {
 	return cluster.AwaitNode(ctx, c, node, pollInterval, recoveryTimeout)
 }
 
-// Register creates the Node object of a node that a fault has deleted, or of a new node. It then
-// waits until the node is healthy.
+// Register creates the named Node object, if it does not exist, and waits until the node is
+// healthy. The name is that of a Node object that a fault has deleted, or of a new node such as
+// node-5.
 func (c *Cluster) Register(ctx context.Context, name string) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -49,8 +51,8 @@ func (c *Cluster) Register(ctx context.Context, name string) error {
 	return cluster.AwaitNode(ctx, c, name, pollInterval, recoveryTimeout)
 }
 
-// retriggerAnnotation is a pod annotation that gauntlet changes only to cause a watch event.
-// KWOK then processes the pod again.
+// retriggerAnnotation is a pod annotation that gauntlet changes to cause a watch event. On this
+// event, KWOK processes the pod again.
 const retriggerAnnotation = "gauntlet/reminded"
 
 // retriggerKWOK makes KWOK process all unfinished pods again after the control plane has
@@ -82,8 +84,9 @@ func (c *Cluster) retriggerKWOK(ctx context.Context) error {
 	return nil
 }
 
-// isFinished reports whether KWOK has no more work for a pod. This is so if the pod is Running
-// and Ready, or has terminated and is not Ready.
+// isFinished reports whether KWOK has nothing left to do for a pod. Finished pods are those that
+// are Running and Ready, and those that have terminated and are not Ready. A pod with a
+// deletionTimestamp is not finished.
 func isFinished(pod *corev1.Pod) bool {
 	ready := cluster.PodReady(pod)
 	switch {
@@ -96,8 +99,8 @@ func isFinished(pod *corev1.Pod) bool {
 	return terminated && !ready
 }
 
-// label sets the label [silentLabel] of a node, or removes it. The argument value is JSON: a
-// quoted string, or null to remove the label.
+// label sets or removes the label [silentLabel] of a node. The argument value is JSON: a quoted
+// string sets the label, and null removes the label.
 func (c *Cluster) label(ctx context.Context, node, value string) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {

@@ -12,22 +12,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// layout contains the directories and ports of one cluster.
+// layout contains the directories and the ports that one embedded cluster uses.
 type layout struct {
 	dir    string // state directory
 	logDir string // directory of the log files
 	ports  ports
 }
 
-// ports contains the ports on 127.0.0.1 on which the components listen.
+// ports contains the TCP ports on 127.0.0.1 on which the components listen.
 type ports struct {
 	etcd, etcdPeer, apiServer, controllerManager, scheduler int
 }
 
-// freePorts selects free ports for the components.
+// freePorts returns TCP ports on 127.0.0.1 that are free at the moment.
 //
-// Another process may bind one of these ports before the component does. [Start] then tries
-// again with other ports.
+// Another process may bind such a port before the component does. [Start] then tries again with
+// other ports.
 func freePorts() (ports, error) {
 	var p ports
 	for _, port := range []*int{&p.etcd, &p.etcdPeer, &p.apiServer, &p.controllerManager, &p.scheduler} {
@@ -35,18 +35,18 @@ func freePorts() (ports, error) {
 		if err != nil {
 			return ports{}, fmt.Errorf("finding a free port on 127.0.0.1: %w", err)
 		}
-		defer listener.Close() // deferred, so that all ports are distinct
+		defer listener.Close() // the listeners stay open until freePorts returns, so that all ports are distinct
 		*port = listener.Addr().(*net.TCPAddr).Port
 	}
 	return p, nil
 }
 
-// localURL returns the https URL of a path on a port of 127.0.0.1.
+// localURL returns a URL such as https://127.0.0.1:6443/readyz.
 func localURL(port int, path string) string {
 	return fmt.Sprintf("https://127.0.0.1:%d%s", port, path)
 }
 
-// apiServerURL returns the URL of the API server for clients on this machine.
+// apiServerURL returns the API server's URL, such as https://127.0.0.1:6443.
 func (l layout) apiServerURL() string { return localURL(l.ports.apiServer, "") }
 
 // The names of the files and directories in the state directory.
@@ -67,11 +67,11 @@ const (
 	temporary       = "tmp"  // directory
 )
 
-// file returns the path of a file in the state directory.
+// file returns the path of the named file in the state directory.
 func (l layout) file(name string) string { return filepath.Join(l.dir, name) }
 
-// write writes the configuration files, keys and tokens to the state directory. The files have mode
-// 0600, because many of them contain secrets.
+// write writes configuration files, keys and tokens to the state directory. The components read
+// these files. The files have mode 0600, because many of them contain secrets.
 func (l layout) write(opts Options, creds *credentials) error {
 	stages, err := renderStages(opts)
 	if err != nil {
@@ -105,7 +105,7 @@ func (l layout) write(opts Options, creds *credentials) error {
 	return nil
 }
 
-// spec returns the command line, environment and log file with which a component is started.
+// spec returns the command line, environment and log file of a component's process.
 //
 // The environment contains no variables of the user; HOME is the state directory. GOGC and
 // GOMEMLIMIT make Go collect garbage less often. This costs memory, but saves CPU time, so that

@@ -16,15 +16,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// KWOK patches a pod, or deletes it, without a precondition. It may have decided on the write
-// before a fault changed the pod. It could then write the phase Running over Failed, which a
-// kubelet never does. The policies in this file make the API server refuse such writes.
+// KWOK patches and deletes pods without a precondition. A fault may change a pod between the time
+// when KWOK decides on a write and the write. KWOK could then change the phase from Failed to
+// Running, which a kubelet never does. The policies in this file make the API server refuse such
+// writes.
 
-// lifecyclePolicy is the name of the policy for the status of pods that have terminated.
+// lifecyclePolicy is the name of the policy that protects the status of Failed and Succeeded pods.
 const lifecyclePolicy = "gauntlet-pod-lifecycle"
 
-// podPolicies are admission policies. They refuse writes of pods which no kubelet sends, such
-// as making a Failed pod Running.
+// podPolicies are admission policies that refuse pod writes which no real kubelet would send. An
+// example is a status update that makes a Failed pod Running.
 var podPolicies = []admissionv1.ValidatingAdmissionPolicy{
 	podPolicy(lifecyclePolicy, admissionv1.Update, "pods/status", nil,
 		admissionv1.Validation{
@@ -50,21 +51,23 @@ var podPolicies = []admissionv1.ValidatingAdmissionPolicy{
 	),
 }
 
-// terminated is a CEL expression that is true if the pod had terminated before the request.
+// terminated is a CEL expression that is true if the pod was Failed or Succeeded before the
+// request.
 const terminated = "(has(oldObject.status.phase) && oldObject.status.phase in ['Failed', 'Succeeded'])"
 
-// readyIn returns a CEL expression that is true if a variable contains a pod that is Ready.
+// readyIn returns a CEL expression that is true if a CEL variable, such as object, contains a Ready
+// pod.
 func readyIn(variable string) string {
 	return fmt.Sprintf("has(%[1]s.status.conditions) && %[1]s.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')", variable)
 }
 
-// kubeletRequest is the match condition of policies that apply only to requests of the
-// simulated kubelets.
+// kubeletRequest is a match condition that limits a policy to requests of the simulated kubelets.
 var kubeletRequest = []admissionv1.MatchCondition{{
 	Name: "simulated-kubelet", Expression: fmt.Sprintf("request.userInfo.username == %q", cluster.KubeletUser),
 }}
 
-// podPolicy returns a policy for one operation on pods or on a subresource of pods.
+// podPolicy returns an admission policy for one operation on a resource, such as an update of
+// pods/status. A nil when means that the policy applies to all users.
 func podPolicy(name string, operation admissionv1.OperationType, resource string, when []admissionv1.MatchCondition, validations ...admissionv1.Validation) admissionv1.ValidatingAdmissionPolicy {
 	return admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -112,11 +115,11 @@ func protectPodLifecycle(ctx context.Context, client kubernetes.Interface) error
 	return awaitPodPolicies(ctx, client)
 }
 
-// awaitPodPolicies waits until the API server enforces podPolicies: until it refuses to make a
-// Failed pod Running.
+// awaitPodPolicies waits until the API server enforces podPolicies. It tries to make a Failed pod
+// Running until the API server refuses this change.
 //
-// It uses a pod that no scheduler assigns to a node, and deletes this pod. The API server loads
-// all policies at the same time, so it then also enforces the other ones.
+// The test pod is never scheduled, and awaitPodPolicies deletes it at the end. The API server loads
+// all policies at the same time, so it then enforces the other policies too.
 func awaitPodPolicies(ctx context.Context, client kubernetes.Interface) error {
 	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
 	probe := &corev1.Pod{

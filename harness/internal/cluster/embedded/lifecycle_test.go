@@ -17,8 +17,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// TestPodLifecycle sends writes of pods that no kubelet sends. KWOK sends them if a fault changes a
-// pod at the same time. The API server must refuse them.
+// TestPodLifecycle sends pod writes that no real kubelet would send, and that the API server must
+// refuse. KWOK sends such a write if a fault changes the pod at the same time.
 func TestPodLifecycle(t *testing.T) {
 	c, _ := startCluster(t, Options{Nodes: 1, PodStartDelay: startDelay})
 	admin, kubelets := clientFor(t, c, cluster.Admin), clientFor(t, c, cluster.Kubelet)
@@ -27,7 +27,8 @@ func TestPodLifecycle(t *testing.T) {
 	t.Run("a pod that fails while it starts", func(t *testing.T) { testFailAtStart(t, admin) })
 }
 
-// kubeletStart is the part of KWOK's patch for a started pod that the policies restrict.
+// kubeletStart is the patch with which KWOK makes a pod Running and Ready, without fields that the
+// policies ignore.
 const kubeletStart = `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`
 
 func testTerminalPhases(t *testing.T, admin, kubelets kubernetes.Interface) {
@@ -57,8 +58,8 @@ func testTerminalPhases(t *testing.T, admin, kubelets kubernetes.Interface) {
 	}
 }
 
-// testSameName checks that a late write for a deleted pod does not affect its successor with the
-// same name.
+// testSameName verifies that a late write for a deleted pod does not affect a new pod with the same
+// name.
 func testSameName(t *testing.T, admin, kubelets kubernetes.Interface) {
 	pods := kubelets.CoreV1().Pods(metav1.NamespaceDefault)
 	unassigned := &corev1.Pod{
@@ -86,12 +87,12 @@ func testSameName(t *testing.T, admin, kubelets kubernetes.Interface) {
 func testFailAtStart(t *testing.T, admin kubernetes.Interface) {
 	const pods = 40
 	var group sync.WaitGroup
-	defer group.Wait() // a failed createPod ends the test early
+	defer group.Wait() // Wait even if createPod fails, which ends this function early
 	for i := range pods {
 		name := fmt.Sprintf("race-%d", i)
 		createPod(t, admin, name)
 		group.Go(func() {
-			<-time.After(startDelay + time.Duration(i-pods/2)*time.Millisecond) // most failures meet KWOK's write
+			<-time.After(startDelay + time.Duration(i-pods/2)*time.Millisecond) // most pods fail at about the time of KWOK's write
 			setPhase(t, admin, name, corev1.PodFailed)
 		})
 	}

@@ -13,18 +13,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// podsPerNodeMax is the maximum number of pods per node, which the status of each Node object
-// reports.
+// podsPerNodeMax is the number of pods for which each node has capacity (status.allocatable.pods).
 //
-// With the default of the kubelet, 110, scenarios with many pods would need a dozen nodes. More
-// nodes would not make these scenarios test more.
+// The kubelet's default is 110. With 110, scenarios with many pods would need a dozen nodes, which
+// would test nothing more.
 const podsPerNodeMax = 2000
 
-// nodeName is the format of node names. Its argument is the number of the node, from 1.
+// nodeName is the format of node names, such as node-1. The numbers begin with 1.
 const nodeName = "node-%d"
 
-// node returns the Node object number i, counted from 1, as a kubelet would register it. KWOK makes
-// the node Ready after the object is created.
+// node returns the Node object of node number i, as a kubelet would register it. The numbers begin
+// with 1. KWOK makes the node Ready later.
 func node(i int) *corev1.Node {
 	name := fmt.Sprintf(nodeName, i)
 	resources := corev1.ResourceList{
@@ -47,7 +46,7 @@ func node(i int) *corev1.Node {
 	}
 }
 
-// createNodes creates the given number of Node objects and waits until all nodes are schedulable.
+// createNodes creates count Node objects and waits until all nodes are schedulable.
 func (c *Cluster) createNodes(ctx context.Context, client kubernetes.Interface, count int) error {
 	// The API server also creates the namespace kube-node-lease, but possibly too late. If the
 	// namespace is missing when KWOK creates the Lease of a node, KWOK waits one second before it
@@ -84,10 +83,11 @@ func (c *Cluster) createNodes(ctx context.Context, client kubernetes.Interface, 
 	})
 }
 
-// create sends a create request, and repeats it until it succeeds or the API server says that
-// the object exists. The API server may reject requests until its admission plugins are ready.
+// create calls request, which sends a create request, until it succeeds or the object already
+// exists. The repetition is necessary because the API server rejects requests until its admission
+// plugins are ready.
 //
-// The argument object is the kind and name of the object, for errors.
+// Error messages contain the argument object, such as "pod default/a".
 func create(ctx context.Context, object string, request func(context.Context) error) error {
 	return poll(ctx, "the API server to create "+object, func(ctx context.Context) error {
 		if err := request(ctx); !apierrors.IsAlreadyExists(err) {
@@ -97,10 +97,10 @@ func create(ctx context.Context, object string, request func(context.Context) er
 	})
 }
 
-// awaitDefaultServiceAccount waits until ServiceAccount default/default exists. Without it, the
-// API server rejects pods.
+// awaitDefaultServiceAccount waits until ServiceAccount default/default exists. Without this
+// ServiceAccount, the API server rejects pods in namespace default.
 //
-// kube-controller-manager creates the ServiceAccount, so its existence also shows that
+// kube-controller-manager creates the ServiceAccount. The wait therefore also shows that
 // kube-controller-manager works.
 func (c *Cluster) awaitDefaultServiceAccount(ctx context.Context, client kubernetes.Interface) error {
 	return poll(ctx, "ServiceAccount default/default", func(ctx context.Context) error {
@@ -112,8 +112,8 @@ func (c *Cluster) awaitDefaultServiceAccount(ctx context.Context, client kuberne
 	})
 }
 
-// logTail returns the last lines of the log of the named component, for error messages. It returns
-// "" if the component was not started.
+// logTail returns the last log lines of the named component. It returns "" if the component was not
+// started.
 func (c *Cluster) logTail(name string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

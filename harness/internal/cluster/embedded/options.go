@@ -12,44 +12,45 @@ import (
 
 // Options configures an embedded cluster.
 type Options struct {
-	// Nodes is the number of nodes, from 1 to NodesMax. Each node has capacity for
-	// podsPerNodeMax pods.
+	// Nodes is the number of nodes, from 1 to [NodesMax]. Each node has capacity for 2000 pods
+	// ([podsPerNodeMax]).
 	Nodes int
 	// PodStartDelay is the time from the scheduling of a pod until KWOK makes the pod Ready.
 	PodStartDelay time.Duration
-	// PodStopDelay is the time from the graceful deletion of a pod until KWOK removes it.
+	// PodStopDelay is the time from a pod's graceful deletion until KWOK deletes the pod with grace
+	// period 0.
 	PodStopDelay time.Duration
 	// Controllers lists the controllers under test, which the cluster's own kube-controller-manager
 	// does not run. Nil means [kube.DefaultControllers].
 	Controllers []kube.Controller
-	// Volumes gives the cluster a default StorageClass with simulated volumes.
+	// Volumes creates a default StorageClass whose PersistentVolumes are only API objects.
 	Volumes bool
 	// Dir is an existing directory that no other cluster uses. Start creates Dir/cluster for the
 	// state of the cluster, and [Cluster.Stop] removes Dir/cluster.
 	Dir string
-	// LogDir is the directory of the log files, which are named <component>.log. [Cluster.Stop]
-	// does not remove them.
+	// LogDir is the directory of the log files, such as kube-apiserver.log. [Cluster.Stop] does not
+	// remove these files.
 	LogDir string
-	// BinDir is the directory with the binaries of the programs. Empty means the cache directory
-	// that `gauntlet setup` fills.
+	// BinDir is the directory with the binaries etcd, kube-apiserver and so on. Empty means the
+	// cache directory that `gauntlet setup` fills.
 	BinDir string
 	// Verbosity is the value of the flag -v of the Kubernetes components, from 0 to 10.
 	Verbosity int
 }
 
 const (
-	// NodesMax is the maximum number of nodes. A laptop cannot simulate this many nodes, so a
-	// larger number is most likely a mistake.
+	// NodesMax is the maximum of Options.Nodes. A laptop cannot simulate so many nodes, so a larger
+	// number is most likely a mistake.
 	NodesMax = 1000
-	// podDelayMax is the maximum of PodStartDelay and PodStopDelay. The author of a longer delay
-	// has most likely written a wrong unit.
+	// podDelayMax is the maximum of PodStartDelay and PodStopDelay. A longer delay most likely has
+	// a wrong unit.
 	podDelayMax = time.Hour
-	// freeBytesMin is the free disk space in bytes that Start requires. etcd allocates two files of
-	// 64 MiB for its write-ahead log.
+	// freeBytesMin is the free disk space in bytes that [Start] requires. etcd alone allocates two
+	// files of 64 MiB for its write-ahead log.
 	freeBytesMin = 256 << 20
 )
 
-// validate returns an error if a field is missing or outside of its range.
+// validate returns an error that names a field that is missing or outside of its range.
 func (o Options) validate() error {
 	switch {
 	case o.Nodes < 1 || o.Nodes > NodesMax:
@@ -66,8 +67,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// absolute returns a copy of the options with absolute paths. The components would not find
-// relative paths, because they run in the state directory.
+// absolute returns a copy of the options with absolute paths. The components could not use relative
+// paths, because their working directory is the state directory.
 func (o Options) absolute() (Options, error) {
 	for _, dir := range []*string{&o.Dir, &o.LogDir, &o.BinDir} {
 		if *dir == "" {
@@ -82,9 +83,8 @@ func (o Options) absolute() (Options, error) {
 	return o, nil
 }
 
-// checkDiskSpace returns an error if the disk of dir has less than bytesMin bytes of free
-// space. On a full disk, components fail with errors that are hard to understand, or without a
-// log.
+// checkDiskSpace returns an error if fewer than bytesMin bytes are free on the disk that contains
+// dir. On a full disk, components fail with errors that are hard to understand, or without a log.
 func checkDiskSpace(dir string, bytesMin int64) error {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err != nil {

@@ -17,11 +17,12 @@ type prober struct {
 	token  string // bearer token of the Admin role
 }
 
-// probeTimeout limits a single health check. A component that does not respond within this time is
-// unhealthy.
+// probeTimeout limits one request to a health endpoint. A component that does not respond within
+// this time is unhealthy.
 const probeTimeout = 5 * time.Second
 
-// newProber returns a prober that trusts the certificate authorities in roots and sends the token.
+// newProber returns a prober that trusts the certificate authorities in roots and authenticates
+// with token.
 func newProber(roots *x509.CertPool, token string) prober {
 	return prober{token: token, client: &http.Client{
 		Timeout: probeTimeout,
@@ -31,8 +32,8 @@ func newProber(roots *x509.CertPool, token string) prober {
 	}}
 }
 
-// probe sends a GET request to a URL and returns nil if the response has status 200. Otherwise, the
-// error contains the status and the first 4 KiB of the response body.
+// probe sends a GET request to a URL and returns nil if the response has status 200. For another
+// status, the error contains the status and the first 4 KiB of the response body.
 func (p prober) probe(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

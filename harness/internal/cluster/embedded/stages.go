@@ -9,17 +9,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// stagesSource is the template of the KWOK configuration.
+// stagesSource is the content of stages.yaml, the Go template of KWOK's configuration file.
 //
 //go:embed stages.yaml
 var stagesSource string
 
-// stagesTemplate is the parsed template of the KWOK configuration. Its delimiters are << and
-// >>, because the file also contains templates in {{ }}, which KWOK renders.
+// stagesTemplate is the parsed form of [stagesSource]. The template's delimiters are << and >>,
+// because the file also contains templates in {{ }}, which KWOK renders.
 var stagesTemplate = template.Must(template.New("stages.yaml").Delims("<<", ">>").Option("missingkey=error").Parse(stagesSource))
 
-// renderStages returns the configuration file of KWOK. The Stage objects in the file define when
-// simulated kubelets change nodes and pods, and how.
+// renderStages returns the content of KWOK's configuration file. The Stage objects in this file
+// define when and how the simulated kubelets change nodes and pods.
 func renderStages(opts Options) ([]byte, error) {
 	var out bytes.Buffer
 	values := struct {

@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	// startTimeout limits the duration of one attempt to start. An attempt takes 4 s on two idle
-	// cores, and longer on a slow or busy machine.
+	// startTimeout limits the duration of one attempt to start a cluster. An attempt takes about 4
+	// s on two idle cores, and longer on a slow or busy machine.
 	startTimeout = 2 * time.Minute
-	// attemptsMax is the maximum number of attempts to start a cluster. Start tries again if
-	// another process has bound one of the ports.
+	// attemptsMax is the maximum number of attempts to start a cluster. [Start] tries again only if
+	// another process uses one of the chosen ports.
 	attemptsMax = 5
 )
 
-// Start starts a control plane and returns when the control plane is ready.
+// Start starts an embedded cluster and returns when the cluster is ready.
 //
-// It is ready when all components are healthy, all nodes are schedulable, and
-// kube-controller-manager has created the default ServiceAccount.
+// The cluster is ready when all components are healthy and all nodes are schedulable. In addition,
+// kube-controller-manager must have created ServiceAccount default/default.
 //
-// If Start returns an error, it has stopped all processes. After Start has returned a cluster,
-// canceling ctx does not stop it; call [Cluster.Stop].
+// If Start returns an error, it has stopped all processes. Canceling ctx aborts the start, but does
+// not stop a started cluster; call [Cluster.Stop].
 func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -58,14 +58,15 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	}
 }
 
-// isPortInUse reports whether a component exited because another process uses its port.
+// isPortInUse reports whether err says that a component exited because another process uses its
+// port.
 func isPortInUse(err error) bool {
 	var exit *process.ExitError
 	return errors.As(err, &exit) && strings.Contains(exit.LogTail, "address already in use")
 }
 
-// startOnce makes one attempt to start a cluster. It creates new ports, keys and a new state
-// directory.
+// startOnce makes one attempt to start a cluster, with new ports, new keys and a new state
+// directory. If the attempt fails, startOnce stops all processes.
 func startOnce(ctx context.Context, opts Options, binaries Binaries) (*Cluster, error) {
 	c, err := prepare(ctx, opts, binaries)
 	if err != nil {
@@ -75,7 +76,7 @@ func startOnce(ctx context.Context, opts Options, binaries Binaries) (*Cluster, 
 	defer cancel()
 	if err := c.startComponents(ctx, opts); err != nil {
 		if exitErr := c.Err(); exitErr != nil {
-			err = exitErr // the exit of this component has caused err
+			err = exitErr // a component has exited, which has caused err
 		}
 		// Stop must not depend on ctx, which may be canceled.
 		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
@@ -84,7 +85,7 @@ func startOnce(ctx context.Context, opts Options, binaries Binaries) (*Cluster, 
 }
 
 // prepare chooses free ports and creates the state directory with the files that the components
-// read. The Cluster that it returns runs no component yet.
+// read. The returned Cluster has not started a component yet.
 func prepare(ctx context.Context, opts Options, binaries Binaries) (*Cluster, error) {
 	creds, err := newCredentials(time.Now())
 	if err != nil {
@@ -95,8 +96,8 @@ func prepare(ctx context.Context, opts Options, binaries Binaries) (*Cluster, er
 		return nil, err
 	}
 	l := layout{dir: filepath.Join(opts.Dir, "cluster"), logDir: opts.LogDir, ports: ports}
-	// Mkdir fails if the directory exists, so Stop never removes a directory that somebody else has
-	// created.
+	// Mkdir fails if the directory exists. Stop therefore never removes a directory that prepare
+	// has not created.
 	if err := os.Mkdir(l.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("creating the state directory: %w", err)
 	}
@@ -111,10 +112,11 @@ func prepare(ctx context.Context, opts Options, binaries Binaries) (*Cluster, er
 	return c, nil
 }
 
-// startComponents starts all components and waits until the cluster is ready (see [Start]).
+// startComponents starts all components and waits until the cluster is ready.
 //
-// It starts each client of the API server as soon as the API server is ready for it. If a
-// component exits, startComponents immediately returns an error.
+// A cluster is ready if it meets the conditions in the comment of [Start]. The clients of the API
+// server start as soon as the API server can serve them. If a component exits, startComponents
+// returns an error at once.
 func (c *Cluster) startComponents(ctx context.Context, opts Options) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -133,7 +135,7 @@ func (c *Cluster) startComponents(ctx context.Context, opts Options) error {
 		}
 	}
 	for _, client := range []struct {
-		endpoint  string // path on the API server that must return status 200 before the component starts
+		endpoint  string // path for which the API server must return status 200 before the component starts
 		component component
 	}{
 		// kube-scheduler and KWOK retry until the API server is ready.
@@ -161,9 +163,9 @@ func (c *Cluster) startComponents(ctx context.Context, opts Options) error {
 	return nil
 }
 
-// awaitReady waits until the started components are healthy and pods can run (see [Start]). It
-// creates the nodes and waits until all of them are schedulable. It also creates the policies that
-// protect the lifecycle of pods.
+// awaitReady creates the nodes and the pod policies (see [protectPodLifecycle]), and waits until
+// pods can run. Pods can run if all components are healthy, all nodes are schedulable, and
+// ServiceAccount default/default exists.
 func (c *Cluster) awaitReady(ctx context.Context, nodes int) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -185,7 +187,7 @@ func (c *Cluster) awaitReady(ctx context.Context, nodes int) error {
 	return ready.Wait()
 }
 
-// pollInterval is the interval at which functions of this package check a condition.
+// pollInterval is the time between two checks of a condition for which this package waits.
 const pollInterval = 25 * time.Millisecond
 
 // poll is [cluster.Poll] with the interval pollInterval.
@@ -193,8 +195,8 @@ func poll(ctx context.Context, description string, condition func(context.Contex
 	return cluster.Poll(ctx, pollInterval, description, condition)
 }
 
-// await sends requests to a URL of the named component until one returns status 200. The error
-// contains the end of the component's log.
+// await sends requests to a URL of the named component until a response has status 200. If ctx is
+// canceled first, the error contains the end of the component's log.
 func (c *Cluster) await(ctx context.Context, name, url string) error {
 	return poll(ctx, name, func(ctx context.Context) error {
 		err := c.prober.probe(ctx, url)

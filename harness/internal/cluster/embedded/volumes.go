@@ -17,27 +17,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// storageClass is the name of the default StorageClass of a cluster with simulated volumes, and of
-// its provisioner.
+// storageClass is the name of the default StorageClass in a cluster with simulated volumes.
 const storageClass = "gauntlet-simulated"
 
-// volumeControllers lists those of the [unneededControllers] that a cluster with simulated
+// volumeControllers lists the elements of [unneededControllers] that a cluster with simulated
 // volumes needs.
 var volumeControllers = []string{
 	"persistentvolume-binder-controller", "persistentvolumeclaim-protection-controller", "persistentvolume-protection-controller",
 }
 
-// provisioner simulates the provisioner of the default StorageClass. It creates a volume for
-// each PersistentVolumeClaim, and deletes the volume after the claim.
+// provisioner simulates the provisioner of the default StorageClass. It creates a PersistentVolume
+// for each PersistentVolumeClaim. After a claim is deleted, the provisioner deletes the claim's
+// volume.
 //
 // A volume is only an API object, because simulated nodes mount nothing.
 type provisioner struct {
 	client kubernetes.Interface
-	queue  workqueue.TypedRateLimitingInterface[any] // claims and volumes as the watches delivered them
+	queue  workqueue.TypedRateLimitingInterface[any] // the claims and volumes that the informers delivered
 }
 
-// startProvisioner creates the default StorageClass and starts its provisioner, which runs until the
-// function stop is called.
+// startProvisioner creates the default StorageClass and starts its provisioner. The provisioner
+// runs until the caller calls stop.
 func (c *Cluster) startProvisioner(ctx context.Context) (stop func(), err error) {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *Cluster) startProvisioner(ctx context.Context) (stop func(), err error)
 		Provisioner:          storageClass + "/" + storageClass,
 		ReclaimPolicy:        ptr.To(corev1.PersistentVolumeReclaimDelete),
 		VolumeBindingMode:    ptr.To(storagev1.VolumeBindingImmediate),
-		AllowVolumeExpansion: ptr.To(true), // the API server refuses larger claims otherwise
+		AllowVolumeExpansion: ptr.To(true), // otherwise, the API server refuses an update that makes a claim larger
 	}
 	if _, err := client.StorageV1().StorageClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {
 		return nil, fmt.Errorf("creating StorageClass %s: %w", storageClass, err)
@@ -81,7 +81,8 @@ func (c *Cluster) startProvisioner(ctx context.Context) (stop func(), err error)
 	}, nil
 }
 
-// next provisions or deletes the next volume. It returns false after the queue has been shut down.
+// next processes the next claim or volume in the work queue, and returns true. After the work queue
+// has been shut down, next returns false.
 func (p *provisioner) next(ctx context.Context) bool {
 	object, shutDown := p.queue.Get()
 	if shutDown {
@@ -95,7 +96,7 @@ func (p *provisioner) next(ctx context.Context) bool {
 	case *corev1.PersistentVolume:
 		err = p.reclaim(ctx, o)
 	}
-	if err != nil { // such as an outage of the API server, which a fault may cause
+	if err != nil { // for example because a fault has killed the API server
 		p.queue.AddRateLimited(object)
 		return true
 	}
@@ -103,8 +104,8 @@ func (p *provisioner) next(ctx context.Context) bool {
 	return true
 }
 
-// provision creates the volume of a claim that is not bound. The volume's claimRef makes
-// kube-controller-manager bind it to this claim only.
+// provision creates a volume for a claim that has none. The volume's claimRef makes
+// kube-controller-manager bind the volume only to this claim.
 func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	if claim.Spec.VolumeName != "" || claim.DeletionTimestamp != nil || ptr.Deref(claim.Spec.StorageClassName, "") != storageClass {
 		return nil
@@ -116,7 +117,8 @@ func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVol
 	return err
 }
 
-// volumeFor returns the volume of a claim.
+// volumeFor returns the PersistentVolume that provision creates for a claim. The volume is never
+// mounted.
 func volumeFor(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + string(claim.UID)},
@@ -134,7 +136,7 @@ func volumeFor(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
 	}
 }
 
-// reclaim deletes a volume whose claim has been deleted.
+// reclaim deletes a volume in the phase Released, which means that its claim was deleted.
 func (p *provisioner) reclaim(ctx context.Context, volume *corev1.PersistentVolume) error {
 	if volume.Spec.StorageClassName != storageClass || volume.Status.Phase != corev1.VolumeReleased || volume.DeletionTimestamp != nil {
 		return nil
