@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// kvServer serves the requests for keys. It implements pb.KVClient, the interface through which
-// clientv3 sends requests.
+// kvServer serves requests for keys. It implements pb.KVClient, through which clientv3 sends
+// such requests.
 type kvServer struct{ store *Store }
 
 // Range returns the keys in a range with their values.
@@ -25,7 +25,7 @@ func (k kvServer) Range(ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallO
 	return k.store.read(r, k.store.revision)
 }
 
-// Put writes one key.
+// Put writes one key and its value.
 func (k kvServer) Put(ctx context.Context, r *pb.PutRequest, _ ...grpc.CallOption) (*pb.PutResponse, error) {
 	response, err := k.write(ctx, &pb.RequestOp{Request: &pb.RequestOp_RequestPut{RequestPut: r}})
 	if err != nil {
@@ -43,7 +43,7 @@ func (k kvServer) DeleteRange(ctx context.Context, r *pb.DeleteRangeRequest, _ .
 	return response.GetResponseDeleteRange(), nil
 }
 
-// write executes one operation as a transaction.
+// write executes one operation as a transaction without conditions.
 func (k kvServer) write(ctx context.Context, op *pb.RequestOp) (*pb.ResponseOp, error) {
 	response, err := k.Txn(ctx, &pb.TxnRequest{Success: []*pb.RequestOp{op}})
 	if err != nil {
@@ -52,8 +52,8 @@ func (k kvServer) write(ctx context.Context, op *pb.RequestOp) (*pb.ResponseOp, 
 	return response.Responses[0], nil
 }
 
-// Txn executes the operations in Success if all comparisons hold, and otherwise those in Failure.
-// All its writes have the same revision.
+// Txn executes the operations in Success if all comparisons are true, and otherwise the
+// operations in Failure. All writes of a transaction have the same revision.
 func (k kvServer) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (k kvServer) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOptio
 	return response, nil
 }
 
-// Compact removes old versions.
+// Compact removes the versions that no read at the given revision or later needs.
 func (k kvServer) Compact(ctx context.Context, r *pb.CompactionRequest, _ ...grpc.CallOption) (*pb.CompactionResponse, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -106,7 +106,8 @@ func (k kvServer) Compact(ctx context.Context, r *pb.CompactionRequest, _ ...grp
 	return &pb.CompactionResponse{Header: k.store.header()}, nil
 }
 
-// checkRead returns an error if a read is not possible. s.mu is locked.
+// checkRead returns an error if the request is invalid, or if the Store does not support the
+// request. The caller holds s.mu.
 func (s *Store) checkRead(r *pb.RangeRequest) error {
 	switch {
 	case len(r.Key) == 0:
@@ -119,8 +120,8 @@ func (s *Store) checkRead(r *pb.RangeRequest) error {
 	return s.checkRevision(r.Revision)
 }
 
-// read returns the keys in a range with their values. It reads at the revision of the request, or
-// at the revision current if the request has none. s.mu is locked.
+// read returns the keys in a range with their values. It reads at the revision in the request.
+// If the request has no revision, it reads at the revision current. The caller holds s.mu.
 func (s *Store) read(r *pb.RangeRequest, current int64) (*pb.RangeResponse, error) {
 	if err := s.checkRead(r); err != nil {
 		return nil, err
@@ -144,7 +145,7 @@ func (s *Store) read(r *pb.RangeRequest, current int64) (*pb.RangeResponse, erro
 	return response, nil
 }
 
-// compare reports whether a comparison of a transaction holds. s.mu is locked.
+// compare reports whether a comparison of a transaction is true. The caller holds s.mu.
 func (s *Store) compare(c *pb.Compare) (bool, error) {
 	if len(c.RangeEnd) > 0 {
 		return false, unsupported("comparisons of ranges")
@@ -152,7 +153,7 @@ func (s *Store) compare(c *pb.Compare) (bool, error) {
 	kv := s.at(string(c.Key), s.revision)
 	if kv == nil {
 		if c.Target == pb.Compare_VALUE {
-			return false, nil // a missing key has no value, so no comparison of values holds
+			return false, nil // a missing key has no value, so every comparison of its value is false
 		}
 		kv = &mvccpb.KeyValue{}
 	}
@@ -180,8 +181,9 @@ func (s *Store) compare(c *pb.Compare) (bool, error) {
 	return order < 0, nil
 }
 
-// checkOperations returns an error if the operations of a transaction are invalid. A transaction
-// with an error must write nothing. s.mu is locked.
+// checkOperations returns an error if an operation of a transaction is invalid. Txn calls it
+// before the first write, because a failed transaction must write nothing. The caller holds
+// s.mu.
 func (s *Store) checkOperations(operations []*pb.RequestOp) error {
 	written := map[string]bool{}
 	for _, operation := range operations {
@@ -214,14 +216,14 @@ func (s *Store) checkOperations(operations []*pb.RequestOp) error {
 	return nil
 }
 
-// transaction collects the events of a transaction.
+// transaction executes the operations of one transaction and collects the resulting events.
 type transaction struct {
 	*Store
-	next   int64 // revision of the transaction, if it writes
+	next   int64 // revision that the Store gets if the transaction writes
 	events []*mvccpb.Event
 }
 
-// execute executes one operation. The Store is locked.
+// execute executes one operation. The caller holds the Store's mutex.
 func (t *transaction) execute(operation *pb.RequestOp) (*pb.ResponseOp, error) {
 	switch {
 	case operation.GetRequestRange() != nil:
@@ -234,7 +236,7 @@ func (t *transaction) execute(operation *pb.RequestOp) (*pb.ResponseOp, error) {
 	}
 }
 
-// put writes one key. The Store is locked.
+// put writes one key and its value. The caller holds the Store's mutex.
 func (t *transaction) put(r *pb.PutRequest) *pb.PutResponse {
 	previous := t.at(string(r.Key), t.next)
 	kv := &mvccpb.KeyValue{Key: r.Key, Value: r.Value, CreateRevision: t.next, ModRevision: t.next, Version: 1, Lease: r.Lease}
@@ -250,7 +252,7 @@ func (t *transaction) put(r *pb.PutRequest) *pb.PutResponse {
 	return response
 }
 
-// deleteRange deletes the keys in a range. The Store is locked.
+// deleteRange deletes the keys in a range. The caller holds the Store's mutex.
 func (t *transaction) deleteRange(r *pb.DeleteRangeRequest) *pb.DeleteRangeResponse {
 	found := t.scan(rangeOf(r.Key, r.RangeEnd), t.next)
 	for _, kv := range found {
@@ -267,14 +269,14 @@ func (t *transaction) deleteRange(r *pb.DeleteRangeRequest) *pb.DeleteRangeRespo
 	return response
 }
 
-// remove deletes one existing key. The Store is locked.
+// remove deletes one existing key. The caller holds the Store's mutex.
 func (t *transaction) remove(kv *mvccpb.KeyValue) {
 	t.attach(nil, kv)
 	t.events = append(t.events, t.append(&mvccpb.KeyValue{Key: kv.Key, ModRevision: t.next}, mvccpb.DELETE, kv))
 }
 
-// commit sends the events of the transaction to the watches, and increases the revision of the
-// Store. It does nothing if the transaction wrote nothing. The Store is locked.
+// commit increases the revision of the Store and sends the transaction's events to the watches.
+// If the transaction wrote nothing, commit does nothing. The caller holds the Store's mutex.
 func (t *transaction) commit() {
 	if len(t.events) == 0 {
 		return

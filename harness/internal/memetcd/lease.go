@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// lease is an etcd lease, with the keys that are deleted when it expires.
+// lease is an etcd lease, and the keys that the Store deletes when the lease expires.
 type lease struct {
 	seconds int64
 	expires time.Time
@@ -20,11 +20,13 @@ type lease struct {
 	keys    map[string]bool
 }
 
-// leaseServer serves the requests for leases. It implements pb.LeaseClient. It does not support
-// keep-alive, which kube-apiserver does not use.
+// leaseServer serves requests for leases. It implements pb.LeaseClient, through which clientv3
+// sends such requests. It does not support keep-alive, because kube-apiserver does not use
+// keep-alive.
 type leaseServer struct{ store *Store }
 
-// LeaseGrant creates a lease.
+// LeaseGrant creates a lease with the TTL in the request, in seconds. The Store chooses an ID if
+// the request has none.
 func (l leaseServer) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest, _ ...grpc.CallOption) (*pb.LeaseGrantResponse, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -48,7 +50,7 @@ func (l leaseServer) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest, _ 
 	return &pb.LeaseGrantResponse{Header: s.header(), ID: id, TTL: r.TTL}, nil
 }
 
-// LeaseRevoke ends a lease and deletes its keys.
+// LeaseRevoke ends a lease and deletes the keys that are attached to the lease.
 func (l leaseServer) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest, _ ...grpc.CallOption) (*pb.LeaseRevokeResponse, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -61,13 +63,13 @@ func (l leaseServer) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest, 
 	return &pb.LeaseRevokeResponse{Header: l.store.header()}, nil
 }
 
-// LeaseKeepAlive is not supported.
+// LeaseKeepAlive always returns the error Unimplemented.
 func (leaseServer) LeaseKeepAlive(context.Context, ...grpc.CallOption) (pb.Lease_LeaseKeepAliveClient, error) {
 	return nil, unsupported("keep-alive of leases")
 }
 
-// LeaseTimeToLive returns the remaining time of a lease, and its keys if the request asks for
-// them. For a lease that does not exist, the time is -1.
+// LeaseTimeToLive returns the remaining seconds of a lease, or -1 if the lease does not exist.
+// If the request asks for keys, it also returns the keys that are attached to the lease.
 func (l leaseServer) LeaseTimeToLive(ctx context.Context, r *pb.LeaseTimeToLiveRequest, _ ...grpc.CallOption) (*pb.LeaseTimeToLiveResponse, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -100,8 +102,8 @@ func (l leaseServer) LeaseLeases(ctx context.Context, _ *pb.LeaseLeasesRequest, 
 	return response, nil
 }
 
-// expire removes a lease and deletes its keys in one transaction. It reports whether the lease
-// existed.
+// expire removes a lease and deletes the lease's keys in one transaction. It returns false if
+// the lease does not exist.
 func (s *Store) expire(id int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,8 +121,9 @@ func (s *Store) expire(id int64) bool {
 	return true
 }
 
-// attach updates which keys belong to which leases, after a key has changed from previous to
-// kv. Both may be nil. s.mu is locked.
+// attach moves a key from one lease to another after a write. previous is the key's version
+// before the write, or nil if the key did not exist. kv is the version after the write, or nil
+// if the write deleted the key. The caller holds s.mu.
 func (s *Store) attach(kv, previous *mvccpb.KeyValue) {
 	if previous != nil && s.leases[previous.Lease] != nil {
 		delete(s.leases[previous.Lease].keys, string(previous.Key))

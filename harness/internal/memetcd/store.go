@@ -1,9 +1,11 @@
 // Package memetcd implements an etcd server in memory, for a control plane in virtual time.
 //
-// [Store.Client] returns a client of package clientv3 that calls the Store by function calls. There
-// are no sockets, so client and Store also work in a bubble of testing/synctest, in which a lease of
-// an hour takes no time. The Store has revisions, transactions, watches, leases, compaction and
-// progress notifications. Its tests run on the real etcd too. It answers a request that it does not
+// [Store.Client] returns a clientv3 client that reaches the Store through function calls. No
+// sockets are involved, so client and Store also work in a bubble of testing/synctest. In a
+// bubble, the clock is virtual, so a lease of an hour takes no real time.
+//
+// The Store has revisions, transactions, watches, leases, compaction and progress notifications.
+// The package's tests also run on the real etcd. The Store answers a request that it does not
 // support with the gRPC code Unimplemented.
 //
 // Values are shared, not copied: callers must not change the bytes that they put or get.
@@ -25,17 +27,17 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Store is an etcd server with a single member. Create it with [New].
+// Store is an in-memory etcd server with a single member. Create it with [New].
 type Store struct {
 	mu       sync.Mutex
-	revision int64 // of the latest transaction that wrote; 1 if there was none
-	// compacted is the revision of the latest compaction, or 0.
+	revision int64 // revision of the latest transaction that wrote; 1 if no transaction has written
+	// compacted is the revision of the latest compaction, or 0 if there was no compaction.
 	compacted int64
-	// versions has the versions of each key since compacted, oldest first. The latest version
-	// before compacted remains too, unless it is a deletion.
+	// versions contains each key's versions from the revision compacted on, oldest first. It
+	// also contains the latest earlier version of each key, unless that version is a deletion.
 	versions map[string][]*mvccpb.KeyValue
-	keys     []string         // keys of versions, sorted
-	log      []*mvccpb.Event  // all events since compacted, oldest first
+	keys     []string         // sorted keys of the map versions
+	log      []*mvccpb.Event  // all events from the revision compacted on, oldest first
 	watchers []*watcher       // in the order of their creation
 	leases   map[int64]*lease // by ID
 	lastID   int64            // ID of the latest lease
@@ -46,8 +48,8 @@ func New() *Store {
 	return &Store{revision: 1, versions: map[string][]*mvccpb.KeyValue{}, leases: map[int64]*lease{}}
 }
 
-// Client returns a client of the Store. The watches of the client end when ctx ends. Only its
-// methods for keys, watches and leases work.
+// Client returns a client of the Store. The client's watches end when ctx ends. The client
+// supports only methods for keys, watches and leases.
 func (s *Store) Client(ctx context.Context) *clientv3.Client {
 	client := clientv3.NewCtxClient(ctx)
 	client.KV = clientv3.NewKVFromKVClient(kvServer{s}, client)
@@ -56,13 +58,14 @@ func (s *Store) Client(ctx context.Context) *clientv3.Client {
 	return client
 }
 
-// header returns the header of a response. s.mu is locked.
+// header returns a response header with the current revision. The caller holds s.mu.
 func (s *Store) header() *pb.ResponseHeader { return &pb.ResponseHeader{Revision: s.revision} }
 
-// deleted reports whether a version is a deletion.
+// deleted reports whether kv is the version of a key that records the key's deletion.
 func deleted(kv *mvccpb.KeyValue) bool { return kv.Version == 0 }
 
-// at returns the version of a key at a revision, or nil if the key did not exist. s.mu is locked.
+// at returns the version of a key as of a revision, or nil if the key did not exist. The caller
+// holds s.mu.
 func (s *Store) at(key string, revision int64) *mvccpb.KeyValue {
 	versions := s.versions[key]
 	for i := len(versions) - 1; i >= 0; i-- {
@@ -77,8 +80,8 @@ func (s *Store) at(key string, revision int64) *mvccpb.KeyValue {
 	return nil
 }
 
-// scan returns the versions of all existing keys in a range at a revision, in the order of the
-// keys. s.mu is locked.
+// scan returns, for each key in a range, its version as of a revision. It omits keys that did
+// not exist, and sorts the result by key. The caller holds s.mu.
 func (s *Store) scan(keys keyRange, revision int64) []*mvccpb.KeyValue {
 	if keys.end == "" {
 		if kv := s.at(keys.start, revision); kv != nil {
@@ -98,7 +101,8 @@ func (s *Store) scan(keys keyRange, revision int64) []*mvccpb.KeyValue {
 	return found
 }
 
-// append adds a version of a key and its event. s.mu is locked.
+// append adds a new version of a key, and the event of this change. It returns the event. The
+// caller holds s.mu.
 func (s *Store) append(kv *mvccpb.KeyValue, event mvccpb.Event_EventType, previous *mvccpb.KeyValue) *mvccpb.Event {
 	key := string(kv.Key)
 	if _, known := s.versions[key]; !known {
@@ -111,7 +115,8 @@ func (s *Store) append(kv *mvccpb.KeyValue, event mvccpb.Event_EventType, previo
 	return appended
 }
 
-// checkRevision returns an error if the Store cannot read at a revision. s.mu is locked.
+// checkRevision returns an error if a revision is compacted or in the future, so that the Store
+// cannot read it. The caller holds s.mu.
 func (s *Store) checkRevision(revision int64) error {
 	switch {
 	case revision > s.revision:
@@ -122,7 +127,8 @@ func (s *Store) checkRevision(revision int64) error {
 	return nil
 }
 
-// compact removes the versions that no read at the given revision or later needs. s.mu is locked.
+// compact removes the versions that no read at the given revision or later needs. The caller
+// holds s.mu.
 func (s *Store) compact(revision int64) {
 	s.compacted = revision
 	for key, versions := range s.versions {
@@ -136,7 +142,7 @@ func (s *Store) compact(revision int64) {
 			needed++
 		}
 		if versions = versions[needed:]; len(versions) > 0 {
-			s.versions[key] = slices.Clone(versions) // release the removed versions
+			s.versions[key] = slices.Clone(versions) // a clone, so that the memory of the removed versions is freed
 		} else {
 			delete(s.versions, key)
 		}
@@ -144,14 +150,15 @@ func (s *Store) compact(revision int64) {
 	s.keys = slices.DeleteFunc(s.keys, func(key string) bool { return s.versions[key] == nil })
 	s.log = slices.DeleteFunc(s.log, func(e *mvccpb.Event) bool { return e.Kv.ModRevision < revision })
 	for i, event := range s.log {
-		if event.Kv.ModRevision == revision { // its previous version has been removed
+		if event.Kv.ModRevision == revision { // compact has removed the previous version of this event
 			s.log[i] = &mvccpb.Event{Type: event.Type, Kv: event.Kv}
 		}
 	}
 }
 
-// keyRange is a range of keys, as in the requests of etcd. If end is empty, the range has the key
-// start only. If end is one zero byte, the range has all keys from start.
+// keyRange is a range of keys, as in etcd requests: from start, inclusive, to end, exclusive. If
+// end is empty, the range contains only the key start. If end is one zero byte, the range
+// contains all keys from start on.
 type keyRange struct{ start, end string }
 
 func rangeOf(start, end []byte) keyRange { return keyRange{string(start), string(end)} }
@@ -167,7 +174,8 @@ func (r keyRange) contains(key string) bool {
 	return key >= r.start && key < r.end
 }
 
-// unsupported returns the error of a request that the Store does not support.
+// unsupported returns the gRPC error Unimplemented for a request that the Store does not
+// support.
 func unsupported(what string) error {
 	return status.Error(codes.Unimplemented, "memetcd does not support "+what)
 }

@@ -11,24 +11,27 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// progressInterval is the time after which a watch that has received nothing gets a progress
+// progressInterval is the time without an event after which a watch receives a progress
 // notification. It is etcd's default.
 const progressInterval = 10 * time.Minute
 
 // watches implements clientv3.Watcher, the interface for watches of an etcd client.
 //
-// The implementation of package clientv3 cannot be used: it waits for a channel that exists for
-// the whole process, so the clock of a bubble of testing/synctest would stand still.
+// clientv3's own implementation waits for a channel that exists for the whole process. In a
+// bubble of testing/synctest, such a wait stops the virtual clock. Therefore this package cannot
+// use it.
 //
-// An implementation outside of clientv3 does not see all options. Every event contains the
-// previous version of the key, and every idle watch gets progress notifications, as if the
-// caller had asked for them. Filters and notifications of the creation are ignored.
+// An implementation outside of clientv3 cannot read all watch options. Every event therefore
+// contains the key's previous version, as if the caller had asked for it. Likewise, every watch
+// without events receives progress notifications. Filters and notifications of the watch's
+// creation are ignored.
 type watches struct {
 	store *Store
-	ctx   context.Context // ends all watches
+	ctx   context.Context // all watches end when ctx ends
 }
 
-// watcher is one watch. The mutex of the store protects ended; mu protects queue.
+// watcher is one open watch. The mutex of the Store protects the field ended, and mu protects
+// the field queue.
 type watcher struct {
 	owner    *watches
 	keys     keyRange
@@ -40,7 +43,8 @@ type watcher struct {
 	arrived chan struct{}            // receives a token when queue is not empty
 }
 
-// Watch opens a watch, which ends with ctx. After a response with an error, its channel is closed.
+// Watch opens a watch, which ends with ctx. After a response with an error, Watch's goroutine
+// closes the returned channel.
 func (x *watches) Watch(ctx context.Context, key string, options ...clientv3.OpOption) clientv3.WatchChan {
 	operation := clientv3.OpGet(key, options...)
 	responses := make(chan clientv3.WatchResponse)
@@ -58,7 +62,8 @@ func (x *watches) Watch(ctx context.Context, key string, options ...clientv3.OpO
 	return responses
 }
 
-// RequestProgress sends a progress notification to all watches of this client.
+// RequestProgress sends a progress notification to all watches of this client. The notification
+// contains the current revision.
 func (x *watches) RequestProgress(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -76,8 +81,9 @@ func (x *watches) RequestProgress(ctx context.Context) error {
 // Close does nothing, because the watches end with the context of the client.
 func (x *watches) Close() error { return nil }
 
-// open adds the watch to the store, and sends the events since the start revision. If that is 0,
-// the watch starts with the next transaction.
+// open adds the watch to the Store, and sends the events from revision start on. If start is 0,
+// the watch begins with the next transaction. If revision start is compacted, open sends an
+// error instead and adds no watch.
 func (w *watcher) open(start int64) {
 	s := w.owner.store
 	s.mu.Lock()
@@ -101,7 +107,7 @@ func (w *watcher) open(start int64) {
 	}
 }
 
-// close removes the watch from the store.
+// close removes the watch from the Store and stops its timer.
 func (w *watcher) close() {
 	s := w.owner.store
 	s.mu.Lock()
@@ -114,8 +120,8 @@ func (w *watcher) close() {
 	s.watchers = slices.DeleteFunc(s.watchers, func(other *watcher) bool { return other == w })
 }
 
-// send sends the events for the keys of the watch. revision is the current one. The Store is
-// locked.
+// send sends the watch those of the events that concern the watch's keys. revision is the
+// current revision of the Store. The caller holds the Store's mutex.
 func (w *watcher) send(revision int64, events []*mvccpb.Event) {
 	var matching []*clientv3.Event
 	for _, event := range events {
@@ -130,8 +136,8 @@ func (w *watcher) send(revision int64, events []*mvccpb.Event) {
 	w.enqueue(clientv3.WatchResponse{Header: pb.ResponseHeader{Revision: revision}, Events: matching})
 }
 
-// notifyProgress sends a progress notification, which is a response without events. The Store is
-// locked.
+// notifyProgress sends the watch a progress notification, which is a response without events.
+// The caller holds the Store's mutex.
 func (w *watcher) notifyProgress() {
 	if w.ended {
 		return
@@ -140,7 +146,7 @@ func (w *watcher) notifyProgress() {
 	w.enqueue(clientv3.WatchResponse{Header: *w.owner.store.header()})
 }
 
-// enqueue appends a response to the queue. It never blocks.
+// enqueue appends a response to the watch's queue. It never blocks.
 func (w *watcher) enqueue(r clientv3.WatchResponse) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -151,7 +157,7 @@ func (w *watcher) enqueue(r clientv3.WatchResponse) {
 	}
 }
 
-// take returns all responses of the queue, and empties it.
+// take removes all responses from the watch's queue, and returns them in order.
 func (w *watcher) take() []clientv3.WatchResponse {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -160,8 +166,8 @@ func (w *watcher) take() []clientv3.WatchResponse {
 	return queue
 }
 
-// deliver sends the responses of the queue to a channel. It returns when ctx ends, or after a
-// response with an error.
+// deliver sends the responses in the watch's queue to a channel. It returns when ctx ends, or
+// after a response with an error.
 func (w *watcher) deliver(ctx context.Context, to chan<- clientv3.WatchResponse) {
 	for {
 		for _, response := range w.take() {

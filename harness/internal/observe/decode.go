@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// decode decodes an object that the API server has stored in etcd. It sets the resourceVersion of
-// the object to the revision of the last change of its key, as the API server does.
+// decode decodes an object as the API server stores it in etcd. Like the API server, decode sets
+// the object's resourceVersion to the etcd key's ModRevision.
 func decode(kind kube.Kind, kv *mvccpb.KeyValue) (history.Object, error) {
 	object, _, err := decoderOf(kind).Decode(kv.Value, nil, nil)
 	if err != nil {
@@ -29,8 +29,8 @@ func decode(kind kube.Kind, kv *mvccpb.KeyValue) (history.Object, error) {
 	return history.Project(kind.Resource(), object)
 }
 
-// decoderOf returns the decoder for objects of a kind in etcd. The API server stores
-// objects of built-in kinds as protobuf or JSON, and custom resources as JSON.
+// decoderOf returns the decoder for objects of the given Kind in etcd. The API server stores
+// built-in objects as protobuf or JSON, and custom resources as JSON.
 func decoderOf(kind kube.Kind) runtime.Decoder {
 	if kind.Builtin() {
 		return scheme.Codecs.UniversalDeserializer()

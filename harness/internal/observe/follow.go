@@ -16,41 +16,43 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// FollowOptions says what a Follower observes and where it records the commits.
+// FollowOptions says which objects a [Follower] observes and where it records their committed
+// versions.
 type FollowOptions struct {
-	// Etcd is a client of the cluster's etcd. It needs permission to read all keys.
+	// Etcd is a client of the cluster's etcd. The client needs permission to read all keys.
 	Etcd      *clientv3.Client
 	Namespace string
-	// Kinds are the kinds to observe. For a namespaced kind, the Follower observes only
+	// Kinds lists the API kinds to observe. For a namespaced kind, the Follower observes only
 	// objects in Namespace. For a cluster-scoped kind, it observes all objects.
 	Kinds    []kube.Kind
 	Recorder Recorder
 }
 
-// Follower records commits from etcd until the caller stops it.
+// Follower records every change that etcd commits to the observed objects, until the caller
+// stops it.
 //
-// It does not need the API server, so an outage of the API server leaves no gap. A watch on
-// the API server can miss commits, because a restarted API server sends no events from
-// before its start. etcd keeps the changes until a compaction.
+// A Follower does not need the API server. An outage of the API server therefore leaves no gap
+// in the history. A watch on the API server can miss changes: a restarted API server sends no
+// events from before its start. etcd keeps the changes until a compaction.
 type Follower struct {
 	FollowOptions
 	keys   etcdKeys
 	cancel context.CancelFunc
-	ended  chan struct{} // closed when the goroutine of run has ended
+	ended  chan struct{} // closed when run has returned
 
-	// latest contains the last recorded version of every existing object, by its etcd key. After
-	// lost changes, resync compares these versions with those in etcd.
+	// latest maps the etcd key of each existing object to its last recorded version. After the
+	// watch has missed changes, resync compares these versions with those in etcd.
 	latest map[string]history.Object
 
 	mu sync.Mutex
-	// seenUpTo is the revision up to which every change is recorded.
+	// seenUpTo is an etcd revision. The Follower has recorded every change up to this revision.
 	seenUpTo int64
-	// changed is closed, and replaced by a new channel, whenever seenUpTo changes.
+	// changed is closed and replaced by a new channel when seenUpTo changes, to wake CatchUp.
 	changed chan struct{}
 }
 
-// Follow records all existing objects and then watches etcd for changes. Stop the Follower
-// before you close its Recorder.
+// Follow records all existing objects and then watches etcd for changes. The caller must stop
+// the Follower before it closes the Recorder.
 func Follow(ctx context.Context, options FollowOptions) (*Follower, error) {
 	f := &Follower{
 		FollowOptions: options,
@@ -69,10 +71,10 @@ func Follow(ctx context.Context, options FollowOptions) (*Follower, error) {
 	return f, nil
 }
 
-// CatchUp waits until the Follower has recorded everything that was committed before the call.
-// If ctx ends first, the error says which revisions of etcd are missing.
+// CatchUp waits until the Follower has recorded every change that was committed before the call
+// of CatchUp. If ctx ends first, the error names the missing etcd revisions.
 func (f *Follower) CatchUp(ctx context.Context) error {
-	// The header of every response contains etcd's current revision, whatever the key is.
+	// The header of every response contains etcd's current revision, so any key will do.
 	response, err := f.Etcd.Get(ctx, "/", clientv3.WithCountOnly())
 	if err != nil {
 		return fmt.Errorf("reading the current revision of etcd: %w", err)
@@ -92,16 +94,16 @@ func (f *Follower) CatchUp(ctx context.Context) error {
 	}
 }
 
-// Stop ends the watch, and returns when the Follower no longer records anything.
+// Stop ends the watch. When Stop returns, the Follower no longer records anything.
 func (f *Follower) Stop() {
 	f.cancel()
 	<-f.ended
 }
 
-// run follows etcd until ctx ends.
+// run records changes from etcd until ctx ends.
 //
-// If etcd has compacted changes that the Follower has not read, run records a gap. It then
-// calls resync until a call succeeds, and continues.
+// If etcd has compacted changes that the Follower has not read, run records a gap: the history
+// misses these changes. It then calls resync until a call succeeds, and continues.
 func (f *Follower) run(ctx context.Context) {
 	for {
 		err := f.follow(ctx)
@@ -119,16 +121,15 @@ func (f *Follower) run(ctx context.Context) {
 	}
 }
 
-// follow records all changes after seenUpTo. It returns when ctx ends, or when etcd has
-// compacted the next revision.
+// follow watches etcd and records all changes after the revision seenUpTo. It returns when ctx
+// ends, or when etcd has compacted the revision after seenUpTo.
 //
 // The etcd client reconnects by itself after a broken connection or a restart of etcd.
 func (f *Follower) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// The watch includes all keys, so that every commit advances seenUpTo. With fewer keys,
-	// seenUpTo could stay so old that etcd compacts the revision seenUpTo + 1, from which the next
-	// watch starts.
+	// The watch includes all keys, so that every commit advances seenUpTo. Otherwise etcd could
+	// compact the revision seenUpTo + 1, from which the next watch must start.
 	watch := f.Etcd.Watch(ctx, "\x00", clientv3.WithFromKey(), clientv3.WithRev(f.seenUpTo+1))
 	for response := range watch {
 		if err := response.Err(); err != nil {
@@ -144,7 +145,7 @@ func (f *Follower) follow(ctx context.Context) error {
 	return errors.New("the watch on etcd ended")
 }
 
-// event records one change from etcd. It ignores keys of objects that are not observed.
+// event records one change from etcd. It ignores keys that do not belong to an observed object.
 func (f *Follower) event(event *clientv3.Event) {
 	key := string(event.Kv.Key)
 	kind, observed := f.keys.kindOf(key)
@@ -174,8 +175,9 @@ func (f *Follower) event(event *clientv3.Event) {
 	}
 }
 
-// resync reads all observed objects from etcd, and records what has changed since their last
-// recorded versions. The first call records all objects.
+// resync reads all observed objects from etcd and compares them with their last recorded
+// versions. It records each object that was created, modified or deleted since. The first call
+// records all objects.
 func (f *Follower) resync(ctx context.Context) error {
 	present, revision, err := f.snapshot(ctx)
 	if err != nil {
@@ -201,8 +203,8 @@ func (f *Follower) resync(ctx context.Context) error {
 	return nil
 }
 
-// snapshot reads all observed objects at one revision of etcd. It returns the objects by their etcd
-// key, and this revision.
+// snapshot reads all observed objects at one etcd revision, and returns this revision. The map's
+// keys are the objects' etcd keys.
 func (f *Follower) snapshot(ctx context.Context) (map[string]history.Object, int64, error) {
 	present := map[string]history.Object{}
 	// The first read uses revision 0, which means the current revision. All other reads use the
@@ -229,22 +231,24 @@ func (f *Follower) snapshot(ctx context.Context) (map[string]history.Object, int
 	return present, revision, nil
 }
 
-// record records a created or modified object and stores its version in latest.
+// record appends a commit record for a created or modified object, and stores the object in
+// latest.
 func (f *Follower) record(event history.EventType, key string, object history.Object) {
 	f.latest[key] = object
 	f.Recorder.Append(history.Record{Commit: &history.Commit{Type: event, Object: object}})
 }
 
-// recordDeletion records a deletion as the API server reports it. The record contains the last
-// state of the object, with the revision of the deletion as its version.
+// recordDeletion appends a commit record for a deletion. As in a DELETED event of the API
+// server, the record contains the object's last state. Its resourceVersion is the revision of
+// the deletion.
 func (f *Follower) recordDeletion(key string, last history.Object, revision int64) {
 	delete(f.latest, key)
 	last.Version = history.Version(revision)
 	f.Recorder.Append(history.Record{Commit: &history.Commit{Type: history.Deleted, Object: last}})
 }
 
-// advance raises seenUpTo to the given revision, if it is lower. It wakes the callers of
-// CatchUp, which wait for a change of seenUpTo.
+// advance sets seenUpTo to the given revision, unless seenUpTo is already higher. It wakes the
+// callers that wait in CatchUp.
 func (f *Follower) advance(revision int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -253,7 +257,8 @@ func (f *Follower) advance(revision int64) {
 	f.changed = make(chan struct{})
 }
 
-// gap appends a gap record, which says that commits are missing, and why.
+// gap appends a gap record to the history: commit records are missing from here on. The detail
+// says why.
 func (f *Follower) gap(format string, args ...any) {
 	f.Recorder.Append(history.Record{Gap: &history.Gap{Source: "commits", Detail: fmt.Sprintf(format, args...)}})
 }

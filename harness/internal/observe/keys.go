@@ -7,16 +7,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// etcdKeys knows which keys in etcd belong to observed objects.
+// etcdKeys decides which etcd keys belong to observed objects.
 type etcdKeys struct {
 	namespace string
 	kinds     []kube.Kind
 }
 
-// newEtcdKeys returns the etcdKeys for kinds.
+// newEtcdKeys returns the etcdKeys for the given namespace and kinds.
 //
-// If several kinds have the same etcd prefix, it observes only the first of them. For example,
-// events of v1 and of events.k8s.io are stored under the same keys.
+// If several kinds have the same etcd prefix, only the first kind is observed. For example, the
+// API server stores events of v1 and of events.k8s.io under the same keys.
 func newEtcdKeys(namespace string, kinds []kube.Kind) etcdKeys {
 	k := etcdKeys{namespace: namespace}
 	for _, kind := range kinds {
@@ -27,8 +27,8 @@ func newEtcdKeys(namespace string, kinds []kube.Kind) etcdKeys {
 	return k
 }
 
-// kindOf returns the kind of the object that a key belongs to, and reports whether the object is
-// observed.
+// kindOf returns the API kind of the object that is stored under an etcd key. The bool result is
+// true if the object is observed.
 func (k etcdKeys) kindOf(key string) (kube.Kind, bool) {
 	for _, kind := range k.kinds {
 		if rest, ok := strings.CutPrefix(key, kind.EtcdPrefix); ok {
@@ -38,20 +38,20 @@ func (k etcdKeys) kindOf(key string) (kube.Kind, bool) {
 	return kube.Kind{}, false
 }
 
-// observes reports whether an object is observed: whether its namespace is k.namespace, or it
-// has no namespace.
+// observes reports whether an object is observed: its namespace is k.namespace, or it has no
+// namespace.
 //
-// The argument rest is the object's key without the prefix of its kind. It is namespace/name,
-// or only the name if the object has no namespace.
+// rest is the object's etcd key without the kind's prefix. rest is namespace/name, or only name
+// if the object has no namespace.
 func (k etcdKeys) observes(rest string) bool {
 	namespace, _, namespaced := strings.Cut(rest, "/")
 	return !namespaced || namespace == k.namespace
 }
 
-// prefix returns a prefix that the keys of all observed objects of a kind have.
+// prefix returns an etcd prefix that the keys of all observed objects of a kind have.
 //
-// A custom resource may be namespaced or not, so its prefix does not contain the namespace.
-// Keys of objects in other namespaces may therefore have it too.
+// A custom resource may be namespaced or cluster-scoped, so its prefix does not contain the
+// namespace. Keys of objects in other namespaces may therefore also have the prefix.
 func (k etcdKeys) prefix(kind kube.Kind) string {
 	if kind.ClusterScoped || !kind.Builtin() {
 		return kind.EtcdPrefix

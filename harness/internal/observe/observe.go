@@ -1,13 +1,13 @@
-// Package observe records every committed version of the observed objects. An object is
-// observed if its kind is observed and it is in the namespace of the run, or in no
-// namespace.
+// Package observe records every version of the observed objects that etcd commits. The caller
+// chooses the observed API kinds. Of a namespaced kind, only objects in the namespace of the run
+// are observed.
 //
-// If etcd is reachable, the caller uses [Follow], which reads the changes from etcd.
-// Otherwise the caller uses [Start], which watches the API server on a connection without
+// If gauntlet can connect to etcd, the caller uses [Follow], which reads the changes from etcd.
+// Otherwise the caller uses [Start], which watches the API server on a connection that bypasses
 // the fault proxy.
 //
-// The package only records. If it may have missed a version, it records a gap. Checks that
-// need the missing versions then return unknown.
+// If the package may have missed a version, it records a gap: a part of the history is missing.
+// Checks that need the missing versions then return the verdict unknown.
 package observe
 
 import (
@@ -23,35 +23,39 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Options says what an Observer observes and where it records the commits.
+// Options says which objects an [Observer] observes and where it records their committed
+// versions.
 type Options struct {
-	// Config is for a direct connection to the API server. It needs permission to list and
-	// watch Kinds.
+	// Config configures a connection to the API server that bypasses the fault proxy. Its user
+	// needs permission to list and watch Kinds.
 	Config    *rest.Config
 	Namespace string
-	// Kinds are the kinds to observe. For a namespaced kind, the Observer observes only
-	// objects in Namespace. For a cluster-scoped kind, it observes all objects. A custom
-	// resource may be defined after the start of the Observer.
+	// Kinds lists the API kinds to observe. For a namespaced kind, the Observer observes only
+	// objects in Namespace. For a cluster-scoped kind, it observes all objects. The
+	// CustomResourceDefinition of a custom resource may be created after the start of the
+	// Observer.
 	Kinds    []kube.Kind
 	Recorder Recorder
 }
 
-// Recorder appends the commit records and gap records to the history.
+// Recorder appends commit records and gap records to the history. [history.Recorder] implements
+// it.
 type Recorder interface{ Append(history.Record) }
 
-// Observer records commits from watches on the API server until the caller stops it.
+// Observer watches the API server and records every change of the observed objects, until the
+// caller stops it.
 //
-// An API server that exits may not have sent all events, so an Observer can miss the last
-// commits before the exit.
+// An API server that exits may not have sent all watch events. An Observer can therefore miss
+// the last changes before the exit.
 type Observer struct {
 	watchers []*resourceWatcher
 	cancel   context.CancelFunc
 	group    *errgroup.Group
 }
 
-// Start records all existing objects and watches them. It returns when all watches are
-// open, except those of custom resources that are not defined yet. Stop the Observer before
-// you close its Recorder.
+// Start records all existing objects and watches them for changes. It returns when all watches
+// are open, except watches of custom resources that are not defined yet. The caller must stop
+// the Observer before it closes the Recorder.
 func Start(ctx context.Context, o Options) (*Observer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	observer := &Observer{cancel: cancel, group: new(errgroup.Group)}
@@ -73,11 +77,11 @@ func Start(ctx context.Context, o Options) (*Observer, error) {
 	return observer, nil
 }
 
-// CatchUp waits until the Observer has recorded everything that was committed before the call.
-// If ctx ends first, the error names versions that are missing.
+// CatchUp waits until the Observer has recorded every change that was committed before the call
+// of CatchUp. If ctx ends first, the error names versions that the Observer has not received.
 //
-// The missing events may still arrive, so CatchUp records no gap. The caller decides whether to
-// record one.
+// CatchUp records no gap, because the missing events may still arrive. The caller decides
+// whether to record a gap.
 func (o *Observer) CatchUp(ctx context.Context) error {
 	missing := make([]error, len(o.watchers))
 	var group errgroup.Group
@@ -88,12 +92,12 @@ func (o *Observer) CatchUp(ctx context.Context) error {
 	return errors.Join(missing...)
 }
 
-// Stop ends all watches, and returns when the Observer no longer records anything.
+// Stop ends all watches. When Stop returns, the Observer no longer records anything.
 func (o *Observer) Stop() {
 	o.cancel()
-	_ = o.group.Wait() // never an error: the watchers record their failures as gaps
+	_ = o.group.Wait() // never an error, because the watchers record their failures as gaps
 }
 
-// retryDelay is the time to wait after a failed attempt to list, to open a watch, or to read etcd.
-// Without it, the retries would overload an API server that is starting.
+// retryDelay is the time to wait after a failed attempt to list, to open a watch, or to read
+// etcd. Without this delay, retries would overload an API server that is starting.
 const retryDelay = 50 * time.Millisecond

@@ -14,15 +14,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// source lists and watches the objects of one kind, in the namespace of the run or in the
-// whole cluster.
+// source lists and watches the objects of one API kind, in one namespace or in the whole
+// cluster.
 type source interface {
 	list(ctx context.Context) (runtime.Object, error)
 	watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// newSource returns the source of a kind. Its methods return objects of the Go type of the kind
-// if client-go contains this type, and otherwise unstructured objects.
+// newSource returns a source for the given API kind. If client-go contains the kind's Go type,
+// the source returns objects of this type. Otherwise it returns unstructured objects.
 func newSource(config *rest.Config, kind kube.Kind, namespace string) (source, error) {
 	c := rest.CopyConfig(config)
 	c.QPS = -1 // a client-side rate limit would delay the records
@@ -33,16 +33,17 @@ func newSource(config *rest.Config, kind kube.Kind, namespace string) (source, e
 	return newUnstructuredSource(c, kind, namespace)
 }
 
-// typedSource is the source of a kind whose Go type client-go contains.
+// typedSource is a source for an API kind whose Go type client-go contains.
 type typedSource struct {
 	client    rest.Interface
 	plural    string
 	namespace string // empty for cluster-scoped kinds
 }
 
-// newTypedSource returns a source that uses protobuf. It changes config.
+// newTypedSource returns a source that uses protobuf. It changes the given config.
 //
-// Protobuf needs less CPU time than JSON, and the control plane may run on the same machine.
+// Protobuf needs less CPU time than JSON. CPU time matters because the control plane may run on
+// the same machine.
 func newTypedSource(config *rest.Config, kind kube.Kind, namespace string) (source, error) {
 	version := kind.GVR.GroupVersion()
 	config.GroupVersion = &version
@@ -75,17 +76,16 @@ func (s *typedSource) watch(ctx context.Context, options metav1.ListOptions) (wa
 	return s.request().VersionedParams(&options, scheme.ParameterCodec).Watch(ctx)
 }
 
-// unstructuredSource is the source of a kind that client-go does not contain, such as a
+// unstructuredSource is a source for an API kind that client-go does not contain, such as a
 // custom resource. It uses JSON.
 type unstructuredSource struct {
-	// The source needs both interfaces, because the scope of the kind is unknown. If the resource
-	// is cluster-scoped, the API server answers a request in a namespace with 404, as if the
-	// resource were not defined.
+	// The source does not know the kind's scope, so it needs one client for the namespace and
+	// one for the cluster. If the resource is cluster-scoped, the API server answers a request
+	// in a namespace with 404. An undefined resource causes the same answer.
 	inNamespace, inCluster dynamic.ResourceInterface
 }
 
-// newUnstructuredSource returns a source that sends its requests with the dynamic client of
-// client-go.
+// newUnstructuredSource returns a source that uses client-go's dynamic client.
 func newUnstructuredSource(config *rest.Config, kind kube.Kind, namespace string) (source, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -107,12 +107,12 @@ func (s *unstructuredSource) watch(ctx context.Context, options metav1.ListOptio
 	})
 }
 
-// inEitherScope sends a request for objects of a resource, without knowing whether the resource
-// is namespaced. It asks for the objects in the namespace first. If the API server returns 404,
-// it asks for those in the whole cluster.
+// inEitherScope calls the function request, which lists or watches a resource, without knowing
+// the resource's scope. It first tries the namespace of the source. If the API server returns
+// 404, it tries the whole cluster.
 //
-// A namespaced resource may become defined between the two requests. The result then contains
-// objects of all namespaces.
+// Another client may define a namespaced resource between the two requests. The result then
+// contains objects of all namespaces.
 func inEitherScope[T any](s *unstructuredSource, request func(dynamic.ResourceInterface) (T, error)) (T, error) {
 	result, err := request(s.inNamespace)
 	if apierrors.IsNotFound(err) {

@@ -17,23 +17,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// resourceWatcher records the commits of one resource from watches on the API server.
+// resourceWatcher records every change of one resource, from watches on the API server.
 type resourceWatcher struct {
 	source    source
-	resource  string // the resource as histories name it, such as "replicasets.apps"
+	resource  string // resource name in the history, such as "replicasets.apps"
 	namespace string
-	// mayBeUndefined is true for a custom resource, whose definition may be created during the run.
-	// Before its definition, the resource has no objects.
+	// mayBeUndefined is true for a custom resource, because its CustomResourceDefinition may be
+	// created during the run. Until then, the resource has no objects.
 	mayBeUndefined bool
 	recorder       Recorder
 
 	mu sync.Mutex
-	// seenUpTo is the resourceVersion up to which the watcher has received every change.
+	// seenUpTo is a resourceVersion. The watcher has received every change up to this version.
 	seenUpTo history.Version
-	// latest contains the last received version of every existing object.
+	// latest maps the UID of each existing object to the resourceVersion that the watcher
+	// received last.
 	latest map[types.UID]history.Version
-	// changed is closed, and replaced by a new channel, whenever latest or seenUpTo
-	// changes.
+	// changed is closed and replaced by a new channel when latest or seenUpTo changes, to wake
+	// catchUp.
 	changed chan struct{}
 }
 
@@ -49,8 +50,8 @@ func newResourceWatcher(objects source, kind kube.Kind, namespace string, record
 	}
 }
 
-// start records all existing objects and opens the first watch. If the resource is not defined yet,
-// start returns nil and no error. The goroutine of run then waits for the definition.
+// start records all existing objects and opens the first watch. If the resource is not defined
+// yet, start returns a nil watch and a nil error. run then waits until the resource is defined.
 func (w *resourceWatcher) start(ctx context.Context) (watch.Interface, error) {
 	objects, version, err := w.list(ctx)
 	if w.undefined(err) {
@@ -63,13 +64,13 @@ func (w *resourceWatcher) start(ctx context.Context) (watch.Interface, error) {
 	return w.open(ctx)
 }
 
-// undefined reports whether an error means that the resource is not defined yet.
+// undefined reports whether an error says that the custom resource is not defined yet.
 func (w *resourceWatcher) undefined(err error) bool {
 	return w.mayBeUndefined && apierrors.IsNotFound(err)
 }
 
-// run records the events of the watch stream until ctx ends. When the watch ends, run opens
-// another one. If stream is nil, run first waits until the resource is defined.
+// run records the events of the watch stream until ctx ends. When the watch ends, run opens a
+// new watch. If stream is nil, run first waits until the resource is defined.
 func (w *resourceWatcher) run(ctx context.Context, stream watch.Interface) {
 	if stream == nil && !w.awaitDefinition(ctx) {
 		return
@@ -99,9 +100,9 @@ func (w *resourceWatcher) run(ctx context.Context, stream watch.Interface) {
 // awaitDefinition waits until the resource is defined, and then records its objects. It returns
 // false if ctx ends first.
 //
-// If the first list contains objects, their earlier versions may be missing, and
-// awaitDefinition records a gap. It does not notice an object that was deleted before the first
-// list.
+// If the first list contains objects, awaitDefinition records a gap, because the history may
+// miss earlier versions of these objects. It does not notice an object that was deleted before
+// the first list.
 func (w *resourceWatcher) awaitDefinition(ctx context.Context) bool {
 	for pause(ctx) {
 		objects, version, err := w.list(ctx)
@@ -127,8 +128,8 @@ func pause(ctx context.Context) bool {
 	}
 }
 
-// drain records events until the watch ends. The result expired is true if the watcher has
-// missed events, because the API server no longer has all of them.
+// drain records events until the watch ends. The result expired is true if the API server no
+// longer has all events that the watcher has not received.
 func (w *resourceWatcher) drain(ctx context.Context, stream watch.Interface) (expired bool) {
 	for {
 		select {
@@ -146,16 +147,16 @@ func (w *resourceWatcher) drain(ctx context.Context, stream watch.Interface) (ex
 	}
 }
 
-// gone reports whether an error means that the API server no longer has the events after
-// the requested version.
+// gone reports whether an error says that the API server no longer has the events after the
+// requested resourceVersion.
 func gone(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// event records one watch event.
+// event records one watch event of an observed object.
 //
-// If the event modifies or deletes an object that the watcher does not know, an earlier event
-// is missing, and event also records a gap.
+// If the event modifies or deletes an unknown object, the watcher has missed an earlier event.
+// In this case, event also records a gap.
 func (w *resourceWatcher) event(event watch.Event) {
 	object, err := history.Project(w.resource, event.Object)
 	if err != nil {
@@ -180,14 +181,14 @@ func (w *resourceWatcher) event(event watch.Event) {
 	}
 }
 
-// observes reports whether an object is observed: it is in the namespace of the run, or in
-// no namespace.
+// observes reports whether an object is observed: it is in the watcher's namespace, or has no
+// namespace.
 func (w *resourceWatcher) observes(object *history.Object) bool {
 	return object.Namespace == "" || object.Namespace == w.namespace
 }
 
-// recordAll records the objects of the first list. The parameter version is the
-// resourceVersion of this list.
+// recordAll records the objects of the first list as added. version is the resourceVersion of
+// this list.
 func (w *resourceWatcher) recordAll(objects []history.Object, version history.Version) {
 	for _, object := range objects {
 		w.record(history.Added, object)
@@ -195,7 +196,7 @@ func (w *resourceWatcher) recordAll(objects []history.Object, version history.Ve
 	w.advance(version)
 }
 
-// record appends a commit record to the history, and updates latest and seenUpTo.
+// record appends a commit record for an object to the history, and updates latest and seenUpTo.
 func (w *resourceWatcher) record(event history.EventType, object history.Object) {
 	w.recorder.Append(history.Record{Commit: &history.Commit{Type: event, Object: object}})
 	w.mu.Lock()
@@ -208,8 +209,8 @@ func (w *resourceWatcher) record(event history.EventType, object history.Object)
 	w.advance(object.Version)
 }
 
-// advance records that the watcher has received every change up to version. It raises seenUpTo
-// to version, if seenUpTo is lower, and wakes the callers of catchUp.
+// advance sets seenUpTo to version, unless seenUpTo is already higher. It wakes the callers that
+// wait in catchUp. Call advance when the watcher has received every change up to version.
 func (w *resourceWatcher) advance(version history.Version) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -219,11 +220,11 @@ func (w *resourceWatcher) advance(version history.Version) {
 }
 
 // resync lists all objects after the watcher has missed events, and records the versions that it
-// has not received. It does not record deletions that the watcher has missed.
+// has not received. It does not record missed deletions.
 func (w *resourceWatcher) resync(ctx context.Context) {
 	objects, version, err := w.list(ctx)
 	if err != nil {
-		return // the next watch also fails because its version is too old, and run calls resync again
+		return // run calls resync again, because the next watch fails for the same reason
 	}
 	for _, object := range objects {
 		w.mu.Lock()
@@ -239,9 +240,9 @@ func (w *resourceWatcher) resync(ctx context.Context) {
 	w.advance(version)
 }
 
-// catchUp waits until the watcher has recorded everything that was committed before the call. It
-// returns immediately if the resource is not defined. If ctx ends first, the error names a version
-// that is missing.
+// catchUp waits until the watcher has recorded every change that was committed before the call
+// of catchUp. If the resource is not defined, catchUp returns immediately. If ctx ends first,
+// the error names a version that the watcher has not received.
 func (w *resourceWatcher) catchUp(ctx context.Context) error {
 	objects, version, err := w.list(ctx)
 	if w.undefined(err) {
@@ -266,8 +267,8 @@ func (w *resourceWatcher) catchUp(ctx context.Context) error {
 }
 
 // missing compares a list of all objects with the versions that the watcher has received. It
-// describes one object or deletion that the watcher has not received, or returns "" if there is
-// none.
+// describes one object or deletion that the watcher has not received. It returns "" if the
+// watcher has received all of them. The caller holds w.mu.
 //
 // An object counts as received if the watcher has received its listed version or a newer one.
 func (w *resourceWatcher) missing(objects []history.Object, version history.Version) string {
@@ -287,7 +288,8 @@ func (w *resourceWatcher) missing(objects []history.Object, version history.Vers
 	return ""
 }
 
-// gap appends a gap record, which says that commits of the resource are missing, and why.
+// gap appends a gap record to the history: commit records of the resource are missing from here
+// on. The detail says why.
 func (w *resourceWatcher) gap(format string, args ...any) {
 	w.recorder.Append(history.Record{Gap: &history.Gap{
 		Source: "commits of " + w.resource,
@@ -296,7 +298,7 @@ func (w *resourceWatcher) gap(format string, args ...any) {
 }
 
 // list returns all observed objects, and the resourceVersion of the list. It uses a consistent
-// read, so that the list contains all commits before the call.
+// read, so the list reflects all changes that were committed before the call of list.
 func (w *resourceWatcher) list(ctx context.Context) ([]history.Object, history.Version, error) {
 	response, err := w.source.list(ctx)
 	if err != nil {
@@ -321,7 +323,7 @@ func (w *resourceWatcher) list(ctx context.Context) ([]history.Object, history.V
 	return objects, version, err
 }
 
-// open starts a watch that sends the changes after seenUpTo.
+// open starts a watch that sends the changes after the resourceVersion seenUpTo.
 func (w *resourceWatcher) open(ctx context.Context) (watch.Interface, error) {
 	w.mu.Lock()
 	from := w.seenUpTo

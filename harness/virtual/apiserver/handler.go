@@ -11,8 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// withFilters adds the filters of kube-apiserver that the handlers need. Each request comes from a
-// user of the group system:masters.
+// withFilters adds those HTTP filters of kube-apiserver that the handlers need. Every request is
+// treated as a request of the user admin in the group system:masters.
 func withFilters(container *restful.Container) http.Handler {
 	admin := &user.DefaultInfo{Name: "admin", Groups: []string{user.SystemPrivilegedGroup}}
 	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}

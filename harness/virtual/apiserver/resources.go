@@ -33,7 +33,7 @@ import (
 	"k8s.io/kubernetes/pkg/registry/core/service/portallocator"
 	servicestore "k8s.io/kubernetes/pkg/registry/core/service/storage"
 
-	// These register the versions of the API in legacyscheme.
+	// These packages register the API versions in legacyscheme.
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
 	_ "k8s.io/kubernetes/pkg/apis/coordination/install"
@@ -48,24 +48,27 @@ var (
 
 	codecs     = serializer.NewCodecFactory(legacyscheme.Scheme, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
 	authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
-	// newTypeConverter is slow, so all Servers share its result.
+	// newTypeConverter returns the converter for managedFields. Its creation is slow, so all
+	// Servers share the result.
 	newTypeConverter = sync.OnceValue(func() managedfields.TypeConverter {
 		return applyconfigurations.NewTypeConverter(legacyscheme.Scheme)
 	})
 )
 
-// eventSeconds is how long the API server keeps an Event: an hour, kube-apiserver's default.
+// eventSeconds is the number of seconds for which the API server keeps an Event. It is
+// kube-apiserver's default, one hour.
 const eventSeconds = 3600
 
-// group is a version of an API group, with the stores of its resources by their path.
+// group is one version of an API group, such as apps/v1. The keys of stores are resources or
+// subresources, such as "pods/status".
 type group struct {
 	version schema.GroupVersion
-	root    string // of the path
+	root    string // first path segment of the URLs, "/api" or "/apis"
 	stores  map[string]rest.Storage
 }
 
-// newGroups creates the registries of all resources. In case of an error it also returns the groups
-// that it created.
+// newGroups creates the registries of all resources. If it returns an error, it also returns the
+// groups that it created before the error.
 func newGroups(options *storageOptions) ([]group, error) {
 	coreStores, err := newCoreStores(options)
 	groups := []group{{coreV1, "/api", coreStores}}
@@ -92,7 +95,7 @@ func newGroups(options *storageOptions) ([]group, error) {
 	return append(groups, group{coordinationV1, "/apis", map[string]rest.Storage{"leases": leases}}), nil
 }
 
-// newCoreStores creates the registries of the group "".
+// newCoreStores creates the registries of the core API group, such as those of pods and nodes.
 func newCoreStores(options *storageOptions) (map[string]rest.Storage, error) {
 	events, eventsErr := eventstore.NewREST(options, eventSeconds)
 	namespaces, namespaceStatus, namespaceFinalize, namespacesErr := namespacestore.NewREST(options)
@@ -119,7 +122,8 @@ func newCoreStores(options *storageOptions) (map[string]rest.Storage, error) {
 	}, nil
 }
 
-// newServiceStores creates the registry of Services. It allocates addresses and ports in memory.
+// newServiceStores creates the registries of Services and their status. Cluster IPs and node
+// ports are allocated in memory, not in etcd.
 func newServiceStores(options *storageOptions, endpoints servicestore.EndpointsStorage, pods servicestore.PodStorage) (*servicestore.REST, *servicestore.StatusREST, error) {
 	_, network, err := net.ParseCIDR("10.0.0.0/16")
 	if err != nil {
@@ -138,7 +142,7 @@ func newServiceStores(options *storageOptions, endpoints servicestore.EndpointsS
 	return services, status, err
 }
 
-// install adds the handlers of the group to the container.
+// install adds the HTTP handlers of the group's resources to the container.
 func (g group) install(container *restful.Container) error {
 	served := map[string][]string{}
 	for resource := range g.stores {

@@ -1,12 +1,15 @@
 // Package apiserver runs the API server of a control plane in virtual time.
 //
-// It consists of the registries, strategies, storage and handlers of kube-apiserver, linked as
-// libraries, on an etcd in memory. It opens no socket, so it works in a bubble of testing/synctest.
-// [Server.Handler] serves requests; package faults/inprocess carries them.
+// The API server consists of kube-apiserver's registries, strategies, storage and handlers,
+// linked as libraries. It stores objects in an in-memory etcd. It opens no socket, so it works
+// in a bubble of testing/synctest, where the clock is virtual. [Server.Handler] serves requests;
+// package faults/inprocess carries the requests.
 //
-// It authorizes every request. It has no admission, no discovery and no eviction yet.
+// The API server permits every request without RBAC. It has no admission, no discovery and no
+// eviction yet.
 //
-// resources.go creates the registries, storage.go their storage, and handler.go the filters.
+// resources.go creates the registries, storage.go creates their storage, and handler.go adds the
+// HTTP filters.
 package apiserver
 
 import (
@@ -23,14 +26,15 @@ import (
 	"k8s.io/apiserver/pkg/storage/feature"
 )
 
-// Options are the properties of a Server.
+// Options contains the settings of a [Server].
 type Options struct {
-	// WatchCache serves lists and watches from kube-apiserver's watch cache. Without it, etcd
-	// serves them, which takes less time.
+	// WatchCache makes kube-apiserver's watch cache serve lists and watches. If it is false,
+	// etcd serves lists and watches, which is faster.
 	WatchCache bool
 }
 
-// Server is an API server. Create it with [New], and call [Server.Stop] at the end.
+// Server is an API server in this process. Create it with [New], and call [Server.Stop] at the
+// end.
 type Server struct {
 	// Handler serves the requests of clients.
 	Handler http.Handler
@@ -39,8 +43,9 @@ type Server struct {
 	cancel context.CancelFunc
 }
 
-// New starts an API server on etcd, and waits until its watch caches are ready. Call [Prepare]
-// before, outside of the bubble.
+// New starts an API server that stores its objects in etcd, and waits until the watch caches are
+// ready. The function etcd returns a client that works until its context ends. Call [Prepare]
+// first, outside of any bubble of testing/synctest.
 func New(ctx context.Context, etcd func(context.Context) *clientv3.Client, options Options) (*Server, error) {
 	serving, cancel := context.WithCancel(ctx)
 	s := &Server{cancel: cancel}
@@ -68,10 +73,11 @@ func New(ctx context.Context, etcd func(context.Context) *clientv3.Client, optio
 	return s, nil
 }
 
-// Stop ends the watch caches and the watches. The caller must have closed its clients before.
+// Stop ends the watch caches and all watches. The caller must close the clients of the Server
+// first.
 //
-// It takes [readLimit], because the watch cache starts a goroutine with this time limit for each
-// read of the newest version.
+// Stop then waits for the time [readLimit]. For each read of the newest version, the watch cache
+// has started a goroutine that can run for this time.
 func (s *Server) Stop() {
 	s.cancel()
 	for _, store := range s.stores {
@@ -80,10 +86,11 @@ func (s *Server) Stop() {
 	time.Sleep(readLimit)
 }
 
-// readLimit is the time for which the watch cache waits for the version of a read.
+// readLimit is the maximum time for which a read waits until the watch cache has the requested
+// resourceVersion.
 const readLimit = 4 * time.Second
 
-// waitUntilReady waits until each watch cache has its first list.
+// waitUntilReady waits until each watch cache has received its first list from etcd.
 func (s *Server) waitUntilReady(ctx context.Context) error {
 	return wait.PollUntilContextTimeout(ctx, time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		for _, store := range s.stores {
@@ -95,10 +102,12 @@ func (s *Server) waitUntilReady(ctx context.Context) error {
 	})
 }
 
-// Prepare initializes what all Servers of a process share. Call it outside of a bubble.
+// Prepare initializes global variables that all Servers of a process share. Call Prepare outside
+// of any bubble of testing/synctest.
 //
-// The storage serves WatchList only after etcd's version was checked. The check runs in a
-// goroutine of its own, whose result is no event of a bubble.
+// The storage serves WatchList only after kube-apiserver's code has checked etcd's version. The
+// check runs in a goroutine that belongs to no bubble, so a bubble could not wait for its
+// result.
 func Prepare(ctx context.Context) error {
 	newTypeConverter()
 	checker := feature.DefaultFeatureSupportChecker
@@ -108,7 +117,7 @@ func Prepare(ctx context.Context) error {
 	})
 }
 
-// supportedEtcd is an etcd whose version supports progress requests.
+// supportedEtcd pretends to be an etcd whose version supports progress requests.
 type supportedEtcd struct{}
 
 func (supportedEtcd) Endpoints() []string { return []string{"memory"} }

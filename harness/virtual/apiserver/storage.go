@@ -19,13 +19,15 @@ import (
 	"k8s.io/kubernetes/pkg/kubeapiserver"
 )
 
-// storageOptions gives the registries their storage. It implements generic.RESTOptionsGetter.
+// storageOptions tells each registry how to store its resource. It implements
+// generic.RESTOptionsGetter.
 type storageOptions struct {
 	client     *kubernetes.Client
 	watchCache bool
 }
 
-// newStorageFactory returns kube-apiserver's storage factory, which knows prefixes and codecs.
+// newStorageFactory returns kube-apiserver's storage factory, which knows each resource's etcd
+// prefix and codec.
 var newStorageFactory = sync.OnceValues(func() (*serverstorage.DefaultStorageFactory, error) {
 	etcd := options.NewEtcdOptions(storagebackend.NewDefaultConfig("/registry", nil))
 	etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
@@ -35,7 +37,7 @@ var newStorageFactory = sync.OnceValues(func() (*serverstorage.DefaultStorageFac
 	return config.Complete(etcd).New()
 })
 
-// GetRESTOptions returns the storage of one resource.
+// GetRESTOptions returns the storage options of one resource, such as its etcd prefix.
 func (o *storageOptions) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
 	storageFactory, err := newStorageFactory()
 	if err != nil {
@@ -54,7 +56,8 @@ func (o *storageOptions) GetRESTOptions(resource schema.GroupResource, example r
 	}, nil
 }
 
-// newStorage implements generic.StorageDecorator.
+// newStorage creates the storage of one resource: etcd, with a watch cache in front if
+// o.watchCache is true. It implements generic.StorageDecorator.
 func (o *storageOptions) newStorage(config *storagebackend.ConfigForResource, prefix string, keyOf func(runtime.Object) (string, error),
 	newObject, newList func() runtime.Object, attributes storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers,
 ) (storage.Interface, factory.DestroyFunc, error) {
@@ -79,7 +82,8 @@ func (o *storageOptions) newStorage(config *storagebackend.ConfigForResource, pr
 		return nil, nil, err
 	}
 	delegator := cacher.NewCacheDelegator(watchCache, etcd)
-	// The stores of a resource and its subresources each destroy the storage that they share.
+	// A resource's store and its subresources' stores share one storage. Each store calls the
+	// destroy function, which must act only once.
 	return delegator, sync.OnceFunc(func() {
 		delegator.Stop()
 		watchCache.Stop()
