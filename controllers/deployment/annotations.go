@@ -11,26 +11,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Users and clients such as kubectl read these annotations.
+// These are the annotations of ReplicaSets and Deployments that the controller writes. Users and
+// clients such as kubectl read them.
 const (
-	// revisionAnnotation is the revision of a ReplicaSet. On a Deployment it is the revision
-	// of its new ReplicaSet.
+	// revisionAnnotation contains the revision number of a ReplicaSet. On a Deployment, it
+	// contains the revision of the new ReplicaSet.
 	revisionAnnotation = "deployment.kubernetes.io/revision"
-	// historyAnnotation contains the former revisions of a ReplicaSet, separated by commas.
+	// historyAnnotation contains the former revisions of a ReplicaSet, such as "1,3".
 	historyAnnotation = "deployment.kubernetes.io/revision-history"
-	// desiredReplicasAnnotation is set when a ReplicaSet is scaled. It is spec.replicas of the
-	// Deployment at that time.
+	// desiredReplicasAnnotation contains the Deployment's spec.replicas at the last scaling of
+	// the ReplicaSet.
 	desiredReplicasAnnotation = "deployment.kubernetes.io/desired-replicas"
-	// maxReplicasAnnotation is set when a ReplicaSet is scaled. It is spec.replicas of the
-	// Deployment plus maxSurge at that time.
+	// maxReplicasAnnotation contains the Deployment's spec.replicas plus maxSurge at the last
+	// scaling of the ReplicaSet.
 	maxReplicasAnnotation = "deployment.kubernetes.io/max-replicas"
 )
 
-// maxHistoryLength is the maximum number of characters of the value of historyAnnotation.
+// maxHistoryLength is the maximum number of characters in the value of historyAnnotation.
 const maxHistoryLength = 2000
 
-// annotationsToSkip are the annotations that are never copied between a Deployment and its
-// ReplicaSets. All other annotations are copied.
+// annotationsToSkip lists the annotations that the controller does not copy between a Deployment
+// and a ReplicaSet. It copies all other annotations.
 var annotationsToSkip = []string{
 	corev1.LastAppliedConfigAnnotation,
 	revisionAnnotation,
@@ -40,8 +41,8 @@ var annotationsToSkip = []string{
 	appsv1.DeprecatedRollbackTo,
 }
 
-// parseReplicas parses the number of replicas in an annotation. It returns false if the text
-// is not a valid number of replicas.
+// parseReplicas parses the value of desired-replicas or max-replicas. It returns false if text
+// is not a number from 0 to the largest int32.
 func parseReplicas(text string) (int, bool) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n > math.MaxInt32 {
@@ -50,8 +51,8 @@ func parseReplicas(text string) (int, bool) {
 	return int(n), true
 }
 
-// withReplicasAnnotations returns the annotations with desired-replicas set to l.replicas, and
-// max-replicas set to l.maxReplicas().
+// withReplicasAnnotations returns annotations with new values of desired-replicas and
+// max-replicas. The values are l.replicas and l.maxReplicas().
 func withReplicasAnnotations(annotations map[string]string, l limits) map[string]string {
 	return withEntries(annotations, map[string]string{
 		desiredReplicasAnnotation: strconv.Itoa(l.replicas),
@@ -59,11 +60,11 @@ func withReplicasAnnotations(annotations map[string]string, l limits) map[string
 	})
 }
 
-// withRevision returns the annotations of a ReplicaSet with the given revision. If they had a
-// lower revision before, it appends the lower one to the annotation revision-history.
+// withRevision returns a ReplicaSet's annotations with the given revision. If the annotations
+// had a lower revision, withRevision appends the lower one to the annotation revision-history.
 //
-// If they already have this or a higher revision, it returns them unchanged. They may have a
-// higher one if ReplicaSets with higher revisions have been deleted.
+// If the annotations already have this or a higher revision, withRevision returns them
+// unchanged. A higher revision occurs if other ReplicaSets with high revisions were deleted.
 func withRevision(annotations map[string]string, revision int64) map[string]string {
 	before, had := revisionOf(annotations)
 	if had && before >= revision {
@@ -76,8 +77,8 @@ func withRevision(annotations map[string]string, revision int64) map[string]stri
 	return withEntries(annotations, changed)
 }
 
-// appendRevision appends a revision to a history. If the history becomes too long, it drops
-// the oldest revisions.
+// appendRevision appends a revision to the value of the annotation revision-history, such as
+// "1,3". If the value becomes longer than maxHistoryLength, it drops the oldest revisions.
 func appendRevision(history, revision string) string {
 	if history == "" {
 		return revision
@@ -89,24 +90,25 @@ func appendRevision(history, revision string) string {
 	return history
 }
 
-// revisionOf returns the value of the revision annotation. It returns false if the annotation
-// is missing or malformed.
+// revisionOf returns the number in the revision annotation. It returns false if the annotation
+// is missing or not a number.
 func revisionOf(annotations map[string]string) (int64, bool) {
 	revision, err := strconv.ParseInt(annotations[revisionAnnotation], 10, 64)
 	return revision, err == nil
 }
 
-// withInheritedAnnotations adds the annotations of a Deployment to those of its ReplicaSet,
-// except annotationsToSkip. Annotations that only the ReplicaSet has remain.
+// withInheritedAnnotations returns a ReplicaSet's annotations after the Deployment's annotations
+// were copied to them. It does not copy annotationsToSkip. Annotations that only the ReplicaSet
+// has remain.
 func withInheritedAnnotations(annotations, deployment map[string]string) map[string]string {
 	return withEntries(annotations, inheritable(deployment))
 }
 
-// annotationsAfterRollback returns the annotations of a Deployment after a rollback to a
-// ReplicaSet: those of the ReplicaSet.
+// annotationsAfterRollback returns the Deployment's annotations after a rollback to a
+// ReplicaSet. They are the ReplicaSet's annotations.
 //
-// The annotations in annotationsToSkip are an exception: they keep the values of the
-// Deployment. The rollback annotation is removed.
+// Annotations in annotationsToSkip are an exception: they keep the Deployment's values. The
+// rollback annotation is removed.
 func annotationsAfterRollback(deployment, set map[string]string) map[string]string {
 	annotations := inheritable(set)
 	for _, key := range annotationsToSkip {
@@ -117,7 +119,7 @@ func annotationsAfterRollback(deployment, set map[string]string) map[string]stri
 	return annotations
 }
 
-// inheritable returns the annotations without annotationsToSkip.
+// inheritable returns a copy of annotations without those in annotationsToSkip.
 func inheritable(annotations map[string]string) map[string]string {
 	rest := make(map[string]string, len(annotations))
 	for key, value := range annotations {
@@ -128,8 +130,9 @@ func inheritable(annotations map[string]string) map[string]string {
 	return rest
 }
 
-// withEntries returns annotations with the entries of changed added, whose values take
-// precedence. If nothing changes, it returns annotations itself, otherwise a new map.
+// withEntries returns annotations with all entries of changed added. For an existing key, the
+// value in changed wins. If nothing changes, it returns the map annotations itself, otherwise a
+// new map.
 func withEntries(annotations, changed map[string]string) map[string]string {
 	same := true
 	for key, value := range changed {

@@ -7,13 +7,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// These are the reasons of the condition Available.
+// These are the reasons that the controller writes to the condition Available.
 const (
 	reasonMinimumAvailable   = "MinimumReplicasAvailable"
 	reasonMinimumUnavailable = "MinimumReplicasUnavailable"
 )
 
-// These are the reasons of the condition Progressing.
+// These are the reasons that the controller writes to the condition Progressing.
 const (
 	reasonNewReplicaSetCreated     = "NewReplicaSetCreated"
 	reasonFoundNewReplicaSet       = "FoundNewReplicaSet"
@@ -25,8 +25,8 @@ const (
 	reasonResumed                  = "DeploymentResumed"
 )
 
-// findCondition returns the condition of the given type. It returns nil if no condition has
-// this type. Callers must not modify the condition, because it may be part of a cached object.
+// findCondition returns the condition of the given type, or nil if there is none. Do not modify
+// the condition, because it may be part of a cached object.
 func findCondition(conditions []appsv1.DeploymentCondition, of appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
 	for i := range conditions {
 		if conditions[i].Type == of {
@@ -36,10 +36,11 @@ func findCondition(conditions []appsv1.DeploymentCondition, of appsv1.Deployment
 	return nil
 }
 
-// withCondition adds a condition to a list, or replaces the condition of the same type.
+// withCondition returns a copy of conditions in which c is added or replaces the condition of
+// its type.
 //
-// If status and reason are equal, the existing condition stays, even if its message is
-// different.
+// If the existing condition has the same status and reason as c, withCondition returns
+// conditions unchanged. A different message alone is ignored.
 func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	if before := findCondition(conditions, c.Type); before != nil && before.Status == c.Status && before.Reason == c.Reason {
 		return conditions
@@ -47,11 +48,11 @@ func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentC
 	return withRefreshedCondition(conditions, c)
 }
 
-// withRefreshedCondition adds a condition to a list, or replaces the condition of the same
-// type. Unlike withCondition, it does so even if status and reason are equal.
+// withRefreshedCondition returns a copy of conditions in which c is added or replaces the
+// condition of its type. Unlike withCondition, it does so even if status and reason are equal.
 //
-// If the status is equal, c keeps the old lastTransitionTime. If c is the condition
-// Progressing, its new lastUpdateTime restarts the progress deadline.
+// If the existing condition has the same status, c gets the existing lastTransitionTime. A new
+// lastUpdateTime of the condition Progressing restarts the progress deadline.
 func withRefreshedCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	conditions = slices.Clone(conditions)
 	before := findCondition(conditions, c.Type)
@@ -65,14 +66,14 @@ func withRefreshedCondition(conditions []appsv1.DeploymentCondition, c appsv1.De
 	return conditions
 }
 
-// withoutCondition returns the conditions without the condition of the given type.
+// withoutCondition returns a copy of conditions without the condition of the given type.
 func withoutCondition(conditions []appsv1.DeploymentCondition, of appsv1.DeploymentConditionType) []appsv1.DeploymentCondition {
 	return slices.DeleteFunc(slices.Clone(conditions), func(c appsv1.DeploymentCondition) bool { return c.Type == of })
 }
 
-// replicaFailure returns the condition ReplicaFailure of one of the ReplicaSets, as a
-// condition of the Deployment. The new ReplicaSet is preferred, then the oldest one. It
-// returns false if no ReplicaSet has this condition.
+// replicaFailure returns the condition ReplicaFailure of a ReplicaSet, converted to a condition
+// of the Deployment. It looks at the new ReplicaSet first, and then at all ReplicaSets, oldest
+// first. It returns false if no ReplicaSet has this condition.
 func replicaFailure(newSet *appsv1.ReplicaSet, oldestFirst []*appsv1.ReplicaSet) (c appsv1.DeploymentCondition, ok bool) {
 	if newSet != nil {
 		oldestFirst = append([]*appsv1.ReplicaSet{newSet}, oldestFirst...)
@@ -94,8 +95,8 @@ func replicaFailure(newSet *appsv1.ReplicaSet, oldestFirst []*appsv1.ReplicaSet)
 	return appsv1.DeploymentCondition{}, false
 }
 
-// availableCondition returns the condition Available. The argument says whether enough
-// replicas are available.
+// availableCondition returns the condition Available, without times. Its status is True if the
+// argument available is true, and False otherwise.
 func availableCondition(available bool) appsv1.DeploymentCondition {
 	c := appsv1.DeploymentCondition{
 		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue,

@@ -1,8 +1,8 @@
-// Package deployment implements the Deployment controller. It creates a ReplicaSet for each
-// new pod template, and moves the replicas from the old ReplicaSets to the new one. It keeps
-// the limits maxSurge and maxUnavailable, and reports progress in conditions and events.
+// Package deployment implements the Deployment controller. The controller creates a ReplicaSet
+// for each new pod template, and moves the replicas from the old ReplicaSets to the new one. It
+// keeps the limits maxSurge and maxUnavailable, and reports progress in conditions and events.
 //
-// These files decide what to do, and make no API calls:
+// These files decide what to do, and send no API requests:
 //
 //   - rolling.go and recreate.go decide the next step of a rollout.
 //   - scale.go distributes a change of replicas over the ReplicaSets.
@@ -10,11 +10,11 @@
 //   - history.go selects old ReplicaSets to delete.
 //   - progress.go computes the condition Progressing.
 //
-// The file sync.go carries out these decisions. The API calls are in sets.go, rollback.go and
-// updatestatus.go.
+// The file sync.go carries out these decisions. The files sets.go, rollback.go and
+// updatestatus.go send the API requests.
 //
 // The controller never creates or deletes pods. The ReplicaSet controller in package
-// replicaset does that.
+// replicaset creates and deletes pods.
 package deployment
 
 import (
@@ -34,35 +34,37 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// EventSource is the source component of the controller's events.
+// EventSource is the source component in the events that the Deployment controller emits.
 const EventSource = "deployment-controller"
 
-// queueName is the name of the work queue in metrics and logs. The other constants are
-// resource names, for package ownwrites.
+// queueName is the name of the controller's work queue in metrics and logs. The other two constants
+// are resource names, as package ownwrites uses them.
 const (
 	queueName           = "deployment"
 	deploymentsResource = "deployments"
 	replicaSetsResource = "replicasets"
 )
 
-// gvk is the group, version and kind of Deployments, for the controllerRefs of ReplicaSets.
+// gvk is the group, version and kind of Deployments. The controller writes it to the
+// controllerRefs of ReplicaSets.
 var gvk = appsv1.SchemeGroupVersion.WithKind("Deployment")
 
 // Config contains the dependencies of a Controller. Every field is required.
 type Config struct {
-	// Client writes ReplicaSets and Deployments.
+	// Client sends the controller's requests to the API server. They read and write Deployments
+	// and ReplicaSets.
 	Client kubernetes.Interface
-	// Deployments, ReplicaSets and Pods are the shared informers of these resources.
+	// Deployments, ReplicaSets and Pods are the shared informers of these three resources.
 	Deployments cache.SharedIndexInformer
 	ReplicaSets cache.SharedIndexInformer
 	Pods        cache.SharedIndexInformer
-	// Events records events about Deployments.
+	// Events emits the controller's events about Deployments.
 	Events record.EventRecorder
 	// Clock returns the current time.
 	Clock clock.PassiveClock
 }
 
-// Controller syncs Deployments.
+// Controller reconciles Deployments: it runs rollouts, scales ReplicaSets and writes the status.
 type Controller struct {
 	client           kubernetes.Interface
 	deployments      cache.Indexer
@@ -72,14 +74,14 @@ type Controller struct {
 	synced           []cache.InformerSynced
 	events           record.EventRecorder
 	clock            clock.PassiveClock
-	replicaSetWrites *ownwrites.Tracker // own writes to ReplicaSets
-	deploymentWrites *ownwrites.Tracker // own writes to Deployments
+	replicaSetWrites *ownwrites.Tracker // this controller's own writes to ReplicaSets
+	deploymentWrites *ownwrites.Tracker // this controller's own writes to Deployments
 	loop             *workloop.Loop
 	logger           klog.Logger // for event handlers, which get no context
 }
 
-// New returns a Controller. It adds event handlers and indexes to the informers, which must
-// not be started yet.
+// New returns a Controller. It adds event handlers and indexes to the informers in config. Start
+// these informers only after New has returned.
 func New(ctx context.Context, config Config) (*Controller, error) {
 	for _, informer := range []cache.SharedIndexInformer{config.ReplicaSets, config.Pods} {
 		if err := childindex.Add(informer); err != nil {
@@ -105,20 +107,21 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 	c.replicaSetWrites = ownwrites.New(map[string]ownwrites.Cache{replicaSetsResource: c.replicaSets})
 	c.deploymentWrites = ownwrites.New(map[string]ownwrites.Cache{deploymentsResource: c.deployments})
 	c.loop = workloop.New(queueName, c.sync)
-	// Add the event handlers last: the informers may call them from here on.
+	// Add the event handlers last: the informers may call them from now on.
 	var err error
 	c.synced, err = workloop.AddEventHandlers(c.eventHandlers(config)...)
 	return c, err
 }
 
-// HasSynced reports whether all event handlers have received their initial lists.
+// HasSynced reports whether all event handlers of the controller have received their initial
+// lists.
 func (c *Controller) HasSynced() bool {
 	return workloop.HasSynced(c.synced)
 }
 
-// Run syncs Deployments with the given number of workers. The workers start when HasSynced is
-// true. After drain is closed, the workers finish their current syncs, and Run returns. If ctx
-// is canceled, Run aborts the syncs.
+// Run syncs Deployments with the given number of workers. The workers start when HasSynced
+// returns true. After the caller closes drain, the workers finish their current syncs, and Run
+// returns. If the caller cancels ctx, Run aborts the current syncs.
 func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int) {
 	c.loop.Run(ctx, drain, c.synced, workers)
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// eventHandlers returns the event handlers for Deployments, ReplicaSets and pods. They add the
-// keys of Deployments to the queue.
+// eventHandlers returns the event handlers for Deployments, ReplicaSets and pods. The handlers
+// add the keys of Deployments to the work queue.
 func (c *Controller) eventHandlers(config Config) []workloop.EventHandler {
 	return []workloop.EventHandler{
 		{Resource: deploymentsResource, Informer: config.Deployments, Handler: cache.ResourceEventHandlerFuncs{
@@ -39,14 +39,14 @@ func (c *Controller) eventHandlers(config Config) []workloop.EventHandler {
 	}
 }
 
-// enqueue adds the key of a Deployment to the queue.
+// enqueue adds the key of a Deployment, "namespace/name", to the work queue.
 func (c *Controller) enqueue(d *appsv1.Deployment) { c.loop.Add(ownership.IDOf(d).Key) }
 
 // deploymentUpdated enqueues an updated Deployment.
 //
 // If a Deployment was deleted and recreated while the watch was interrupted, the informer
-// reports only one update, with different UIDs. deploymentUpdated then calls forget for the
-// deleted Deployment.
+// reports one update with different UIDs. deploymentUpdated then calls forget for the deleted
+// Deployment.
 func (c *Controller) deploymentUpdated(old, d *appsv1.Deployment) {
 	if old.UID != d.UID {
 		c.forget(ownership.IDOf(old))
@@ -54,10 +54,11 @@ func (c *Controller) deploymentUpdated(old, d *appsv1.Deployment) {
 	c.enqueue(d)
 }
 
-// deploymentDeleted enqueues the key of a deleted Deployment, and calls forget for it.
+// deploymentDeleted enqueues the key of a deleted Deployment, and calls forget for this
+// Deployment.
 //
-// A sync that is still running may record another write. The next sync finds no Deployment and
-// drops that write too.
+// A sync of the Deployment may still be running, and may record another write. The sync of the
+// enqueued key finds no Deployment and drops this write too.
 func (c *Controller) deploymentDeleted(object any) {
 	if d, ok := tombstone.LastKnown[*appsv1.Deployment](c.logger, object); ok {
 		c.forget(ownership.IDOf(d))
@@ -65,15 +66,14 @@ func (c *Controller) deploymentDeleted(object any) {
 	}
 }
 
-// forget drops the writes that replicaSetWrites and deploymentWrites have recorded for a
-// Deployment.
+// forget drops the writes that replicaSetWrites and deploymentWrites contain for a Deployment.
 func (c *Controller) forget(owner ownership.ID) {
 	c.replicaSetWrites.Forget(owner)
 	c.deploymentWrites.Forget(owner)
 }
 
-// replicaSetAdded enqueues the Deployment of an added ReplicaSet. For an orphan, it enqueues
-// the Deployments that could adopt the orphan.
+// replicaSetAdded enqueues the Deployment that controls an added ReplicaSet. For an orphan, it
+// enqueues the Deployments that could adopt the orphan.
 func (c *Controller) replicaSetAdded(set *appsv1.ReplicaSet) {
 	if ref := metav1.GetControllerOfNoCopy(set); ref != nil {
 		c.enqueueController(set.Namespace, ref)
@@ -82,9 +82,11 @@ func (c *Controller) replicaSetAdded(set *appsv1.ReplicaSet) {
 	}
 }
 
-// replicaSetUpdated enqueues the Deployment of a changed ReplicaSet. If the controllerRef has
-// changed, it also enqueues the former Deployment. For an orphan whose controllerRef, UID or
-// labels have changed, it enqueues the Deployments that could adopt it.
+// replicaSetUpdated enqueues the Deployment that controls a changed ReplicaSet. If the
+// controllerRef has changed, it also enqueues the former Deployment.
+//
+// For an orphan, replicaSetUpdated enqueues the Deployments that could adopt the orphan. It does
+// so only after a change of the orphan's controllerRef, UID or labels.
 func (c *Controller) replicaSetUpdated(old, set *appsv1.ReplicaSet) {
 	if set.ResourceVersion == old.ResourceVersion {
 		return // a periodic resync, not a change
@@ -102,7 +104,7 @@ func (c *Controller) replicaSetUpdated(old, set *appsv1.ReplicaSet) {
 	}
 }
 
-// replicaSetDeleted enqueues the Deployment of a deleted ReplicaSet.
+// replicaSetDeleted enqueues the Deployment that controlled a deleted ReplicaSet.
 func (c *Controller) replicaSetDeleted(object any) {
 	if set, ok := tombstone.LastKnown[*appsv1.ReplicaSet](c.logger, object); ok {
 		c.enqueueController(set.Namespace, metav1.GetControllerOfNoCopy(set))
@@ -117,8 +119,8 @@ func (c *Controller) enqueueController(namespace string, ref *metav1.OwnerRefere
 	}
 }
 
-// podUpdated calls podEnded if a pod has become terminal or was replaced by another pod with
-// the same name.
+// podUpdated calls podEnded if a pod has become terminal. It also does so if another pod with
+// the same name has replaced the pod.
 func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	if old.UID != pod.UID || podutil.Terminal(pod) && !podutil.Terminal(old) {
 		c.podEnded(old)
@@ -132,12 +134,13 @@ func (c *Controller) podDeleted(object any) {
 	}
 }
 
-// podEnded enqueues a Recreate Deployment when the last running pod of an old ReplicaSet has
-// ended. The rollout may be waiting for this. A pod has ended if it is terminal or deleted.
+// podEnded enqueues a Recreate Deployment when the last running pod of a ReplicaSet has ended.
+// The rollout may be waiting for the end of the old pods. A pod has ended if it is terminal or
+// deleted.
 //
-// While spec or status of the ReplicaSet still has replicas, podEnded does nothing. The rollout
-// then also waits for a change of the ReplicaSet, whose event enqueues the Deployment. Without
-// this rule, podEnded would list all pods each time a pod ends.
+// While spec or status of the ReplicaSet has replicas, podEnded does nothing. The rollout then
+// also waits for a change of the ReplicaSet, and the event of that change enqueues the
+// Deployment. Without this rule, podEnded would list the pods each time a pod ends.
 func (c *Controller) podEnded(pod *corev1.Pod) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil || ref.Kind != "ReplicaSet" {

@@ -9,18 +9,19 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// oldestFirst returns the ReplicaSets sorted by creationTimestamp and then by name.
+// oldestFirst returns the ReplicaSets sorted by creationTimestamp, and then by name.
 func oldestFirst(sets []*appsv1.ReplicaSet) []*appsv1.ReplicaSet {
 	return slices.SortedFunc(slices.Values(sets), byAge)
 }
 
-// byAge compares ReplicaSets by creationTimestamp and then by name.
+// byAge compares two ReplicaSets by creationTimestamp, and then by name. The result is negative
+// if a is older.
 func byAge(a, b *appsv1.ReplicaSet) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// nextRevision returns the highest revision of the old ReplicaSets plus one. It is the
-// revision of the new ReplicaSet.
+// nextRevision returns the revision for the new ReplicaSet: the highest revision of the old
+// ReplicaSets plus one.
 func nextRevision(old []*appsv1.ReplicaSet) int64 {
 	var highest int64
 	for _, set := range old {
@@ -31,12 +32,12 @@ func nextRevision(old []*appsv1.ReplicaSet) int64 {
 	return highest + 1
 }
 
-// revisionsToDelete returns the old ReplicaSets to delete, so that at most limit of them are
-// left.
+// revisionsToDelete returns the old ReplicaSets to delete, lowest revision first. After the
+// deletion, at most limit old ReplicaSets are left, apart from those that cannot be deleted yet.
 //
-// These are the ReplicaSets with the lowest revisions. Among them, it keeps every ReplicaSet
-// that has replicas in spec or status, or whose latest generation is not observed yet. If limit
-// is nil or the highest int32, it returns none.
+// A ReplicaSet cannot be deleted yet if its spec or status has replicas. The same is true if the
+// ReplicaSet controller has not observed its latest generation. If limit is nil or the highest
+// int32, the result is nil.
 func revisionsToDelete(old []*appsv1.ReplicaSet, limit *int32) []*appsv1.ReplicaSet {
 	if limit == nil || *limit == math.MaxInt32 {
 		return nil

@@ -9,26 +9,27 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// limits are the rollout limits of a Deployment, in replicas.
+// limits are the rollout limits of a Deployment, as numbers of replicas.
 type limits struct {
-	// replicas is the desired number of replicas.
+	// replicas is the desired number of replicas: spec.replicas of the Deployment.
 	replicas int
 	// maxSurge is the maximum number of replicas above the desired number during a rolling
 	// update.
 	maxSurge int
-	// maxUnavailable is the maximum number of desired replicas that may be unavailable during
-	// a rolling update. It is at most replicas.
+	// maxUnavailable is the maximum number of desired replicas that may be unavailable during a
+	// rolling update. It is never more than replicas.
 	maxUnavailable int
 }
 
-// maxReplicas returns the maximum sum of spec.replicas of all ReplicaSets.
+// maxReplicas returns the maximum sum of spec.replicas of all ReplicaSets: replicas plus
+// maxSurge.
 func (l limits) maxReplicas() int { return min(l.replicas+l.maxSurge, math.MaxInt32) }
 
-// minAvailable returns the minimum number of replicas that must be available.
+// minAvailable returns the minimum number of available replicas: replicas minus maxUnavailable.
 func (l limits) minAvailable() int { return l.replicas - l.maxUnavailable }
 
-// limitsOf returns the limits of a Deployment. If the strategy is not RollingUpdate, maxSurge
-// and maxUnavailable are 0.
+// limitsOf returns the rollout limits of a Deployment. If the strategy is not RollingUpdate,
+// maxSurge and maxUnavailable are 0.
 func limitsOf(d *appsv1.Deployment) (limits, error) {
 	l := limits{replicas: int(ptr.Deref(d.Spec.Replicas, 1))}
 	if !rolls(d) {
@@ -51,18 +52,19 @@ func limitsOf(d *appsv1.Deployment) (limits, error) {
 	return l, nil
 }
 
-// rolls reports whether the strategy of a Deployment is RollingUpdate.
+// rolls reports whether a Deployment has the strategy RollingUpdate.
 func rolls(d *appsv1.Deployment) bool {
 	return d.Spec.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType
 }
 
-// recreates reports whether the strategy of a Deployment is Recreate.
+// recreates reports whether a Deployment has the strategy Recreate.
 func recreates(d *appsv1.Deployment) bool {
 	return d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType
 }
 
-// resolveIntOrPercent returns the given number, or the given percentage of whole. It returns 0
-// for nil and for a negative number.
+// resolveIntOrPercent returns a number of replicas from a number or a percentage of whole. It
+// rounds a percentage up if roundUp is true, and down otherwise. It returns 0 for nil and for a
+// negative number.
 func resolveIntOrPercent(of *intstr.IntOrString, whole int, roundUp bool) (int, error) {
 	if of == nil {
 		return 0, nil

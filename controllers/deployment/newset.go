@@ -15,19 +15,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
 )
 
-// findNewReplicaSet returns the index of the ReplicaSet with the given template, or the
-// constant none.
+// findNewReplicaSet returns the index of the ReplicaSet with the given pod template. It returns
+// the constant none if no ReplicaSet has the template.
 //
-// If several ReplicaSets have the template, it returns the oldest one, so that the result does
-// not change when another one is created.
+// If several ReplicaSets have the template, findNewReplicaSet returns the oldest one. The result
+// therefore stays the same when another ReplicaSet with the template is created.
 func findNewReplicaSet(template *corev1.PodTemplateSpec, oldestFirst []*appsv1.ReplicaSet) int {
 	return slices.IndexFunc(oldestFirst, func(set *appsv1.ReplicaSet) bool {
 		return templatehash.Equal(template, &set.Spec.Template)
 	})
 }
 
-// adjust returns set with the annotations, the revision and the minReadySeconds that the new
-// ReplicaSet of d must have. If they are already correct, it returns set itself.
+// adjust returns set with the annotations, revision and minReadySeconds of the new ReplicaSet of
+// d. If set already has the correct values, adjust returns the pointer set itself.
 func adjust(set *appsv1.ReplicaSet, d *appsv1.Deployment, revision int64) *appsv1.ReplicaSet {
 	annotations := withRevision(withInheritedAnnotations(set.Annotations, d.Annotations), revision)
 	if maps.Equal(annotations, set.Annotations) && set.Spec.MinReadySeconds == d.Spec.MinReadySeconds {
@@ -39,7 +39,8 @@ func adjust(set *appsv1.ReplicaSet, d *appsv1.Deployment, revision int64) *appsv
 	return &adjusted
 }
 
-// newReplicaSet returns the ReplicaSet to create for the template of d.
+// newReplicaSet returns the ReplicaSet to create for the pod template of d. It does not send the
+// create request.
 func newReplicaSet(d *appsv1.Deployment, l limits, replicas int, revision int64) (*appsv1.ReplicaSet, error) {
 	hash, err := templatehash.Of(&d.Spec.Template, d.Status.CollisionCount)
 	if err != nil {
@@ -67,8 +68,8 @@ func newReplicaSet(d *appsv1.Deployment, l limits, replicas int, revision int64)
 }
 
 // replicaSetName returns the name of the ReplicaSet for a Deployment and a template hash. The
-// name depends on nothing else, so a repeated create fails with AlreadyExists and creates no
-// second ReplicaSet.
+// name depends on nothing else. A repeated create therefore fails with AlreadyExists, instead of
+// creating a second ReplicaSet.
 func replicaSetName(deployment, hash string) string {
 	if room := validation.DNS1123SubdomainMaxLength - len("-") - len(hash); len(deployment) > room {
 		deployment = strings.TrimRight(deployment[:room], "-.")

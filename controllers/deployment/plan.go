@@ -5,43 +5,44 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// none is the index of a ReplicaSet that does not exist. It is also the value of an annotation
-// that does not exist.
+// none is the index of a ReplicaSet that does not exist. It also stands for the number in an
+// annotation that does not exist.
 const none = -1
 
 // size contains the replica counts of one ReplicaSet. The functions in rolling.go, recreate.go
-// and scale.go compute the next step from them.
+// and scale.go compute the next step of a rollout from these counts.
 type size struct {
-	// replicas is spec.replicas.
+	// replicas is spec.replicas of the ReplicaSet.
 	replicas int
 	// available is status.availableReplicas, but at most replicas. The ReplicaSet controller
-	// will delete the pods above replicas, so they do not count.
+	// will delete the surplus pods, so they do not count.
 	available int
-	// desiredReplicas is the value of the annotation desired-replicas: spec.replicas of the
-	// Deployment when the ReplicaSet was last scaled. It is none if the annotation is missing
-	// or malformed.
+	// desiredReplicas is the number in the annotation desired-replicas: the Deployment's
+	// spec.replicas at the ReplicaSet's last scaling. It is none if the annotation is missing or
+	// malformed.
 	desiredReplicas int
-	// maxReplicas is the value of the annotation max-replicas: spec.replicas of the Deployment
-	// plus maxSurge when the ReplicaSet was last scaled. It is 0 if the annotation is missing
-	// or malformed.
+	// maxReplicas is the number in the annotation max-replicas: the Deployment's spec.replicas
+	// plus maxSurge at the ReplicaSet's last scaling. It is 0 if the annotation is missing or
+	// malformed.
 	maxReplicas int
 }
 
-// replicaSetSizes contains the sizes of all ReplicaSets of a Deployment, oldest first.
+// replicaSetSizes contains the replica counts of all ReplicaSets of one Deployment, oldest
+// first.
 type replicaSetSizes struct {
 	sizes []size
-	// newIndex is the index in sizes of the new ReplicaSet, which has the template of the
-	// Deployment. It is none if this ReplicaSet does not exist.
+	// newIndex is the index in sizes of the new ReplicaSet, which has the Deployment's pod
+	// template. It is none if the new ReplicaSet does not exist.
 	newIndex int
 }
 
-// change says that one ReplicaSet gets a new spec.replicas.
+// change is a planned change of one ReplicaSet's spec.replicas.
 type change struct {
 	index int // index in replicaSetSizes.sizes
 	to    int // new value of spec.replicas
 }
 
-// sizeOf returns the size of a ReplicaSet.
+// sizeOf returns the replica counts of a ReplicaSet.
 func sizeOf(set *appsv1.ReplicaSet) size {
 	replicas := int(ptr.Deref(set.Spec.Replicas, 1))
 	s := size{replicas: replicas, available: min(int(set.Status.AvailableReplicas), replicas), desiredReplicas: none}
@@ -63,7 +64,7 @@ func (rs replicaSetSizes) total() int {
 	return total
 }
 
-// newSize returns the size of the new ReplicaSet. It returns the zero size if the new
+// newSize returns the replica counts of the new ReplicaSet. It returns zero counts if the new
 // ReplicaSet does not exist.
 func (rs replicaSetSizes) newSize() size {
 	if rs.newIndex == none {

@@ -10,13 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// deadlineCheckDelay is the time from the progress deadline to the sync that checks it.
-// Without this delay, a timer that fires too early would find that the deadline has not passed
-// yet.
+// deadlineCheckDelay is the time from the progress deadline to the sync that checks the
+// deadline. Without this delay, a timer that fires slightly early would find that the deadline
+// has not passed.
 const deadlineCheckDelay = 100 * time.Millisecond
 
-// deadlineOf returns the progress deadline of a Deployment. The result ok is false if it has
-// none.
+// deadlineOf returns spec.progressDeadlineSeconds of a Deployment as a duration. The result ok
+// is false if the Deployment has no progress deadline.
 func deadlineOf(d *appsv1.Deployment) (deadline time.Duration, ok bool) {
 	seconds := d.Spec.ProgressDeadlineSeconds
 	if seconds == nil || *seconds == math.MaxInt32 {
@@ -26,8 +26,8 @@ func deadlineOf(d *appsv1.Deployment) (deadline time.Duration, ok bool) {
 }
 
 // complete reports whether the rollout is complete according to status. All replicas must be
-// updated and available, no other replicas may exist, and the latest generation must be
-// observed.
+// updated and available, no other replicas may exist, and status must have the latest
+// generation.
 func complete(d *appsv1.Deployment, l limits, status *appsv1.DeploymentStatus) bool {
 	return int(status.UpdatedReplicas) == l.replicas &&
 		int(status.Replicas) == l.replicas &&
@@ -35,8 +35,8 @@ func complete(d *appsv1.Deployment, l limits, status *appsv1.DeploymentStatus) b
 		status.ObservedGeneration >= d.Generation
 }
 
-// progressed reports whether the rollout of a Deployment has made progress from one status to
-// the next.
+// progressed reports whether the rollout has made progress between two versions of the status.
+// More updated, ready or available replicas are progress, and fewer old replicas are too.
 func progressed(before, after *appsv1.DeploymentStatus) bool {
 	return after.UpdatedReplicas > before.UpdatedReplicas ||
 		after.Replicas-after.UpdatedReplicas < before.Replicas-before.UpdatedReplicas ||
@@ -44,11 +44,11 @@ func progressed(before, after *appsv1.DeploymentStatus) bool {
 		after.AvailableReplicas > before.AvailableReplicas
 }
 
-// untilDeadlineCheck returns the time until the progress deadline must be checked. It is 0 or
-// negative if the check is due.
+// untilDeadlineCheck returns the time until a sync must check the progress deadline. The time is
+// 0 or negative if the check is due now.
 //
-// The deadline begins at the last update of c, which is the condition Progressing. The result
-// ok is false if no deadline is running: if c is nil, after a complete rollout, or after the
+// The argument c is the condition Progressing, whose lastUpdateTime starts the deadline. The
+// result ok is false if no deadline is running: c is nil, the rollout is complete, or the
 // deadline was exceeded.
 func untilDeadlineCheck(c *appsv1.DeploymentCondition, deadline time.Duration, now time.Time) (wait time.Duration, ok bool) {
 	if c == nil || c.Reason == reasonNewReplicaSetAvailable || c.Reason == reasonProgressDeadlineExceeded {
@@ -57,11 +57,11 @@ func untilDeadlineCheck(c *appsv1.DeploymentCondition, deadline time.Duration, n
 	return c.LastUpdateTime.Add(deadline).Add(deadlineCheckDelay).Sub(now), true
 }
 
-// progressConditions returns the conditions of the new status with an updated condition
+// progressConditions returns the conditions of the new status after, with an updated condition
 // Progressing.
 //
-// To find out whether the rollout has made progress, it compares the replica counts of the new
-// status with those of the status that the Deployment has.
+// The rollout has made progress if the replica counts in after are better than those in the
+// Deployment's existing status.
 func (r *rollout) progressConditions(after *appsv1.DeploymentStatus) []appsv1.DeploymentCondition {
 	deadline, limited := deadlineOf(r.deployment)
 	if !limited {
@@ -69,7 +69,7 @@ func (r *rollout) progressConditions(after *appsv1.DeploymentStatus) []appsv1.De
 	}
 	before := findCondition(after.Conditions, appsv1.DeploymentProgressing)
 	if before != nil && before.Reason == reasonNewReplicaSetAvailable && after.Replicas == after.UpdatedReplicas {
-		return after.Conditions // the rollout is complete, and pods that fail later do not begin a new one
+		return after.Conditions // the rollout is complete; pods that fail later do not begin a new rollout
 	}
 	wait, running := untilDeadlineCheck(before, deadline, r.now)
 	switch {
@@ -84,7 +84,8 @@ func (r *rollout) progressConditions(after *appsv1.DeploymentStatus) []appsv1.De
 	}
 }
 
-// progressSubject returns the object that messages of the condition Progressing mention.
+// progressSubject returns the object that messages of the condition Progressing name. An example
+// is `ReplicaSet "web-5d4f"`.
 func (r *rollout) progressSubject() string {
 	if set := r.newSet(); set != nil {
 		return fmt.Sprintf("ReplicaSet %q", set.Name)
@@ -92,7 +93,8 @@ func (r *rollout) progressSubject() string {
 	return fmt.Sprintf("Deployment %q", r.deployment.Name)
 }
 
-// progressingCondition returns a condition Progressing whose times are the time of this sync.
+// progressingCondition returns a condition Progressing with the given status, reason and
+// message. Both of its times are the time of this sync.
 func (r *rollout) progressingCondition(status corev1.ConditionStatus, reason, format string, args ...any) appsv1.DeploymentCondition {
 	now := metav1.NewTime(r.now)
 	return appsv1.DeploymentCondition{
@@ -101,8 +103,9 @@ func (r *rollout) progressingCondition(status corev1.ConditionStatus, reason, fo
 	}
 }
 
-// setProgressing sets the condition Progressing that this sync reports. Without a progress
-// deadline it does nothing: such a Deployment has no such condition.
+// setProgressing sets r.progressing, the condition Progressing that this sync will write. A
+// Deployment without a progress deadline has no such condition, so setProgressing then does
+// nothing.
 func (r *rollout) setProgressing(status corev1.ConditionStatus, reason, format string, args ...any) {
 	if _, limited := deadlineOf(r.deployment); limited {
 		c := r.progressingCondition(status, reason, format, args...)
@@ -111,9 +114,10 @@ func (r *rollout) setProgressing(status corev1.ConditionStatus, reason, format s
 }
 
 // setPausedOrResumed sets the condition Progressing if the Deployment was paused or resumed
-// since the last status update. The progress deadline does not run while the Deployment is
-// paused. If the deadline was already exceeded, the condition keeps the reason
-// ProgressDeadlineExceeded.
+// since the last status update. While the Deployment is paused, the progress deadline does not
+// run.
+//
+// If the deadline was already exceeded, the condition stays unchanged.
 func (r *rollout) setPausedOrResumed() {
 	c := findCondition(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
 	if c != nil && c.Reason == reasonProgressDeadlineExceeded {
@@ -128,11 +132,11 @@ func (r *rollout) setPausedOrResumed() {
 	}
 }
 
-// setFoundNewReplicaSet sets the condition Progressing if it is missing although the new
-// ReplicaSet exists.
+// setFoundNewReplicaSet sets the condition Progressing if the new ReplicaSet exists but the
+// condition does not.
 //
-// This happens if progressDeadlineSeconds was set after the ReplicaSet was created. The
-// lastUpdateTime of the condition starts the progress deadline.
+// This happens if progressDeadlineSeconds was set after the create of the ReplicaSet. The
+// condition's lastUpdateTime starts the progress deadline.
 func (r *rollout) setFoundNewReplicaSet() {
 	before := findCondition(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
 	if set := r.newSet(); set != nil && before == nil && r.progressing == nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// scaleOldToZero returns the changes that scale all old ReplicaSets to 0.
+// scaleOldToZero returns the changes that set spec.replicas of every old ReplicaSet to 0. It
+// omits ReplicaSets that already have 0.
 func scaleOldToZero(rs replicaSetSizes) []change {
 	var changes []change
 	for _, i := range rs.active() {
@@ -18,11 +19,11 @@ func scaleOldToZero(rs replicaSetSizes) []change {
 	return changes
 }
 
-// oldPodsStopped reports whether no pod of the old ReplicaSets is running, and none can be
-// created any more.
+// oldPodsStopped reports whether no pod of the old ReplicaSets runs, and none can be created any
+// more.
 //
-// The status of every old ReplicaSet must have no replicas and the latest generation: a
-// ReplicaSet controller that has not observed the scale-down may still create pods. Terminal
+// The status of every old ReplicaSet must have 0 replicas and the latest generation. Otherwise
+// the ReplicaSet controller may not know the scale-down yet, and may still create pods. Terminal
 // pods do not count as running, because they may never be deleted.
 func oldPodsStopped(old []*appsv1.ReplicaSet, pods []*corev1.Pod) bool {
 	for _, set := range old {
@@ -33,7 +34,8 @@ func oldPodsStopped(old []*appsv1.ReplicaSet, pods []*corev1.Pod) bool {
 	return !anyRunning(pods)
 }
 
-// anyRunning reports whether one of the pods is not terminal.
+// anyRunning reports whether at least one pod is not terminal. A terminal pod has the phase
+// Succeeded or Failed.
 func anyRunning(pods []*corev1.Pod) bool {
 	for _, pod := range pods {
 		if !podutil.Terminal(pod) {

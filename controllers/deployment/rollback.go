@@ -14,33 +14,33 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
 )
 
-// These are the reasons of events about rollbacks.
+// These are the reasons of the events that the controller emits about rollbacks.
 const (
 	reasonRollback                  = "DeploymentRollback"
 	reasonRollbackRevisionNotFound  = "DeploymentRollbackRevisionNotFound"
 	reasonRollbackTemplateUnchanged = "DeploymentRollbackTemplateUnchanged"
 )
 
-// rollbackTo returns the value of the rollback annotation, which should be a revision number.
-// It returns false if the annotation is missing.
+// rollbackTo returns the value of the rollback annotation, which should be a revision number
+// such as "3". The result requested is false if the annotation is missing.
 func rollbackTo(annotations map[string]string) (revision string, requested bool) {
 	revision, requested = annotations[appsv1.DeprecatedRollbackTo]
 	return revision, requested
 }
 
-// rollback is the plan of a rollback: what to write, and which event to emit.
+// rollback is a planned rollback: the Deployment to write, and the event to emit.
 type rollback struct {
-	// deployment is the Deployment to write. It has no rollback annotation.
+	// deployment is the Deployment to write, without the rollback annotation.
 	deployment *appsv1.Deployment
-	// eventType, reason and message are those of the event to emit.
+	// eventType, reason and message belong to the event to emit.
 	eventType, reason, message string
 }
 
-// planRollback plans the rollback of d to the requested revision. Revision 0 means the revision
-// before the newest one.
+// planRollback plans the rollback of d to a revision. The argument requested is the value of the
+// rollback annotation. "0" means the revision before the newest one.
 //
-// Every plan removes the rollback annotation, so that later syncs do not try the rollback
-// again. If the revision does not exist or is not a number, the plan changes nothing else.
+// Every plan removes the rollback annotation, so that later syncs do not repeat the rollback. If
+// the revision does not exist or is not a number, the plan changes nothing else.
 func planRollback(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, requested string) rollback {
 	rejected := func(reason, message string) rollback {
 		return rollback{withoutRollbackTo(d), corev1.EventTypeWarning, reason, message}
@@ -63,8 +63,8 @@ func planRollback(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, requested str
 	}
 }
 
-// findRevision returns the ReplicaSet with the given revision. It returns nil if no ReplicaSet
-// has this revision. Revision 0 means the revision before the newest one.
+// findRevision returns the ReplicaSet with the given revision. Revision 0 means the revision
+// before the newest one. It returns nil if no ReplicaSet has this revision.
 func findRevision(sets []*appsv1.ReplicaSet, revision int64) *appsv1.ReplicaSet {
 	if revision == 0 {
 		revision = lastRevision(sets)
@@ -93,8 +93,8 @@ func lastRevision(sets []*appsv1.ReplicaSet) int64 {
 	return revisions[len(revisions)-2]
 }
 
-// withTemplateOf returns d with the template of set, but without the label pod-template-hash.
-// The annotations are those that annotationsAfterRollback returns.
+// withTemplateOf returns a copy of d with the pod template of set, but without the label
+// pod-template-hash. The copy has the annotations from annotationsAfterRollback.
 func withTemplateOf(d *appsv1.Deployment, set *appsv1.ReplicaSet) *appsv1.Deployment {
 	back := *d
 	back.Annotations = annotationsAfterRollback(d.Annotations, set.Annotations)
@@ -103,7 +103,7 @@ func withTemplateOf(d *appsv1.Deployment, set *appsv1.ReplicaSet) *appsv1.Deploy
 	return &back
 }
 
-// withoutRollbackTo returns d without the rollback annotation.
+// withoutRollbackTo returns a copy of d without the rollback annotation.
 func withoutRollbackTo(d *appsv1.Deployment) *appsv1.Deployment {
 	content := *d
 	content.Annotations = make(map[string]string, len(d.Annotations))
@@ -115,14 +115,14 @@ func withoutRollbackTo(d *appsv1.Deployment) *appsv1.Deployment {
 	return &content
 }
 
-// rollBack rolls the Deployment back to the requested revision. It removes the rollback
-// annotation even if the rollback is not possible.
+// rollBack changes the Deployment's pod template to the template of the requested revision. It
+// removes the rollback annotation even if the rollback is impossible.
 //
-// If no ReplicaSet has the current template yet, rollBack first creates one with 0 replicas, so
-// that users can return to this template.
+// If no ReplicaSet has the current template yet, rollBack first creates one with 0 replicas.
+// Users can then return to the current template later.
 func (c *Controller) rollBack(ctx context.Context, r *rollout, requested string) error {
 	if c.deferWrite(ctx, r, "rollback") {
-		return nil // the rollback may be done already without being in the cache
+		return nil // an earlier sync may have done the rollback, and the cache may lack the result
 	}
 	if r.newIndex == none {
 		if made, err := c.create(ctx, r, 0); err != nil || !made {

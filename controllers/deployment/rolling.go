@@ -1,7 +1,7 @@
 package deployment
 
-// scaleUpNew returns the next spec.replicas of the new ReplicaSet. This is l.replicas, or less
-// if l.replicas would exceed maxSurge.
+// scaleUpNew returns the next spec.replicas of the new ReplicaSet. The result is l.replicas, or
+// less if a larger ReplicaSet would exceed maxSurge.
 func scaleUpNew(l limits, rs replicaSetSizes) int {
 	replicas := rs.newSize().replicas
 	if replicas >= l.replicas {
@@ -11,16 +11,16 @@ func scaleUpNew(l limits, rs replicaSetSizes) int {
 	return min(replicas+room, l.replicas)
 }
 
-// scaleDownOld returns the next scale-down of the old ReplicaSets. It leaves enough replicas
-// for minAvailable, even if the unavailable replicas of the new ReplicaSet never become
-// available.
+// scaleDownOld returns the next scale-down of the old ReplicaSets during a rolling update. At
+// least minAvailable replicas stay available, even if the new ReplicaSet's unavailable replicas
+// never become available.
 //
-// First it removes unavailable replicas of all old ReplicaSets, because they would block the
-// rollout. Then it scales down the oldest ReplicaSets.
+// scaleDownOld first removes unavailable replicas from all old ReplicaSets, because they would
+// block the rollout. Then it scales down the oldest ReplicaSets.
 func scaleDownOld(l limits, rs replicaSetSizes) []change {
 	newSize := rs.newSize()
 	budget := rs.total() - l.minAvailable() - (newSize.replicas - newSize.available)
-	left := make([]int, len(rs.sizes)) // replicas of each ReplicaSet after the scale-down
+	left := make([]int, len(rs.sizes)) // spec.replicas of each ReplicaSet after the scale-down
 	cut := func(i, atMost int) {
 		n := max(0, min(atMost, budget))
 		left[i] -= n

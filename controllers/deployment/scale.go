@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// isScalingEvent reports whether spec.replicas of the Deployment changed since its ReplicaSets
-// were last scaled. The controller then scales all ReplicaSets before it continues the
-// rollout, so that the proportion of old and new pods stays the same.
+// isScalingEvent reports whether the Deployment's spec.replicas has changed since the last
+// scaling of its ReplicaSets. The controller then scales all ReplicaSets before it continues the
+// rollout. The proportion of old and new pods therefore stays the same.
 func isScalingEvent(l limits, rs replicaSetSizes) bool {
 	return slices.ContainsFunc(rs.active(), func(i int) bool {
 		desired := rs.sizes[i].desiredReplicas
@@ -15,12 +15,13 @@ func isScalingEvent(l limits, rs replicaSetSizes) bool {
 	})
 }
 
-// rescale returns the changes of the ReplicaSets after a change of the Deployment's
-// spec.replicas. These changes do not continue the rollout.
+// rescale returns the changes of all ReplicaSets after a change of the Deployment's
+// spec.replicas. The changes do not continue the rollout.
 //
-// The result includes ReplicaSets that keep their size: without new annotations, isScalingEvent
-// would stay true. The argument rolling is true for the strategy RollingUpdate. The argument
-// reported is status.replicas of the Deployment; see proportionalSize.
+// The result includes ReplicaSets that keep their size, because their annotations must change
+// too. Otherwise isScalingEvent would stay true. The argument rolling is true for the strategy
+// RollingUpdate. The argument reported is the Deployment's status.replicas; see
+// proportionalSize.
 func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change {
 	active := rs.active()
 	newSize := rs.newSize()
@@ -34,7 +35,7 @@ func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change 
 	case len(active) == 1:
 		return []change{{active[0], l.replicas}}
 	case newSize.replicas == l.replicas && newSize.desiredReplicas == l.replicas && newSize.available == l.replicas:
-		return scaleOldToZero(rs) // the new ReplicaSet has all desired replicas, and all are available
+		return scaleOldToZero(rs) // the new ReplicaSet has all desired replicas, and all of them are available
 	case rolling:
 		return proportional(l, rs, reported)
 	default:
@@ -47,14 +48,13 @@ func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change 
 }
 
 // proportional distributes spec.replicas plus maxSurge over the active ReplicaSets, in
-// proportion to their sizes. A scaling therefore neither advances nor reverts a failing
-// rollout.
+// proportion to their sizes. A scaling therefore neither advances nor reverts a failing rollout.
 //
-// The first change is that of the largest ReplicaSet, which gets the remainder of the rounding.
-// Of two ReplicaSets with the same size, the newer one is first on scale-up, and the older one
-// on scale-down. No ReplicaSet shrinks on scale-up or grows on scale-down.
+// The result begins with the largest ReplicaSet, which gets the remainder of the rounding. If
+// two ReplicaSets have the same size, a scale-up begins with the newer one, and a scale-down
+// with the older one. No ReplicaSet shrinks in a scale-up or grows in a scale-down.
 //
-// A ReplicaSet whose annotations already have these limits keeps its size. If a scaling fails
+// A ReplicaSet whose annotations already have the new limits keeps its size. If a scaling fails
 // halfway, the next call therefore returns the same sizes.
 func proportional(l limits, rs replicaSetSizes, reported int) []change {
 	most := l.maxReplicas()
@@ -85,12 +85,12 @@ func proportional(l limits, rs replicaSetSizes, reported int) []change {
 	return changes
 }
 
-// proportionalSize returns the size that a ReplicaSet should have. The argument most is the number
-// of replicas that all ReplicaSets together should have.
+// proportionalSize returns the size that a ReplicaSet should have after a scaling. The argument
+// most is the number of replicas that all ReplicaSets together should have.
 //
-// This is its current size, multiplied by most and divided by the former maximum. The former
-// maximum is s.maxReplicas, or reported if s.maxReplicas is 0. The result is rounded, and
-// halves are rounded up.
+// The result is s.replicas * most / before, rounded to the nearest integer; halves are rounded
+// up. The divisor before is the former value of most: s.maxReplicas, or reported if
+// s.maxReplicas is 0.
 func proportionalSize(s size, most, reported int) int {
 	before := s.maxReplicas
 	if before == 0 {
@@ -102,7 +102,7 @@ func proportionalSize(s size, most, reported int) int {
 	return (2*s.replicas*most + before) / (2 * before)
 }
 
-// clampToward limits n to the range from 0 to bound, which may be negative.
+// clampToward limits n to the range between 0 and bound. The bound may be negative.
 func clampToward(n, bound int) int {
 	if bound < 0 {
 		return min(max(n, bound), 0)

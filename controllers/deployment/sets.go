@@ -21,10 +21,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
 )
 
-// reasonScalingReplicaSet is the reason of the events about scaled ReplicaSets.
+// reasonScalingReplicaSet is the reason of the event that the controller emits after it has
+// scaled a ReplicaSet.
 const reasonScalingReplicaSet = "ScalingReplicaSet"
 
-// claim adopts and releases ReplicaSets. It returns the ReplicaSets of the Deployment.
+// claim adopts and releases ReplicaSets for the Deployment d. It returns the ReplicaSets that d
+// controls afterwards.
 func (c *Controller) claim(ctx context.Context, d *appsv1.Deployment, selector labels.Selector) ([]*appsv1.ReplicaSet, error) {
 	candidates, err := childindex.Candidates[*appsv1.ReplicaSet](c.replicaSets, d)
 	if err != nil {
@@ -51,14 +53,14 @@ func (c *Controller) claim(ctx context.Context, d *appsv1.Deployment, selector l
 	sets, err := claimer.Claim(ctx, candidates)
 	for i, set := range sets {
 		if patched := adopted[set.UID]; patched != nil {
-			sets[i] = patched // a write based on the cached version would cause a conflict
+			sets[i] = patched // an update of the cached version would fail with a conflict
 		}
 	}
 	return sets, err
 }
 
 // adjustNewReplicaSet updates the revision, the annotations and minReadySeconds of the new
-// ReplicaSet, if it exists.
+// ReplicaSet. It does nothing if the new ReplicaSet does not exist.
 func (c *Controller) adjustNewReplicaSet(ctx context.Context, r *rollout) error {
 	set := r.newSet()
 	if set == nil {
@@ -71,11 +73,11 @@ func (c *Controller) adjustNewReplicaSet(ctx context.Context, r *rollout) error 
 	return nil
 }
 
-// create creates the new ReplicaSet with the given replicas. The result made is true if the
-// ReplicaSet now exists, also if an earlier request created it. In two cases, made is false
-// without an error:
+// create creates the new ReplicaSet with the given number of replicas. The result made is true
+// if the ReplicaSet exists afterwards, even if an earlier request created it. In two cases, made
+// is false and err is nil:
 //
-//   - Another ReplicaSet has the name. The next sync uses a new hash.
+//   - Another ReplicaSet already has the name. The next sync uses a different hash in the name.
 //   - The namespace is terminating. The controller gives up without an event.
 func (c *Controller) create(ctx context.Context, r *rollout, replicas int) (made bool, err error) {
 	d := r.deployment
@@ -118,7 +120,8 @@ func (c *Controller) create(ctx context.Context, r *rollout, replicas int) (made
 	return true, nil
 }
 
-// resize applies the changes in order. It stops at the first error.
+// resize writes the new spec.replicas of each change, in the given order. It stops at the first
+// error.
 func (c *Controller) resize(ctx context.Context, r *rollout, changes []change) error {
 	for _, change := range changes {
 		set := r.sets[change.index]
@@ -139,7 +142,8 @@ func (c *Controller) resize(ctx context.Context, r *rollout, changes []change) e
 	return nil
 }
 
-// recordScalingEvent emits the event for a change of spec.replicas of a ReplicaSet.
+// recordScalingEvent emits the event that a ReplicaSet was scaled. The arguments from and to are
+// the old and the new spec.replicas.
 func (c *Controller) recordScalingEvent(d *appsv1.Deployment, name string, from, to int) {
 	direction := "up"
 	if to < from {
@@ -148,8 +152,9 @@ func (c *Controller) recordScalingEvent(d *appsv1.Deployment, name string, from,
 	c.events.Eventf(d, corev1.EventTypeNormal, reasonScalingReplicaSet, "Scaled %s replica set %s from %d to %d", direction, name, from, to)
 }
 
-// update writes a changed ReplicaSet. If the ReplicaSet has changed in the meantime, the API
-// server returns a conflict, because the request contains the resourceVersion.
+// update writes a changed ReplicaSet to the API server, and stores the response in
+// r.sets[index]. The request contains the resourceVersion. If another client has changed the
+// ReplicaSet since it was read, update therefore returns a conflict.
 func (c *Controller) update(ctx context.Context, r *rollout, index int, set *appsv1.ReplicaSet) error {
 	written, err := c.client.AppsV1().ReplicaSets(set.Namespace).Update(ctx, set, metav1.UpdateOptions{})
 	if err != nil {
@@ -160,7 +165,8 @@ func (c *Controller) update(ctx context.Context, r *rollout, index int, set *app
 	return nil
 }
 
-// cleanUp deletes the old ReplicaSets above revisionHistoryLimit, lowest revisions first.
+// cleanUp deletes old ReplicaSets so that at most revisionHistoryLimit are left. It deletes the
+// lowest revisions first.
 func (c *Controller) cleanUp(ctx context.Context, r *rollout) error {
 	for _, set := range revisionsToDelete(r.oldSets(), r.deployment.Spec.RevisionHistoryLimit) {
 		options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(set.UID))}

@@ -6,11 +6,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// status returns the new status of the Deployment.
+// status computes the new status of the Deployment from the results of this sync.
 //
-// If a step of this sync has set the condition Progressing, status does not compute this
-// condition from the replica counts. The write of the status causes another sync, which then
-// computes it.
+// A step of this sync may have set the condition Progressing, in r.progressing. In this case,
+// status does not compute the condition from the replica counts. The write of the status causes
+// another sync, which computes the condition.
 func (r *rollout) status() appsv1.DeploymentStatus {
 	status := *r.deployment.Status.DeepCopy()
 	if r.hashCollision {
@@ -21,7 +21,7 @@ func (r *rollout) status() appsv1.DeploymentStatus {
 	}
 	switch {
 	case r.progressing != nil && r.progressing.Reason == reasonNewReplicaSetCreated:
-		// The condition of an earlier ReplicaSet must not stay.
+		// Replace the condition even if an earlier ReplicaSet caused the same status and reason.
 		status.Conditions = withRefreshedCondition(status.Conditions, *r.progressing)
 		return status
 	case r.progressing != nil:
@@ -39,7 +39,8 @@ func (r *rollout) status() appsv1.DeploymentStatus {
 	return status
 }
 
-// countReplicas sets the replica counts of status, and the condition Available.
+// countReplicas sets the replica counts and the condition Available in status. It sums the
+// counts of all ReplicaSets.
 func (r *rollout) countReplicas(status *appsv1.DeploymentStatus) {
 	*status = appsv1.DeploymentStatus{
 		ObservedGeneration:  r.deployment.Generation,
@@ -57,18 +58,18 @@ func (r *rollout) countReplicas(status *appsv1.DeploymentStatus) {
 	if set := r.newSet(); set != nil {
 		status.UpdatedReplicas = set.Status.Replicas
 	}
-	// Before the ReplicaSets have scaled down, more replicas may be available than desired.
+	// During a scale-down, more replicas may be available than the specs ask for.
 	status.UnavailableReplicas = max(0, wanted-status.AvailableReplicas)
 	c := availableCondition(int(status.AvailableReplicas) >= r.limits.minAvailable())
 	c.LastUpdateTime, c.LastTransitionTime = metav1.NewTime(r.now), metav1.NewTime(r.now)
 	status.Conditions = withCondition(status.Conditions, c)
 }
 
-// terminatingReplicas returns the number of terminating pods of all ReplicaSets, or nil if the
-// number is unknown.
+// terminatingReplicas returns the number of terminating pods of all ReplicaSets. It returns nil
+// if the number is unknown.
 //
-// It is unknown if a ReplicaSet has been observed by its controller, but its status has no
-// terminatingReplicas.
+// The number is unknown if the ReplicaSet controller has observed a ReplicaSet, but its status
+// has no terminatingReplicas.
 func terminatingReplicas(sets []*appsv1.ReplicaSet) *int32 {
 	var sum int32
 	for _, set := range sets {

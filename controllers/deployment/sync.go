@@ -15,7 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// sync reconciles the Deployment with the given key.
+// sync reconciles the Deployment with the given key, "namespace/name", in these steps:
 //
 //  1. If the cache does not contain this controller's last writes to the Deployment's
 //     ReplicaSets, the sync is retried later. With a stale cache, sums of replicas would
@@ -23,9 +23,8 @@ import (
 //  2. A Deployment with an empty selector is not reconciled.
 //  3. ReplicaSets are adopted and released. After an error the sync ends, because the
 //     list of ReplicaSets is incomplete.
-//  4. If the Deployment is terminating, only the status is written.
-//  5. The spec is reconciled.
-//  6. The status is written, even if step 5 failed.
+//  4. Unless the Deployment is terminating, syncSpec reconciles the spec.
+//  5. The status is written, even if step 4 failed.
 func (c *Controller) sync(ctx context.Context, key string) error {
 	if stale := c.replicaSetWrites.StaleReason(key); stale != "" {
 		return workloop.RetryAfter(workloop.StaleRetryDelay, stale)
@@ -55,18 +54,20 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	return errors.Join(err, c.updateStatus(ctx, r))
 }
 
-// syncSpec reconciles the spec. It goes through these steps in order:
+// syncSpec reconciles the Deployment's spec. It goes through these steps in order:
 //
-//   - If the Deployment was just resumed, the sync only reports that in the status. This
-//     restarts the progress deadline.
-//   - The new ReplicaSet, if it exists, gets its revision, its annotations and
+//   - If the Deployment was just resumed, this sync only writes that to the status. The
+//     write restarts the progress deadline.
+//   - If the new ReplicaSet exists, it gets its revision, annotations and
 //     minReadySeconds.
-//   - A paused Deployment is scaled, and its old ReplicaSets above revisionHistoryLimit
-//     are deleted unless a rollback is requested. It is not rolled out.
-//   - A requested rollback changes the template; the rollout follows in the next sync.
-//   - After a change of spec.replicas, all ReplicaSets are scaled; the rollout continues
-//     in the next sync.
-//   - Otherwise, the strategy takes the next step of the rollout.
+//   - If the Deployment is paused, this sync scales the ReplicaSets and does not
+//     continue the rollout. It deletes old ReplicaSets above revisionHistoryLimit,
+//     unless a rollback is requested.
+//   - If a rollback is requested, this sync changes the pod template. The rollout
+//     follows in the next sync.
+//   - If spec.replicas has changed, this sync scales all ReplicaSets. The rollout
+//     continues in the next sync.
+//   - Otherwise, this sync takes the next step of the rollout.
 func (c *Controller) syncSpec(ctx context.Context, r *rollout) error {
 	d := r.deployment
 	if r.setPausedOrResumed(); r.progressing != nil && !d.Spec.Paused {
@@ -98,7 +99,8 @@ func (c *Controller) syncSpec(ctx context.Context, r *rollout) error {
 }
 
 // roll takes the next step of a rolling update. It scales up the new ReplicaSet. If the new
-// ReplicaSet cannot grow, it scales down the old ones. The next sync takes the next step.
+// ReplicaSet cannot grow, roll scales down the old ReplicaSets. The following step is left to
+// the next sync.
 func (c *Controller) roll(ctx context.Context, r *rollout) error {
 	before := r.replicaSetSizes()
 	to := scaleUpNew(r.limits, before)
@@ -116,9 +118,11 @@ func (c *Controller) roll(ctx context.Context, r *rollout) error {
 	return c.cleanUpWhenComplete(ctx, r)
 }
 
-// recreate takes the next step of a Recreate rollout. While old ReplicaSets have replicas in
-// spec, it scales them to 0. While an old pod is still running, it does nothing. After that,
-// it creates the new ReplicaSet or scales it up.
+// recreate takes the next step of a rollout with the strategy Recreate:
+//
+//   - If an old ReplicaSet has replicas in its spec, recreate scales it to 0.
+//   - If a pod of an old ReplicaSet is still running, recreate does nothing.
+//   - Otherwise, recreate creates the new ReplicaSet or scales it up.
 func (c *Controller) recreate(ctx context.Context, r *rollout) error {
 	if down := scaleOldToZero(r.replicaSetSizes()); len(down) > 0 {
 		return c.resize(ctx, r, down)
@@ -142,14 +146,14 @@ func (c *Controller) recreate(ctx context.Context, r *rollout) error {
 	return c.cleanUpWhenComplete(ctx, r)
 }
 
-// rescale scales the ReplicaSets after a change of the Deployment's spec.replicas. It does not
+// rescale scales all ReplicaSets after a change of the Deployment's spec.replicas. It does not
 // continue the rollout.
 func (c *Controller) rescale(ctx context.Context, r *rollout) error {
 	return c.resize(ctx, r, rescale(r.limits, r.replicaSetSizes(), rolls(r.deployment), int(r.deployment.Status.Replicas)))
 }
 
 // cleanUpWhenComplete deletes old ReplicaSets above revisionHistoryLimit if the rollout is
-// complete.
+// complete. It does nothing during a rollout.
 func (c *Controller) cleanUpWhenComplete(ctx context.Context, r *rollout) error {
 	if !complete(r.deployment, r.limits, &r.deployment.Status) {
 		return nil
@@ -157,8 +161,8 @@ func (c *Controller) cleanUpWhenComplete(ctx context.Context, r *rollout) error 
 	return c.cleanUp(ctx, r)
 }
 
-// cachedDeployment returns the Deployment with the given key. If it does not exist,
-// cachedDeployment returns false and drops its recorded writes.
+// cachedDeployment returns the Deployment with the given key from the informer cache. If the
+// Deployment does not exist, it returns false, and drops the recorded writes for this key.
 func (c *Controller) cachedDeployment(key string) (d *appsv1.Deployment, found bool, err error) {
 	object, exists, err := c.deployments.GetByKey(key)
 	if err != nil {
@@ -172,8 +176,8 @@ func (c *Controller) cachedDeployment(key string) (d *appsv1.Deployment, found b
 	return object.(*appsv1.Deployment), true, nil
 }
 
-// parseSpec returns the selector and the limits of d. These are the only parts of the spec
-// that can be malformed.
+// parseSpec returns the selector and the rollout limits of d. No other part of the spec can be
+// malformed.
 func parseSpec(d *appsv1.Deployment) (labels.Selector, limits, error) {
 	selector, err := ownership.SelectorOf(d.Spec.Selector)
 	if err != nil {

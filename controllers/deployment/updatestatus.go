@@ -14,15 +14,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// updateStatus writes the status if it has changed. It also enqueues the Deployment for the
-// time at which the progress deadline must be checked.
+// updateStatus writes the Deployment's status if it has changed. It also enqueues the Deployment
+// for the time of the next progress deadline check.
 func (c *Controller) updateStatus(ctx context.Context, r *rollout) error {
 	if r.deploymentWritten {
 		return nil
 	}
 	status := r.status()
-	// If the new ReplicaSet could not be created, the key is retried with backoff. A check of
-	// the deadline must not cause an earlier retry.
+	// If the create of the new ReplicaSet failed, the work queue retries the key with backoff. A
+	// check of the deadline must not cause an earlier retry.
 	if deadline, limited := deadlineOf(r.deployment); limited && r.estimateProgress && !r.createFailed {
 		progressing := findCondition(status.Conditions, appsv1.DeploymentProgressing)
 		if wait, running := untilDeadlineCheck(progressing, deadline, r.now); running && !complete(r.deployment, r.limits, &status) {
@@ -32,8 +32,9 @@ func (c *Controller) updateStatus(ctx context.Context, r *rollout) error {
 	return c.writeStatus(ctx, r, status)
 }
 
-// writeStatus writes the status and the revision annotation of the Deployment in one request.
-// The API server accepts changes of annotations in an update of the status subresource.
+// writeStatus writes the Deployment's status and its revision annotation in one request. It
+// sends no request if neither has changed. The API server accepts changes of annotations in an
+// update of the status subresource.
 func (c *Controller) writeStatus(ctx context.Context, r *rollout, status appsv1.DeploymentStatus) error {
 	d := *r.deployment
 	d.Status = status
@@ -56,11 +57,11 @@ func (c *Controller) writeStatus(ctx context.Context, r *rollout, status appsv1.
 	return nil
 }
 
-// deferWrite reports whether a write to the Deployment must wait, because the informer cache is
-// stale. The API server would reject the write with a conflict.
+// deferWrite reports whether a write to the Deployment must wait because the informer cache is
+// stale. With a stale cache, the API server would reject the write with a conflict.
 //
-// If the write must wait, deferWrite enqueues the Deployment after StaleRetryDelay. The
-// argument what names the write in the log.
+// If the write must wait, deferWrite enqueues the Deployment after StaleRetryDelay. The argument
+// what names the write in the log, for example "status".
 func (c *Controller) deferWrite(ctx context.Context, r *rollout, what string) bool {
 	if r.stale == "" {
 		return false
@@ -70,8 +71,8 @@ func (c *Controller) deferWrite(ctx context.Context, r *rollout, what string) bo
 	return true
 }
 
-// reportSelectsAll emits a warning event for a Deployment with an empty selector, which the
-// controller does not reconcile. It writes nothing to the status but observedGeneration.
+// reportSelectsAll emits a warning event for a Deployment with an empty selector. The controller
+// does not reconcile such a Deployment. It only writes observedGeneration to the status.
 func (c *Controller) reportSelectsAll(ctx context.Context, r *rollout) error {
 	d := r.deployment
 	c.events.Event(d, corev1.EventTypeWarning, "SelectingAll", "This deployment is selecting all pods. A non-empty selector is required.")
