@@ -10,11 +10,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// Annotations writes GitHub Actions workflow commands, which annotate the CI job.
+// Annotations writes GitHub Actions workflow commands, which show the failures as annotations of
+// the CI job.
 //
-// Failures with the same reason form a group. Each group becomes one command: an error if its
-// verdict is fail, a warning if it is unknown, and a notice if it is known-upstream. GitHub
-// documents the format in "Workflow commands for GitHub Actions".
+// Failures with the same reason form a group, and each group becomes one command. It is an error
+// for the verdict fail, a warning for unknown, and a notice for known-upstream. GitHub documents
+// the format in "Workflow commands for GitHub Actions".
 func Annotations(w io.Writer, runs []Run) error {
 	var b strings.Builder
 	for _, f := range groupFailures(runs) {
@@ -27,8 +28,8 @@ func Annotations(w io.Writer, runs []Run) error {
 	return writeAnnotations(w, &b)
 }
 
-// ComparedAnnotations writes GitHub Actions workflow commands for comparisons of two subjects.
-// Each undeclared difference becomes an error, and so does each guarantee that both subjects
+// ComparedAnnotations writes GitHub Actions workflow commands for comparisons of two subjects. It
+// writes an error for each undeclared difference, and for each guarantee that both subjects
 // violate.
 func ComparedAnnotations(w io.Writer, comparisons []Comparison) error {
 	var b strings.Builder
@@ -45,8 +46,8 @@ func ComparedAnnotations(w io.Writer, comparisons []Comparison) error {
 	return writeAnnotations(w, &b)
 }
 
-// annotate writes one workflow command. It is an error for the verdict fail, a notice for
-// known-upstream, and a warning for any other verdict.
+// annotate adds one workflow command to b. The command is an error for the verdict fail, a notice
+// for known-upstream, and a warning for any other verdict.
 func annotate(b *strings.Builder, verdict check.Verdict, title, text string) {
 	command := "warning"
 	switch verdict {
@@ -66,8 +67,8 @@ func writeAnnotations(w io.Writer, b *strings.Builder) error {
 	return nil
 }
 
-// These replacers escape the characters with a special meaning in a workflow command. Use
-// message for its text, and property for its properties, such as the title.
+// These replacers escape the characters that have a special meaning in a workflow command. Use
+// message for the command's text, and property for its properties, such as the title.
 var (
 	message  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

@@ -8,81 +8,83 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// Comparison is the comparison of two subjects in one scenario, with one or more pairs of runs.
+// Comparison compares two subjects that ran the same scenario, in one or more pairs of runs.
 type Comparison struct {
 	Scenario string // the name of the scenario
-	// Subject and Base are the names of the two subjects. The comparison says how Subject differs
-	// from Base.
+	// Subject and Base are the names of the two subjects, such as ours and upstream. Differences
+	// say how Subject differs from Base.
 	Subject, Base string
 	Pairs         []Pair
-	// Ratios has an element for each metric of cost, such as CPU time or the number of pod
-	// creates. The element compares the values of Subject and Base in all pairs.
+	// Ratios has one element for each metric of cost, such as CPU time or the number of pod
+	// creates. An element has the values of Subject and Base in all pairs.
 	Ratios []compare.Ratio
 }
 
-// Pair has two runs with the same seed, one on each subject, and their differences.
+// Pair has two runs with the same seed, one on each subject, and the differences between the runs.
 type Pair struct {
 	Subject, Base Run
 	Differences   []compare.Difference
-	// Diff shows how the objects differ at the end of the two runs, in the text format of
-	// go-cmp. Lines with "-" are from the base.
+	// Diff shows how the objects differ at the end of the two runs, in go-cmp's text format. Lines
+	// that begin with "-" are from the base run.
 	Diff string
-	// CostNotComparable is true if a run of the pair is incomplete, or if the two runs
-	// completed different steps; see [compare.Pair.Comparable]. The costs of such runs are not
-	// compared.
+	// CostNotComparable is true if the costs of the two runs are not compared. A run is then
+	// incomplete, or the runs completed different steps; see [compare.Pair.Comparable].
 	CostNotComparable bool
 }
 
-// classificationLegend explains the classifications to readers of a report.
+// classificationLegend explains to a report's readers what each classification of a difference
+// means.
 const classificationLegend = "undeclared: no rule allows the difference; both wrong: both subjects violate the guarantee; " +
 	"declared: our controllers differ deliberately; " +
 	"not compared: it depends on steps that one run did not complete because of a known upstream issue; " +
 	"accepted: the guarantees allow both"
 
-// comparisonSummary has the parts of a comparison that reports in text, Markdown and HTML show.
+// comparisonSummary has what reports in text, Markdown and HTML show about one comparison.
 type comparisonSummary struct {
 	Scenario      string
 	Subject, Base string
 	Verdict       check.Verdict
-	// Counts is one line of text with the names of the subjects and the result of
-	// [Comparison.countsText].
+	// Counts is a line of text with the subjects' names and the numbers of pairs and undeclared
+	// differences; see [Comparison.countsText].
 	Counts string
-	// Differences has the differences that reports show one by one, worst first. All other
-	// differences are in Others; see isSetAside.
+	// Differences has the differences that reports show one by one, worst first. Others has the
+	// remaining differences; see isSetAside.
 	Differences []distinctDifference
-	// Others has the differences for which isSetAside returns true, in groups with the same
-	// classification and reason, worst first. Reports show these groups collapsed or only count
-	// their differences.
+	// Others has the differences for which isSetAside returns true, worst first. A group has the
+	// differences with the same classification and reason. The HTML page shows a group collapsed,
+	// and text reports only count the group's differences.
 	Others []reasonGroup
 	Pairs  []pairSummary
-	// CostSkipped is the result of [Comparison.costSkippedReason].
+	// CostSkipped says for how many pairs the costs are not compared, and why. It is empty if the
+	// costs of all pairs are compared.
 	CostSkipped string
 	Costs       costTable
-	// EndStateDiff is [Pair.Diff] on the page of one pair. It is empty on other pages.
+	// EndStateDiff is the pair's Diff on the page about one pair. It is empty on the page about
+	// all pairs.
 	EndStateDiff string
-	// Links is true if the page shows all pairs and links to the page of each pair. It is false
-	// on the page of one pair.
+	// Links is true on the page about all pairs, which links to the page of each pair. It is false
+	// on the page about one pair.
 	Links bool
 }
 
-// pairSummary is a pair of runs, with the file name of the HTML page about it.
+// pairSummary is a pair of runs with the file name of its HTML page, such as rollout-seed7.html.
 type pairSummary struct {
 	*Pair
 	Page string
 }
 
-// distinctDifference is a difference that occurs in one or more pairs of runs, with the numbers
-// of these pairs.
+// distinctDifference is a difference that occurs in one or more pairs of runs.
 type distinctDifference struct {
-	compare.Difference             // the difference in the first pair that has it
-	pairs, of          int         // the number of pairs that have it, and the number of all pairs
-	first              pairSummary // the first pair that has it
+	compare.Difference             // the difference with the values of the first pair in which it occurs
+	pairs, of          int         // the number of pairs in which it occurs, and the number of all pairs
+	first              pairSummary // the first pair in which it occurs
 }
 
-// In returns in how many of all pairs the difference occurs, as text such as "2 of 5".
+// In says in how many of all pairs the difference occurs, such as "2 of 5".
 func (d distinctDifference) In() string { return fmt.Sprintf("%d of %d", d.pairs, d.of) }
 
-// Page returns the file name of the HTML page of the first pair in which the difference occurs.
+// Page returns the file name of an HTML page: that of the first pair in which the difference
+// occurs.
 func (d distinctDifference) Page() string { return d.first.Page }
 
 // reasonGroup is a group of differences with the same classification and reason.
@@ -92,13 +94,13 @@ type reasonGroup struct {
 	All            []compare.Difference
 }
 
-// differenceTable is the data from which an HTML template makes a table of differences.
+// differenceTable is the input of the HTML template that shows differences as a table.
 type differenceTable struct {
 	Summary     comparisonSummary
 	Differences []compare.Difference
 }
 
-// summarize returns a summary of the comparison over all its pairs.
+// summarize returns the summary for a report about all pairs of the comparison.
 func (c *Comparison) summarize() comparisonSummary {
 	s := c.summarizeDifferences(c.distinct())
 	s.Verdict, s.Counts, s.Links = c.Verdict(), c.countsText(), true
@@ -106,10 +108,10 @@ func (c *Comparison) summarize() comparisonSummary {
 	return s
 }
 
-// summarizePair returns the summary for the page of the pair with index i.
+// summarizePair returns the summary for the page about the pair with index i.
 //
-// It has only the differences of this pair, but the costs of all pairs. The costs of one pair
-// are too few for the statistical test.
+// It has only the differences of this pair, but the costs of all pairs. The costs of one pair are
+// too few for the statistical test.
 func (c *Comparison) summarizePair(i int) comparisonSummary {
 	single := Comparison{Scenario: c.Scenario, Subject: c.Subject, Base: c.Base, Pairs: c.Pairs[i : i+1], Ratios: c.Ratios}
 	pair := pairSummary{Pair: &c.Pairs[i]}
@@ -124,8 +126,8 @@ func (c *Comparison) summarizePair(i int) comparisonSummary {
 }
 
 // summarizeDifferences returns a summary with the given differences. Its field Others has those
-// for which isSetAside returns true, and Differences has those that are shown one by one. The
-// caller sets the verdict and the counts.
+// for which isSetAside returns true, and its field Differences has the rest. The caller sets the
+// verdict, the counts and the other fields.
 func (c *Comparison) summarizeDifferences(differences []distinctDifference) comparisonSummary {
 	s := comparisonSummary{Scenario: c.Scenario, Subject: c.Subject, Base: c.Base, Costs: costsOf(c.Subject, c.Base, c.Ratios)}
 	for i := range c.Pairs {
@@ -146,10 +148,10 @@ func (c *Comparison) summarizeDifferences(differences []distinctDifference) comp
 	return s
 }
 
-// distinct returns the differences of all pairs, worst first.
+// distinct returns the differences of all pairs, worst first, and each of them only once.
 //
 // Differences of several pairs become one if their Aspect, Object, What and Classification are
-// equal; their values may differ.
+// equal. Their values may differ.
 func (c *Comparison) distinct() []distinctDifference {
 	var all []distinctDifference
 	for i := range c.Pairs {
@@ -171,11 +173,12 @@ func (c *Comparison) distinct() []distinctDifference {
 	return all
 }
 
-// isSetAside reports whether reports show a difference only within a group of differences with
-// the same reason.
+// isSetAside reports whether reports show a difference only in a group of differences with the
+// same reason.
 //
-// These are accepted differences, declared differences of end states, and differences that are
-// not compared. An aborted workload is shown on its own, because it is the cause of the latter.
+// This holds for accepted differences, declared differences between end states, and differences
+// that are not compared. An aborted workload is shown on its own, because it explains why
+// differences are not compared.
 func isSetAside(d compare.Difference) bool {
 	switch d.Classification {
 	case compare.Accepted:
@@ -189,8 +192,8 @@ func isSetAside(d compare.Difference) bool {
 	}
 }
 
-// Undeclared returns the number of undeclared differences, and the number of guarantees that
-// both subjects violate.
+// Undeclared returns how many undeclared differences there are, and how many guarantees both
+// subjects violate. A difference that occurs in several pairs counts once.
 func (c *Comparison) Undeclared() (undeclared, bothWrong int) {
 	for _, d := range c.distinct() {
 		switch d.Classification {
@@ -203,7 +206,7 @@ func (c *Comparison) Undeclared() (undeclared, bothWrong int) {
 	return undeclared, bothWrong
 }
 
-// Verdict returns fail if a difference is undeclared or if both subjects violate a guarantee.
+// Verdict returns fail if any difference is undeclared or both subjects violate a guarantee.
 // Otherwise it returns pass, or unknown if the comparison has no pair.
 func (c *Comparison) Verdict() check.Verdict {
 	undeclared, bothWrong := c.Undeclared()
@@ -217,14 +220,14 @@ func (c *Comparison) Verdict() check.Verdict {
 	}
 }
 
-// partial reports whether only the first steps of the two runs are compared. This happens if a
-// known upstream issue aborted the workload of one run, and the other run went on.
+// partial reports whether only the steps that both runs completed are compared. This happens if a
+// known upstream issue aborted one run's workload at a step that the other run completed.
 func (p *Pair) partial() bool {
 	return slices.ContainsFunc(p.Differences, func(d compare.Difference) bool { return d.Classification == compare.NotCompared })
 }
 
-// costSkippedReason returns a sentence that says for how many pairs the costs are not compared,
-// and why. It returns "" if the costs of all pairs are compared.
+// costSkippedReason says in a sentence for how many pairs the costs are not compared, and why. It
+// returns "" if the costs of all pairs are compared.
 func (c *Comparison) costSkippedReason() string {
 	n := 0
 	for i := range c.Pairs {
@@ -239,8 +242,8 @@ func (c *Comparison) costSkippedReason() string {
 		"the same steps, or one of them ended early or has a gap in its history", n, len(c.Pairs))
 }
 
-// countsText returns the names of the subjects and the number of pairs as text. The numbers of
-// undeclared differences and of guarantees that both subjects violate follow. An example is
+// countsText returns one line with the names of the subjects and the number of pairs. The numbers
+// of undeclared differences and of guarantees that both subjects violate follow. An example is
 // "ours and upstream, pairs: 2, 1 undeclared".
 func (c *Comparison) countsText() string {
 	undeclared, bothWrong := c.Undeclared()
@@ -266,7 +269,7 @@ func (c *Comparison) countsText() string {
 	return fmt.Sprintf("%s and %s, pairs: %d, %s", c.Subject, c.Base, len(c.Pairs), text)
 }
 
-// aspect returns what differs as text, such as "verdict" or "end state: spec.replicas".
+// aspect says in which respect two runs differ, such as "verdict" or "end state: spec.replicas".
 func aspect(d compare.Difference) string {
 	if d.Aspect == compare.Verdicts {
 		return string(d.Aspect)

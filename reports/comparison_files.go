@@ -11,8 +11,8 @@ import (
 // ComparedPageName is the file name of the HTML page that summarizes all comparisons.
 const ComparedPageName = "compare.html"
 
-// comparedFiles are the reports about all comparisons that WriteComparisons writes. It also
-// writes a page for each pair.
+// comparedFiles has the reports about all comparisons that WriteComparisons writes: file names,
+// and functions that write the content. The page of each pair is not in this list.
 var comparedFiles = []struct {
 	name   string
 	render func(w io.Writer, comparisons []Comparison) error
@@ -22,8 +22,8 @@ var comparedFiles = []struct {
 	{ComparedPageName, ComparedHTML},
 }
 
-// WriteComparisons writes the reports of comparisons, and a page for each pair, to a directory.
-// If it cannot write one report, it still writes the others, and returns all errors.
+// WriteComparisons writes the reports of comparisons, and an HTML page for each pair of runs, to a
+// directory. If it cannot write one file, it still writes the others, and returns all errors.
 func WriteComparisons(dir string, comparisons []Comparison) error {
 	var all []error
 	write := func(name string, render func(w io.Writer) error) {

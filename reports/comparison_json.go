@@ -10,10 +10,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// comparisonSchema is the version of the format of compare.json.
+// comparisonSchema is the version of the format of compare.json that [ComparedJSON] writes.
 const comparisonSchema = 3
 
-// jsonComparisons is the format of compare.json, which the package comment describes.
+// jsonComparisons is the content of compare.json, which the package documentation describes.
 type jsonComparisons struct {
 	Schema      int              `json:"schema"`
 	Verdict     check.Verdict    `json:"verdict"`
@@ -34,8 +34,8 @@ type jsonPair struct {
 	Subject jsonSide `json:"subject"`
 	Base    jsonSide `json:"base"`
 	Partial bool     `json:"partial"`
-	// Partly is the name of partial in schema 2. Until the next release it is written too, with
-	// the same value.
+	// Partly is the name that schema 2 has for partial. ComparedJSON writes both fields with the
+	// same value until the next release.
 	Partly      bool             `json:"partly"`
 	Differences []jsonDifference `json:"differences"`
 }
@@ -53,8 +53,8 @@ type jsonDifference struct {
 	Subject        string                 `json:"subject,omitempty"`
 	Base           string                 `json:"base,omitempty"`
 	Classification compare.Classification `json:"classification"`
-	// Standing is the name of classification in schema 2. Until the next release it is written
-	// too, with the same value.
+	// Standing is the name that schema 2 has for classification. ComparedJSON writes both fields
+	// with the same value until the next release.
 	Standing compare.Classification `json:"standing"`
 	Reason   string                 `json:"reason,omitempty"`
 }
@@ -71,7 +71,7 @@ type jsonCost struct {
 	P       float64         `json:"p"`
 }
 
-// ComparedJSON writes comparisons in the format of compare.json, which the package comment
+// ComparedJSON writes comparisons in the format of compare.json, which the package documentation
 // describes.
 func ComparedJSON(w io.Writer, comparisons []Comparison) error {
 	all := jsonComparisons{Schema: comparisonSchema, Verdict: check.Pass, Comparisons: []jsonComparison{}}
@@ -86,7 +86,8 @@ func ComparedJSON(w io.Writer, comparisons []Comparison) error {
 	return nil
 }
 
-// ComparisonJSON writes a comparison as one line of JSON, in the form in which compare.json has it.
+// ComparisonJSON writes one comparison as a line of JSON, in the format of an item of
+// "comparisons" in compare.json.
 func ComparisonJSON(w io.Writer, c *Comparison) error {
 	if err := writeJSONLine(w, c.json()); err != nil {
 		return fmt.Errorf("writing a comparison as JSON: %w", err)
@@ -94,7 +95,7 @@ func ComparisonJSON(w io.Writer, c *Comparison) error {
 	return nil
 }
 
-// json returns the comparison in the format of compare.json.
+// json converts the comparison to the format of an item of "comparisons" in compare.json.
 func (c *Comparison) json() jsonComparison {
 	comparison := jsonComparison{
 		Scenario: c.Scenario, Subject: c.Subject, Base: c.Base, Verdict: c.Verdict(), Pairs: []jsonPair{}, Costs: []jsonCost{},
@@ -124,11 +125,10 @@ func (c *Comparison) json() jsonComparison {
 	return comparison
 }
 
-// sideOf converts a run to the form in which compare.json has it: directory, verdict and
-// reason.
+// sideOf returns what compare.json has about one run of a pair: directory, verdict and reason.
 func sideOf(run *Run) jsonSide { return jsonSide{run.Directory, run.Verdict, run.Reason} }
 
-// writeJSON writes a value as indented JSON. It does not replace <, > and & by escapes.
+// writeJSON writes a value as indented JSON. The characters <, > and & remain as they are.
 func writeJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
@@ -136,7 +136,7 @@ func writeJSON(w io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// writeJSONLine writes a value as JSON on one line. It does not replace <, > and & by escapes.
+// writeJSONLine writes a value as one line of JSON. The characters <, > and & remain as they are.
 func writeJSONLine(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)

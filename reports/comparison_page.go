@@ -10,11 +10,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// PairHTML writes the HTML page of the pair with index i.
+// PairHTML writes the HTML page about one pair of runs of a comparison: the pair with index i.
 //
-// The page has the differences of the pair, the verdicts of both runs, and both timelines,
-// aligned at the steps of the workload. It also has the costs of all pairs. Links are relative
-// to the directory dir.
+// The page has the differences of the pair, the verdicts of both runs, and both timelines. The
+// timelines are aligned at the steps of the workload. The page also has the costs of all pairs.
+// Links are relative to the directory dir.
 func PairHTML(w io.Writer, c *Comparison, i int, dir string) error {
 	pair := &c.Pairs[i]
 	data := &pageData{
@@ -43,16 +43,16 @@ func PairHTML(w io.Writer, c *Comparison, i int, dir string) error {
 	return data.write(w)
 }
 
-// PageName returns the file name of the HTML page of the pair with index i, such as
+// PageName returns the file name of the HTML page about the pair with index i, such as
 // "rollout-seed7.html".
 func (c *Comparison) PageName(i int) string {
 	return fmt.Sprintf("%s-seed%d.html", c.Scenario, c.Pairs[i].Subject.Seed)
 }
 
-// ComparedHTML writes all comparisons as one HTML page, worst first.
+// ComparedHTML writes all comparisons as one HTML page, worst verdict first.
 //
-// The page links to the page of each pair, which must be in the same directory under the name
-// that [Comparison.PageName] returns.
+// The page links to the page of each pair. These pages must be in the same directory, under the
+// names that [Comparison.PageName] returns.
 func ComparedHTML(w io.Writer, comparisons []Comparison) error {
 	data := &pageData{Verdict: check.Pass}
 	wrong := 0

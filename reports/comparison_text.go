@@ -12,30 +12,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// Compared writes comparisons as text for a terminal. For each scenario, it writes the
-// differences that readers must look at, the number of other differences for each reason, and
-// the costs.
+// Compared writes comparisons as text for a terminal. For each scenario, it writes the important
+// differences one by one, and counts the others by reason. It also writes the costs.
 func Compared(w io.Writer, comparisons []Comparison) error {
 	return compared(w, comparisons, style{table.Writer.Render, asIs, asIs})
 }
 
-// ComparedMarkdown writes the same as [Compared], but as Markdown.
+// ComparedMarkdown writes the same content as [Compared], but as Markdown.
 func ComparedMarkdown(w io.Writer, comparisons []Comparison) error {
 	return compared(w, comparisons, style{table.Writer.RenderMarkdown, escape, code})
 }
 
-// style has the functions that format a comparison: for the terminal ([Compared]) or as
-// Markdown ([ComparedMarkdown]).
+// style has the functions that format a comparison's tables, texts and paths. One style is for the
+// terminal ([Compared]), the other for Markdown ([ComparedMarkdown]).
 type style struct {
 	table      func(table.Writer) string
 	text, path func(string) string
 }
 
-// asIs returns the text unchanged. A terminal needs no escapes.
+// asIs returns the text unchanged. It is the escape function for a terminal, which needs no
+// escapes.
 func asIs(text string) string { return text }
 
-// compared writes comparisons in the given style. If there are differences, it also explains their
-// classifications.
+// compared writes comparisons in the given style. If there are differences, it ends with an
+// explanation of the classifications.
 func compared(w io.Writer, comparisons []Comparison, s style) error {
 	var b strings.Builder
 	explain := false
@@ -54,7 +54,7 @@ func compared(w io.Writer, comparisons []Comparison, s style) error {
 	return nil
 }
 
-// write writes the counts and the differences of a comparison.
+// write writes the counts and the differences of a comparison in the given style.
 func (c *comparisonSummary) write(b *strings.Builder, s style) {
 	fmt.Fprintf(b, "## %s: %s\n\n", c.Scenario, c.Counts)
 	for _, d := range c.Differences {
@@ -74,8 +74,8 @@ func (c *comparisonSummary) write(b *strings.Builder, s style) {
 	}
 }
 
-// writeCosts writes a table of the costs that [Comparison.shownCosts] returns. The line below
-// says how many other metrics there are, in which the subjects do not differ.
+// writeCosts writes a table of the costs that [Comparison.shownCosts] returns. A line below the
+// table says how many metrics the table omits, because the subjects do not differ in them.
 func (c *Comparison) writeCosts(b *strings.Builder, s style) {
 	if reason := c.costSkippedReason(); reason != "" {
 		b.WriteString(reason + "\n\n")
@@ -92,8 +92,8 @@ func (c *Comparison) writeCosts(b *strings.Builder, s style) {
 	b.WriteString("\n\n")
 }
 
-// shownCosts returns the metrics for which the statistical test shows a difference. It always
-// returns the metrics of the whole run, such as CPU time.
+// shownCosts returns the metrics for which the statistical test shows a difference. It also
+// returns all metrics of the whole run, such as CPU time.
 func (c *Comparison) shownCosts() []compare.Ratio {
 	always := []string{
 		compare.TimeToConverge, compare.EndpointsWrong, compare.CPUTime, compare.PeakMemory, compare.BytesSent, compare.BytesReceived,

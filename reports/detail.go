@@ -12,35 +12,36 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// Detail has the parts of a single run's page that are not in verdicts.json. Examples are the
-// timeline and the logs. If a part cannot be read, the page omits it, and Missing says why.
+// Detail has what only the page of a single run shows, and verdicts.json does not contain.
+// Examples are the timeline and the logs. If a part cannot be read, the page omits the part, and
+// Missing says why.
 type Detail struct {
 	Timeline *timeline.Timeline // nil if the run has no readable history
 	Scenario string             // the contents of scenario.yaml
-	// ShrunkScenario is the smallest scenario with the same failure. It is empty unless
-	// gauntlet shrink has found such a scenario.
+	// ShrunkScenario is the smallest scenario with the same failure, as YAML. It is empty unless
+	// gauntlet shrink has found one.
 	ShrunkScenario string
-	// ShrunkFile is the path of the file of ShrunkScenario.
+	// ShrunkFile is the path of the file that contains ShrunkScenario. The file need not exist.
 	ShrunkFile string
-	// Diagnostics has the files that describe the state at the end of a run that failed or
-	// did not converge.
+	// Diagnostics has the end of each file in the directory diagnostics. The files describe the
+	// cluster at the end of a run that failed or did not converge.
 	Diagnostics []Log
-	// Logs has an excerpt of the log of each component: the lines around the time of the first
-	// violation. For a run without a violation, it is the end of the log.
+	// Logs has an excerpt of each component's log: the lines around the first violation. For a run
+	// without a violation, the excerpt is the end of the log.
 	Logs []Log
-	// Missing has one line for each part that could not be read, with the reason.
+	// Missing has one line for each part of the page that could not be read. The line says why.
 	Missing []string
 }
 
-// ReadDetail reads the details of a run from its directory. To build the timeline, it reads the
-// whole history.
+// ReadDetail reads the details of a run from the run's directory. To build the timeline, it reads
+// the whole history.
 func ReadDetail(run *Run) *Detail {
 	drawn, err := timeline.Build(history.ReadFile(filepath.Join(run.Directory, historyName)), run.Results)
 	return newDetail(run, drawn, err)
 }
 
 // finishDetail returns the same details as [ReadDetail], but completes a draft of the timeline
-// instead of building a new one.
+// instead of building a new timeline.
 //
 // This is faster, because it reads only the records that the evidence cites. If the draft lacks
 // records that the timeline must show, finishDetail calls ReadDetail.
@@ -56,8 +57,8 @@ func finishDetail(run *Run, draft *timeline.Draft) *Detail {
 	return newDetail(run, drawn, err)
 }
 
-// newDetail returns the details of a run with the given timeline. It reads all other parts from
-// the run directory. If the timeline could not be built, drawn is nil and err is the error.
+// newDetail returns the details of a run with the given timeline. It reads everything else from
+// the run directory. If the timeline could not be built, drawn is nil and err says why.
 func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
 	detail := &Detail{Timeline: drawn}
 	detail.note("no timeline", err)
@@ -79,8 +80,9 @@ func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
 	return detail
 }
 
-// parts reads each file of a directory with the function read, such as readTail. The results
-// are sorted by file name. It returns nil if the directory does not exist.
+// parts calls the function read, such as readTail, for each file of a directory. It returns the
+// results sorted by file name, and nil if the directory does not exist. An unreadable file adds a
+// line to Missing.
 func (d *Detail) parts(dir string, read func(path string) (Log, error)) []Log {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -99,11 +101,11 @@ func (d *Detail) parts(dir string, read func(path string) (Log, error)) []Log {
 	return all
 }
 
-// note adds a line to Missing if err is not nil. The argument what names the missing part, such
+// note adds a line to Missing if err is not nil. The argument what says what the page lacks, such
 // as "no timeline".
 //
-// A campaign deletes the directories of runs that passed. For a file that does not exist, the
-// line therefore has a fixed text instead of the error.
+// A campaign deletes the directories of runs that passed. If a file does not exist, the line
+// therefore has a fixed text instead of the error.
 func (d *Detail) note(what string, err error) {
 	switch {
 	case err == nil:

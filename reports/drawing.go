@@ -10,16 +10,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// drawnTimeline is a timeline in the JSON form that the script of the HTML page reads.
+// drawnTimeline is a timeline in the JSON format that the script of the HTML page reads.
 //
-// A run has tens of thousands of marks with few distinct strings. To keep the page small, marks
-// are stored as columns, and their strings as indexes in Words. All times are whole
+// A run has tens of thousands of marks, but few distinct strings. To keep the page small, marks
+// are stored as columns, with indexes in Words instead of strings. All times are whole
 // microseconds since the start of the history.
 type drawnTimeline struct {
 	Subject    string                    `json:"subject"`
 	End        int64                     `json:"end"`
 	Omitted    string                    `json:"omitted,omitempty"`
-	Displayed  []int64                   `json:"displayed"` // the displayed window
+	Displayed  []int64                   `json:"displayed"` // the part that the page draws in full: its start and end
 	Phases     []drawnPhase              `json:"phases"`
 	Tracks     []drawnTrack              `json:"tracks"`
 	Bands      []drawnBand               `json:"bands"`
@@ -30,23 +30,23 @@ type drawnTimeline struct {
 	Cited      map[int64]json.RawMessage `json:"cited"`
 }
 
-// drawnPhase is a [timeline.Phase] in the JSON form that the script of the HTML page reads.
+// drawnPhase is a [timeline.Phase] in the JSON format that the script of the HTML page reads.
 type drawnPhase struct {
 	Name string `json:"name"`
 	At   int64  `json:"at"`
 }
 
-// drawnTrack is a [timeline.Track] in the JSON form that the script of the HTML page reads.
+// drawnTrack is a [timeline.Track] in the JSON format that the script of the HTML page reads.
 type drawnTrack struct {
 	Group    string `json:"group"`
 	Name     string `json:"name"`
 	Resource string `json:"resource,omitempty"`
-	// Color is the CSS color for the kind of the objects on the track, such as pods. It is
-	// empty for a track without objects.
+	// Color is the CSS color for the Kind of the objects on the track, such as Pod. It is empty
+	// for a track without objects.
 	Color string `json:"color,omitempty"`
 }
 
-// drawnBand is a [timeline.Band] in the JSON form that the script of the HTML page reads.
+// drawnBand is a [timeline.Band] in the JSON format that the script of the HTML page reads.
 type drawnBand struct {
 	Track int    `json:"track"`
 	Kind  string `json:"kind"`
@@ -55,9 +55,9 @@ type drawnBand struct {
 	Note  string `json:"note"`
 }
 
-// drawnMarks has all marks of a timeline as columns. A column is a slice with the values of one
-// field of [timeline.Mark] for all marks. The values of Kind, Action, Object, Note and Fault
-// are indexes in drawnTimeline.Words.
+// drawnMarks has all marks of a timeline, stored as columns. Each slice is a column with the
+// values that one field of [timeline.Mark] has in all marks. The values of Kind, Action, Object,
+// Note and Fault are indexes in drawnTimeline.Words.
 type drawnMarks struct {
 	Seq     []int64 `json:"seq"`
 	Answer  []int64 `json:"answer"`
@@ -72,21 +72,21 @@ type drawnMarks struct {
 	Version []int64 `json:"version"`
 }
 
-// drawnChart is a [timeline.Chart] in the JSON form that the script of the HTML page reads.
+// drawnChart is a [timeline.Chart] in the JSON format that the script of the HTML page reads.
 type drawnChart struct {
 	Title string      `json:"title"`
 	Unit  string      `json:"unit"`
 	Lines []drawnLine `json:"lines"`
 }
 
-// drawnLine is a [timeline.Line] in the JSON form that the script of the HTML page reads.
+// drawnLine is a [timeline.Line] in the JSON format that the script of the HTML page reads.
 type drawnLine struct {
 	Name   string    `json:"name"`
 	At     []int64   `json:"at"`
 	Values []float64 `json:"values"`
 }
 
-// drawnViolation is a [timeline.Violation] in the JSON form that the script of the HTML page
+// drawnViolation is a [timeline.Violation] in the JSON format that the script of the HTML page
 // reads.
 type drawnViolation struct {
 	Check   string  `json:"check"`
@@ -97,7 +97,7 @@ type drawnViolation struct {
 	Records []int64 `json:"records"`
 }
 
-// draw converts a timeline to the JSON form that the script of the HTML page reads.
+// draw converts a timeline to the JSON format that the script of the HTML page reads.
 func draw(t *timeline.Timeline) *drawnTimeline {
 	d := &drawnTimeline{
 		Subject: t.Start.Subject, End: t.End.Microseconds(), Omitted: t.Omitted, Cited: t.Cited,
@@ -127,9 +127,8 @@ func draw(t *timeline.Timeline) *drawnTimeline {
 	return d
 }
 
-// colorOfTrack returns the CSS color for the kind of the objects on a track. It returns "" if
-// the track shows no objects. Kinds without a color of their own get the gray of less important
-// text.
+// colorOfTrack returns the CSS color for the Kind of the objects on a track. It returns "" if the
+// track shows no objects. Kinds without a color of their own get a gray.
 func colorOfTrack(track timeline.Track) string {
 	if track.Resource == "" {
 		return ""
@@ -138,7 +137,8 @@ func colorOfTrack(track timeline.Track) string {
 	return cmp.Or(kind.Color, "var(--dim)")
 }
 
-// addMarks appends marks to the columns. It stores each distinct string once in Words.
+// addMarks appends marks to the columns of d.Marks. It stores each distinct string once in
+// d.Words.
 func (d *drawnTimeline) addMarks(marks []timeline.Mark) {
 	places := map[string]int{}
 	word := func(s string) int {

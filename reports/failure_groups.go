@@ -11,12 +11,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// FailureGroups writes the number of runs of a campaign, and two lines for each failure group.
-// The text is valid Markdown.
+// FailureGroups writes how many runs of a campaign did not pass, and two lines for each failure
+// group. A failure group has the runs with the same failure. The text is valid Markdown.
 //
-// The first line has the failure, the number of runs with it, and the smallest of these runs.
-// The second line has the command that reproduces this run, and its directory. The argument
-// runs is the number of all runs, and notPassed has the runs that did not pass.
+// The first line has the failure, the number of runs with it, and the smallest of these runs. The
+// second line has the command that reproduces the smallest run, and the run's directory. The
+// argument runs is the number of all runs, and notPassed has the runs that did not pass.
 func FailureGroups(w io.Writer, runs int, notPassed []Run) error {
 	var b strings.Builder
 	b.WriteString(countRuns(runs))
@@ -40,29 +40,30 @@ func FailureGroups(w io.Writer, runs int, notPassed []Run) error {
 	return nil
 }
 
-// failureKey identifies a failure group. Two results with equal keys are the same failure.
+// failureKey identifies a failure group. Results with equal keys count as the same failure.
 type failureKey struct {
 	verdict check.Verdict
 	subject string
 	check   string // the ID of the check; empty for a failure of the whole run
-	// resource is the resource of the object in the first piece of evidence, such as "pods". It
-	// is empty if this evidence names no object.
+	// resource is the resource of the object that violates the guarantee, such as "pods", from the
+	// first piece of evidence. It is empty if that evidence names no object.
 	resource string
-	// signature is the reason without the names and numbers that differ from run to run.
+	// signature is the failure's reason, with "…" instead of names and numbers that differ from
+	// run to run.
 	signature string
 }
 
-// failureGroup has the runs of a campaign that show the same failure.
+// failureGroup has what reports show about the runs of a campaign that have the same failure.
 type failureGroup struct {
 	failureKey
-	runs      int      // the number of runs
-	scenarios []string // the names of their scenarios, each once
-	smallest  *Run     // the run with the fewest steps and faults
-	reason    string   // the reason of the failure in the run smallest
+	runs      int      // the number of runs with the failure
+	scenarios []string // the names of the scenarios of these runs, each once
+	smallest  *Run     // the run with the failure that has the fewest steps and faults
+	reason    string   // the reason of the failure in the smallest run
 }
 
-// title returns the check and the resource of the failure as text, such as "max-surge of pods".
-// It returns "the run itself" for a failure that belongs to no check.
+// title names the check and the resource of the failure, such as "max-surge of pods". For a
+// failure of the whole run, which belongs to no check, it returns "the run itself".
 func (s failureKey) title() string {
 	switch {
 	case s.check == "":
@@ -80,8 +81,8 @@ func (f failureGroup) String() string {
 		strings.ToUpper(string(f.verdict)), f.subject, escape(f.title()), countRuns(f.runs), f.scenarioText(), f.smallest.Seed, escape(f.reason))
 }
 
-// scenarioText returns the scenario of the smallest run of the group, and how many other
-// scenarios have the same failure. An example is "rollout and 2 more".
+// scenarioText names the scenario of the group's smallest run, and says how many other scenarios
+// have the same failure. An example is "rollout and 2 more".
 func (f failureGroup) scenarioText() string {
 	if more := len(f.scenarios) - 1; more > 0 {
 		return fmt.Sprintf("%s and %d more", f.smallest.Scenario, more)
@@ -89,10 +90,11 @@ func (f failureGroup) scenarioText() string {
 	return f.smallest.Scenario
 }
 
-// failureKeyOf returns the key of the failure group to which a result belongs.
+// failureKeyOf returns the key of the failure group that contains a result of a run on the given
+// subject.
 //
-// The key contains the summary of the first piece of evidence. If there is no evidence, it
-// contains the reason of the result.
+// The key's signature comes from the summary of the first piece of evidence. Without evidence, it
+// comes from the reason of the result.
 func failureKeyOf(subject string, result check.Result) failureKey {
 	s := failureKey{verdict: result.Verdict, subject: subject, check: result.Check}
 	if len(result.Evidence) == 0 {
@@ -107,16 +109,16 @@ func failureKeyOf(subject string, result check.Result) failureKey {
 	return s
 }
 
-// runSpecific matches the parts of a reason that differ between runs with the same failure.
-// These are numbers, names with a namespace or a generated suffix, and names of replicas such
-// as subject-0.
+// runSpecific matches the parts of a reason that differ between runs with the same failure. These
+// are numbers, names with a namespace or a generated suffix, and replicas of the subject, such as
+// subject-0.
 var runSpecific = regexp.MustCompile(`[\w.-]+/[\w./-]+|\b[a-z0-9]+(-[a-z0-9]+)*-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\bsubject-\d+\b|\d+(\.\d+)?`)
 
-// signature replaces the run-specific parts of a reason with "…". Reasons of the same failure
-// in different runs then become equal.
+// signature replaces the run-specific parts of a reason by "…". The reasons of one failure in
+// different runs then become equal.
 func signature(sentence string) string { return runSpecific.ReplaceAllString(sentence, "…") }
 
-// countRuns returns a number of runs as text, such as "1 run".
+// countRuns formats a number of runs as text: "1 run", "2 runs".
 func countRuns(n int) string {
 	if n == 1 {
 		return "1 run"
@@ -124,14 +126,15 @@ func countRuns(n int) string {
 	return fmt.Sprintf("%d runs", n)
 }
 
-// groupFailures groups the failures of runs by their failure keys.
+// groupFailures returns the failures of runs in groups: results with equal failure keys are in one
+// group.
 //
-// The groups are sorted by verdict (worst first), then by number of runs (largest first), then
-// by first occurrence.
+// The groups are sorted by verdict (worst first), then by number of runs (largest first), then by
+// first occurrence.
 //
-// A result is a failure only if it has the verdict of its run. For example, the unknown results
-// of a run that failed are ignored. If several checks of a run are unknown for the same reason,
-// they are one failure that belongs to no check.
+// A result is a failure only if it has the verdict of its run. For example, the unknown results of
+// a run that failed are ignored. Several checks of a run may be unknown for the same reason. They
+// are then one failure of the whole run, which belongs to no check.
 func groupFailures(runs []Run) []failureGroup {
 	var all []failureGroup
 	add := func(run *Run, s failureKey, reason string) {
@@ -172,9 +175,11 @@ func groupFailures(runs []Run) []failureGroup {
 	return all
 }
 
-// WithoutFailuresOf returns the run without the failures that other runs show too. Two results are
-// the same failure if they are in one failure group. If a check did not pass in another run, the
-// verdict unknown of this check says nothing new either.
+// WithoutFailuresOf returns the run without the failures that any other run has too.
+//
+// Two results are the same failure if they belong to the same failure group. WithoutFailuresOf
+// also removes an unknown result if its check did not pass in another run. It computes the verdict
+// anew from the remaining results.
 func (r *Run) WithoutFailuresOf(others []Run) Run {
 	known, checks := map[failureKey]bool{}, map[string]bool{}
 	for i := range others {

@@ -11,18 +11,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// The names of files in a run directory. WriteFiles writes the page and verdicts.json; the run
-// writes the history.
+// The names of files in a run directory. WriteFiles writes the page and verdicts.json. gauntlet
+// run writes the history.
 const (
 	PageName     = "report.html"
 	verdictsName = "verdicts.json"
 	historyName  = "history.jsonl"
 )
 
-// files are the reports that WriteFiles writes about one or more runs.
+// files has the reports that WriteFiles writes about one or more runs: file names, and functions
+// that write the content.
 //
-// The function detail returns the parts of a page that exist only for a single run, such as the
-// timeline and the logs.
+// The function detail reads what only the page of a single run shows, such as the timeline and the
+// logs.
 var files = []struct {
 	name   string
 	render func(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) error
@@ -33,8 +34,8 @@ var files = []struct {
 	{PageName, writePage},
 }
 
-// writePage writes the HTML page. For a single run, it calls detail and adds the result, such
-// as the timeline, to the page.
+// writePage writes the HTML page of one or more runs. For a single run, it adds to the page what
+// the function detail returns, such as the timeline.
 func writePage(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) error {
 	if len(runs) == 1 {
 		return HTML(w, runs, detail(&runs[0]), dir)
@@ -42,21 +43,21 @@ func writePage(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) e
 	return HTML(w, runs, nil, dir)
 }
 
-// WriteFiles writes the reports of runs to a directory, and replaces earlier reports. If it
-// cannot write one report, the earlier version remains. It still writes the other reports, and
-// returns all errors.
+// WriteFiles writes the reports of runs to a directory, and replaces earlier reports. If it cannot
+// write one of the reports, that report's earlier version remains. It still writes the other
+// reports, and returns all errors.
 func WriteFiles(dir string, runs ...Run) error { return writeFiles(dir, runs, ReadDetail) }
 
-// WriteRun writes the reports of one run to the directory of the run, as [WriteFiles] does.
+// WriteRun writes the reports of one run to the run's directory, as [WriteFiles] does.
 //
-// It uses the draft of the timeline if the draft has all records that the timeline must show.
-// This is faster than reading the history again.
+// The argument draft is a timeline that was built during the run. If the draft has all records
+// that the timeline must show, WriteRun does not read the whole history again.
 func WriteRun(run Run, draft *timeline.Draft) error {
 	return writeFiles(run.Directory, []Run{run}, func(run *Run) *Detail { return finishDetail(run, draft) })
 }
 
-// writeFiles writes the reports of runs to a directory. It calls the function detail only for a
-// single run; see writePage.
+// writeFiles writes the reports of runs to a directory. It calls the function detail only if there
+// is a single run; see writePage.
 func writeFiles(dir string, runs []Run, detail func(*Run) *Detail) error {
 	var all []error
 	for _, file := range files {
@@ -72,7 +73,8 @@ func writeFiles(dir string, runs []Run, detail func(*Run) *Detail) error {
 	return errors.Join(all...)
 }
 
-// replace writes a file atomically: to a temporary file, which it then renames.
+// replace writes a file atomically. It writes a temporary file beside path, and then renames that
+// file to path.
 func replace(path string, content []byte) error {
 	unfinished := path + ".new"
 	err := os.WriteFile(unfinished, content, 0o644)

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// The parts of the HTML page: the template, the style and the script, and the chart library
-// uPlot.
+// The embedded files of which an HTML page consists: the template, our style and script, and the
+// chart library uPlot.
 var (
 	//go:embed page.html.tmpl
 	pageSource string
@@ -55,7 +55,8 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"differencesWithTable": func(s comparisonSummary, group reasonGroup) differenceTable { return differenceTable{s, group.All} },
 }).Parse(pageSource))
 
-// colorOf returns the verdict whose color the page uses for a classification of differences.
+// colorOf returns the verdict whose color marks a difference of the given classification. For
+// example, undeclared differences have the color of fail.
 func colorOf(c compare.Classification) check.Verdict {
 	switch c {
 	case compare.Undeclared, compare.BothWrong:
@@ -72,9 +73,9 @@ type pageData struct {
 	Verdict      check.Verdict
 	Reason       string
 	Runs         []pageRun           // worst first
-	overviewData                     // set on a page of several runs
-	Pair         bool                // true on the page of a pair, which compares two runs
-	Comparisons  []comparisonSummary // one for each scenario; the page of a pair has one
+	overviewData                     // what only a page of several runs shows
+	Pair         bool                // true on the page that compares one pair of runs
+	Comparisons  []comparisonSummary // one for each scenario; the page of a pair has only one
 	Detail       *Detail             // set on the page of a single run or of a pair
 	Timelines    *drawnTimelines     // nil if the page has no timeline
 
@@ -82,27 +83,27 @@ type pageData struct {
 	Charts, Script template.JS
 }
 
-// pageRun is a run with the data that the template of the HTML page needs to show it.
+// pageRun is a run with everything that the template of the HTML page needs to show the run.
 type pageRun struct {
 	Run
 	Sorted []check.Result // the results of the run, worst first
-	// CheckAnchor is the prefix of the HTML IDs of checks. It makes them unique on a page of
-	// several runs.
+	// CheckAnchor is the prefix of the HTML IDs of the run's checks, such as "check-". On a page
+	// of several runs, each run has its own prefix, so that the IDs are unique.
 	CheckAnchor string
-	// Anchor is the prefix of the HTML IDs of pieces of evidence. It makes them unique on a
-	// page of several runs.
+	// Anchor is the prefix of the HTML IDs of the run's evidence, such as "v". On a page of
+	// several runs, each run has its own prefix, so that the IDs are unique.
 	Anchor string
-	// Marks is the prefix of links from the evidence of the run to marks on the timeline.
+	// Marks is the prefix of the links from the run's evidence to marks on the run's timeline.
 	Marks string
-	// Page is the link to the page of this run alone. It is empty on that page itself.
+	// Page is the link to the page that shows only this run. It is empty on that page.
 	Page string
-	// HasTimeline is true if this page has the run's timeline.
+	// HasTimeline is true if the page contains the timeline of this run.
 	HasTimeline bool
-	// Full is true if the page has a section about the run. On a page of several runs, a run
-	// whose verdict is pass or not-exercised has only one line.
+	// Full is true if the page has a section about the run. On a page of several runs, runs with
+	// the verdict pass or not-exercised have only one line.
 	Full bool
-	// Folded is true on a page of several runs: the section of the run then contains the table
-	// of checks, collapsed. On other pages the table has a section of its own.
+	// Folded is true if the run's section contains a collapsed table of the run's checks. This
+	// holds on a page of several runs. On other pages, the table has a section of its own.
 	Folded bool
 }
 
@@ -124,28 +125,29 @@ type pageEvidence struct {
 	Evidence check.Evidence
 }
 
-// Listed returns the results that have a row in the page's table of checks: all except those
-// that Inapplicable returns.
+// Listed returns the results that have a row in the page's table of checks. The other results are
+// those that Inapplicable returns.
 func (r pageRun) Listed() []check.Result {
 	listed, _ := r.listedResults()
 	return listed
 }
 
-// Inapplicable returns the results of checks that are only for controllers that are not under
-// test. The page shows them in a collapsed table of their own.
+// Inapplicable returns the results of checks that apply to none of the controllers under test. The
+// page shows these results in a collapsed table.
 func (r pageRun) Inapplicable() []check.Result {
 	_, inapplicable := r.listedResults()
 	return inapplicable
 }
 
-// maxFindings is the maximum number of checks that the summary of a run explains in full.
+// maxFindings is the maximum number of failed or unknown checks that a run's summary explains in
+// full.
 const maxFindings = 3
 
-// Findings returns the results that the summary of the run explains in full, at most
-// maxFindings. All of them have the verdict of the run.
+// Findings returns the results that explain the run's verdict, at most maxFindings. Each has the
+// same verdict as the run. The summary of the run shows them in full.
 //
-// It omits checks that are unknown for the same reason. Such a reason is about the run, not
-// about the checks: for example, a gap in the history.
+// It omits checks that are unknown for the same reason. Such a reason is about the run, not about
+// the checks, for example that the history is incomplete.
 func (r pageRun) Findings() []check.Result {
 	findings := slices.DeleteFunc(r.notPassed(), func(result check.Result) bool {
 		return result.Verdict != r.Verdict || r.sharesReason(result)
@@ -153,8 +155,8 @@ func (r pageRun) Findings() []check.Result {
 	return findings[:min(len(findings), maxFindings)]
 }
 
-// OtherFindings returns the results that did not pass and that the summary of the run does not
-// explain ([pageRun.Findings]). The summary only links to them.
+// OtherFindings returns the results that did not pass and are not in [pageRun.Findings]. The
+// summary of the run only links to these results.
 func (r pageRun) OtherFindings() []check.Result {
 	findings := r.Findings()
 	return slices.DeleteFunc(r.notPassed(), func(result check.Result) bool {
@@ -162,8 +164,7 @@ func (r pageRun) OtherFindings() []check.Result {
 	})
 }
 
-// countResults returns the number of results by verdict as text, such as "2 checks: 1 fail, 1
-// pass".
+// countResults says how many results have which verdict, such as "2 checks: 1 fail, 1 pass".
 func countResults(results []check.Result) string {
 	count := map[check.Verdict]int{}
 	for _, result := range results {
@@ -176,7 +177,8 @@ func countResults(results []check.Result) string {
 	return fmt.Sprintf("%d %s: %s", len(results), noun, countsByVerdict(count))
 }
 
-// countsByVerdict returns counts as text, worst verdict first, such as "1 fail, 5 pass".
+// countsByVerdict formats numbers by verdict as text, worst verdict first, such as "1 fail, 5
+// pass". It omits verdicts with the number 0.
 func countsByVerdict(count map[check.Verdict]int) string {
 	var parts []string
 	for _, verdict := range worstFirst {
@@ -187,26 +189,26 @@ func countsByVerdict(count map[check.Verdict]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// Passed returns the runs for which a page of several runs has only one line: those that are
-// not Full. It leaves out runs whose directory was deleted, because the line could link to
-// nothing.
+// Passed returns the runs for which a page of several runs has only one line, because their Full
+// is false. It omits runs whose directory was deleted, because there is no page to which the line
+// could link.
 func (d *pageData) Passed() []pageRun {
 	return slices.DeleteFunc(slices.Clone(d.Runs), func(r pageRun) bool { return r.Full || r.Directory == "" })
 }
 
-// drawnTimelines has the one or two timelines of a page.
+// drawnTimelines has the timelines that a page draws: one for a single run, two for a pair.
 type drawnTimelines struct {
 	Runs []*drawnTimeline `json:"runs"`
-	// Knots has a list of times for each of two runs, which [timeline.Align] returns. Times
-	// with the same index are the same point of both runs, and the page draws them at the same
-	// place. Knots is empty for a single run.
+	// Knots aligns the two timelines of a pair. It has one list of times for each run, in
+	// microseconds, from [timeline.Align]. Times with the same index belong to the same step or
+	// phase. The page draws them at the same place. Knots is empty for a single run.
 	Knots [][]int64 `json:"knots,omitempty"`
 }
 
 // HTML writes runs as one self-contained page.
 //
-// The argument detail has the details of a single run; it must be nil for several runs. Links
-// to the pages of runs are relative to the directory dir.
+// The argument detail has the details of a single run, and must be nil for several runs. Links to
+// the pages of runs are relative to the directory dir.
 func HTML(w io.Writer, runs []Run, detail *Detail, dir string) error {
 	verdict, reason := summarize(runs)
 	data := &pageData{Verdict: verdict, Reason: reason, Detail: detail}
@@ -229,7 +231,7 @@ func HTML(w io.Writer, runs []Run, detail *Detail, dir string) error {
 	return data.write(w)
 }
 
-// write adds the styles and the scripts to the data, and writes the page.
+// write adds the styles and scripts to the data, and writes the page to w.
 func (d *pageData) write(w io.Writer) error {
 	d.Styles = template.CSS(pageStyles)
 	if d.Timelines != nil {
@@ -242,7 +244,7 @@ func (d *pageData) write(w io.Writer) error {
 	return nil
 }
 
-// pageOf returns the path of a run's page relative to the directory dir.
+// pageOf returns the path of a run's HTML page, relative to the directory dir.
 func pageOf(run *Run, dir string) string {
 	path := filepath.Join(run.Directory, PageName)
 	if relative, err := filepath.Rel(dir, path); err == nil {
@@ -251,5 +253,6 @@ func pageOf(run *Run, dir string) string {
 	return filepath.ToSlash(path)
 }
 
-// checkPageOf returns the link to a check on the page of a run, relative to the directory dir.
+// checkPageOf returns the link to a check's section in a run's HTML page. The link is relative to
+// the directory dir.
 func checkPageOf(run *Run, check, dir string) string { return pageOf(run, dir) + "#check-" + check }

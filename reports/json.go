@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// schema is the version of the format of verdicts.json that JSON writes. ReadDirectory also
+// schema is the version of the format of verdicts.json that [JSON] writes. [ReadDirectory] also
 // reads version 1.
 const schema = 2
 
@@ -36,8 +36,8 @@ type jsonRun struct {
 	Verdict         check.Verdict     `json:"verdict"`
 	Reason          string            `json:"reason"`
 	Reproduce       string            `json:"reproduce"`
-	// Again is the name of reproduce in schema 1. Until the next release it is written too,
-	// with the same value.
+	// Again is the name that schema 1 has for reproduce. JSON writes both fields with the same
+	// value until the next release.
 	Again   string       `json:"again"`
 	Faults  []jsonFault  `json:"faults,omitempty"`
 	Results []jsonResult `json:"results"`
@@ -56,16 +56,16 @@ type jsonResult struct {
 	Verdict   check.Verdict `json:"verdict"`
 	Reason    string        `json:"reason"`
 	Exercised int           `json:"exercised"`
-	// Tested is the name of exercised in schema 1. Until the next release it is written too,
-	// with the same value.
+	// Tested is the name that schema 1 has for exercised. JSON writes both fields with the same
+	// value until the next release.
 	Tested     int            `json:"tested"`
 	Violations int            `json:"violations,omitempty"`
 	Evidence   []jsonEvidence `json:"evidence,omitempty"`
 	Guarantee  string         `json:"guarantee"`
 	Contract   string         `json:"contract"`
 	Scope      string         `json:"scope,omitempty"`
-	// Clause is the name of contract in schema 1. Until the next release it is written too,
-	// with the same value.
+	// Clause is the name that schema 1 has for contract. JSON writes both fields with the same
+	// value until the next release.
 	Clause string `json:"clause"`
 }
 
@@ -78,12 +78,12 @@ type jsonEvidence struct {
 	Cached     string        `json:"cached,omitempty"`
 	Stalled    time.Duration `json:"stalled,omitempty"`
 	KnownIssue string        `json:"knownIssue,omitempty"`
-	// Weakness is the number of the known upstream issue in schema 1. ReadDirectory reads it;
-	// JSON never writes it.
+	// Weakness is the number by which schema 1 identifies a known upstream issue. ReadDirectory
+	// reads this field; JSON never writes it.
 	Weakness int `json:"weakness,omitempty"` // schema 1
 }
 
-// JSON writes runs in the format of verdicts.json, which the package comment describes.
+// JSON writes runs in the format of verdicts.json, which the package documentation describes.
 func JSON(w io.Writer, runs []Run) error {
 	verdict, reason := summarize(runs)
 	report := jsonReport{Schema: schema, Verdict: verdict, Reason: reason, Runs: []jsonRun{}}
@@ -96,7 +96,7 @@ func JSON(w io.Writer, runs []Run) error {
 	return nil
 }
 
-// RunJSON writes a run as one line of JSON, in the form in which verdicts.json has it.
+// RunJSON writes one run as a line of JSON, in the format of an item of "runs" in verdicts.json.
 func RunJSON(w io.Writer, run *Run) error {
 	if err := writeJSONLine(w, run.json()); err != nil {
 		return fmt.Errorf("writing a run as JSON: %w", err)
@@ -104,7 +104,7 @@ func RunJSON(w io.Writer, run *Run) error {
 	return nil
 }
 
-// json converts the run to the form in which verdicts.json has it.
+// json converts the run to the format of an item of "runs" in verdicts.json.
 func (r *Run) json() jsonRun {
 	run := jsonRun{
 		Scenario:        r.Scenario,
@@ -136,7 +136,7 @@ func (r *Run) json() jsonRun {
 	return run
 }
 
-// jsonResultOf converts a result to the form in which verdicts.json has it.
+// jsonResultOf converts a check's result to the format of an item of "results" in verdicts.json.
 func jsonResultOf(r check.Result) jsonResult {
 	definition, _ := check.Find(r.Check)
 	result := jsonResult{
@@ -151,7 +151,7 @@ func jsonResultOf(r check.Result) jsonResult {
 	return result
 }
 
-// result converts a result in the format of verdicts.json, schema 1 or 2, to a check.Result.
+// result converts a result that was read from verdicts.json, schema 1 or 2, to a check.Result.
 func (r *jsonResult) result() check.Result {
 	result := check.Result{
 		Check: r.Check, Verdict: currentVerdict(r.Verdict), Reason: r.Reason, Exercised: max(r.Exercised, r.Tested), Violations: r.Violations,
@@ -165,8 +165,8 @@ func (r *jsonResult) result() check.Result {
 	return result
 }
 
-// schema1KnownIssues maps the numbers that schema 1 uses for known upstream issues to the slugs
-// of these issues.
+// schema1KnownIssues maps the numbers that schema 1 uses for known upstream issues to today's
+// slugs, such as stuck-scaling.
 var schema1KnownIssues = map[int]string{
 	1: "stuck-scaling", 3: "swallowed-error", 4: "dropped-key", 5: "long-back-off", 7: "unnoticed-end",
 	8: "early-leftovers", 9: "late-pods", 43: "namesake-status", 44: "lost-endpoints", 45: "recreate-scaling",

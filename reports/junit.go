@@ -10,7 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// These types are the XML elements of the JUnit format, with the fields that CI systems read.
+// These types are the XML elements of the JUnit format. They have only the fields that CI systems
+// read.
 type (
 	junitSuites struct {
 		XMLName  xml.Name     `xml:"testsuites"`
@@ -49,10 +50,11 @@ type (
 	}
 )
 
-// JUnit writes runs as JUnit XML, with a suite for each run and a case for each check. A case
-// with the verdict fail becomes a failure, and unknown an error; not-exercised and
-// known-upstream become skipped. If the verdict of a run is worse than the verdicts of its
-// checks, an additional case "run" has the verdict of the run.
+// JUnit writes runs as JUnit XML, with a test suite for each run and a test case for each check.
+//
+// The verdict fail becomes a failure, and unknown becomes an error. The verdicts not-exercised and
+// known-upstream become skipped test cases. A run's verdict may be worse than the verdicts of its
+// checks. An additional test case "run" then has the run's verdict.
 func JUnit(w io.Writer, runs []Run) error {
 	all := junitSuites{Name: "gauntlet"}
 	var total time.Duration
@@ -76,7 +78,7 @@ func JUnit(w io.Writer, runs []Run) error {
 	return nil
 }
 
-// junit returns the suite of a run, with one case for each check.
+// junit returns the test suite of a run, with one test case for each check.
 func (r *Run) junit() junitSuite {
 	suite := junitSuite{
 		Name: r.junitName(),
@@ -100,10 +102,10 @@ func (r *Run) junit() junitSuite {
 	return suite
 }
 
-// junitName returns the name of a run's suite, such as "rollout on ours".
+// junitName returns the name of a run's test suite, such as "rollout on ours".
 func (r *Run) junitName() string { return r.Scenario + " on " + r.Subject }
 
-// add appends a case to the suite, and counts it by its outcome.
+// add appends a test case to the suite, and counts the test case by its outcome.
 func (s *junitSuite) add(c junitCase) {
 	s.Cases = append(s.Cases, c)
 	s.Tests++
@@ -117,8 +119,8 @@ func (s *junitSuite) add(c junitCase) {
 	}
 }
 
-// junitCase returns a case for a verdict: failed, skipped, with an error, or passed. Except for
-// a passed case, the reason is its message.
+// junitCase returns a test case whose outcome is that of a verdict: passed, failed, skipped, or
+// with an error. The reason is the message of the test case, unless the test case passed.
 func (r *Run) junitCase(name string, verdict check.Verdict, reason, text string) junitCase {
 	c := junitCase{Name: name, Class: r.junitName()}
 	message := &junitMessage{Message: reason, Text: text}
@@ -136,8 +138,8 @@ func (r *Run) junitCase(name string, verdict check.Verdict, reason, text string)
 	return c
 }
 
-// junitText returns the text of the case of a check. It has the guarantee, the evidence, the
-// link to the check in the report page, and the command that reproduces the run.
+// junitText returns the text of a check's test case. The text has the guarantee, the evidence and
+// the link to the check in the report page. It ends with the command that reproduces the run.
 func (r *Run) junitText(result check.Result) string {
 	var lines []string
 	if definition, ok := check.Find(result.Check); ok {

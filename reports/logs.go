@@ -13,19 +13,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// Log is a log or diagnostics file from the directory of a run, or a part of such a file.
+// Log is the content of a log or diagnostics file of a run, or an excerpt of it.
 type Log struct {
 	Name string // the file name with the name of its directory, such as "logs/etcd.log"
 	Text string
-	// Excerpt says in one sentence which part of the file Text is. It is empty if Text is the
-	// whole file.
+	// Excerpt says in one sentence which part of the file Text contains. It is empty if Text is
+	// the whole file.
 	Excerpt string
 }
 
-// maxLogPart is the maximum size of the Text of a Log, in bytes.
+// maxLogPart is the maximum size of Log.Text, in bytes.
 const maxLogPart = 16 << 10
 
-// readTail reads the end of a file: as many whole lines as fit in maxLogPart bytes.
+// readTail reads the end of a file, as many whole lines as fit in maxLogPart bytes.
 func readTail(path string) (Log, error) {
 	file, err := inputfile.Open(path)
 	if err != nil {
@@ -52,7 +52,8 @@ func readTail(path string) (Log, error) {
 	return log, nil
 }
 
-// validUTF8 replaces invalid UTF-8 with U+FFFD, because an HTML page cannot show it.
+// validUTF8 converts bytes to text and replaces invalid UTF-8 by U+FFFD, because an HTML page
+// cannot show invalid UTF-8.
 func validUTF8(content []byte) string { return string(bytes.ToValidUTF8(content, []byte("\uFFFD"))) }
 
 // nameOf returns the last two parts of a path, such as "logs/etcd.log".
@@ -60,18 +61,18 @@ func nameOf(path string) string {
 	return filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path))
 }
 
-// logWindow is the time range whose log lines the page shows.
+// logWindow is a time range. The page shows the log lines of this time.
 type logWindow struct{ from, to time.Time }
 
-// The lengths of a logWindow before and after the first violation. The lines before it show
-// what led to the violation. The lines after it show how the subject reacted.
+// The time that a logWindow covers before and after the first violation. The lines before the
+// violation show what led to it. The lines after the violation show how the subject reacted.
 const (
 	before = 3 * time.Second
 	after  = time.Second
 )
 
-// logWindowAround returns the time range around the first violation of a run. It returns nil if
-// the run has no violation or no timeline.
+// logWindowAround returns the time range around a run's first violation. It returns nil if the run
+// has no violation or no timeline.
 func logWindowAround(t *timeline.Timeline) *logWindow {
 	if t == nil || len(t.Violations) == 0 {
 		return nil
@@ -84,10 +85,10 @@ func logWindowAround(t *timeline.Timeline) *logWindow {
 	return &logWindow{at.Add(-before), at.Add(after)}
 }
 
-// read reads the lines of a log file whose time is in the window.
+// read reads those lines of a log file whose time is in the window.
 //
 // A line without a time belongs to the line before it. If the lines have more than maxLogPart
-// bytes, read omits the first of them.
+// bytes, read omits the earliest lines.
 func (w *logWindow) read(path string) (Log, error) {
 	file, err := inputfile.Open(path)
 	if err != nil {
@@ -122,8 +123,8 @@ func (w *logWindow) read(path string) (Log, error) {
 	}, nil
 }
 
-// These patterns match the time in a log line. klogTime is for the text format of klog, and
-// jsonTime for a JSON object.
+// These patterns match the time in a log line. klogTime is for klog's text format, and jsonTime
+// for log lines that are JSON objects.
 var (
 	klogTime = regexp.MustCompile(`^[IWEF](\d{4} \d\d:\d\d:\d\d\.\d+)`)
 	jsonTime = regexp.MustCompile(`"(?:ts|time)":"([^"]+)"`)
@@ -131,8 +132,8 @@ var (
 
 // timeOf returns the time of a log line, or false if the line has none.
 //
-// The klog format has neither year nor time zone, so timeOf takes both from near, a time
-// shortly before the violation.
+// Times in the klog format have neither year nor time zone. timeOf takes the year and the time
+// zone from near, a time shortly before the violation.
 func timeOf(line []byte, near time.Time) (time.Time, bool) {
 	if found := klogTime.FindSubmatch(line); found != nil {
 		at, err := time.ParseInLocation("0102 15:04:05.999999", string(found[1]), near.Location())

@@ -8,15 +8,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// maxEvidence is the maximum number of violations of one check that the Markdown summary shows
-// in full. It keeps the summary short, because CI systems truncate a summary of more than a
-// megabyte.
+// maxEvidence is the maximum number of violations of one check that the Markdown summary
+// describes. The limit keeps the summary short, because CI systems truncate a summary of more than
+// a megabyte.
 const maxEvidence = 3
 
-// Markdown writes runs as the Markdown summary of a CI job.
+// Markdown writes runs as Markdown, for the summary page of a CI job.
 //
-// The summary has a table of the runs, worst first, then a section for each failure group, then
-// a collapsed table of checks for each run. Links to the pages of runs are relative to the
+// The summary has a table of the runs, worst first, and a section for each failure group. A
+// collapsed table of checks follows for each run. Links to the pages of runs are relative to the
 // directory dir.
 func Markdown(w io.Writer, runs []Run, dir string) error {
 	var b strings.Builder
@@ -42,8 +42,8 @@ func Markdown(w io.Writer, runs []Run, dir string) error {
 	return nil
 }
 
-// markdownRuns writes a table with one row for each run, but at most 100. If there are more
-// runs, a last row says how many are not listed.
+// markdownRuns writes a table with one row for each of the first 100 runs. If there are more runs,
+// a last row says how many are omitted.
 func markdownRuns(b *strings.Builder, runs []Run, dir string) {
 	if len(runs) == 0 {
 		return
@@ -70,7 +70,7 @@ func markdownRuns(b *strings.Builder, runs []Run, dir string) {
 // verdictSymbols has a symbol for each verdict, because Markdown has no colors.
 var verdictSymbols = map[check.Verdict]string{check.Fail: "❌", check.Unknown: "❔", check.KnownUpstream: "📌", check.Pass: "✅", check.NotExercised: "💤"}
 
-// markdown writes a section about a failure group, with the evidence of its smallest run.
+// markdown writes a section about a failure group, with the evidence from its smallest run.
 func (f failureGroup) markdown(b *strings.Builder, dir string) {
 	fmt.Fprintf(b, "### %s %s on %s: %s\n\n", verdictSymbols[f.verdict], escape(f.scenarioText()), escape(f.subject), escape(f.title()))
 	if f.runs > 1 {
@@ -84,7 +84,7 @@ func (f failureGroup) markdown(b *strings.Builder, dir string) {
 	fmt.Fprintf(b, "Reproduce: %s\n\n", code(f.smallest.Reproduce))
 }
 
-// markdownEvidence writes the guarantee of a check and at most maxEvidence pieces of evidence.
+// markdownEvidence writes the guarantee of a check and the first maxEvidence pieces of evidence.
 func markdownEvidence(b *strings.Builder, result check.Result) {
 	if definition, ok := check.Find(result.Check); ok {
 		fmt.Fprintf(b, "> %s (%s)\n\n", escape(definition.Guarantee), escape(definition.Contract))
@@ -108,7 +108,7 @@ func markdownEvidence(b *strings.Builder, result check.Result) {
 	}
 }
 
-// markdownTable writes a collapsed section about a run, with its table of checks.
+// markdownTable writes a collapsed section about a run, which contains the table of checks.
 func (r *Run) markdownTable(b *strings.Builder, dir string) {
 	fmt.Fprintf(b, "<details><summary>%s %s: %s in %.1f s</summary>\n\n%s\n\n",
 		verdictSymbols[r.Verdict], escape(r.Scenario), r.Verdict, r.Duration.Seconds(), escape(r.Description))
@@ -121,8 +121,8 @@ func (r *Run) markdownTable(b *strings.Builder, dir string) {
 	b.WriteString("</details>\n\n")
 }
 
-// markdownResults writes the table of checks of a run. It omits the column scope if this
-// version of gauntlet knows none of the checks.
+// markdownResults writes the table of checks of a run. It omits the column scope if this version
+// of gauntlet knows none of the checks.
 func (r *Run) markdownResults(b *strings.Builder, dir string) {
 	listed, inapplicable := r.listedResults()
 	if len(listed) > 0 {
@@ -151,13 +151,12 @@ func (r *Run) markdownResults(b *strings.Builder, dir string) {
 	}
 }
 
-// markup escapes the characters with a special meaning in Markdown.
+// markup escapes the characters that have a special meaning in Markdown.
 var markup = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", "&lt;", ">", "&gt;", "&", "&amp;",
 	"|", `\|`, "~", `\~`, "\n", " ", "\r", " ")
 
-// escape returns text as one line in which Markdown has no effect: a viewer displays the
-// original text.
+// escape returns text as one line of Markdown that a viewer displays as the original text.
 func escape(text string) string {
 	text = markup.Replace(text)
 	if strings.HasPrefix(text, "#") { // at the start of a line, # begins a heading; elsewhere it may be an issue number
@@ -166,11 +165,11 @@ func escape(text string) string {
 	return text
 }
 
-// link returns a Markdown link. The caller must have escaped the text, which may contain
-// Markdown.
+// link returns a Markdown link. The argument text may contain Markdown, so the caller must escape
+// other text.
 func link(text, target string) string { return fmt.Sprintf("[%s](<%s>)", text, target) }
 
-// code returns text as a Markdown code span. The text may contain backticks.
+// code formats text as a Markdown code span. The text may contain backticks.
 func code(text string) string {
 	fence := "`"
 	for strings.Contains(text, fence) {

@@ -9,19 +9,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// overviewData has the data for the first part of a page of several runs. This part shows the
+// overviewData has the content of the first part of a page of several runs. That part shows the
 // failure groups, and the numbers of runs by day, subject, scenario and verdict.
 type overviewData struct {
 	When     string          // the range of the start times; empty if no start time is known
 	Failures []pageFailure   // worst first
 	Days     []dayCounts     // oldest first
-	Verdicts []check.Verdict // the columns of the tables of counts
+	Verdicts []check.Verdict // the columns of the tables of counts: the verdicts that occur
 	Subjects []verdictCounts // counts by subject, worst first
-	NotClean []verdictCounts // counts by scenario and subject if at least one run did not pass, worst first
-	Clean    []verdictCounts // counts by scenario and subject if all runs passed
+	NotClean []verdictCounts // the scenarios and subjects with a run that did not pass, worst first
+	Clean    []verdictCounts // the scenarios and subjects of which all runs passed
 }
 
-// pageFailure has, as text, the fields of a failure group that the HTML page shows.
+// pageFailure has what the HTML page shows about a failure group, as text.
 type pageFailure struct {
 	Verdict                                    check.Verdict
 	Subject, Scenario, Check, Times, Reproduce string
@@ -34,8 +34,8 @@ type dayCounts struct {
 	Runs, Fail, Unknown, Known, Pass int
 }
 
-// Shares returns which percentage of the day's runs has each verdict. It omits verdicts that do
-// not occur.
+// Shares returns for each verdict the percentage of the day's runs that have it. It omits verdicts
+// that do not occur.
 func (n dayCounts) Shares() []share {
 	var all []share
 	for _, s := range []struct {
@@ -49,14 +49,14 @@ func (n dayCounts) Shares() []share {
 	return all
 }
 
-// share is the percentage of runs that have a verdict.
+// share is a verdict and the percentage of runs that have this verdict.
 type share struct {
 	Verdict check.Verdict
 	Percent string
 }
 
-// verdictCounts has the number of runs on one subject for each verdict. It counts the runs of
-// one scenario, or of all scenarios if Scenario is empty.
+// verdictCounts has the number of runs on one subject for each verdict. It counts the runs of one
+// scenario. If Scenario is empty, it counts the runs of all scenarios.
 type verdictCounts struct {
 	Scenario, Subject string
 	Runs              int
@@ -64,25 +64,26 @@ type verdictCounts struct {
 	Seconds, Longest  string // the durations of the median run and of the longest run, in seconds
 }
 
-// clean reports whether the verdict of every run is pass or not-exercised.
+// clean reports whether all runs have the verdict pass or not-exercised.
 func (t verdictCounts) clean() bool {
 	return !slices.ContainsFunc(t.Counts, func(c verdictCount) bool { return c.N > 0 && !needsNoExplanation(c.Verdict) })
 }
 
-// verdictCountsTable is the data from which an HTML template makes a table of runs by verdict.
+// verdictCountsTable is the input of the HTML template that shows counts of runs by verdict as a
+// table.
 type verdictCountsTable struct {
 	Verdicts  []check.Verdict
 	Rows      []verdictCounts
 	Scenarios bool // true if the table has a column for scenarios
 }
 
-// verdictCount is the number of runs with a verdict.
+// verdictCount is a verdict and the number of runs that have this verdict.
 type verdictCount struct {
 	Verdict check.Verdict
 	N       int
 }
 
-// overview returns the failures and counts of several runs. Links to the pages of runs are
+// overview groups the failures of several runs and counts the runs. Links to the pages of runs are
 // relative to the directory dir.
 func overview(runs []Run, dir string) overviewData {
 	o := overviewData{Days: countByDay(runs)}
@@ -115,8 +116,8 @@ func overview(runs []Run, dir string) overviewData {
 	return o
 }
 
-// when returns the earliest and the latest start time of the runs as text. It returns "" if no
-// start time is known.
+// when says when the runs started, such as "started from 2025-03-01 10:00 to 2025-03-01 11:30
+// UTC". It returns "" if no start time is known.
 func when(runs []Run) string {
 	var first, last time.Time
 	for _, run := range runs {
@@ -140,8 +141,8 @@ func when(runs []Run) string {
 	}
 }
 
-// countByDay counts the runs by verdict for each day (UTC) on which runs started. It ignores
-// runs without a start time.
+// countByDay counts the runs by verdict, separately for each day (UTC) on which a run started. It
+// ignores runs whose start time is unknown.
 func countByDay(runs []Run) []dayCounts {
 	var all []dayCounts
 	for _, run := range runs {
@@ -171,9 +172,9 @@ func countByDay(runs []Run) []dayCounts {
 	return all
 }
 
-// countVerdicts counts the runs by verdict, separately for each subject and scenario. The
-// function scenario returns the name of the scenario of a run, or always "" to count all
-// scenarios together.
+// countVerdicts counts the runs by verdict, separately for each combination of subject and
+// scenario. The function scenario returns the name of a run's scenario. If it always returns "",
+// all scenarios are counted together.
 func countVerdicts(runs []Run, verdicts []check.Verdict, scenario func(*Run) string) []verdictCounts {
 	var all []verdictCounts
 	var times [][]time.Duration

@@ -20,18 +20,18 @@ type costTable struct {
 	Rows          []costRow
 }
 
-// costRow is the row of one metric in a [costTable].
+// costRow is the row of one metric in a [costTable]. All values are formatted as text.
 //
-// Subject and Base are the medians of the two subjects. In each pair, the ratio is the
-// subject's value divided by the base's value. Ratio and Spread are the median and the range of
-// these ratios. Finding is the result of the statistical test.
+// Subject and Base are the medians of the two subjects' values. A pair's ratio is the subject's
+// value divided by the base's value. Ratio and Spread are the median and the range of the pairs'
+// ratios. Finding is the result of the statistical test.
 type costRow struct {
 	Metric, Subject, Base, Ratio, Spread, Finding string
-	// Same is true if the statistical test shows no difference between the subjects.
+	// Same is true if the statistical test shows no difference between the two subjects.
 	Same bool
 }
 
-// costsOf formats the comparison of the costs of two subjects as a table.
+// costsOf formats a comparison of two subjects' costs as a table with one row for each metric.
 func costsOf(subject, base string, ratios []compare.Ratio) costTable {
 	t := costTable{Subject: subject, Base: base}
 	for _, r := range ratios {
@@ -48,13 +48,13 @@ func costsOf(subject, base string, ratios []compare.Ratio) costTable {
 	return t
 }
 
-// How returns a sentence that explains the numbers in the table.
+// How returns a sentence that explains how the numbers in the table were computed.
 func (t costTable) How() string {
 	return fmt.Sprintf("medians of %d pairs; the finding is the result of a Mann-Whitney U test at the 5 %% level, "+
 		"which needs at least %d pairs", t.Pairs, compare.PairsMin)
 }
 
-// table returns the table for the package go-pretty, which renders it as text or as Markdown.
+// table converts the costs to a table of package go-pretty, which renders text or Markdown.
 func (t costTable) table() table.Writer {
 	w := newTable()
 	w.AppendHeader(table.Row{"cost", t.Subject, t.Base, "ratio", "range", "finding"})
@@ -67,9 +67,9 @@ func (t costTable) table() table.Writer {
 	return w
 }
 
-// Ratios writes a table that compares the costs of two subjects over several pairs of runs.
-// Each row has the medians of both subjects, the median and the range of the ratios, and the
-// finding of a statistical test.
+// Ratios writes a table that compares the costs of two subjects over several pairs of runs. A row
+// has the medians of the two subjects, and the median and range of the pairs' ratios. It also has
+// the finding of a statistical test.
 func Ratios(w io.Writer, subject, base string, ratios []compare.Ratio) error {
 	t := costsOf(subject, base, ratios)
 	if _, err := fmt.Fprintf(w, "%s\n%s\n", t.table().Render(), t.How()); err != nil {
@@ -78,11 +78,11 @@ func Ratios(w io.Writer, subject, base string, ratios []compare.Ratio) error {
 	return nil
 }
 
-// findingText returns the result of the statistical test as a word that fits the metric. For a
-// shorter duration, this is "faster", not "less".
+// findingText returns the result of the statistical test in a word that fits the metric. For
+// example, a shorter duration is "faster", not "less".
 //
-// It returns "too few pairs" if the values of the subjects differ, but the number of pairs is
-// too small for the test.
+// It returns "too few pairs" if the subjects' values differ, but there are too few pairs for the
+// test.
 func findingText(r compare.Ratio, finding compare.Finding) string {
 	switch {
 	case finding == compare.Same && len(r.Base) < compare.PairsMin && !slices.Equal(r.Subject, r.Base):
@@ -98,8 +98,8 @@ func findingText(r compare.Ratio, finding compare.Finding) string {
 	}
 }
 
-// amount formats a value with its unit. A value without a unit is a count, such as a number of
-// requests.
+// amount formats a value with its unit, such as "1.50 s". A value without a unit is a count, such
+// as a number of requests, and has no decimals.
 func amount(value float64, unit string) string {
 	if unit == "" {
 		return fmt.Sprintf("%.0f", value)
@@ -107,7 +107,7 @@ func amount(value float64, unit string) string {
 	return fmt.Sprintf("%.2f %s", value, unit)
 }
 
-// factor formats the ratio of the subject's value to the base's value with two decimals. It
+// factor formats a ratio with two decimals: the subject's value divided by the base's value. It
 // returns "∞" if only the base's value is 0.
 func factor(ratio float64) string {
 	if math.IsInf(ratio, 1) {

@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
-// ReadDirectory reads the runs from the file verdicts.json of a directory, which [WriteFiles]
-// has written. It accepts the versions 1 and 2 of the format.
+// ReadDirectory reads the runs from the file verdicts.json that [WriteFiles] wrote to a directory.
+// It accepts the versions 1 and 2 of the format.
 func ReadDirectory(dir string) ([]Run, error) {
 	path := filepath.Join(dir, verdictsName)
 	content, err := inputfile.Read(path)
@@ -45,7 +45,7 @@ func ReadDirectory(dir string) ([]Run, error) {
 	return runs, nil
 }
 
-// ReadRunJSON decodes a run that [RunJSON] has written.
+// ReadRunJSON decodes one run from JSON that [RunJSON] wrote.
 func ReadRunJSON(content []byte) (*Run, error) {
 	var decoded jsonRun
 	if err := json.Unmarshal(content, &decoded); err != nil {
@@ -58,14 +58,14 @@ func ReadRunJSON(content []byte) (*Run, error) {
 	return &run, nil
 }
 
-// isRunDirectory reports whether a directory contains history.jsonl, as the directory of a run
-// does.
+// isRunDirectory reports whether a directory belongs to one run, which means that it contains
+// history.jsonl.
 func isRunDirectory(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, historyName))
 	return err == nil
 }
 
-// run converts a run in the format of verdicts.json, version 1 or 2, to a Run.
+// run converts a run that was read from verdicts.json, schema 1 or 2, to a Run.
 func (r *jsonRun) run() Run {
 	run := Run{
 		Scenario:    r.Scenario,

@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// Run has the data of one run that reports show. Only the page of a single run shows more; see
+// Run has what reports show about one run. The HTML page of a single run also shows the run's
 // [Detail].
 type Run struct {
 	Scenario    string // the name of the scenario
@@ -18,21 +18,21 @@ type Run struct {
 	Subject     string // the name of the subject, such as ours or upstream
 	Provider    string // the name of the provider of the cluster
 	Seed        uint64 // the seed of the run
-	// Controllers are the names of the controllers under test. It is empty if the default
-	// controllers are under test; see [kube.ControllersNamed].
+	// Controllers has the names of the controllers under test, such as deployment-controller. It
+	// is empty if the default controllers are under test; see [kube.ControllersNamed].
 	Controllers []string
 	// Directory is the run directory. It is empty if the campaign deleted the directory
 	// because the run passed. Such a run has no Versions, Results and Reproduce either.
 	Directory string
-	// Size is the number of steps plus the number of faults of the scenario. Of the runs with
-	// the same failure, reports show the one with the smallest size.
+	// Size is the number of steps plus the number of faults of the scenario. If several runs have
+	// the same failure, reports show the run with the smallest size.
 	Size     int
-	Started  time.Time     // the time at which the run was requested; zero if not known
+	Started  time.Time     // the time at which the run was requested; zero if unknown
 	Duration time.Duration // the time from the first to the last record of the history
-	// Versions has the versions of all components, by name.
+	// Versions has the version of each component of the run, by the component's name.
 	Versions map[string]string
-	// Results has the results of the checks, in the order in which gauntlet list checks prints
-	// them. It is empty if the run was aborted before its history could be checked.
+	// Results has the results of the checks in the order of the command gauntlet list checks. It
+	// is empty if the run was aborted before any check could read its history.
 	Results []check.Result
 	// Faults says how often each fault fired, in the order of the scenario.
 	Faults []check.FaultCount
@@ -47,48 +47,51 @@ type Run struct {
 // worstFirst has all verdicts from worst to best. Reports sort runs and checks in this order.
 var worstFirst = []check.Verdict{check.Fail, check.Unknown, check.KnownUpstream, check.Pass, check.NotExercised}
 
-// byVerdict compares two verdicts for sorting. It returns a negative number if a is worse than
-// b.
+// byVerdict compares two verdicts for sorting. It returns a negative number if a is the worse one,
+// and 0 if the verdicts are equal.
 func byVerdict(a, b check.Verdict) int {
 	return cmp.Compare(slices.Index(worstFirst, a), slices.Index(worstFirst, b))
 }
 
-// sorted returns the runs, worst verdict first. Runs with equal verdicts keep their order.
+// sorted returns a copy of the runs, sorted by verdict, worst first. Runs with equal verdicts keep
+// their order.
 func sorted(runs []Run) []Run {
 	return slices.SortedStableFunc(slices.Values(runs), func(a, b Run) int { return byVerdict(a.Verdict, b.Verdict) })
 }
 
-// sortedResults returns the results of a run, worst verdict first. Results with equal
+// sortedResults returns the run's results, sorted by verdict, worst first. Results with equal
 // verdicts keep their order.
 func (r *Run) sortedResults() []check.Result {
 	return slices.SortedStableFunc(slices.Values(r.Results), func(a, b check.Result) int { return byVerdict(a.Verdict, b.Verdict) })
 }
 
 // withDirectory returns the runs whose directory still exists. A campaign, which is a series of
-// runs, deletes the directories of runs that passed.
+// runs, deletes the directories of its passed runs.
 func withDirectory(runs []Run) []Run {
 	return slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return r.Directory == "" })
 }
 
-// needsNoExplanation reports whether a verdict is pass or not-exercised, so that reports need
-// not give its reason.
+// needsNoExplanation reports whether a verdict is pass or not-exercised. Reports need not explain
+// such a verdict.
 func needsNoExplanation(v check.Verdict) bool { return v == check.Pass || v == check.NotExercised }
 
-// notPassed returns the results with a verdict other than pass and not-exercised, worst first.
+// notPassed returns the run's results except those with the verdict pass or not-exercised. The
+// worst verdict is first.
 func (r *Run) notPassed() []check.Result {
 	return slices.DeleteFunc(r.sortedResults(), func(result check.Result) bool { return needsNoExplanation(result.Verdict) })
 }
 
-// sharesReason reports whether the result is unknown for the same reason as another result of
-// the run. Such a reason is about the whole run: for example, a gap in its history.
+// sharesReason reports whether a result is unknown for the same reason as another check of the
+// run. The reason is then about the whole run, for example that its history is incomplete.
 func (r *Run) sharesReason(result check.Result) bool {
 	return result.Verdict == check.Unknown && slices.ContainsFunc(r.Results, func(other check.Result) bool {
 		return other.Check != result.Check && other.Verdict == check.Unknown && other.Reason == result.Reason
 	})
 }
 
-// worseThanResults reports whether the verdict of the run is worse than those of all its
-// results. No result then explains the verdict, so reports show the reason of the run.
+// worseThanResults reports whether the run's verdict is worse than the verdict of every check. No
+// check then explains the run's verdict, so reports show the run's own reason. It returns true for
+// a run without results.
 func (r *Run) worseThanResults() bool {
 	worst := check.NotExercised
 	for _, result := range r.Results {
@@ -97,15 +100,15 @@ func (r *Run) worseThanResults() bool {
 	return len(r.Results) == 0 || check.Worst(worst, r.Verdict) != worst
 }
 
-// Undecided reports whether one reason made the verdicts of all checks unknown, such as a subject
-// that did not start.
+// Undecided reports whether all checks of the run are unknown for the same reason. An example is a
+// subject that did not start. It returns false for a run with fewer than two checks.
 func (r *Run) Undecided() bool {
 	return len(r.Results) > 1 && !slices.ContainsFunc(r.Results, func(result check.Result) bool {
 		return result.Verdict != check.Unknown || result.Reason != r.Results[0].Reason || len(result.Evidence) > 0
 	})
 }
 
-// result returns the result of the check that has the given ID. It returns false if the run has
+// result returns the run's result of the check with the given ID. The bool is false if the run has
 // no such result.
 func (r *Run) result(id string) (check.Result, bool) {
 	i := slices.IndexFunc(r.Results, func(result check.Result) bool { return result.Check == id })
@@ -115,10 +118,10 @@ func (r *Run) result(id string) (check.Result, bool) {
 	return r.Results[i], true
 }
 
-// checkIDs returns the IDs of the checks of all runs, worst verdict first. Checks with equal
-// verdicts keep the order of the results.
+// checkIDs returns each check ID that occurs in the runs, worst verdict first. Checks with equal
+// verdicts keep the order in which they occur.
 //
-// It omits a check that applies to the controllers under test in none of the runs.
+// It omits checks that apply to none of the controllers under test.
 func checkIDs(runs []Run) []string {
 	var ids []string
 	worst := map[string]check.Verdict{}
@@ -140,8 +143,8 @@ func checkIDs(runs []Run) []string {
 	return ids
 }
 
-// summarize returns the worst verdict of the runs, and text with the number of runs by verdict.
-// For no runs, it returns unknown.
+// summarize returns the worst verdict of the runs, and counts by verdict such as "3 runs: 1 fail,
+// 2 pass". Without runs, it returns unknown.
 func summarize(runs []Run) (check.Verdict, string) {
 	if len(runs) == 0 {
 		return check.Unknown, "nothing was run"
@@ -155,9 +158,9 @@ func summarize(runs []Run) (check.Verdict, string) {
 	return worst, fmt.Sprintf("%s: %s", countRuns(len(runs)), countsByVerdict(count))
 }
 
-// faultsText returns one line about what the faults did. It returns "" for a run without faults.
-// Faults of the same type share one count. An example is "api-error refused 2 of 11 matching
-// requests, restart once; never fired: watch-delay".
+// faultsText describes in one line how often the faults of a run took effect. It returns "" for a
+// run without faults. Faults of the same type share one count. An example is "api-error refused 2
+// of 11 matching requests, restart once; never fired: watch-delay".
 func (r *Run) faultsText() string {
 	var names []string
 	fired, summaries := map[string]int{}, map[string][]string{}
@@ -198,9 +201,11 @@ func (r *Run) faultsText() string {
 	return text
 }
 
-// EvidenceLines returns a piece of evidence as lines of text. The lines have the time with the
-// summary, what was expected, the object, the known upstream issue, and the line numbers in
-// history.jsonl.
+// EvidenceLines formats a piece of evidence, which describes one violation, as lines of text.
+//
+// The lines have the time and the summary, the expected behavior, the object and the pods in the
+// cache. Lines about a lack of CPU time, the known upstream issue and the line numbers in
+// history.jsonl follow. Empty fields have no line.
 func EvidenceLines(e check.Evidence) []string {
 	lines := []string{fmt.Sprintf("at %s  %s", seconds(e.At), e.Summary)}
 	if e.Expected != "" {
@@ -224,8 +229,8 @@ func EvidenceLines(e check.Evidence) []string {
 	return lines
 }
 
-// more returns text with the number of violations that are not in the evidence of the result.
-// An example is "and 3 more violations". It returns "" if the evidence has every violation.
+// more says how many violations a result counted but did not describe in its evidence. An example
+// is "and 3 more violations". It returns "" if the evidence describes every violation.
 func more(result check.Result) string {
 	if n := result.Violations - len(result.Evidence); n > 0 {
 		return fmt.Sprintf("and %d more violations", n)
@@ -233,7 +238,7 @@ func more(result check.Result) string {
 	return ""
 }
 
-// records returns the line numbers of records in history.jsonl as text, such as "lines 3, 7".
+// records formats the line numbers of records in history.jsonl, such as "lines 3, 7" or "line 3".
 func records(seqs []int64) string {
 	words := make([]string, len(seqs))
 	for i, seq := range seqs {

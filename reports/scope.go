@@ -8,14 +8,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The text that reports show for the scope of a check.
+// The texts that reports show for the scope of a check, which says to which controllers the check
+// applies.
 const (
-	generalScope  = "general"  // the check applies to every controller
-	contractScope = "contract" // the check is part of the contract of some controllers
+	generalScope  = "general"  // the check applies to any controller
+	contractScope = "contract" // the check belongs to the contract of certain controllers, such as deployment-controller
 )
 
-// scopeOf returns the scope of the check with the given ID as text. It returns "" if this
-// version of gauntlet does not know the check.
+// scopeOf returns the scope of the check with the given ID: "general" or "contract". It returns ""
+// if this version of gauntlet does not know the check.
 func scopeOf(id string) string {
 	c, ok := check.Find(id)
 	switch {
@@ -27,18 +28,18 @@ func scopeOf(id string) string {
 	return contractScope
 }
 
-// appliesTo reports whether a check applies to at least one of the controllers. It returns true
-// if this version of gauntlet does not know the check.
+// appliesTo reports whether a check applies to at least one of the controllers. It also returns
+// true if this version of gauntlet does not know the check.
 func appliesTo(id string, controllers []kube.Controller) bool {
 	c, ok := check.Find(id)
 	return !ok || c.Scope.AppliesTo(controllers)
 }
 
-// listedResults returns the results with a row in the table of checks, worst verdict first. The
-// second list has the results that reports show apart from this table.
+// listedResults divides the run's results into those with a row in the table of checks and all
+// others. The worst verdict is first.
 //
-// Their checks belong to the contract of controllers that are not under test, so they were not
-// exercised.
+// The checks in inapplicable belong to the contract of controllers that are not under test, and
+// were not exercised. Reports show them apart from the table.
 func (r *Run) listedResults() (listed, inapplicable []check.Result) {
 	controllers, err := kube.ControllersNamed(r.Controllers...)
 	for _, result := range r.sortedResults() {
@@ -51,8 +52,8 @@ func (r *Run) listedResults() (listed, inapplicable []check.Result) {
 	return listed, inapplicable
 }
 
-// countInapplicable says how many results are of checks for controllers that are not under
-// test. Reports show this text below the table of checks.
+// countInapplicable returns a text that says how many checks are for controllers that are not
+// under test. Reports show it with the table of checks.
 func countInapplicable(results []check.Result) string {
 	noun := "checks are"
 	if len(results) == 1 {
@@ -61,7 +62,7 @@ func countInapplicable(results []check.Result) string {
 	return fmt.Sprintf("%d %s part of the contract of controllers that are not under test", len(results), noun)
 }
 
-// idsOf returns the check IDs of results.
+// idsOf returns the ID of the check of each result.
 func idsOf(results []check.Result) []string {
 	var ids []string
 	for _, result := range results {
@@ -70,8 +71,8 @@ func idsOf(results []check.Result) []string {
 	return ids
 }
 
-// showsScopes reports whether a table of the results needs a column for the scope. It returns
-// true if this version of gauntlet knows at least one of the checks.
+// showsScopes reports whether a table of checks needs the column scope. It returns true if this
+// version of gauntlet knows at least one of the checks.
 func showsScopes(results []check.Result) bool {
 	return slices.ContainsFunc(results, func(result check.Result) bool { return scopeOf(result.Check) != "" })
 }

@@ -14,20 +14,22 @@ import (
 )
 
 const (
-	// maxWidth is the maximum width of lines in the terminal output, in characters. It is also the
-	// width if the output does not go to a terminal.
+	// maxWidth is the maximum width of the terminal output, in characters. It is also the width of
+	// output that does not go to a terminal.
 	maxWidth = 100
-	// scopesWidth is the least width of a terminal for which a table has the column scope.
+	// scopesWidth is the minimum width of a terminal at which a table has the column scope, in
+	// characters.
 	scopesWidth = 90
-	// minWidth is the least width for which lines are wrapped.
+	// minWidth is the minimum width at which lines are wrapped, in characters. On a narrower
+	// terminal, they are wrapped at minWidth.
 	minWidth = 80
 )
 
-// Terminal writes runs as text for a terminal. It writes the failures with their evidence,
-// tables of the verdicts of all checks, and the run directories.
+// Terminal writes runs as text for a terminal. It writes the failures with their evidence, tables
+// with the verdict of each check, and the run directories.
 //
-// The width is that of the terminal in characters. 0 means that the output does not go to a
-// terminal: the text then has no escape sequences for colors.
+// The argument width is the terminal's width in characters. A width of 0 means that the output
+// does not go to a terminal. The text then has no escape sequences for colors.
 func Terminal(w io.Writer, runs []Run, width int) error {
 	p := layout{color: width > 0, width: maxWidth}
 	if width > 0 {
@@ -52,14 +54,16 @@ func Terminal(w io.Writer, runs []Run, width int) error {
 	return nil
 }
 
-// blankLine writes a blank line if the text already has a line.
+// blankLine writes a blank line that separates two parts of the text. It writes nothing at the
+// start of the text.
 func blankLine(b *strings.Builder) {
 	if b.Len() > 0 {
 		b.WriteString("\n")
 	}
 }
 
-// layout says how to write text for a terminal: with colors or without, and how wide.
+// layout says how to format text for a terminal: whether to use colors, and the width in
+// characters.
 type layout struct {
 	color bool
 	width int
@@ -74,8 +78,8 @@ var verdictColors = map[check.Verdict]text.Colors{
 	check.NotExercised:  {text.Faint},
 }
 
-// verdict formats a verdict. It writes fail and unknown in capital letters, because they need
-// attention.
+// verdict formats a verdict, with its color if p.color is true. It writes fail and unknown in
+// capital letters, because these verdicts need attention.
 func (p layout) verdict(v check.Verdict) string {
 	word := string(v)
 	if v == check.Fail || v == check.Unknown {
@@ -87,10 +91,10 @@ func (p layout) verdict(v check.Verdict) string {
 	return word
 }
 
-// failures writes the results of a run that did not pass, with their reasons.
+// failures writes those results of a run that did not pass, with their reasons.
 //
-// Checks that are unknown for the same reason and have no evidence share a paragraph. If no
-// result explains the verdict of the run, failures also writes the reason of the run.
+// Checks that are unknown for the same reason and have no evidence share a paragraph. If no result
+// explains the run's verdict, failures also writes the run's own reason.
 func (p layout) failures(b *strings.Builder, run *Run) {
 	if run.worseThanResults() && !needsNoExplanation(run.Verdict) {
 		blankLine(b)
@@ -101,7 +105,7 @@ func (p layout) failures(b *strings.Builder, run *Run) {
 		p.paragraph(b, "", fmt.Sprintf("%s %s, all %d checks: %s", p.verdict(run.Verdict), run.Scenario, len(run.Results), run.Results[0].Reason))
 		return
 	}
-	unknown := map[string][]string{} // check IDs by reason
+	unknown := map[string][]string{} // the IDs of unknown checks, by the reason
 	for _, result := range run.notPassed() {
 		if result.Verdict == check.Unknown && len(result.Evidence) == 0 {
 			unknown[result.Reason] = append(unknown[result.Reason], result.Check)
@@ -115,7 +119,7 @@ func (p layout) failures(b *strings.Builder, run *Run) {
 	}
 }
 
-// failure writes one result of a run, with the guarantee of the check and the evidence.
+// failure writes a check's result with its reason, the guarantee of the check and the evidence.
 func (p layout) failure(b *strings.Builder, run *Run, result check.Result) {
 	blankLine(b)
 	p.paragraph(b, "", fmt.Sprintf("%s %s, %s: %s", p.verdict(result.Verdict), run.Scenario, result.Check, result.Reason))
@@ -136,18 +140,18 @@ func (p layout) failure(b *strings.Builder, run *Run, result check.Result) {
 	}
 }
 
-// resultTable writes a table of the checks of one run. If no check could decide anything, it
-// writes none, because failures has written the reason.
+// resultTable writes a table with the verdict of each check of one run. If all checks are unknown
+// for the same reason, it writes no table, because failures has written the reason.
 //
-// It omits the column scope if the terminal is narrow, or if this version of gauntlet knows
-// none of the checks.
+// It omits the column scope if the terminal is narrow. It also omits this column if this version
+// of gauntlet knows none of the checks.
 func (p layout) resultTable(b *strings.Builder, run *Run) {
 	if len(run.Results) == 0 || run.Undecided() {
 		return
 	}
 	listed, inapplicable := run.listedResults()
 	scopes := showsScopes(listed) && p.width >= scopesWidth
-	reasonWidth := p.width - 36 - longestName(run, listed) // the other columns need the rest
+	reasonWidth := p.width - 36 - longestName(run, listed) // the space that the other columns leave
 	if scopes {
 		reasonWidth -= len(contractScope) + 3
 	}
@@ -171,7 +175,8 @@ func (p layout) resultTable(b *strings.Builder, run *Run) {
 	}
 }
 
-// longestName returns the length of the longest name in the first column of the table of a run.
+// longestName returns the length of the longest text in the table's first column. The column has
+// check IDs and the scenario.
 func longestName(run *Run, results []check.Result) int {
 	longest := len(run.Scenario)
 	for _, id := range idsOf(results) {
@@ -180,8 +185,8 @@ func longestName(run *Run, results []check.Result) int {
 	return longest
 }
 
-// brief returns at most 150 characters of a reason for a table. For a check that did not pass,
-// the text above the table has the whole reason.
+// brief shortens a reason for a table, to at most 150 characters. If the check did not pass, the
+// text above the table has the whole reason.
 func brief(reason string) string {
 	const runesMax = 150
 	runes := []rune(reason)
@@ -191,10 +196,10 @@ func brief(reason string) string {
 	return string(runes[:runesMax]) + "…"
 }
 
-// resultMatrices writes tables of the verdicts of several runs. A table has a row for each
-// check and a column for each run.
+// resultMatrices writes tables with the verdicts of several runs. A table has a row for each check
+// and a column for each run.
 //
-// It begins another table when the columns would be wider than p.width.
+// It begins a new table if another column would make the table wider than p.width.
 func (p layout) resultMatrices(b *strings.Builder, runs []Run) {
 	ids := checkIDs(runs)
 	first := len("verdict")
@@ -216,7 +221,8 @@ func (p layout) resultMatrices(b *strings.Builder, runs []Run) {
 	}
 }
 
-// columnWidth returns the width of the run's column in a table of several runs, in characters.
+// columnWidth returns the width of the run's column in a table of several runs, in characters. The
+// column has the scenario's name and the verdicts.
 func (r *Run) columnWidth() int {
 	width := max(text.LongestLineLen(heading(r.Scenario)), len(r.Verdict))
 	for _, result := range r.Results {
@@ -225,7 +231,8 @@ func (r *Run) columnWidth() int {
 	return width
 }
 
-// matrix returns a table with a row for each check and a column for each run.
+// matrix returns a table with a row for each of the given check IDs and a column for each run. The
+// last rows have the runs' verdicts and durations.
 func (p layout) matrix(ids []string, runs []Run) string {
 	t := newTable()
 	header, verdicts, times := table.Row{"check"}, table.Row{"verdict"}, table.Row{"time"}
@@ -251,7 +258,8 @@ func (p layout) matrix(ids []string, runs []Run) string {
 	return t.Render()
 }
 
-// locations writes the directory of each run, and the command that reproduces the run.
+// locations writes for each run the directory, the command that reproduces the run, and what its
+// faults did.
 func (p layout) locations(b *strings.Builder, runs []Run) {
 	for _, run := range runs {
 		blankLine(b)
@@ -264,7 +272,7 @@ func (p layout) locations(b *strings.Builder, runs []Run) {
 	}
 }
 
-// newTable returns an empty table in the style of all tables.
+// newTable returns an empty table in the style that all tables of this package have.
 func newTable() table.Writer {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
@@ -273,14 +281,14 @@ func newTable() table.Writer {
 	return t
 }
 
-// The widths of a scenario's name at the top of a column, in characters.
+// The widths at which heading breaks the name of a scenario, in characters.
 const (
-	headingWidth = 10 // a name that is longer is broken after a hyphen
-	maxWordWidth = 14 // a part without a hyphen that is longer is broken at this width
+	headingWidth = 10 // a longer name is broken after a hyphen
+	maxWordWidth = 14 // a longer part without a hyphen is broken at this width
 )
 
-// heading wraps the name of a scenario into short lines, after hyphens. This keeps the column
-// of the scenario narrow.
+// heading breaks the name of a scenario into short lines, after hyphens. The column of the
+// scenario then stays narrow.
 func heading(name string) string {
 	var lines []string
 	line := ""
@@ -294,15 +302,15 @@ func heading(name string) string {
 	return strings.Join(append(lines, text.WrapHard(line, maxWordWidth)), "\n")
 }
 
-// paragraph writes text wrapped at p.width. It indents the first line by indent, and further
-// lines by four more characters.
+// paragraph writes text wrapped at p.width. The first line begins with indent, and further lines
+// with indent and four more spaces.
 func (p layout) paragraph(b *strings.Builder, indent, words string) {
 	lines := strings.Split(wrap(words, p.width-len(indent)-4), "\n")
 	b.WriteString(indent + strings.Join(lines, "\n"+indent+"    ") + "\n")
 }
 
-// wrap wraps text at a width in characters. It breaks lines between words, and inside a word
-// only if the word is longer than a line.
+// wrap wraps text to lines of at most width characters. It breaks lines between words, and inside
+// a word only if the word is longer than a line.
 func wrap(words string, width int) string {
 	var lines []string
 	for line := range strings.Lines(words) {
@@ -311,8 +319,8 @@ func wrap(words string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// wrapLine returns words as lines of at most width characters. It ignores escape sequences for
-// colors when it counts characters.
+// wrapLine joins words to lines of at most width characters. Escape sequences for colors do not
+// count.
 func wrapLine(words []string, width int) []string {
 	var lines []string
 	line := ""

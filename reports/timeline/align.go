@@ -2,12 +2,12 @@ package timeline
 
 import "time"
 
-// Align returns pairs of times at which two runs of one scenario have come equally far. Pair i is
-// the time ofA[i] of run a and the time ofB[i] of run b.
+// Align returns times at which two runs of one scenario have reached the same step or phase. Pair
+// i is the time ofA[i] of run a and the time ofB[i] of run b.
 //
-// The pairs are the start, the start of each step and phase that both runs have, and the end. In
-// both runs, each time is later than that of the pair before. Align skips pairs for which this is
-// not true, such as steps that began in different orders.
+// The pairs are the start, the start of each step and phase that both runs have, and the end. The
+// times increase from pair to pair in both runs. Align skips pairs for which this is not true,
+// such as steps that began in different orders.
 func Align(a, b *Timeline) (ofA, ofB []time.Duration) {
 	ofA, ofB = []time.Duration{0}, []time.Duration{0}
 	timesOfB := map[any]time.Duration{}
@@ -23,18 +23,18 @@ func Align(a, b *Timeline) (ofA, ofB []time.Duration) {
 	return ofA, ofB
 }
 
-// landmark is a point in a run that other runs of the same scenario may also reach. It is the
-// start of a step or phase, or the end of the run.
+// landmark is an event that other runs of the same scenario may also have. It is the start of a
+// step or phase, or the end of the run.
 type landmark struct {
 	what any // the name of the step or of the phase, or a value of type end
 	at   time.Duration
 }
 
-// end is the type of landmark.what if the landmark is the end of a run.
+// end is the type of landmark.what for the end of a run.
 type end struct{}
 
-// landmarks returns the landmarks of a run in the order of their times. If a step or phase
-// starts several times, only its first start is a landmark.
+// landmarks returns the starts of a run's steps and phases, and the run's end, sorted by time. If
+// a step or phase starts several times, only its first start is a landmark.
 func landmarks(t *Timeline) []landmark {
 	var all []landmark
 	seen := map[any]bool{}

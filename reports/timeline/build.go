@@ -17,19 +17,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// Build builds the timeline of a run from its history and the results of its checks.
+// Build builds the timeline of a run from the run's history and the results of the checks.
 //
-// If the last line of the history is incomplete, the timeline ends before that line. Build
-// returns any other read error.
+// If the last line of the history is incomplete, the timeline ends before that line. Build returns
+// any other read error.
 //
-// The timeline shows at most about maxRecords records in full. In a longer history, these are
-// the records around the first violation, or the first records if there is no violation.
+// The timeline shows at most about maxRecords records in full. In a longer history, these are the
+// records around the first violation. Without a violation, they are the first records.
 func Build(records iter.Seq2[*history.Record, error], results []check.Result) (*Timeline, error) {
 	return build(records, results, maxRecords)
 }
 
-// build does the same as [Build], with limit in place of maxRecords, so that tests can use
-// short histories.
+// build does the same as [Build], but with limit instead of maxRecords. Tests can thus use short
+// histories.
 func build(records iter.Seq2[*history.Record, error], results []check.Result, limit int64) (*Timeline, error) {
 	b := newBuilder(windowAround(results, limit), results)
 	if err := b.read(records); err != nil {
@@ -38,13 +38,13 @@ func build(records iter.Seq2[*history.Record, error], results []check.Result, li
 	return b.finish(results), nil
 }
 
-// Draft is a timeline without violations. gauntlet builds the draft while the checks read the
-// history, and adds the violations when the results are known. Then it reads again only the
-// records that the evidence cites.
+// Draft is a timeline that has no violations yet. gauntlet builds the draft while the checks read
+// the history, and adds the violations when the checks have finished. It then reads only the cited
+// records of the history again.
 type Draft struct {
 	builder *builder
-	limit   int64 // the maximum number of records that the timeline shows in full; see maxRecords
-	err     error // the error of reading the history, which Finish returns
+	limit   int64 // the maximum number of records that the timeline shows in full, usually maxRecords
+	err     error // why the history could not be read; Finish returns this error
 }
 
 // NewDraft builds a draft of the timeline from the history of a run. If the history cannot be
@@ -53,16 +53,16 @@ func NewDraft(records iter.Seq2[*history.Record, error]) *Draft {
 	return newDraft(records, maxRecords)
 }
 
-// newDraft does the same as [NewDraft], with limit in place of maxRecords, so that tests can
-// use short histories.
+// newDraft does the same as [NewDraft], but with limit instead of maxRecords. Tests can thus use
+// short histories.
 func newDraft(records iter.Seq2[*history.Record, error], limit int64) *Draft {
 	d := &Draft{builder: newBuilder(windowAround(nil, limit), nil), limit: limit}
 	d.err = d.read(records)
 	return d
 }
 
-// read reads the history into the draft. It converts a panic to an error, because a run needs
-// its verdicts even if the timeline cannot be built.
+// read adds the records of the history to the draft. It converts a panic to an error, because a
+// run needs verdicts even if the timeline cannot be built.
 func (d *Draft) read(records iter.Seq2[*history.Record, error]) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -72,12 +72,12 @@ func (d *Draft) read(records iter.Seq2[*history.Record, error]) (err error) {
 	return d.builder.read(records)
 }
 
-// Covers reports whether [Draft.Finish] can build the timeline for the results. If not, the
-// caller must call [Build].
+// Covers reports whether the draft has every record that the timeline with the given results must
+// show. If not, the caller must call [Build] instead of [Draft.Finish].
 //
-// The draft shows only the first records in full. The result is therefore false if a long
-// history has a late violation or a late cited record. It is true if the history could not be
-// read, because Finish returns this error.
+// The draft shows only the first records in full. Covers therefore returns false if a long history
+// has a late violation or a late cited record. It returns true if the history could not be read,
+// because Finish then returns the error.
 func (d *Draft) Covers(results []check.Result) bool {
 	drawn := d.builder.window
 	if d.err != nil || d.builder.last <= drawn.to {
@@ -87,10 +87,10 @@ func (d *Draft) Covers(results []check.Result) bool {
 	return windowAround(results, d.limit) == drawn && (len(cited) == 0 || cited[len(cited)-1] <= drawn.to)
 }
 
-// Finish adds the results to the draft, and returns the same timeline as [Build]. It must be
-// called only once, and only if [Draft.Covers] has returned true.
+// Finish adds the results to the draft, and returns the same timeline as [Build]. Call Finish only
+// once, and only if [Draft.Covers] returned true.
 //
-// The argument cited has the records that [Cited] lists for the results.
+// The argument cited has the records whose numbers [Cited] returns for the results.
 func (d *Draft) Finish(results []check.Result, cited map[int64]*history.Record) (*Timeline, error) {
 	if d.err != nil {
 		return nil, d.err
@@ -103,8 +103,8 @@ func (d *Draft) Finish(results []check.Result, cited map[int64]*history.Record) 
 	return d.builder.finish(results), nil
 }
 
-// Cited returns the Seqs (numbers) of all records that the evidence of the results cites. They
-// are ascending, and each occurs once.
+// Cited returns the numbers (Seq) of all records that the results cite in their evidence. The
+// numbers are ascending, and each occurs once.
 func Cited(results []check.Result) []int64 {
 	var all []int64
 	for _, result := range results {
@@ -116,33 +116,33 @@ func Cited(results []check.Result) []int64 {
 	return slices.Compact(all)
 }
 
-// builder builds a timeline from the records of a history, one after another.
+// builder builds a timeline from the records of a history. It reads one record after another.
 type builder struct {
-	t         *Timeline             // the result
+	t         *Timeline             // the timeline so far
 	window    window                // the records that the timeline shows in full
-	last      int64                 // the Seq of the last record
-	tracks    map[string]int        // indexes in Timeline.Tracks, by the name of the track
-	orders    map[string]trackOrder // display order of tracks by name, also of tracks that are not displayed
-	lists     map[int64]int         // indexes of the marks of list requests, by Seq of the List record
-	cited     map[int64]bool        // the Seqs of cited records
-	lastCited int64                 // the highest Seq of a cited record
-	steps     map[int]int           // indexes of the marks of unfinished steps, by the index of the step
-	faults    map[int]int           // indexes of the bands of faults that are not healed, by the index of the fault
-	running   map[string]int        // indexes of the bands of running processes, by the name of the process
-	// requests has the requests of the subject about which more records may follow, such as the
-	// response or a delivered watch event. The key is the ID of the request.
+	last      int64                 // the number (Seq) of the last record so far
+	tracks    map[string]int        // indexes in Timeline.Tracks, by track name
+	orders    map[string]trackOrder // positions of tracks, by track name; also of tracks that have not been added
+	lists     map[int64]int         // indexes of the marks of list requests, by the number (Seq) of the List record
+	cited     map[int64]bool        // the numbers (Seq) of the records that evidence cites
+	lastCited int64                 // the highest number in cited
+	steps     map[int]int           // indexes in Timeline.Marks of unfinished steps, by step index
+	faults    map[int]int           // indexes in Timeline.Bands of faults that are not healed, by fault index
+	running   map[string]int        // indexes in Timeline.Bands of running processes, by process name
+	// requests has those requests of the subject to which later records may refer. Examples of
+	// such records are the response and a delivered watch event. The key is the request's ID.
 	requests      map[uint64]*request
-	sharedTracks  map[string]sharedTrack // the tracks of pods and other children, by the title of the object
+	sharedTracks  map[string]sharedTrack // the tracks of pods and of other objects that share tracks, by the object's title
 	owners        kube.Owners
-	committedAt   map[history.Version]time.Duration // the times of commits, by version
-	withoutCommit []int                             // indexes of the marks of deliveries whose commit is not recorded yet
+	committedAt   map[history.Version]time.Duration // the time of each commit, by resourceVersion
+	withoutCommit []int                             // indexes in Timeline.Marks of deliveries whose commit is not recorded yet
 	counts        *counts
 	decoder       *objects.Decoder
 	rates         *eventRates
 }
 
-// newBuilder returns a builder whose timeline shows the records of a window in full. Of the
-// other records, it shows those that the evidence of the results cites.
+// newBuilder returns a builder whose timeline shows the records of the given window in full. The
+// timeline also shows the records outside the window that the results cite in their evidence.
 func newBuilder(drawn window, results []check.Result) *builder {
 	b := &builder{
 		t:            &Timeline{Cited: map[int64]json.RawMessage{}},
@@ -168,7 +168,7 @@ func newBuilder(drawn window, results []check.Result) *builder {
 }
 
 // read adds all records of a history to the timeline. If the last line of the history is
-// incomplete, read stops before it and returns no error.
+// incomplete, read stops before that line and returns no error.
 func (b *builder) read(records iter.Seq2[*history.Record, error]) error {
 	for record, err := range records {
 		if errors.Is(err, history.ErrTruncated) {
@@ -185,7 +185,8 @@ func (b *builder) read(records iter.Seq2[*history.Record, error]) error {
 	return nil
 }
 
-// cite stores a record as JSON in Timeline.Cited, so that the page can show the record.
+// cite stores a record as JSON in Timeline.Cited. The page can then show the record beside a
+// violation.
 func (b *builder) cite(r *history.Record) error {
 	encoded, err := json.Marshal(r)
 	if err != nil {
@@ -213,7 +214,7 @@ func (b *builder) observe(r *history.Record) error {
 
 // drawRecord adds everything that the timeline shows of a record: marks, bands and counts.
 //
-// Its callers decide which records the timeline shows. drawRecord does not check whether the
+// The caller decides whether the timeline shows the record. drawRecord does not check whether the
 // record is in the displayed window.
 func (b *builder) drawRecord(r *history.Record) error {
 	switch {
@@ -249,7 +250,7 @@ func (b *builder) drawRecord(r *history.Record) error {
 	return nil
 }
 
-// mark adds a mark and returns its index in Timeline.Marks.
+// mark adds a mark to the timeline and returns the mark's index in Timeline.Marks.
 func (b *builder) mark(m Mark) int {
 	b.t.Marks = append(b.t.Marks, m)
 	return len(b.t.Marks) - 1
@@ -259,7 +260,7 @@ func (b *builder) phase(r *history.Record) {
 	b.t.Phases = append(b.t.Phases, Phase{Name: r.Phase.Name, At: r.At})
 }
 
-// step adds a mark at the start of a step, and ends the mark at the end of the step.
+// step adds a mark when a step of the workload begins, and ends the mark when the step ends.
 func (b *builder) step(r *history.Record) {
 	s := r.Step
 	if s.Event == history.StepBegun {
@@ -281,15 +282,15 @@ func (b *builder) step(r *history.Record) {
 }
 
 // endMark ends a mark at the time of a record, and returns the mark. The argument place is the
-// index of the mark in Timeline.Marks.
+// mark's index in Timeline.Marks.
 func (b *builder) endMark(place int, r *history.Record) *Mark {
 	m := &b.t.Marks[place]
 	m.Answer, m.To = r.Seq, r.At
 	return m
 }
 
-// fault adds a mark for an event of a fault. It also shows as a band how long the fault lasted,
-// from the injection until it was healed.
+// fault adds a mark for each event of a fault. A band shows how long the fault lasted, from the
+// injection until it was healed.
 func (b *builder) fault(r *history.Record) {
 	f := r.Fault
 	track := b.orderedTrack(Run, fmt.Sprintf("fault %d: %s", f.Index, f.Name), "", trackOrder{family: "faults", depth: f.Index})
@@ -306,11 +307,10 @@ func (b *builder) fault(r *history.Record) {
 	b.mark(m)
 }
 
-// process adds a mark for an event of a process. It also shows as a band how long the process
-// ran.
+// process adds a mark for each event of a process. A band shows how long the process ran.
 //
-// The band begins with the start of the process, and ends with the next record of the process,
-// such as died or paused. A process that is resumed gets no new band.
+// The band begins when the process starts. It ends with the next record about the process, such as
+// died or paused. A process that is resumed gets no new band.
 func (b *builder) process(r *history.Record) {
 	p := r.Process
 	track := b.track(Run, "process "+p.Name)
@@ -324,18 +324,18 @@ func (b *builder) process(r *history.Record) {
 	b.mark(Mark{Seq: r.Seq, From: r.At, To: r.At, Track: track, Kind: Process, Action: string(p.Event), Object: p.Name, Note: p.Detail})
 }
 
-// band adds a band that has not ended yet, and returns its index in Timeline.Bands.
+// band adds a band whose end is not known yet, and returns the band's index in Timeline.Bands.
 func (b *builder) band(band Band) int {
 	band.To = -1
 	b.t.Bands = append(b.t.Bands, band)
 	return len(b.t.Bands) - 1
 }
 
-// endBand ends a band of the timeline, which shows how long something lasted. It does nothing
-// if no band with the key is open.
+// endBand ends the band with the given key at the given time, and removes the key from the map
+// open. It does nothing if open does not contain the key.
 //
-// The map open has the indexes of the bands that have not ended, by a key such as the index of
-// a fault. endBand removes the key.
+// The map open has indexes in Timeline.Bands of the bands that have not ended. A key is, for
+// example, the index of a fault.
 func (b *builder) endBand(open map[int]int, key int, at time.Duration) {
 	if place, ok := open[key]; ok {
 		b.t.Bands[place].To = at
@@ -343,8 +343,8 @@ func (b *builder) endBand(open map[int]int, key int, at time.Duration) {
 	}
 }
 
-// finish completes the timeline. It ends the steps and bands that are still open, sorts the
-// tracks, adds the charts, and links each violation to its marks.
+// finish completes the timeline. It ends the steps and bands that have no end yet, and sorts the
+// tracks. It adds the charts, and the violations with the indexes of their marks.
 func (b *builder) finish(results []check.Result) *Timeline {
 	t := b.t
 	for i := range t.Bands {
@@ -373,9 +373,9 @@ func (b *builder) finish(results []check.Result) *Timeline {
 	return t
 }
 
-// marksOfRecords returns the indexes of the marks that show the given records. Records without
-// a mark are left out. Both the argument and the keys of the map are Seqs, the numbers of
-// records; the argument is ascending.
+// marksOfRecords returns for each of the given records the index of the mark that shows it.
+// Records are identified by their numbers (Seq), which must be ascending. The map omits records
+// without a mark.
 func (b *builder) marksOfRecords(records []int64) map[int64]int {
 	places := map[int64]int{}
 	if len(records) == 0 {
@@ -400,8 +400,8 @@ func (b *builder) marksOfRecords(records []int64) map[int64]int {
 	return places
 }
 
-// violation converts a piece of evidence to a violation with its marks. The argument places
-// maps the Seq (number) of a record to the index of its mark.
+// violation converts a piece of evidence of the check with the given ID to a Violation. The
+// argument places maps the number (Seq) of a record to the index of the mark that shows it.
 func violation(id string, number int, e check.Evidence, places map[int64]int) Violation {
 	v := Violation{Check: id, Number: number, Summary: e.Summary, Expected: e.Expected, At: e.At, Records: e.Records}
 	for _, seq := range e.Records {
@@ -415,7 +415,7 @@ func violation(id string, number int, e check.Evidence, places map[int64]int) Vi
 }
 
 // sortTracks sorts the tracks into the order in which the page shows them. It also updates the
-// indexes of tracks in marks and bands.
+// track indexes in marks and bands.
 func (b *builder) sortTracks() {
 	tracks := b.t.Tracks
 	places := make([]int, len(tracks))

@@ -8,8 +8,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// commit adds the mark of a committed version of an object, and updates the values of the
-// charts.
+// commit adds a mark for a committed version of an object, and updates the values of the charts.
 func (b *builder) commit(r *history.Record) error {
 	s, err := b.remember(r)
 	if err != nil {
@@ -26,8 +25,7 @@ func (b *builder) commit(r *history.Record) error {
 	return nil
 }
 
-// state has the fields of an object that the timeline shows in charts and in the notes of
-// marks.
+// state has the fields of an object's version that charts and the notes of marks show.
 type state struct {
 	resource    string
 	terminating bool
@@ -35,8 +33,8 @@ type state struct {
 	// The fields of a pod:
 	ready  bool
 	active bool
-	// The fields of objects other than pods, Endpoints and Services. A nil field means that the
-	// object does not have the field.
+	// Fields of objects other than pods, Endpoints and Services. A field is nil if the object does
+	// not have it.
 	desired, replicas, readyReplicas, available *int
 	revision                                    string
 	conditions                                  []string // such as "Ready=True"
@@ -46,8 +44,8 @@ type state struct {
 	selector map[string]string
 }
 
-// stateOf returns the state of a version of an object. It returns an error if the object cannot
-// be decoded.
+// stateOf reads the fields of an object's version that the timeline shows. It returns an error if
+// the object cannot be decoded.
 func (b *builder) stateOf(o *history.Object) (state, error) {
 	s := state{resource: o.Resource, terminating: o.Terminating()}
 	decoded, err := b.decoder.Decode(o)
@@ -75,8 +73,8 @@ func (b *builder) stateOf(o *history.Object) (state, error) {
 	return s, err
 }
 
-// String returns the state as one line of text, such as "ready" or the replica counts. Marks of
-// the timeline show it in their notes.
+// String formats the state as one line for the note of a mark. Examples are "Running, ready" and
+// "spec.replicas: 3; status: 3 replicas, 2 ready".
 func (s state) String() string {
 	var parts []string
 	add := func(part string) {
@@ -99,8 +97,8 @@ func (s state) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// replicasText returns the replica fields that the object has as text, such as "spec.replicas:
-// 3; status: 3 replicas, 2 ready".
+// replicasText formats the object's replica fields, such as "spec.replicas: 3; status: 3 replicas,
+// 2 ready". It omits fields that the object does not have.
 func (s state) replicasText() string {
 	var parts, status []string
 	if s.desired != nil {

@@ -12,39 +12,39 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// counts has the values of the charts over time. It has the numbers of pods of each owner, and
-// of addresses of each Service.
+// counts computes the charts of the numbers of pods of each owner and of the addresses of each
+// Service. It has the current numbers and the lines so far.
 type counts struct {
 	pods     map[types.UID]podCount    // the existing pods
-	owners   map[types.UID]*ownerCount // all objects that control pods or may do so
+	owners   map[types.UID]*ownerCount // all objects that control pods or can control pods
 	services map[string]*serviceCount  // the Services and Endpoints, by name
-	// ownerCharts and serviceCharts are in the order in which the objects first occurred.
+	// ownerCharts and serviceCharts have the charts in the order in which their objects first
+	// occurred.
 	ownerCharts, serviceCharts []*chartLines
 }
 
-// podCount has the fields of a pod that determine the values of the charts, as in its last
-// version.
+// podCount has the fields of a pod's last version that the charts depend on.
 type podCount struct {
-	owner         types.UID // the controller of the pod; empty if it has none
+	owner         types.UID // the UID of the pod's controller; empty if the pod has none
 	labels        map[string]string
 	active, ready bool // a ready pod is also active
 }
 
-// ownerCount has the number of pods of an owner, and the fields of its last version that the
-// charts show.
+// ownerCount has the current number of an owner's pods, and the chart that shows it.
 type ownerCount struct {
-	owner types.UID // the controller of this owner; empty if it has none
-	// existing is the number of active pods, and ready is the number of those that are ready.
-	// They include the pods of dependents, such as the pods of a Deployment's ReplicaSets.
+	owner types.UID // the UID of the owner's own controller; empty if the owner has none
+	// existing is the number of active pods, and ready is the number of active pods that are
+	// ready. The numbers include the pods of dependents, such as the pods of a Deployment's
+	// ReplicaSets.
 	existing, ready int
 	deleted         bool
-	lines           *chartLines // the chart; nil if the chart of the controller includes the pods
+	lines           *chartLines // the owner's chart; nil if the chart of the owner's controller includes the pods
 }
 
-// serviceCount has the chart of a Service, and of the Endpoints object with the same name.
+// serviceCount has the chart of a Service and the Endpoints object with the same name.
 type serviceCount struct {
 	selector map[string]string // the pod selector of the Service
-	exists   map[string]bool   // whether the Service and the Endpoints exist, by resource
+	exists   map[string]bool   // true for the resources services and endpoints if such an object exists
 	lines    *chartLines
 }
 
@@ -52,13 +52,13 @@ type serviceCount struct {
 type chartLines struct {
 	title string
 	lines []Line
-	// hidden is true for an object of a kind that package kube does not know, until it has a
-	// pod. Few such objects have pods, and a chart without pods shows nothing.
+	// hidden is true until the object has a pod, if package kube does not know the object's Kind.
+	// Few such objects have pods, and a chart without pods shows nothing.
 	hidden bool
 }
 
-// set adds a value to the line with the given name. It adds the line if the chart does not have
-// it. It ignores a value that equals the last value of the line.
+// set adds a value to the line with the given name, and adds the line if the chart lacks it. It
+// ignores a value that equals the last value of the line.
 func (l *chartLines) set(name string, at time.Duration, value int) {
 	i := slices.IndexFunc(l.lines, func(line Line) bool { return line.Name == name })
 	if i < 0 {
@@ -72,8 +72,8 @@ func (l *chartLines) set(name string, at time.Duration, value int) {
 	line.At, line.Values = append(line.At, at), append(line.Values, float64(value))
 }
 
-// forget removes all values of each line except the last one. The last value holds until the next
-// value is added.
+// forget removes all values of each line except the last value, which holds until the next value
+// is added.
 func (l *chartLines) forget() {
 	for i := range l.lines {
 		line := &l.lines[i]
@@ -87,8 +87,8 @@ func newCounts() *counts {
 	return &counts{pods: map[types.UID]podCount{}, owners: map[types.UID]*ownerCount{}, services: map[string]*serviceCount{}}
 }
 
-// dropOld drops values from before the displayed window, because the charts do not show them.
-// It keeps the last value of each line.
+// dropOld frees memory at the start of the displayed window. It drops earlier values, because the
+// charts do not show them, but keeps the last value of each line.
 //
 // It also drops deleted objects, except owners that still have pods.
 func (c *counts) dropOld() {
@@ -110,21 +110,21 @@ func (c *counts) dropOld() {
 	}
 }
 
-// The names of lines in charts. Lines with "(status)" show what the status of the owner says.
-// The lines existing and ready count the pods themselves.
+// The names of lines in charts. Lines with "(status)" show fields of the owner's status. The lines
+// existing and ready show the counted pods.
 const (
 	desiredLine   = "desired"
 	existingLine  = "existing"
 	readyLine     = "ready"
 	availableLine = "available (status)"
-	// statusReadyLine replaces availableLine for owners without status.availableReplicas.
+	// statusReadyLine replaces availableLine if the owner's status has no availableReplicas.
 	statusReadyLine = "ready (status)"
 	addressLine     = "addresses"
 	notReadyLine    = "addresses not ready"
 	selectedLine    = "ready pods selected"
 )
 
-// observe updates the values of the charts with a committed version of an object.
+// observe updates the charts with a committed version of an object, whose fields s has.
 func (c *counts) observe(r *history.Record, s state) {
 	o, deleted := &r.Commit.Object, r.Commit.Type == history.Deleted
 	kind, known := kube.ByResource(o.Resource)
@@ -138,7 +138,7 @@ func (c *counts) observe(r *history.Record, s state) {
 	}
 }
 
-// pod updates the numbers of pods with a version of a pod.
+// pod updates the charts with a version of a pod.
 func (c *counts) pod(o *history.Object, at time.Duration, s state, deleted bool) {
 	before := c.pods[o.UID]
 	now := podCount{labels: o.Labels, active: s.active && !deleted, ready: s.active && s.ready && !deleted}
@@ -160,7 +160,8 @@ func (c *counts) pod(o *history.Object, at time.Duration, s state, deleted bool)
 	}
 }
 
-// add adds a pod to the counts of its owner if n is 1. It subtracts the pod if n is -1.
+// add adds n times a pod to the counts of the pod's owner. The caller uses n = 1 to add the pod,
+// and n = -1 to remove it.
 func (c *counts) add(p podCount, n int) {
 	existing, ready := 0, 0
 	if p.active {
@@ -172,8 +173,9 @@ func (c *counts) add(p podCount, n int) {
 	c.addPods(p.owner, existing, ready)
 }
 
-// addPods adds numbers of pods to the counts of an owner. It also adds them to the counts of
-// the owner's controller, such as a ReplicaSet's Deployment, and so on up to the top.
+// addPods adds numbers of pods to the counts of an owner. It also adds them to the counts of the
+// owner's controller, and so on up to the topmost owner. For example, a Deployment counts the pods
+// of its ReplicaSets.
 func (c *counts) addPods(uid types.UID, existing, ready int) {
 	for uid != "" {
 		owner := c.ownerByUID(uid)
@@ -183,8 +185,8 @@ func (c *counts) addPods(uid types.UID, existing, ready int) {
 	}
 }
 
-// ownerByUID returns the counts of the owner with the given UID. For an owner that has not
-// occurred yet, it adds counts that are zero.
+// ownerByUID returns the counts of the owner with the given UID. An owner that has not occurred
+// yet gets counts of 0.
 func (c *counts) ownerByUID(uid types.UID) *ownerCount {
 	if c.owners[uid] == nil {
 		c.owners[uid] = &ownerCount{}
@@ -192,11 +194,11 @@ func (c *counts) ownerByUID(uid types.UID) *ownerCount {
 	return c.owners[uid]
 }
 
-// setController sets the controller of an owner. It moves the owner's pods from the counts of
-// the old controller to those of the new one.
+// setController sets the controller of an owner. It moves the numbers of the owner's pods from the
+// old controller's counts to the new controller's counts.
 //
-// Owner references may form a cycle. To break it, an owner gets no controller that it controls
-// itself, directly or indirectly.
+// Owner references may form a cycle. To break the cycle, an owner gets no controller that it
+// controls itself, directly or indirectly.
 func (c *counts) setController(uid, controller types.UID) {
 	owner := c.ownerByUID(uid)
 	for above := controller; above != ""; above = c.ownerByUID(above).owner {
@@ -213,8 +215,8 @@ func (c *counts) setController(uid, controller types.UID) {
 	c.addPods(controller, owner.existing, owner.ready)
 }
 
-// updateLines adds the current numbers of pods to the chart of an owner. It also adds them to
-// the chart of the owner's controller, and so on up to the top.
+// updateLines adds the current numbers of pods to the chart of an owner. It does the same for the
+// owner's controller, and so on up to the topmost owner.
 func (c *counts) updateLines(uid types.UID, at time.Duration) {
 	for uid != "" {
 		owner := c.ownerByUID(uid)
@@ -227,10 +229,10 @@ func (c *counts) updateLines(uid types.UID, at time.Duration) {
 	}
 }
 
-// owner updates the charts with a version of an object that may control pods.
+// owner updates the charts with a version of an object that can control pods.
 //
-// It adds a chart for the object, except if the chart of its controller includes its pods. For
-// example, the chart of a Deployment includes the pods of its ReplicaSets.
+// It adds a chart for the object, unless the chart of the object's controller includes the
+// object's pods. For example, the chart of a Deployment includes the pods of its ReplicaSets.
 func (c *counts) owner(o *history.Object, at time.Duration, s state, deleted bool) {
 	owner := c.ownerByUID(o.UID)
 	owner.deleted = deleted
@@ -253,8 +255,8 @@ func (c *counts) owner(o *history.Object, at time.Duration, s state, deleted boo
 	}
 }
 
-// setReplicas adds spec.replicas and status.availableReplicas of an owner to its chart. If the
-// status of the owner has no availableReplicas, it adds readyReplicas instead.
+// setReplicas adds an owner's spec.replicas and status.availableReplicas to the owner's chart. If
+// the status has no availableReplicas, it adds readyReplicas instead.
 func (l *chartLines) setReplicas(at time.Duration, s state, deleted bool) {
 	available := availableLine
 	if s.available == nil && !l.has(availableLine) {
@@ -270,8 +272,8 @@ func (l *chartLines) setReplicas(at time.Duration, s state, deleted bool) {
 	l.setOrZero(available, at, s.available)
 }
 
-// setOrZero adds a value to a line. If the value is nil, because the object does not have the
-// field, it adds 0 to an existing line and nothing to a missing one.
+// setOrZero adds a value to a line. A nil value means that the object does not have the field. It
+// adds 0 to a line that exists, and does not add a line.
 func (l *chartLines) setOrZero(name string, at time.Duration, value *int) {
 	switch {
 	case value != nil:
@@ -281,13 +283,12 @@ func (l *chartLines) setOrZero(name string, at time.Duration, value *int) {
 	}
 }
 
-// has reports whether the chart has a line with this name.
+// has reports whether the chart has a line with the given name.
 func (l *chartLines) has(name string) bool {
 	return slices.ContainsFunc(l.lines, func(line Line) bool { return line.Name == name })
 }
 
-// service updates the values of the charts with a version of a Service or of an Endpoints
-// object.
+// service updates the chart of a Service with a version of the Service or of its Endpoints object.
 func (c *counts) service(o *history.Object, at time.Duration, s state, deleted bool) {
 	service := c.services[o.Name]
 	if service == nil {
@@ -311,9 +312,8 @@ func (c *counts) service(o *history.Object, at time.Duration, s state, deleted b
 	service.lines.set(selectedLine, at, c.selected(service.selector))
 }
 
-// updateSelected updates the number of selected pods in the charts of Services after a pod has
-// changed. It does so for each Service whose selector matches the old or the new labels of the
-// pod.
+// updateSelected updates the line "ready pods selected" in the charts of Services after a pod has
+// changed. It updates each Service whose selector matches the pod's old or new labels.
 func (c *counts) updateSelected(at time.Duration, before, now map[string]string) {
 	for _, service := range c.services {
 		if selects(service.selector, before) || selects(service.selector, now) {
@@ -322,7 +322,7 @@ func (c *counts) updateSelected(at time.Duration, before, now map[string]string)
 	}
 }
 
-// selected returns the number of ready pods that a selector matches.
+// selected returns the number of ready pods whose labels match a selector.
 func (c *counts) selected(selector map[string]string) int {
 	n := 0
 	for _, pod := range c.pods {
@@ -333,7 +333,7 @@ func (c *counts) selected(selector map[string]string) int {
 	return n
 }
 
-// selects reports whether a Service selector matches the labels of a pod. An empty selector
+// selects reports whether the labels of a pod match a Service's selector. An empty selector
 // matches no pod.
 func selects(selector, labels map[string]string) bool {
 	for key, value := range selector {

@@ -10,27 +10,26 @@ import (
 )
 
 // maxRecords is the maximum number of records that the timeline shows in full. It limits the
-// memory of gauntlet and the size of the page.
+// memory that gauntlet needs and the size of the page.
 //
 // If the first violation is near the end of these records, the timeline shows up to a quarter
-// more, so that readers see what happened next. A run of a few minutes has about 20,000
-// records.
+// more. Readers thus see what happened after the violation. A run of a few minutes has about
+// 20,000 records.
 const maxRecords = 200_000
 
-// dropEvery is the number of records after which the builder drops data that it no longer
-// needs; see dropOld.
+// dropEvery is the number of records after which the builder frees memory; see dropOld.
 const dropEvery = 10_000
 
-// window is the part of a history that the timeline shows in full. Its fields are the numbers
-// (Seq) of the first and the last record.
+// window is the part of a history that the timeline shows in full. The fields from and to are the
+// numbers (Seq) of the first and the last record.
 type window struct{ from, to int64 }
 
-// windowAround returns a window of limit records around the first violation, three quarters of
-// them before it. The last record of the evidence is the position of the violation.
+// windowAround returns a window of limit records around the first violation. Three quarters of the
+// records are before the violation. A violation's position is the last record that its evidence
+// cites.
 //
-// If there is no violation, or if it is among the first limit records, the window begins at
-// record 1. If the violation is near the end of the window, the window is up to a quarter
-// longer.
+// If there is no violation, or if it is among the first limit records, the window begins at record
+// 1. If the violation is near the end of that window, the window is up to a quarter longer.
 func windowAround(results []check.Result, limit int64) window {
 	first := int64(0)
 	for _, result := range results {
@@ -50,14 +49,13 @@ func windowAround(results []check.Result, limit int64) window {
 	return window{first - (limit - after) + 1, first + after}
 }
 
-// contains reports whether the record with the given Seq is in the window.
+// contains reports whether the record with the given number (Seq) is in the window.
 func (s window) contains(seq int64) bool { return s.from <= seq && seq <= s.to }
 
-// observeOutside reads a record that is outside the displayed window and that no evidence
-// cites.
+// observeOutside reads a record that is neither in the displayed window nor cited in evidence.
 //
-// The timeline shows such a record only if it helps to follow the course of the run: phases,
-// steps, processes, gaps, and the start, failure and end of faults. Of the others,
+// The timeline shows such a record only if it helps to follow the course of the run. These are
+// phases, steps, processes, gaps, and the start, failure and end of faults. Of other records,
 // observeOutside stores what later records in the window need.
 func (b *builder) observeOutside(r *history.Record) error {
 	switch {
@@ -88,8 +86,8 @@ func (b *builder) observeOutside(r *history.Record) error {
 }
 
 // remember decodes a committed version of an object and returns its state. It stores what the
-// marks of later records need: the time of the commit, the owner of the object, and the display
-// order of its track.
+// marks of later records need. This is the time of the commit, the object's owner, and the
+// position of the object's track.
 func (b *builder) remember(r *history.Record) (state, error) {
 	o := &r.Commit.Object
 	s, err := b.stateOf(o)
@@ -109,8 +107,8 @@ func (b *builder) remember(r *history.Record) (state, error) {
 	return s, nil
 }
 
-// dropObject drops what remember has stored about a deleted object, to save memory. It keeps
-// the display order if the timeline has a track for the object.
+// dropObject frees the memory for what remember has stored about a deleted object. It keeps the
+// position of the object's track if the timeline has this track.
 func (b *builder) dropObject(o *history.Object) {
 	title := b.title(o.Ref)
 	delete(b.sharedTracks, title)
@@ -120,10 +118,10 @@ func (b *builder) dropObject(o *history.Object) {
 	}
 }
 
-// dropOld drops data to save memory. It drops values of charts before the displayed window, and
-// times of commits far from the window.
+// dropOld frees memory. It drops chart values from before the displayed window, and commit times
+// of records far from the window.
 //
-// It does so at the start of the window, and outside the window every dropEvery records.
+// It does this at the start of the window, and outside the window every dropEvery records.
 func (b *builder) dropOld(r *history.Record) {
 	begins := r.Seq == b.window.from && r.Seq > 1
 	now := r.Seq%dropEvery == 0
@@ -135,8 +133,8 @@ func (b *builder) dropOld(r *history.Record) {
 	}
 }
 
-// updateDisplayed updates the displayed time range with the time of a record. A record before
-// the window moves the start of the range, and a record in the window moves the end.
+// updateDisplayed updates the displayed time range with the time of a record. A record before the
+// window moves the start of this range. A record in the window moves the end.
 func (b *builder) updateDisplayed(r *history.Record) {
 	switch {
 	case r.Seq < b.window.from:
@@ -150,7 +148,7 @@ func (b *builder) updateDisplayed(r *history.Record) {
 func (b *builder) complete() bool { return b.window.from == 1 && b.last <= b.window.to }
 
 // omitted says in one sentence which records the timeline does not show. It returns "" if the
-// timeline shows all.
+// timeline shows all records.
 func (b *builder) omitted() string {
 	if b.complete() {
 		return ""

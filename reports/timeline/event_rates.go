@@ -6,34 +6,35 @@ import (
 	"time"
 )
 
-// eventRates collects the values of two charts: the request rate of the subject, and the lag of
-// watch events. The lag is the time from the commit of a version to its delivery.
+// eventRates collects the values of two charts: the subject's request rate, and the lag of watch
+// events. The lag is the time from the commit of an object's version to the delivery of its watch
+// event.
 type eventRates struct {
-	lags     map[string][]lagSample     // the lags of deliveries, by resource
-	requests map[string][]time.Duration // the times of requests, by the kind of the mark
+	lags     map[string][]lagSample     // the lags of watch events, by resource
+	requests map[string][]time.Duration // the times at which requests were sent, by the Kind of the mark, such as "write"
 }
 
-// lagSample is the time at which a watch event was delivered, and its lag. The lag is the time
-// since the commit of the delivered version.
+// lagSample is the time at which a watch event was delivered, and the watch event's lag. The lag
+// is the time since the commit of the delivered version.
 type lagSample struct{ at, lag time.Duration }
 
 func newEventRates() *eventRates {
 	return &eventRates{lags: map[string][]lagSample{}, requests: map[string][]time.Duration{}}
 }
 
-// delivered records the lag of a watch event: the time from the commit of a version to its
-// delivery.
+// delivered records a delivered watch event with its lag, which is the time since the commit of
+// the delivered version.
 func (p *eventRates) delivered(at time.Duration, resource string, lag time.Duration) {
 	p.lags[resource] = append(p.lags[resource], lagSample{at, lag})
 }
 
-// answered records a request whose response is in the history. The chart shows the request at
-// the time at which it was sent.
+// answered records a request that got a response. The argument is the request's mark. The chart
+// shows the request at the time at which it was sent.
 func (p *eventRates) answered(m *Mark) {
 	p.requests[m.Kind.String()] = append(p.requests[m.Kind.String()], m.From)
 }
 
-// The charts of [eventRates] divide the run into time slices of equal length.
+// The charts of [eventRates] have one value for each time slice. All slices have the same length.
 const (
 	maxSlices = 300                   // maximum number of slices; a narrow screen has about as many pixels
 	minSlice  = 50 * time.Millisecond // minimum length of a slice
@@ -41,8 +42,8 @@ const (
 
 // charts returns a chart of the lag of watch events and a chart of the requests per second.
 //
-// In each time slice, the lag chart shows the longest lag. The argument end is the time at
-// which the run ended.
+// The lag chart shows the longest lag in each time slice. The argument end is the time at which
+// the run ended. A chart without values is omitted.
 func (p *eventRates) charts(end time.Duration) []Chart {
 	slice := max(end/maxSlices, minSlice)
 	n := max(0, int(end/slice)) + 1
@@ -71,8 +72,8 @@ func (p *eventRates) charts(end time.Duration) []Chart {
 	return slices.DeleteFunc([]Chart{lag, rate}, func(c Chart) bool { return len(c.Lines) == 0 })
 }
 
-// sliced returns a line with one value for each time slice. It omits a value that equals the
-// value before it.
+// sliced returns a line from one value for each time slice. It omits a value that equals the
+// previous value.
 func sliced(name string, slice time.Duration, values []float64) Line {
 	line := Line{Name: name}
 	for i, value := range values {

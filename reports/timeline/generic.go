@@ -5,9 +5,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// readGeneric reads fields that objects of many kinds have, such as spec.replicas and
-// status.conditions. It is for kinds without a decoder of their own. It ignores an object whose
-// body is not a JSON object.
+// readGeneric reads the fields that objects of many Kinds have, such as spec.replicas and
+// status.conditions. It is for Kinds without a decoder of their own, such as custom resources. It
+// ignores an object whose body is not a JSON object.
 func (s *state) readGeneric(d *objects.Decoder, o *history.Object) {
 	g, err := d.Generic(o)
 	if err != nil {

@@ -9,19 +9,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// request is a request of the subject about which more records may follow, such as its
-// response.
+// request is a request of the subject to which later records may refer, such as the response.
 type request struct {
 	drawn    bool // true if the request has a mark
-	mark     int  // the index of the mark in Timeline.Marks, if the request has one
-	answered bool // true after the response
-	// opened is the time of the request at first, and the time of the response as soon as there
-	// is one. For a watch with a response, it is thus the time at which the watch was
-	// established.
+	mark     int  // the index of the request's mark in Timeline.Marks, if drawn is true
+	answered bool // true after the response record was read
+	// opened is the time of the request. As soon as there is a response, it is the time of the
+	// response. For a watch, that is the time at which the watch was established.
 	opened time.Duration
 }
 
-// request adds the mark of a request. [builder.response] ends this mark at the time of the
+// request adds the mark of a request. The method response later ends the mark at the time of the
 // response.
 func (b *builder) request(r *history.Record) {
 	q := r.Request
@@ -59,12 +57,13 @@ func (b *builder) request(r *history.Record) {
 	b.requests[q.ID] = &request{drawn: true, mark: b.mark(m), opened: r.At}
 }
 
-// isChange reports whether a verb changes objects. Unlike history.Request.IsWrite, it does not
-// look at the resource, so it also returns true for writes of leases and events.
+// isChange reports whether a verb changes objects, such as create or patch. Unlike
+// history.Request.IsWrite, it does not read the resource. It therefore returns true even for
+// writes of leases and Events.
 func isChange(verb string) bool { return verb != "get" && verb != "list" && verb != "watch" }
 
-// response ends the mark of a request, and describes the response in the note of the mark. For
-// a watch, it also records the time at which the watch was established.
+// response ends the mark of a request, and describes the response in the mark's note. For a watch,
+// it also records when the watch was established.
 func (b *builder) response(r *history.Record) {
 	q, ok := b.requests[r.Response.ID]
 	if !ok || q.answered {
@@ -93,8 +92,8 @@ func (b *builder) response(r *history.Record) {
 	}
 }
 
-// answer returns a response as text: the HTTP status, the reason, and whether the API server
-// received the request.
+// answer describes a response in a text: the HTTP status code, the reason, and what the API server
+// did. An example is "504, never reached the API server".
 func answer(a *history.Response) string {
 	var words []string
 	if a.Code == 0 {
@@ -116,8 +115,8 @@ func answer(a *history.Response) string {
 	return strings.Join(words, ", ")
 }
 
-// delivery adds the mark of a watch event that was delivered to the subject. It ignores
-// bookmarks, because they are about no object.
+// delivery adds the mark of a watch event that was delivered to the subject. It ignores bookmarks,
+// which contain only a resourceVersion.
 func (b *builder) delivery(r *history.Record) {
 	d := r.Delivery
 	if d.Type == history.Bookmark {
@@ -146,10 +145,10 @@ func (b *builder) delivery(r *history.Record) {
 }
 
 // setLag moves the start of a delivery's mark to the time of the commit. The length of the mark
-// then shows the lag of the delivery.
+// then shows the lag of the delivery. The argument place is the mark's index in Timeline.Marks.
 //
-// A new watch may deliver versions that etcd committed long before. setLag therefore does not
-// move the start before the start of the watch.
+// A new watch may deliver versions that etcd committed long before. setLag therefore does not move
+// the start before the time at which the watch was established.
 func (b *builder) setLag(place int) {
 	m := &b.t.Marks[place]
 	committed, ok := b.committedAt[m.Version]
@@ -162,7 +161,7 @@ func (b *builder) setLag(place int) {
 	}
 }
 
-// watchClosed adds a mark for the end of a watch.
+// watchClosed adds a mark at the time at which a watch of the subject ended.
 func (b *builder) watchClosed(r *history.Record) {
 	c := r.WatchClosed
 	b.mark(Mark{

@@ -7,102 +7,105 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Timeline is the timeline of one run. All times are durations since the start of the history.
+// Timeline shows the events of one run over time. All times are durations since the start of the
+// history.
 type Timeline struct {
-	Start  history.Start // the first record: subject, namespace and start time
+	Start  history.Start // from the first record: subject, namespace and start time
 	End    time.Duration // the time of the last record
 	Phases []Phase       // in order
-	// Tracks are in display order. Mark.Track and Band.Track are indexes in Tracks.
+	// Tracks has the rows in the order in which the page shows them. Mark.Track and Band.Track are
+	// indexes in Tracks.
 	Tracks     []Track
 	Bands      []Band // in order of their starts
 	Marks      []Mark // in order of Mark.Seq
 	Charts     []Chart
 	Violations []Violation
-	// Cited has the records that the evidence of the violations cites, as JSON. The key is the
-	// Seq of the record.
+	// Cited has the records, as JSON, that the evidence of the violations cites. The key is the
+	// record's Seq, its number in the history.
 	Cited map[int64]json.RawMessage
-	// Displayed is the displayed window: the time range in which every record has its mark.
+	// Displayed is the time range in which the timeline has a mark for every record. In the rest
+	// of a long history, only a few records have marks.
 	Displayed Span
 	// Omitted says in one sentence which records the timeline does not show. It is empty if the
 	// timeline shows all records.
 	Omitted string
 }
 
-// Span is a time range. Both ends are included.
+// Span is a time range. Both From and To belong to the range.
 type Span struct{ From, To time.Duration }
 
-// Phase is the start of a phase of the run.
+// Phase is the start of one of the run's phases, such as settle.
 type Phase struct {
 	Name history.PhaseName
 	At   time.Duration
 }
 
-// Group is a group of tracks. The constants have the order in which the page shows the groups.
+// Group is a group of tracks. The page shows the groups in the order of the constants.
 type Group int
 
 // The groups of tracks.
 const (
-	Run     Group = iota // the tracks of the workload, of each fault, of each process, and of gaps
-	Subject              // the tracks of reads, watches, leases, events and of objects in other namespaces
-	Objects              // the tracks of objects
-	groups               // the number of groups
+	Run     Group = iota // tracks of the workload, each fault, each process, and missing records
+	Subject              // tracks of reads, watches, leases, Events, and objects in other namespaces
+	Objects              // tracks of the objects in the run's namespace
+	groups               // the number of groups, not a group
 )
 
 func (g Group) String() string { return [groups]string{"run", "subject", "objects"}[g] }
 
-// Track is a row of the timeline. It shows one object, the pods of one owner, a fault, a
+// Track is a row of the timeline. A row shows one object, the pods of one owner, one fault, one
 // process, or another series of events.
 type Track struct {
 	Group Group
 	// Name is unique in the timeline, such as "replicasets.apps web" or
 	// "pods of replicasets.apps web".
 	Name string
-	// Resource is the resource of the track's objects. It is empty outside the group Objects.
+	// Resource is the resource of the objects on the track. It is empty outside the group Objects.
 	Resource string
 }
 
-// Kind is the kind of event that a mark or a band shows.
+// Kind says what kind of event a mark or a band shows, such as a commit.
 type Kind int
 
-// The kinds of marks.
+// The kinds of events that marks show.
 const (
-	Step     Kind = iota // a step of the workload, from its start to its end
-	Fault                // an action of a fault
-	Process              // a start or an end of a process
-	Commit               // a version of an object that etcd committed
-	Delivery             // a watch event, from the commit of the version to the delivery to the subject
-	Write                // a write of the subject that did not fail, from the request to the response
+	Step     Kind = iota // a step of the workload, from begin to end
+	Fault                // a fault was injected, fired, was healed, or failed
+	Process              // a process started, ended, paused or resumed
+	Commit               // etcd committed a version of an object
+	Delivery             // a watch event, from the commit in etcd to the delivery to the subject
+	Write                // a successful write of the subject, from the request to the response
 	Refused              // a failed request of the subject, from the request to the response
 	Read                 // a get, list or watch of the subject, from the request to the response
-	Gap                  // a gap in the history, or a stall of gauntlet
-	kinds                // the number of kinds
+	Gap                  // records are missing from here on, or a process got no CPU time
+	kinds                // the number of kinds, not a kind
 )
 
 func (k Kind) String() string {
 	return [kinds]string{"step", "fault", "process", "commit", "delivery", "write", "refused", "read", "gap"}[k]
 }
 
-// Mark is one event on a track.
+// Mark shows one event on a track of the timeline.
 type Mark struct {
-	Seq int64 // the Seq of the record that the mark shows
-	// Answer is the Seq of the record that ends the mark, such as the response of a request.
-	// It is 0 if the history has no such record.
+	Seq int64 // the number (Seq) of the record that the mark shows
+	// Answer is the number (Seq) of the record that ends the mark, such as the response to a
+	// request. It is 0 if the history has no such record.
 	Answer int64
-	// From and To are the start and the end of the mark. For a delivery, From is the time of
-	// the commit, or the time at which the watch was established if that is later. Therefore
-	// To - From is the lag of the delivery.
+	// From and To are the start and the end of the mark. The mark of a delivery starts at the
+	// commit, or when the watch was established if that was later. Therefore To - From is the lag
+	// of the delivery.
 	From, To time.Duration
 	Track    int // the index in Timeline.Tracks
 	Kind     Kind
-	Action   string          // such as "create" (verb), "MODIFIED" (type of an event) or "step 2"
-	Object   string          // the object, such as "pods web-x7k2p"; empty if the mark has none
+	Action   string          // such as "create" (a verb), "MODIFIED" (the type of a watch event) or "step 2"
+	Object   string          // the object, such as "pods web-x7k2p"; empty if the event concerns no object
 	Note     string          // details, such as the response, the object's state or the fault's detail
-	Version  history.Version // the version of the object; 0 if the mark has none
+	Version  history.Version // the object's resourceVersion; 0 if the event has none
 	Fault    string          // the fault that changed the request or the response; empty if none did
 }
 
-// Band is a colored time range of a track: the time of an injected fault, or of a running
-// process.
+// Band is a colored time range on a track. It shows how long a fault was injected, or how long a
+// process ran.
 type Band struct {
 	Track    int  // the index in Timeline.Tracks
 	Kind     Kind // Fault or Process
@@ -124,13 +127,14 @@ type Line struct {
 	Values []float64
 }
 
-// Violation is one piece of evidence of a check, with its marks on the timeline.
+// Violation is one piece of evidence, in which a check describes one violation, with the marks
+// that show it.
 type Violation struct {
 	Check    string // the ID of the check
-	Number   int    // the position in the evidence of the check, counted from 1
-	Summary  string // what was found
-	Expected string // what was expected
+	Number   int    // the position in the list of the check's evidence, counted from 1
+	Summary  string // what the check found
+	Expected string // what the check expected
 	At       time.Duration
-	Marks    []int   // the marks that show the violation, as indexes in Timeline.Marks, ascending
-	Records  []int64 // the Seqs of all cited records, ascending, also of records without a mark
+	Marks    []int   // the indexes in Timeline.Marks of the marks that show the violation, ascending
+	Records  []int64 // the numbers (Seq) of all cited records, ascending, even of records without a mark
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The resources that the timeline shows in a different way than others.
+// The resources whose objects the timeline does not show like those of other resources.
 var (
 	pods      = resourceOf(kube.Pod)
 	services  = resourceOf(kube.Service)
@@ -17,49 +17,50 @@ var (
 	leases    = resourceOf("Lease")
 )
 
-// resourceOf returns the resource of a kind, such as "pods" for Pod. Package kube must know the
-// kind.
+// resourceOf returns the resource of a Kind, such as "pods" for Pod. Package kube must know the
+// Kind.
 func resourceOf(kind string) string {
 	k, _ := kube.Named(kind)
 	return k.Resource()
 }
 
-// isEvent reports whether a resource is events, in the core API group or in events.k8s.io.
+// isEvent reports whether a resource is events or events.events.k8s.io.
 func isEvent(resource string) bool {
 	k, _ := kube.ByResource(resource)
 	return k.Name == "Event"
 }
 
-// trackOrder determines the position of a track in its group. Tracks are sorted by family, then
-// by depth, then by name. A Deployment is thus followed by its ReplicaSets, then by their pods.
+// trackOrder determines the position of a track in its group. Tracks are sorted by family, then by
+// depth, then by name. A Deployment is thus followed by its ReplicaSets, and these are followed by
+// their pods.
 type trackOrder struct {
-	// family is the name of the topmost owner, such as the Deployment for its ReplicaSets and
-	// their pods. An object without owner has its own name as its family. Objects with the same
-	// name are thus in one family.
+	// family is the name of the topmost owner. For example, the ReplicaSets of the Deployment web
+	// and their pods have the family web. An object without an owner has its own name as its
+	// family. Objects with the same name are thus in one family.
 	family string
 	depth  int    // orders the tracks of a family: 0 for the topmost owner, higher for its dependents
 	name   string // orders the tracks with the same family and depth
-	// parent is the title of the owner. The builder later derives family and depth from the track
-	// of this owner (method after), and then makes parent empty. It is also empty if the object has
-	// no owner.
+	// parent is the title of the owner, such as "deployments.apps web". It is empty if the object
+	// has no owner. The method after derives family and depth from the position of the owner's
+	// track. It then replaces parent by the owner's parent.
 	parent string
-	// below is how much deeper this track is than the track of parent. It is 0 if depth does
-	// not depend on the owner's track.
+	// below is how much deeper this track is than the owner's track. It is 0 if depth does not
+	// depend on the owner's track.
 	below int
 }
 
-// compare returns a negative number if o comes before p, and a positive number if o comes after
-// p.
+// compare returns a negative number if a track with position o comes before one with position p.
+// It returns a positive number if it comes after.
 func (o trackOrder) compare(p trackOrder) int {
 	return cmp.Or(strings.Compare(o.family, p.family), cmp.Compare(o.depth, p.depth), strings.Compare(o.name, p.name))
 }
 
-// after returns the final position of a track that follows the track of its owner. The argument
-// parent is the position of the owner's track.
+// after returns the position of a track that follows the track of its owner. The argument parent
+// is the position of the owner's track.
 //
-// The result has the family of the owner. If o.below is not 0, its depth is below that of the
-// owner. If the position of the owner is not final either, the parent of the result is the owner's
-// owner.
+// The result has the owner's family. If o.below is not 0, the result's depth is o.below more than
+// the owner's depth. If the owner's position also depends on an owner, the result's parent is that
+// owner. The caller must then call after again.
 func (o trackOrder) after(parent trackOrder) trackOrder {
 	o.family, o.parent = parent.family, parent.parent
 	if o.below == 0 {
@@ -75,22 +76,22 @@ func (o trackOrder) after(parent trackOrder) trackOrder {
 	return o
 }
 
-// parentName is a placeholder in trackOrder.name, for a track that is sorted by the name of its
+// parentName is a placeholder in trackOrder.name, for tracks that are sorted by the name of their
 // owner. The method after replaces it by the name in the owner's trackOrder.
 const parentName = "\x00parent"
 
-// The depths of tracks in a family. The track of the pods follows the track of their owner, and
-// then come the tracks of its other dependents.
+// The depths of tracks in a family. The owner's track comes first, then the track of the owner's
+// pods, then the tracks of the owner's other dependents.
 const (
-	podsBelow       = 1   // how much deeper the track of the pods is than the owner's track
-	dependentsBelow = 2   // how much deeper the tracks of other dependents are than the owner's track
-	routingDepth    = 100 // the depth of Services, which is higher than the depth of any workload object
+	podsBelow       = 1   // the depth of the pods' track minus the depth of the owner's track
+	dependentsBelow = 2   // the depth of other dependents' tracks minus the depth of the owner's track
+	routingDepth    = 100 // the depth of Services, higher than that of any workload such as a ReplicaSet
 )
 
-// depthOf returns trackOrder.depth for an object without controllerRef.
+// depthOf returns trackOrder.depth for an object that has no controllerRef.
 //
-// Objects of several kinds may have the same name and are then in one family. A Deployment web
-// comes first, then a ReplicaSet web, because a Deployment may control it. Kinds that send
+// Objects of several Kinds may have the same name, and are then in one family. A Deployment web
+// comes before a ReplicaSet web, because a Deployment can control a ReplicaSet. Kinds that send
 // traffic to pods, such as Service, come last.
 func depthOf(kind kube.Kind) int {
 	depth := 0
@@ -109,15 +110,15 @@ func depthOf(kind kube.Kind) int {
 	return depth
 }
 
-// track returns the index of the track with the given name, and adds the track if it is
-// missing. New tracks are displayed in the order in which they were added.
+// track returns the index of the track with the given name, and adds the track if it is missing.
+// Such tracks are displayed in the order in which they were added.
 func (b *builder) track(group Group, name string) int {
 	return b.orderedTrack(group, name, "", trackOrder{})
 }
 
 // orderedTrack returns the index of the track with the given name. If the track is missing,
-// orderedTrack adds it with the given position. A position that the builder has already stored
-// for the name takes precedence.
+// orderedTrack adds it with the given position. If the builder already knows a position for this
+// name, that position is used.
 func (b *builder) orderedTrack(group Group, name, resource string, order trackOrder) int {
 	if place, ok := b.tracks[name]; ok {
 		return place
@@ -131,9 +132,10 @@ func (b *builder) orderedTrack(group Group, name, resource string, order trackOr
 	return place
 }
 
-// objectTrack returns the index of the track that shows an object.
+// objectTrack returns the index of the track that shows an object, and adds the track if it is
+// missing.
 //
-//   - Pods of one owner share a track, and so do other objects whose kind has the role Child.
+//   - Pods of one owner share a track, and so do other objects whose Kind has the role Child.
 //   - Events share a track.
 //   - Objects of other namespaces share a track.
 //   - Cluster-scoped objects of one resource share a track.
@@ -154,18 +156,18 @@ func (b *builder) objectTrack(o *history.Object) int {
 	return b.orderedTrack(Objects, h.track, o.Resource, h.order)
 }
 
-// sharedTrack is the track of all objects with the same kind and owner, such as the pods of a
-// ReplicaSet. It has the name and the display order of the track.
+// sharedTrack is the name and the position of a track that shows several objects. The objects have
+// the same Kind and owner, such as the pods of a ReplicaSet.
 type sharedTrack struct {
 	track string
 	order trackOrder
 }
 
-// sharedTrackOf returns the track that an object shares with other objects of its kind and
-// owner.
+// sharedTrackOf returns the track that an object shares with the owner's other objects of the same
+// Kind.
 //
-// The owner is that of the object's first version. The object stays on this track if its owner
-// changes, for example because a controller adopts it.
+// The owner is that of the object's first version. If the owner changes later, for example because
+// a controller adopts the object, the object stays on this track.
 func (b *builder) sharedTrackOf(o *history.Object) sharedTrack {
 	title := b.title(o.Ref)
 	if h, ok := b.sharedTracks[title]; ok && o.Name != "" {
@@ -192,10 +194,10 @@ func (b *builder) titleOfOwner(ref *history.Owner) string {
 	return b.owners.Resource(ref.UID, ref.Kind) + " " + ref.Name
 }
 
-// orderAfter returns the position of a dependent's track, after the track of the owner. The
-// argument order has all parts of it that do not depend on the owner.
+// orderAfter returns the position of a dependent's track, which follows the track of the owner
+// ref. The argument order has the values that do not depend on the owner's track.
 //
-// If the owner has not occurred yet, resolvedOrders completes the position later.
+// If the owner is not known yet, resolvedOrders completes the position later.
 func (b *builder) orderAfter(ref *history.Owner, order trackOrder) trackOrder {
 	order.parent = b.titleOfOwner(ref)
 	if parent, known := b.orders[order.parent]; known {
@@ -208,16 +210,16 @@ func (b *builder) orderAfter(ref *history.Owner, order trackOrder) trackOrder {
 	return order
 }
 
-// refTrack returns the index of the track that shows an object. Unlike objectTrack, it needs
-// only the reference of the object.
+// refTrack returns the index of the track that shows the object with the given reference. It is
+// like objectTrack for an object of which only the reference is known.
 func (b *builder) refTrack(ref history.Ref) int {
 	return b.objectTrack(&history.Object{Ref: ref})
 }
 
-// orderOf returns the position of an object's own track, which comes after the track of the
+// orderOf returns the position of an object's own track. The track follows the track of the
 // object's controller.
 //
-// An Endpoints object has no controllerRef. Its track comes after that of the Service with the
+// An Endpoints object has no controllerRef. Its track follows the track of the Service with the
 // same name.
 func (b *builder) orderOf(o *history.Object, kind kube.Kind) trackOrder {
 	order := trackOrder{family: o.Name, depth: depthOf(kind), name: o.Resource + " " + o.Name}
@@ -235,10 +237,10 @@ func (b *builder) orderOf(o *history.Object, kind kube.Kind) trackOrder {
 	return b.orderAfter(ref, order)
 }
 
-// resolvedOrders returns the final positions of all tracks, by name.
+// resolvedOrders returns the final position of each track, by the track's name.
 //
-// An owner may occur in the history only after its dependents. The positions of their tracks
-// are therefore derived at the end.
+// An owner may occur in the history after its dependents. The positions of the dependents' tracks
+// are therefore completed at the end.
 func (b *builder) resolvedOrders() map[string]trackOrder {
 	resolved := map[string]trackOrder{}
 	for name, order := range b.orders {
@@ -254,8 +256,8 @@ func (b *builder) resolvedOrders() map[string]trackOrder {
 	return resolved
 }
 
-// title returns the resource and the name of an object, such as "pods web-x7k2p". It includes
-// the namespace only if it is not the namespace of the run.
+// title returns the resource and the name of an object, such as "pods web-x7k2p". It includes the
+// namespace only if the object is not in the run's namespace.
 func (b *builder) title(ref history.Ref) string {
 	if ref.Namespace == b.t.Start.Namespace {
 		ref.Namespace = ""
