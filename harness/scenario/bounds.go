@@ -23,8 +23,8 @@ func BoundsOf(field reflect.StructField) (Bounds, bool) {
 	return Bounds{parseBound(field, low), parseBound(field, high)}, true
 }
 
-// parseBound parses one of the two bounds in the tag of a field. The tag is part of the source
-// code, so it panics if the text is invalid.
+// parseBound parses the minimum or the maximum in the struct tag bounds of a field. It panics if
+// the text is invalid, because the tag is part of the source code.
 func parseBound(field reflect.StructField, text string) int64 {
 	if duration, err := time.ParseDuration(text); err == nil && field.Type == durationType {
 		return int64(duration)
@@ -45,9 +45,9 @@ type boundedField struct {
 
 // boundedFieldsOfTypes caches the results of boundedFields. The keys are of type reflect.Type,
 // and the values of type []boundedField.
-var boundedFieldsOfTypes sync.Map // []boundedField by type
+var boundedFieldsOfTypes sync.Map
 
-// boundedFields returns the fields of a struct that are numbers or durations with bounds.
+// boundedFields returns the fields of a struct that are numbers or durations and have bounds.
 func boundedFields(of reflect.Type) []boundedField {
 	if known, ok := boundedFieldsOfTypes.Load(of); ok {
 		return known.([]boundedField)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Clone returns a deep copy of the scenario, with its warnings.
+// Clone returns a deep copy of the scenario. The copy has a list of warnings of its own.
 func (s *Scenario) Clone() *Scenario {
 	copied := clone(reflect.ValueOf(s)).Interface().(*Scenario)
 	if s.source != nil {
@@ -16,8 +16,8 @@ func (s *Scenario) Clone() *Scenario {
 	return copied
 }
 
-// clone returns a deep copy of the exported fields. The copy shares the values of unexported
-// fields, such as the source file, with the original.
+// clone returns a deep copy of a Go value. Unexported fields, such as the source file, are not
+// copied deeply: the copy and the original share their values.
 func clone(from reflect.Value) reflect.Value {
 	into := reflect.New(from.Type()).Elem()
 	into.Set(from)

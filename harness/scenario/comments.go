@@ -2,8 +2,8 @@ package scenario
 
 import "embed"
 
-// Source contains the Go source of this package. Package schema reads the doc comments of the
-// scenario format from it, for the references and for `gauntlet explain`.
+// Source contains the Go source of this package. Package schema reads the doc comments in it.
+// They become the text of the reference documentation and of `gauntlet explain`.
 //
 //go:embed *.go
 var Source embed.FS

@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// Configure changes fields of the spec of a ReplicaSet, a ReplicationController or a
-// Deployment. It changes only the fields that the step sets. The step sets at least one.
+// Configure changes fields of the spec of a ReplicaSet, a ReplicationController or a Deployment.
+// Fields that the step omits do not change. The step sets at least one field.
 type Configure struct {
 	Target
 	// MinReadySeconds is the number of seconds for which a pod must be ready before it is
@@ -19,13 +19,16 @@ type Configure struct {
 	MinReadySeconds *int `yaml:"minReadySeconds,omitempty" bounds:"0..600"`
 
 	// Strategy is the strategy of a Deployment. With RollingUpdate, the step also sets maxSurge
-	// and maxUnavailable. A field that the step omits is set to the default of the API.
+	// and maxUnavailable. If the step omits maxSurge or maxUnavailable, the Deployment gets the
+	// default of the API.
 	Strategy Strategy `yaml:"strategy,omitempty"`
-	// MaxSurge is a number of pods, or a percentage of the replicas such as 25%. It needs
-	// strategy: RollingUpdate in the same step. The default of the API is 25%.
+	// MaxSurge limits the pods that a rollout may add to spec.replicas. It is a number of pods,
+	// or a percentage of the replicas such as 25%. It needs strategy: RollingUpdate in the same
+	// step. The default of the API is 25%.
 	MaxSurge *IntOrString `yaml:"maxSurge,omitempty" format:"share"`
-	// MaxUnavailable is a number of pods, or a percentage of the replicas such as 25%. It needs
-	// strategy: RollingUpdate in the same step. The default of the API is 25%.
+	// MaxUnavailable limits the pods that may be unavailable during a rollout. It is a number of
+	// pods, or a percentage of the replicas such as 25%. It needs strategy: RollingUpdate in the
+	// same step. The default of the API is 25%.
 	MaxUnavailable *IntOrString `yaml:"maxUnavailable,omitempty" format:"share"`
 	// RevisionHistoryLimit is the number of old ReplicaSets that the Deployment controller does
 	// not delete.
@@ -40,7 +43,8 @@ func (c *Configure) String() string {
 }
 
 // given returns the fields of a struct that are not zero, in order. Each item is the YAML name
-// and the value, such as "minReadySeconds 5". Embedded fields, such as the target, are omitted.
+// and the value, such as "minReadySeconds 5". The result does not contain embedded fields, such
+// as the target.
 func given(from reflect.Value) []string {
 	var words []string
 	for i := range from.NumField() {
@@ -76,21 +80,21 @@ func configurable(kind Kind) []string {
 	return []string{"minReadySeconds", "strategy", "maxSurge", "maxUnavailable", "revisionHistoryLimit", "progressDeadlineSeconds"}
 }
 
-// Publish changes the type, the ports or the addresses of a Service. It changes only the fields
-// that the step sets. The step sets at least one.
+// Publish changes the type, the ports or the addresses of a Service. Fields that the step omits
+// do not change. The step sets at least one field.
 type Publish struct {
 	Target
 	// Type is the new type of the Service. If the Service had the type ExternalName, the API
-	// server assigns a cluster IP address. The step must then also set ports, if the Service
-	// has none.
+	// server assigns a cluster IP address. If that Service has no ports, the step must also set
+	// ports.
 	Type ServiceType `yaml:"type,omitempty"`
 	// ExternalName is the DNS name to which the Service refers. It is required for the type
 	// ExternalName, and not allowed for other types.
 	ExternalName string `yaml:"externalName,omitempty" format:"domain"`
 	// Ports is the new list of ports. It replaces the whole list of the Service.
 	Ports []Port `yaml:"ports,omitempty" bounds:"0..20"`
-	// PublishNotReadyAddresses is the new value of spec.publishNotReadyAddresses of the
-	// Service.
+	// PublishNotReadyAddresses is the new value of spec.publishNotReadyAddresses. If it is true,
+	// the Endpoints list pods that are not ready as ready.
 	PublishNotReadyAddresses *bool `yaml:"publishNotReadyAddresses,omitempty"`
 }
 

@@ -12,13 +12,14 @@ func Number(n int) *IntOrString { return &IntOrString{number: n} }
 // Percent returns the value n% for a field that is a percentage of the replicas.
 func Percent(n int) *IntOrString { return &IntOrString{text: strconv.Itoa(n) + "%"} }
 
-// PortName returns the value for a field that names a container port.
+// PortName returns the value for a field that may be the name of a container port, such as
+// targetPort.
 func PortName(name string) *IntOrString { return &IntOrString{text: name} }
 
-// MakeParams returns the parameters of a fault from a struct with yaml tags.
+// MakeParams converts a struct with yaml tags to the parameters of a fault.
 //
-// It omits fields with a zero value. [Params.Decode] does not change omitted parameters, so
-// they keep their defaults.
+// It omits fields with a zero value. When the fault type decodes the parameters, such fields
+// keep their defaults.
 func MakeParams(fault string, from any) (Params, error) {
 	value := reflect.Indirect(reflect.ValueOf(from))
 	if value.Kind() != reflect.Struct {
@@ -33,8 +34,8 @@ func MakeParams(fault string, from any) (Params, error) {
 	return ParseParams(fault, fault, []byte(inline(&node{value: fields})))
 }
 
-// Text returns the value of a parameter as [Scenario.Marshal] writes it, but without quotes. It
-// returns "" if the file omits the parameter.
+// Text returns the value of a parameter as text, such as "pods". Numbers, lists and mappings
+// have the form that [Scenario.Marshal] writes. Text returns "" if the file omits the parameter.
 func (p Params) Text(field string) string {
 	if p.node == nil {
 		return ""

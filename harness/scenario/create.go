@@ -13,9 +13,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// Create creates one object, or several pods. The fields that it may have depend on the kind;
-// see the table of kinds. An object of a kind that is not in that table, such as a StatefulSet
-// or a custom resource, is created from a manifest.
+// Create creates one object, or several pods. Which fields the step may have depends on the
+// kind; see the table of kinds. A kind that is not in that table, such as StatefulSet or the
+// kind of a custom resource, needs a manifest.
 type Create struct {
 	// Target names the object. If count is above 1, the pods have the names NAME-0, NAME-1,
 	// and so on. A later step with the name NAME acts on all these pods.
@@ -25,28 +25,28 @@ type Create struct {
 	// steps of one kind must have the same apiVersion.
 	APIVersion string `yaml:"apiVersion,omitempty" format:"apiVersion"`
 	// Manifest is the object without apiVersion, kind, metadata.name, metadata.namespace and
-	// status. gauntlet takes spec.replicas as the number of pods of the object, and 0 if the
-	// manifest has no replicas. In a built-in kind of Kubernetes, a pod template without
-	// containers gets the container and the tolerations of the workload's pods. A container
-	// without an image gets the image of the workload's pods. In every kind, a container with
-	// the image localhost/gauntlet/standin:run gets that image too. Any other image must exist
-	// on the nodes.
+	// status. gauntlet assumes that the object needs spec.replicas pods, or none if the manifest
+	// has no such field. For built-in kinds of Kubernetes, gauntlet completes pod templates.
+	// Missing containers become the container of the workload's pods, together with the
+	// tolerations of these pods. A missing image becomes the image of the workload's pods. In
+	// every kind, the image localhost/gauntlet/standin:run stands for that image. Any other
+	// image must exist on the nodes.
 	Manifest Fields `yaml:"manifest,omitempty" format:"manifest"`
 	// Count is the number of pods to create.
 	Count int `yaml:"count,omitempty" bounds:"1..100"`
 	// Replicas is the desired number of pods. It is required for kinds that have replicas.
 	Replicas *int `yaml:"replicas,omitempty" bounds:"0..20000"`
 	// Labels is the labels of the pod or of the pod template. The default is the labels of the
-	// selector, or app: NAME without a selector. For Services and Endpoints, it is the labels
-	// of the object itself.
+	// selector, or app: NAME without a selector. For Services and Endpoints, the field has the
+	// labels of the object itself.
 	Labels map[string]string `yaml:"labels,omitempty" format:"labels"`
-	// Selector is the labels by which the object selects pods. The default is the field labels.
-	// A Service has no default, and without a selector it selects no pods.
+	// Selector is the labels by which the object selects pods. The default is the value of the
+	// field labels. A Service has no default: without a selector, it selects no pods.
 	Selector map[string]string `yaml:"selector,omitempty" format:"labels"`
 	// MinReadySeconds is the number of seconds for which a pod must be ready before it is
 	// available.
 	MinReadySeconds int `yaml:"minReadySeconds,omitempty" bounds:"0..600"`
-	// Controller is the controller to which the owner reference of the pods refers.
+	// Controller says whether the created pods have an owner reference to a controller.
 	Controller Controller `yaml:"controller,omitempty"`
 
 	// Version is the version of the pod template, a DNS label. It becomes an annotation of the
@@ -55,11 +55,11 @@ type Create struct {
 	Version string `yaml:"version,omitempty" format:"name"`
 	// Strategy is the strategy of a Deployment, by default RollingUpdate.
 	Strategy Strategy `yaml:"strategy,omitempty"`
-	// MaxSurge is a number of pods, or a percentage of the replicas such as 25%. The
-	// default of the API is 25%.
+	// MaxSurge limits the pods that a rollout may add to spec.replicas. It is a number of pods,
+	// or a percentage of the replicas such as 25%. The default of the API is 25%.
 	MaxSurge *IntOrString `yaml:"maxSurge,omitempty" format:"share"`
-	// MaxUnavailable is a number of pods, or a percentage of the replicas such as 25%.
-	// The default of the API is 25%.
+	// MaxUnavailable limits the pods that may be unavailable during a rollout. It is a number of
+	// pods, or a percentage of the replicas such as 25%. The default of the API is 25%.
 	MaxUnavailable *IntOrString `yaml:"maxUnavailable,omitempty" format:"share"`
 	// RevisionHistoryLimit is the number of old ReplicaSets that the Deployment controller does
 	// not delete. The default of the API is 10.
@@ -76,24 +76,26 @@ type Create struct {
 	Ports []Port `yaml:"ports,omitempty" bounds:"0..20"`
 	// Headless creates the Service without a cluster IP address.
 	Headless bool `yaml:"headless,omitempty"`
-	// PublishNotReadyAddresses is the value of spec.publishNotReadyAddresses of the Service.
+	// PublishNotReadyAddresses is the value of spec.publishNotReadyAddresses. If it is true, the
+	// Endpoints list pods that are not ready as ready.
 	PublishNotReadyAddresses bool `yaml:"publishNotReadyAddresses,omitempty"`
 	// ExternalName is the DNS name to which the Service refers. With it, the Service has the
 	// type ExternalName.
 	ExternalName string `yaml:"externalName,omitempty" format:"domain"`
 
 	// Leader adds the annotation control-plane.alpha.kubernetes.io/leader to the Endpoints
-	// object, as a leader election with Endpoints does.
+	// object. Leader election sets this annotation on an Endpoints object that it uses as a
+	// lock.
 	Leader bool `yaml:"leader,omitempty"`
 }
 
-// Controller is the controller in the owner reference of a pod that the workload creates.
+// Controller says which controller the owner reference of a created pod names.
 type Controller string
 
 // The controllers of a pod.
 const (
 	NoController      Controller = "none"    // The pod has no owner reference.
-	ForeignController Controller = "foreign" // The controller is an object of a kind that the subject does not reconcile.
+	ForeignController Controller = "foreign" // The controller is a ConfigMap, which the subject does not reconcile.
 )
 
 // Strategy is the strategy by which a Deployment replaces its pods.
@@ -128,8 +130,8 @@ const (
 	SCTP Protocol = "SCTP"
 )
 
-// Names returns the names of the objects that the operation creates. For several pods, these
-// are NAME-0, NAME-1 and so on.
+// Names returns the names of the objects that the operation creates. If count is above 1, the
+// names are NAME-0, NAME-1 and so on.
 func (c *Create) Names() []string {
 	if c.Count == 1 {
 		return []string{c.Name}
@@ -214,7 +216,8 @@ func (c *Create) validate(v *validator, path string) {
 	}
 }
 
-// createFields reports an error if the create sets a field that its kind does not have.
+// createFields reports an error for each field of a create operation that the kind does not
+// support.
 func (v *validator) createFields(path string, c *Create) {
 	var plain Create
 	plain.setDefaults()
@@ -255,8 +258,8 @@ func (v *validator) limits(path string, deadlineSeconds *int, minReadySeconds in
 	}
 }
 
-// share checks maxSurge or maxUnavailable, if it is not nil. It must be a number of pods or a
-// percentage, and needs the strategy RollingUpdate.
+// share checks the value of maxSurge or maxUnavailable, unless the value is nil. The value must
+// be a number of pods or a percentage. The strategy must be RollingUpdate.
 func (v *validator) share(path string, share *IntOrString, strategy Strategy) {
 	if share == nil {
 		return

@@ -11,15 +11,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// decoder stores YAML values in Go values. Unknown fields and values of the wrong type are
-// errors. Its methods return all errors, not only the first.
+// decoder stores YAML values in Go values. A field that the Go type does not have is an error. A
+// value of the wrong type is also an error. The methods return all errors, not only the first.
 //
 // The decoder does not change a Go field that the file omits. It replaces the decoder of the
 // YAML library, whose errors name Go types and lack the positions of nested fields.
 type decoder struct{ source *source }
 
-// nodeDecoder is implemented by types that read their own YAML, because their fields in YAML
-// differ from their Go fields.
+// nodeDecoder is implemented by types that decode their own YAML. The fields of these types in
+// YAML differ from the Go fields.
 type nodeDecoder interface {
 	decodeNode(d decoder, from *node, path string) error
 }
@@ -27,7 +27,7 @@ type nodeDecoder interface {
 var durationType = reflect.TypeFor[time.Duration]()
 
 // decode stores the value of a YAML node in a Go value. The argument path is the path of the
-// value in the file, such as "faults[0].from"; errors begin with it.
+// value in the file, such as "faults[0].from". Error messages contain the path.
 func (d decoder) decode(from *node, into reflect.Value, path string) error {
 	if custom, ok := into.Addr().Interface().(nodeDecoder); ok {
 		return custom.decodeNode(d, from, path)
@@ -50,8 +50,8 @@ func (d decoder) decode(from *node, into reflect.Value, path string) error {
 	}
 }
 
-// decodeStruct stores a mapping in a struct. It first sets the defaults of the struct, and
-// accepts the old names of renamed fields.
+// decodeStruct stores the fields of a YAML mapping in a struct. It first sets the defaults of
+// the struct. For renamed fields, it also accepts the old names.
 func (d decoder) decodeStruct(from *node, into reflect.Value, path string) error {
 	fields, ok := from.value.(mapping)
 	if !ok {
@@ -158,8 +158,8 @@ func (d decoder) mismatch(from *node, path, expected string) error {
 	return d.source.errorAt(from.position, path, "found %s; expected %s", from.describe(), expected)
 }
 
-// toInt converts a whole number of a node. It returns false for another value, and for a number
-// above the maximum of int64.
+// toInt converts the value of a YAML node to an int64. It returns false if the value is not a
+// whole number or is above the maximum of int64.
 func toInt(value any) (int64, bool) {
 	switch v := value.(type) {
 	case int64:
@@ -182,7 +182,8 @@ func toUint(value any) (uint64, bool) {
 	return 0, false
 }
 
-// toFloat converts the value of a YAML node to a float64. It returns false if it is not a number.
+// toFloat converts the value of a YAML node to a float64. It returns false if the value is not a
+// number.
 func toFloat(value any) (float64, bool) {
 	if v, ok := value.(float64); ok {
 		return v, true
@@ -191,8 +192,8 @@ func toFloat(value any) (float64, bool) {
 	return float64(v), ok
 }
 
-// fieldNames returns the YAML names of a struct's fields, including fields of embedded structs,
-// in the order of the struct.
+// fieldNames returns the YAML names of a struct's fields, in the order of the struct. It
+// includes the fields of embedded structs.
 func fieldNames(t reflect.Type) []string {
 	var names []string
 	for _, field := range visibleFields(t) {
@@ -203,8 +204,9 @@ func fieldNames(t reflect.Type) []string {
 	return names
 }
 
-// fieldIndex returns the index of the struct field with a YAML name, for
-// reflect.Value.FieldByIndex. It returns false if the struct has no such field.
+// fieldIndex returns the index of the struct field with the given YAML name. The index is an
+// argument for reflect.Value.FieldByIndex. fieldIndex returns false if the struct has no such
+// field.
 func fieldIndex(t reflect.Type, name string) ([]int, bool) {
 	for _, field := range visibleFields(t) {
 		if name != "" && fieldTag(field) == name {
@@ -238,7 +240,8 @@ func fieldTag(field reflect.StructField) string {
 	return name
 }
 
-// join appends the name of a field to the path of a mapping, such as "cluster.nodes".
+// join appends the name of a field to the path of a mapping. For example, it returns
+// "cluster.nodes" for "cluster" and "nodes".
 func join(path, name string) string {
 	if path == "" {
 		return name

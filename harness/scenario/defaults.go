@@ -2,9 +2,9 @@ package scenario
 
 import "time"
 
-// The default values of fields. The decoder sets them before it reads the fields of the
-// file. A field without a constant here is required, or has the zero value as its default,
-// or gets its default from other fields in a method complete.
+// The default values of fields. The decoder sets these values before it reads the fields of the
+// file. A field without a constant here is required, has the zero value as its default, or gets
+// its default from other fields. In the last case, a method complete sets the default.
 const (
 	defaultNodes       = 4
 	defaultReplicas    = 1 // instances of the subject, not pods of an object
@@ -19,7 +19,7 @@ const (
 	defaultSettleQuiet  = 2 * time.Second
 )
 
-// defaulter is implemented by types whose defaults are not the zero values of their fields.
+// defaulter is implemented by types with a default that is not the zero value of its field.
 type defaulter interface{ setDefaults() }
 
 func (s *Scenario) setDefaults() {
@@ -37,8 +37,8 @@ func (s *Subject) setDefaults() {
 	}
 }
 
-// DefaultSubject returns the configuration of the subject in a scenario that omits the section
-// subject.
+// DefaultSubject returns the configuration of the controllers under test in a scenario without
+// the section subject.
 func DefaultSubject() Subject {
 	var s Subject
 	s.setDefaults()
@@ -53,8 +53,8 @@ func (a *Await) setDefaults() { *a = Await{Within: defaultAwaitWithin} }
 
 // complete sets fields that the file omits and whose values follow from other fields.
 //
-// It also tells each fault which generic kinds the workload has, so that the fault can check
-// the resources that its parameters name.
+// It also gives each fault the list of generic kinds in the workload. With this list, the fault
+// checks the resources that its parameters name.
 func (s *Scenario) complete() {
 	for i := range s.Workload {
 		s.Workload[i].complete()

@@ -6,8 +6,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
-// Document is a YAML file that is not a scenario, such as a subject file, but follows the same
-// rules.
+// Document is a YAML file that is not a scenario, such as a subject file. gauntlet reads it by
+// the same strict rules.
 type Document struct{ source *source }
 
 // LoadDocument reads the YAML file at path into the value to which into points. It is as strict
@@ -30,14 +30,14 @@ func LoadDocument(path string, into any) (Document, error) {
 	return document, decoder(document).decode(root, reflect.ValueOf(into).Elem(), "")
 }
 
-// Errorf returns an error about the field at a path, such as "subject.args[1]". It begins with
-// the file and the position of the field. The verb %w in format wraps an error.
+// Errorf returns an error about the field at a path, such as "subject.args[1]". The error begins
+// with the file and the position of the field. The verb %w in format wraps an error.
 func (d Document) Errorf(path, format string, args ...any) error {
 	return d.source.errorAt(d.source.find(path), path, format, args...)
 }
 
-// CheckOperator returns an error about the first wrong field of an operator that the document has
-// in its field operator.
+// CheckOperator returns the errors about invalid fields of an operator, or nil. The operator
+// comes from the document's field operator.
 func (d Document) CheckOperator(o *Operator) error {
 	v := &validator{scenario: &Scenario{source: d.source, Operator: o}}
 	v.operator(o)

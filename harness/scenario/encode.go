@@ -12,11 +12,11 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// This file converts Go values to nodes, and nodes to YAML text. It replaces the encoder of
-// the YAML library, which omits quotes that some text needs.
+// This file converts Go values to YAML nodes, and nodes to YAML text. It replaces the encoder of
+// the YAML library, which omits necessary quotes in some cases.
 
-// nodeEncoder is implemented by types that write their own YAML, because their fields in YAML
-// differ from their Go fields.
+// nodeEncoder is implemented by types that encode themselves as YAML. The fields of these types
+// in YAML differ from the Go fields.
 type nodeEncoder interface {
 	encodeNode() *node
 }
@@ -70,8 +70,8 @@ func encodeFields(from reflect.Value) mapping {
 	return fields
 }
 
-// write returns the YAML of a scenario. Each section, such as cluster, is one line. In a
-// section that is a list of mappings, such as workload, each field of each item is one line.
+// write returns the YAML of a scenario. Each section, such as cluster, is one line. A section
+// that is a list of mappings, such as workload, has one line for each field of each item.
 func write(root mapping) []byte {
 	var b strings.Builder
 	for _, section := range root {
@@ -132,8 +132,8 @@ func formatFloat(v float64) string {
 	return text
 }
 
-// plain matches text that needs no quotes in YAML. It also matches some words that do, such as
-// true.
+// plain matches text that needs no quotes in YAML. It also matches some words that need quotes,
+// such as true.
 var plain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*$`)
 
 // quote returns the text as a YAML string. It uses double quotes only where they are necessary.

@@ -7,21 +7,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// ExternalWorkload describes a workload that a Go program runs instead of steps. The command
-// gauntlet run rejects a scenario with an external workload.
+// ExternalWorkload describes a workload that a Go program executes. Such a scenario has no
+// steps. The command gauntlet run rejects a scenario with an external workload.
 type ExternalWorkload struct {
 	// Pods is the maximum number of pods that the workload requests at one time.
 	Pods int `yaml:"pods,omitempty" bounds:"0..20000"`
 }
 
 // Operator describes controllers under test that are not controllers of Kubernetes, and their
-// custom resources. For a subject file, gauntlet run sets it.
+// custom resources. If a subject file names the controllers, gauntlet run sets this field from
+// that file.
 type Operator struct {
-	// Kinds is the list of the kinds that the controllers or the workload use and that
-	// `gauntlet list kinds` does not print. The run records their objects.
+	// Kinds is the list of the kinds that gauntlet does not know and that the controllers or the
+	// workload use. The command `gauntlet list kinds` prints the known kinds. The run records
+	// all objects of the kinds in the list.
 	Kinds []ExternalKind `yaml:"kinds,omitempty" bounds:"0..100"`
-	// Controllers is the list of the controllers under test. The general checks apply to
-	// them. By default, subject.controllers is the list.
+	// Controllers is the list of the controllers under test. The checks that apply to every
+	// controller check them. If the list is empty, the controllers in subject.controllers are
+	// under test.
 	Controllers []ExternalController `yaml:"controllers,omitempty" bounds:"0..100"`
 }
 
@@ -38,12 +41,12 @@ type ExternalController struct {
 	Writes []string `yaml:"writes,omitempty" format:"kinds"`
 }
 
-// kubeController returns the controller as a row of the table in package kube.
+// kubeController converts the controller to the type that package kube uses for controllers.
 func (c ExternalController) kubeController() kube.Controller {
 	return kube.Controller{Name: c.Name, Kind: c.Kind, Watches: c.Watches, Writes: c.Writes}
 }
 
-// ExternalKind is a kind of object that gauntlet does not know, such as a custom resource.
+// ExternalKind is a kind that gauntlet does not know, such as the kind of a custom resource.
 type ExternalKind struct {
 	// APIVersion is the group and version of the kind, such as example.com/v1.
 	APIVersion string `yaml:"apiVersion" format:"groupVersion" required:"true"`
@@ -67,8 +70,8 @@ func New(name, description string) *Scenario {
 
 // kubeKind returns the API group, version, resource and scope of the kind.
 //
-// [kube.Generic] derives the plural name from the kind. If the API uses another one, the field
-// Plural must be set.
+// If the field Plural is empty, [kube.Generic] derives the plural name from the kind. The user
+// must set Plural if the API has another plural name.
 func (k ExternalKind) kubeKind() kube.Kind {
 	gvk := kube.SplitGVK(k.APIVersion, k.Kind)
 	if k.Plural != "" {
@@ -105,7 +108,8 @@ func (v *validator) operator(o *Operator) {
 	}
 }
 
-// externalKind checks a kind of an operator.
+// externalKind checks one kind in the list operator.kinds. The argument before has the preceding
+// items of the list, which must not contain the same kind.
 func (v *validator) externalKind(path string, kind ExternalKind, before []ExternalKind) {
 	v.check(kind.APIVersion != "", path+".apiVersion", "found nothing; expected a group and a version such as apps/v1, or v1")
 	v.groupVersion(path+".apiVersion", kind.APIVersion)
@@ -120,7 +124,9 @@ func (v *validator) externalKind(path string, kind ExternalKind, before []Extern
 	}
 }
 
-// externalController checks a controller of an operator. Its kinds must be known.
+// externalController checks one controller in the list operator.controllers. The argument before
+// has the preceding items of the list, which must not have the same name. All kinds that the
+// controller names must be known.
 func (v *validator) externalController(path string, c ExternalController, before []ExternalController) {
 	v.name(path+".name", c.Name)
 	v.check(!slices.ContainsFunc(before, func(other ExternalController) bool { return other.Name == c.Name }), path+".name", "found %s twice; expected it once", c.Name)
@@ -133,8 +139,8 @@ func (v *validator) externalController(path string, c ExternalController, before
 	}
 }
 
-// externalKindName checks that found is the name of a kind in package kube or in
-// operator.kinds.
+// externalKindName reports an error if found is the name of an unknown kind. The known kinds are
+// those of package kube and of operator.kinds.
 func (v *validator) externalKindName(path, found string) {
 	_, known := kube.Named(found)
 	known = known || slices.ContainsFunc(v.scenario.Operator.Kinds, func(k ExternalKind) bool { return k.Kind == found })

@@ -7,11 +7,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// This file describes the scenario format as data. Package schema generates the JSON Schema
-// and the reference documentation from this data.
+// This file returns descriptions of the fields of the scenario format. Package schema generates
+// the JSON Schema and the reference documentation from these descriptions.
 
-// enums has the allowed values of fields that have a fixed set of values. The key is the name
-// of the field's Go type, or the tag enum of the field.
+// enums has the allowed values of fields with a fixed set of values. The key is the value of the
+// struct tag enum, or else the name of the field's Go type.
 var enums = map[string][]string{
 	"Kind":           texts(allKinds),
 	"Phase":          texts([]Phase{Sent, Committed}),
@@ -42,10 +42,10 @@ func texts[T ~string](values []T) []string {
 // reference documentation.
 type FieldFormat struct {
 	Name     string // the name in YAML
-	Struct   string // the Go struct that declares the field
+	Struct   string // the name of the Go struct that declares the field
 	GoName   string
 	Type     reflect.Type
-	Format   string // the tag format: the name of a syntax, such as glob, that the Go type does not express
+	Format   string // the value of the struct tag format: the name of a syntax, such as glob; "" if there is none
 	Required bool
 	Enum     []string // the allowed values; nil if the field has no fixed set of values
 	Bounds   *Bounds  // nil if the field has no bounds
@@ -53,7 +53,7 @@ type FieldFormat struct {
 }
 
 // FieldsOf returns descriptions of the fields of a struct of this package, in the order of the
-// struct. Fields of embedded structs are included.
+// struct. It includes the fields of embedded structs.
 func FieldsOf(of reflect.Type) []FieldFormat {
 	var fields []FieldFormat
 	defaults := reflect.New(of)
@@ -81,8 +81,8 @@ func FieldsOf(of reflect.Type) []FieldFormat {
 	return fields
 }
 
-// declares returns the struct type that declares a field. This is the given struct type, or a
-// struct that is embedded in it.
+// declares returns the struct type that declares a field of the struct of. The result is of
+// itself, or a struct that is embedded in of.
 func declares(of reflect.Type, field reflect.StructField) reflect.Type {
 	for _, index := range field.Index[:len(field.Index)-1] {
 		of = of.Field(index).Type
@@ -135,5 +135,6 @@ func Kinds() []KindFormat {
 // besides kind and name.
 func GenericCreateFields() []string { return slices.Clone(genericRow.fields) }
 
-// StateResources returns the resources that the trigger state may name in every scenario.
+// StateResources returns the resources that a state trigger may name in every scenario, such as
+// pods.
 func StateResources() []string { return slices.Clone(enums["stateResources"]) }

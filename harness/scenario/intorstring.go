@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// IntOrString is a number, a percentage, or the name of a port. It is a number only if the YAML
-// value is a number. [intstr.Parse], in contrast, also converts text such as "80" to a number.
+// IntOrString is a number, a percentage, or the name of a port. The text "80" in quotes is not a
+// number, unlike in [intstr.Parse].
 type IntOrString struct {
 	number int
 	text   string // empty if the value is a number
@@ -37,7 +37,8 @@ func (x *IntOrString) String() string {
 // Equal reports whether both values are the same number or the same text.
 func (x IntOrString) Equal(other IntOrString) bool { return x == other }
 
-// isShare reports whether the value is a valid number of pods, or a percentage from 0% to 100%.
+// isShare reports whether the value is valid for maxSurge and maxUnavailable. Valid values are
+// numbers of pods, and percentages from 0% to 100%.
 func (x *IntOrString) isShare() bool {
 	if x.text == "" {
 		return 0 <= x.number && x.number <= replicasMax
@@ -47,8 +48,8 @@ func (x *IntOrString) isShare() bool {
 	return ok && err == nil && percent <= 100
 }
 
-// isNone reports whether the value is 0 or 0%. For nil, which means the default of the API, it
-// returns false, because this default is not 0.
+// isNone reports whether the value is 0 or 0%. It returns false for nil. A nil value stands for
+// the default of the API, which is not 0.
 func (x *IntOrString) isNone() bool {
 	return x != nil && (x.text == "" && x.number == 0 || x.text != "" && strings.Trim(x.text, "0") == "%")
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // Kind is the kind of an object of the workload. For the kinds below, the operation create has
-// fields such as replicas. Every other kind, such as StatefulSet, is generic: its objects are
-// created from a manifest.
+// fields such as replicas. Every other kind, such as StatefulSet, is generic: a create step
+// needs a manifest of the object.
 type Kind string
 
 // The kinds that are not generic.
@@ -57,7 +57,8 @@ var kinds = []kindRow{
 var genericRow = kindRow{fields: []string{"apiVersion", "manifest"}, untils: []Until{Gone}}
 
 var (
-	// The fields and conditions of a kind with replicas.
+	// The fields of the operation create, and the conditions of an await, for a kind with
+	// replicas.
 	ownerFields = []string{"replicas", "labels", "selector", "minReadySeconds"}
 	ownerUntils = []Until{Scaled, Ready, Available, Gone}
 
@@ -65,8 +66,8 @@ var (
 	owners   = kindsWith("replicas") // kinds with replicas, a selector and a pod template
 )
 
-// kindsWith returns the kinds for which the operation create has a field. If field is "", it
-// returns all kinds of the table.
+// kindsWith returns the kinds for which the operation create has a field, such as "replicas". If
+// field is "", it returns all kinds of the table.
 func kindsWith(field string) []Kind {
 	var with []Kind
 	for _, row := range kinds {
@@ -94,14 +95,15 @@ func (k Kind) IsGeneric() bool { return !slices.Contains(allKinds, k) }
 // owner reports whether objects of the kind have replicas and own pods.
 func (k Kind) owner() bool { return slices.Contains(owners, k) }
 
-// makesPods reports whether the field labels of a create sets the labels of pods. For other
-// kinds, the field sets the labels of the object itself.
+// makesPods reports whether the field labels of a create step has the labels of pods. For other
+// kinds, the field has the labels of the object itself.
 func (k Kind) makesPods() bool { return k.owner() || k == Pod }
 
-// GenericKinds returns the generic kinds of the scenario. First come those of the operator,
-// then those that the workload creates, in the order of their lists.
+// GenericKinds returns the kinds of the scenario that are not in the table of kinds. The kinds
+// of the field operator come first. The other kinds that the workload creates follow, in the
+// order of the steps.
 //
-// The plural name and the scope of a kind come from its CustomResourceDefinition, if the
+// The plural name and the scope of a created kind come from its CustomResourceDefinition, if the
 // workload creates one. Otherwise they come from [kube.Generic].
 func (s *Scenario) GenericKinds() []kube.Kind {
 	var found []kube.Kind
@@ -129,16 +131,16 @@ func (s *Scenario) creates() []*Create {
 	return all
 }
 
-// hasKind reports whether a list has a kind with this name, in any API group.
+// hasKind reports whether a list contains a kind with the given name, in any API group.
 func hasKind(in []kube.Kind, kind Kind) bool {
 	return slices.ContainsFunc(in, func(k kube.Kind) bool { return k.Name == string(kind) })
 }
 
-// kubeKind returns the API group, version, resource and scope of the kind of a create from a
-// manifest.
+// kubeKind returns the API group, version, resource and scope of the kind that a create step
+// with a manifest has.
 //
-// The resource and the scope come from the operator or from a CustomResourceDefinition that the
-// workload creates, if one of them has the kind.
+// The resource and the scope come from the field operator, or from a CustomResourceDefinition
+// that the workload creates. Otherwise gauntlet derives them from the name of the kind.
 func (s *Scenario) kubeKind(create *Create) kube.Kind {
 	kind := create.kubeKind()
 	if s.Operator != nil {
@@ -161,8 +163,8 @@ func (s *Scenario) kubeKind(create *Create) kube.Kind {
 	return kind
 }
 
-// kubeKind returns the API group, version, resource and scope of the kind of a create from a
-// manifest. It ignores the CustomResourceDefinitions of the workload.
+// kubeKind returns the API group, version, resource and scope of the kind that the create
+// operation has. It ignores the CustomResourceDefinitions of the workload.
 func (c *Create) kubeKind() kube.Kind {
 	if row, ok := kube.Named(string(c.Kind)); ok && c.APIVersion == "" {
 		return row
@@ -187,11 +189,11 @@ func (s *Scenario) Controllers() []kube.Controller {
 	return controllers
 }
 
-// ObservedKinds returns the kinds of the objects that a run of the scenario records.
+// ObservedKinds returns the kinds of the objects whose changes a run of the scenario records.
 //
-// These are the kinds that the workload creates, and those that the default controllers and the
-// controllers under test read and write. The kinds of [kube.Kinds] come first, in the order of
-// that table.
+// These are the kinds that the workload creates, and the kinds that the default controllers and
+// the controllers under test read or write. The kinds of [kube.Kinds] come first, in the order
+// of that table.
 func (s *Scenario) ObservedKinds() []kube.Kind {
 	always, _ := kube.ControllersNamed() // returns the default controllers, and no error without names
 	observed := kube.Observed(append(always, s.Controllers()...))
@@ -215,8 +217,8 @@ func containsKind(in []kube.Kind, kind kube.Kind) bool {
 	return slices.ContainsFunc(in, func(k kube.Kind) bool { return k.GVR == kind.GVR })
 }
 
-// Resources returns the resources that the faults and triggers of the scenario may name. These
-// are the resources of [kube.Resources], and the resources of the generic kinds that the
+// Resources returns the resources that the scenario's faults and triggers may name, such as
+// pods. These are the resources of [kube.Resources], and those of the generic kinds that the
 // workload creates.
 func (s *Scenario) Resources() []string { return withResources(s.GenericKinds()) }
 
@@ -236,11 +238,11 @@ func resourcesOf(of []kube.Kind) []string {
 	return slices.Compact(all)
 }
 
-// NeedsOwnControlPlane returns an error if the workload creates a cluster-scoped object. The
-// error has the position of the kind in the create step.
+// NeedsOwnControlPlane returns an error if the workload creates a cluster-scoped object, and nil
+// otherwise. The error has the position of the field kind in the create step.
 //
-// Such a scenario must not run on an existing cluster: the object would not be removed with the
-// namespace of the run.
+// Such a scenario must not run on an existing cluster. After the run, gauntlet deletes only the
+// namespace of the run, so the cluster-scoped object would remain.
 func (s *Scenario) NeedsOwnControlPlane() error {
 	for i := range s.Workload {
 		create, ok := s.Workload[i].Operation.(*Create)
@@ -253,7 +255,8 @@ func (s *Scenario) NeedsOwnControlPlane() error {
 }
 
 // isKubernetesVersion reports whether the API group and version of a kind, such as apps/v1, are
-// built into Kubernetes. gauntlet knows all their kinds, so any other kind in them is an error.
+// built into Kubernetes. gauntlet knows all built-in kinds. An unknown kind with such a group
+// and version is therefore an error.
 func isKubernetesVersion(kind kube.Kind) bool {
 	return scheme.Scheme.IsVersionRegistered(kind.GVR.GroupVersion())
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// Fields are the fields of an API object or of a patch. They have the Go types of unstructured
-// objects: numbers are int64 or float64, lists are []any, and nested objects are
+// Fields are the fields of an API object or of a merge patch. They have the Go types of
+// unstructured objects: numbers are int64 or float64, lists are []any, and nested objects are
 // map[string]any.
 type Fields map[string]any
 
@@ -44,7 +44,7 @@ func copyValue(value any) any {
 	case nil, string, bool, int64, float64:
 		return v
 	}
-	var plain any // a scenario that Go code built may have an int or a struct here
+	var plain any // a scenario that Go code built may have another type here, such as int or a struct
 	if data, err := json.Marshal(value); err != nil || utiljson.Unmarshal(data, &plain) != nil {
 		return nil // [validator.fieldsOf] rejects such a value
 	}
@@ -62,7 +62,8 @@ func (f *Fields) decodeNode(d decoder, from *node, path string) error {
 	return err
 }
 
-// decodeJSON converts a YAML node to a JSON value with the Go types of [Fields].
+// decodeJSON converts a YAML node to a JSON value. The value has the Go types that [Fields]
+// describes.
 func (d decoder) decodeJSON(from *node, path string) (any, error) {
 	switch v := from.value.(type) {
 	case mapping:
@@ -114,18 +115,18 @@ func encodeJSON(value any) *node {
 	return &node{value: value}
 }
 
-// replicas returns spec.replicas. It returns false if the field is missing or is not a whole
-// number.
+// replicas returns the value of spec.replicas. It returns false if the field is missing or is
+// not a whole number.
 func (f Fields) replicas() (int, bool) {
 	spec, _ := f.Copy()["spec"].(map[string]any)
 	replicas, ok := spec["replicas"].(int64)
 	return int(replicas), ok
 }
 
-// fieldsOf checks the fields of a manifest or of a patch.
+// fieldsOf checks the fields of a manifest or of a merge patch.
 //
-// They must not contain the kind and the name of the object, because the step has them, and not
-// the status.
+// The fields must not contain apiVersion, kind, name or namespace, because gauntlet takes these
+// from the step and the run. They must not contain the status either.
 func (v *validator) fieldsOf(path string, found Fields) {
 	_, err := json.Marshal(found)
 	v.check(err == nil, path, "%v; expected fields that JSON can represent", err)
@@ -147,12 +148,13 @@ func (v *validator) fieldsOf(path string, found Fields) {
 	}
 }
 
-// genericCreate checks a create from a manifest: its apiVersion, its kind and the manifest.
+// genericCreate checks the fields that only a create operation with a manifest has. These are
+// apiVersion, kind and manifest.
 func (v *validator) genericCreate(path string, c *Create) {
 	kind := c.kubeKind()
 	v.apiVersion(path+".apiVersion", c)
 	if v.invalid(path + ".apiVersion") {
-		return // the kind may be a typing error
+		return // the kind may be misspelled
 	}
 	v.check(!isKubernetesVersion(kind) || kind.Builtin(), path+".kind",
 		"found %q; expected a kind that %s has", string(c.Kind), kind.APIVersion())
@@ -166,8 +168,8 @@ func (v *validator) genericCreate(path string, c *Create) {
 	v.fieldsOf(path+".manifest", c.Manifest)
 }
 
-// apiVersion checks the apiVersion of a create from a manifest. The apiVersion may be missing
-// if [kube.Kinds] has the kind.
+// apiVersion checks the apiVersion of a create operation with a manifest. The apiVersion may be
+// missing if [kube.Kinds] has the kind.
 func (v *validator) apiVersion(path string, c *Create) {
 	if _, ok := kube.Named(string(c.Kind)); ok && c.APIVersion == "" {
 		return
@@ -177,7 +179,7 @@ func (v *validator) apiVersion(path string, c *Create) {
 	v.groupVersion(path, c.APIVersion)
 }
 
-// groupVersion checks that a text is a valid apiVersion, such as apps/v1 or v1.
+// groupVersion reports an error if found is not a valid apiVersion, such as apps/v1 or v1.
 func (v *validator) groupVersion(path, found string) {
 	group, version, grouped := strings.Cut(found, "/")
 	if !grouped {
@@ -190,13 +192,13 @@ func (v *validator) groupVersion(path, found string) {
 // kindPattern matches valid names of API kinds, such as StatefulSet.
 var kindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
-// kindName checks the name of an API kind, such as StatefulSet.
+// kindName reports an error if found is not a valid name of an API kind, such as StatefulSet.
 func (v *validator) kindName(path, found string) {
 	v.check(kindPattern.MatchString(found), path, "found %.60q; expected the name of a kind, such as StatefulSet", found)
 }
 
-// genericTarget checks the kind and the name of an object of a generic kind. A create may have
-// any generic kind. Any other operation needs a kind that the workload creates.
+// genericTarget checks the kind and the name of an object of a generic kind. A create operation
+// may have any generic kind. Any other operation needs a kind that the workload creates.
 func (v *validator) genericTarget(path string, row operation, target *Target) {
 	v.kindName(path+".kind", string(target.Kind))
 	if row.effect != creates || v.kindsFixed {
@@ -209,7 +211,7 @@ func (v *validator) genericTarget(path string, row operation, target *Target) {
 }
 
 // expectedKinds returns the kinds that an operation accepts, for error messages. These are the
-// kinds in its row, and the generic kinds that the workload creates.
+// kinds in the operation's row, and the generic kinds that the workload creates.
 func (v *validator) expectedKinds(row operation) []Kind {
 	expected := append([]Kind{}, row.kinds...)
 	for _, kind := range v.kinds {

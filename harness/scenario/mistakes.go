@@ -19,7 +19,8 @@ type mistake struct {
 func (m *mistake) Error() string { return m.err.Error() }
 func (m *mistake) Unwrap() error { return m.err }
 
-// mistakes are all errors about a scenario file. The message has one line for each.
+// mistakes is a list of errors about a scenario file. The error message has one line for each
+// item.
 type mistakes []error
 
 func (m mistakes) Error() string {
@@ -32,8 +33,8 @@ func (m mistakes) Error() string {
 
 func (m mistakes) Unwrap() []error { return m }
 
-// JoinErrors returns one error for all errors about a scenario, in the order of the file. Its
-// message has one line for each. It returns nil if all errors are nil.
+// JoinErrors combines errors about a scenario into one error, in the order of the file. The
+// error message has one line for each error. JoinErrors returns nil if all errors are nil.
 func JoinErrors(errs ...error) error {
 	all := flatten(errs)
 	slices.SortStableFunc(all, func(a, b error) int {
@@ -49,8 +50,8 @@ func JoinErrors(errs ...error) error {
 	return mistakes(all)
 }
 
-// flatten returns the errors without nil. It replaces each list of mistakes by the mistakes in
-// it.
+// flatten returns the errors that are not nil. If an error is of type mistakes, flatten returns
+// the items of this list instead.
 func flatten(errs []error) []error {
 	var all []error
 	for _, err := range errs {
@@ -66,7 +67,8 @@ func flatten(errs []error) []error {
 	return all
 }
 
-// positionOf returns the position of an error. It is zero for an error without a position.
+// positionOf returns the position of an error in the file. It returns the zero value for an
+// error without a position.
 func positionOf(err error) position {
 	if m := new(mistake); errors.As(err, &m) {
 		return m.at
@@ -74,8 +76,8 @@ func positionOf(err error) position {
 	return position{}
 }
 
-// hides reports whether a mistake at one path may have caused a mistake at another. It may if
-// the paths are equal, or if one of the fields contains the other.
+// hides reports whether an error at one path may have caused an error at the other path. This is
+// so if the paths are equal, or if one of the fields contains the other.
 func hides(path, other string) bool {
 	return path == other || contains(path, other) || contains(other, path)
 }

@@ -6,8 +6,8 @@ import "github.com/kube-gauntlet/gauntlet/harness/kube"
 var Verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 
 // Resources is the list of resources that every scenario may name, such as pods or
-// deployments.apps. A fault with a misspelled resource would never do anything, so any other
-// name is an error.
+// deployments.apps. Any other name is an error, because a fault with a misspelled resource would
+// have no effect.
 //
 // A scenario may also name the resources of the generic kinds that its workload creates; see
 // [Scenario.Resources] and [Params.Resources].

@@ -9,8 +9,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// node is one value of a YAML file, with its position in the file. The scenario format does not
-// support anchors, aliases, tags or merge keys.
+// node is one value of a YAML file, with the value's position in the file. The scenario format
+// does not support anchors, aliases, tags or merge keys.
 type node struct {
 	position position
 	// value is a string, int64, uint64, float64, bool, nil, mapping or sequence.
@@ -18,9 +18,9 @@ type node struct {
 }
 
 type (
-	// mapping is the fields of a YAML mapping, in the order of the file.
+	// mapping is a list of the fields of a YAML mapping, in the order of the file.
 	mapping []entry
-	// sequence is the items of a YAML list.
+	// sequence is a list of the items of a YAML list.
 	sequence []*node
 )
 
@@ -46,8 +46,8 @@ func (m mapping) field(name string) *node {
 	return nil
 }
 
-// describe returns the value as text for error messages. It does not show the contents of a
-// mapping or a list.
+// describe returns the value as text for error messages. For a mapping or a list, the text does
+// not contain the contents.
 func (n *node) describe() string {
 	switch v := n.value.(type) {
 	case nil:
@@ -63,8 +63,8 @@ func (n *node) describe() string {
 	}
 }
 
-// depthLimit is the maximum nesting depth of values. A scenario needs five levels, and the
-// schema in the manifest of a CustomResourceDefinition needs many more.
+// depthLimit is the maximum nesting depth of values in a file. A scenario needs only five
+// levels. The schema in the manifest of a CustomResourceDefinition needs many more.
 const depthLimit = 60
 
 // parseNode parses data as YAML and returns its root value. The data must contain exactly one
@@ -168,7 +168,7 @@ func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mappi
 }
 
 // fieldName returns a key of a mapping as text. It also accepts numbers and words such as true,
-// because label keys may look like them. It returns false for any other key.
+// because a label key may be a number or such a word. It returns false for any other key.
 func fieldName(key ast.MapKeyNode) (string, bool) {
 	switch key := key.(type) {
 	case *ast.StringNode:
@@ -179,8 +179,8 @@ func fieldName(key ast.MapKeyNode) (string, bool) {
 	return "", false
 }
 
-// astPosition returns the position of a value in the file. For a block mapping, this is the
-// position of the first key; the YAML library would return that of the first colon.
+// astPosition returns the position of a value in the file. For a block mapping, it returns the
+// position of the first key. The YAML library would return the position of the first colon.
 func astPosition(n ast.Node) position {
 	switch m := n.(type) {
 	case *ast.MappingNode:

@@ -5,13 +5,13 @@ import (
 	"strconv"
 )
 
-// PodsMax returns the maximum number of pods that the workload requests at one time.
+// PodsMax returns the maximum number of pods that the objects of the workload need at one time.
 //
 //   - For a Deployment it adds a quarter, because the default of maxSurge, 25%, allows
 //     additional pods during a rollout.
 //   - For an object of a generic kind it counts spec.replicas of the manifest, or 0 if the
 //     manifest has no replicas.
-//   - For an external workload, it returns the number that the scenario states.
+//   - For an external workload, it returns the number in externalWorkload.pods.
 func (s *Scenario) PodsMax() int {
 	if s.ExternalWorkload != nil {
 		return s.ExternalWorkload.Pods
@@ -51,7 +51,7 @@ func (s *Scenario) PodsMax() int {
 	return most
 }
 
-// pods returns the number of pods that the object requests when it is created.
+// pods returns the number of pods that the created object needs, such as its replicas.
 func (c *Create) pods() int {
 	switch {
 	case c.Replicas != nil:
@@ -72,7 +72,7 @@ func (s *Scenario) CreatedObjects() []Target {
 	return created
 }
 
-// ExistingObjects returns the objects that the workload creates and does not delete, in the
+// ExistingObjects returns the objects that exist after the last step of the workload, in the
 // order of their creation.
 func (s *Scenario) ExistingObjects() []Target {
 	var existing []Target

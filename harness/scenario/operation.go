@@ -7,19 +7,20 @@ import (
 	"strings"
 )
 
-// Operation is what a step does to an object: one of the types in the table operations. To add
-// an operation, add a type that embeds [Target] and has a String method, and add a row to the
-// table. Then implement the operation in package workload.
+// Operation is an action of a user on an object, such as [Scale]. Each type of operation has a
+// row in the table operations. To add an operation, add a type that embeds [Target] and has a
+// String method. Then add a row to the table, and implement the operation in package workload.
 type Operation interface {
 	// String returns the operation as text, such as "scale ReplicaSet web to 5".
 	String() string
 
 	// target returns the object on which the operation acts.
 	target() *Target
-	// complete sets fields that the file omits and that follow from other fields.
+	// complete sets fields that the file omits and whose values follow from other fields. For
+	// example, the labels of a new ReplicaSet follow from the selector.
 	complete()
 	// validate reports invalid fields to the validator. It does not check the target. The
-	// argument path is the path of the operation in the file.
+	// argument path is the path of the operation in the file, such as "workload[2].scale".
 	validate(v *validator, path string)
 }
 
@@ -33,7 +34,7 @@ type operation struct {
 	// generic is true if the operation also supports the kinds for which [Kind.IsGeneric]
 	// returns true.
 	generic bool
-	// new returns an operation of this type without any field set.
+	// new returns an empty value of the operation's Go type.
 	new func() Operation
 }
 
@@ -72,7 +73,8 @@ func operationNames() []string {
 	return names
 }
 
-// operationNamed returns the operation with a name in YAML, and reports whether it exists.
+// operationNamed returns the row of the operation with a YAML name, such as "scale". It returns
+// false if no operation has this name.
 func operationNamed(name string) (operation, bool) {
 	i := slices.IndexFunc(operations, func(row operation) bool { return row.name == name })
 	if i < 0 {
@@ -81,14 +83,15 @@ func operationNamed(name string) (operation, bool) {
 	return operations[i], true
 }
 
-// operationOf returns the row of the table operations for the Go type of op.
+// operationOf returns the row of the table operations for the Go type of op. Every Go type that
+// implements [Operation] must have a row.
 func operationOf(op Operation) operation {
 	i := slices.IndexFunc(operations, func(row operation) bool { return reflect.TypeOf(row.new()) == reflect.TypeOf(op) })
 	return operations[i]
 }
 
-// Every operation embeds Target and gets these methods from it. An operation with fields to
-// complete or to validate overrides them.
+// Every operation embeds Target and inherits these methods. If an operation has fields to
+// complete or to validate, it overrides the methods complete and validate.
 
 func (t *Target) target() *Target             { return t }
 func (t *Target) complete()                   {}
@@ -105,14 +108,17 @@ func (s *Scale) String() string { return fmt.Sprintf("scale %s to %d", s.Target,
 
 func (s *Scale) validate(v *validator, path string) { v.replicas(path+".replicas", s.Replicas) }
 
-// Delete deletes an object, or all pods that a create step with count created.
+// Delete deletes an object. If a create step with count created several pods, it deletes all of
+// these pods.
 type Delete struct {
 	Target
-	// Propagation is the propagation policy of the delete.
+	// Propagation is the propagation policy of the delete request. It says what happens to the
+	// object's dependents, such as the pods of a ReplicaSet.
 	Propagation Propagation `yaml:"propagation"`
 }
 
-// Propagation is the propagation policy of a delete.
+// Propagation is the propagation policy of a delete request. It says what happens to the
+// object's dependents, such as the pods of a ReplicaSet.
 type Propagation string
 
 // The propagation policies.
@@ -130,15 +136,15 @@ func (d *Delete) validate(v *validator, path string) {
 	oneOf(v, path+".propagation", d.Propagation, Background, Foreground, Orphan)
 }
 
-// Rollout changes the pod template of a Deployment. Templates of the same version are equal.
-// Therefore the Deployment controller reuses the existing ReplicaSet if a rollout returns to an
-// earlier version.
+// Rollout changes the pod template of a Deployment. Two templates with the same version are
+// equal. Therefore the Deployment controller reuses the existing ReplicaSet if a rollout returns
+// to an earlier version.
 type Rollout struct {
 	Target
-	// Version is the version of the new pod template, a DNS label.
+	// Version is a DNS label that identifies the new pod template, such as v2.
 	Version string `yaml:"version" format:"name" required:"true"`
-	// Replicas is the new number of replicas, which the same patch sets. Without this field,
-	// the number of replicas does not change.
+	// Replicas is the new value of spec.replicas, which the same API request sets. Without this
+	// field, the number of replicas does not change.
 	Replicas *int `yaml:"replicas,omitempty" bounds:"0..20000"`
 }
 
@@ -168,7 +174,7 @@ type Resume struct{ Target }
 func (r *Resume) String() string { return "resume " + r.Target.String() }
 
 // Rollback returns a Deployment to the pod template of an earlier revision. It sets the
-// annotation deprecated.deployment.rollback.to. The Deployment controller then restores the
+// annotation deprecated.deployment.rollback.to, and the Deployment controller then restores the
 // template.
 type Rollback struct {
 	Target
@@ -187,8 +193,8 @@ func (r *Rollback) validate(v *validator, path string) {
 	v.bounded(path, r)
 }
 
-// Patch changes fields of an object by a JSON merge patch. It can also patch all pods that a
-// create step with count created.
+// Patch changes fields of an object by a JSON merge patch. If a create step with count created
+// several pods, it patches all of these pods.
 type Patch struct {
 	Target
 	// Merge is the JSON merge patch: the fields to set. A field with the value null is removed.
@@ -206,8 +212,8 @@ func (p *Patch) validate(v *validator, path string) {
 	v.fieldsOf(path+".merge", p.Merge)
 }
 
-// changes formats changes of labels or annotations as for kubectl label, such as "app=web
-// tier-". A key that ends with - is removed.
+// changes formats changes of labels or annotations as arguments of kubectl label, such as
+// "app=web tier-". A key with the suffix - is removed.
 func changes(set map[string]string, remove []string) string {
 	words := words(set)
 	for _, key := range remove {
@@ -216,7 +222,7 @@ func changes(set map[string]string, remove []string) string {
 	return strings.Join(words, " ")
 }
 
-// words formats labels as for kubectl, such as "app=web", sorted by key.
+// words formats each label as KEY=VALUE, such as "app=web". The result is sorted by key.
 func words(labels map[string]string) []string {
 	var words []string
 	for _, key := range sortedKeys(labels) {
@@ -225,8 +231,8 @@ func words(labels map[string]string) []string {
 	return words
 }
 
-// Label sets and removes labels of an object, or of all pods that a create step with count
-// created. It changes at least one label.
+// Label sets and removes labels of an object. If a create step with count created several pods,
+// it changes all of these pods. The step must set or remove at least one label.
 type Label struct {
 	Target
 	// Labels is the labels to set, by key.
@@ -245,8 +251,9 @@ func (l *Label) validate(v *validator, path string) {
 	v.removed(path, l.Remove, l.Labels, "labels")
 }
 
-// Annotate sets and removes annotations of an object, or of all pods that a create step with
-// count created. It changes at least one annotation.
+// Annotate sets and removes annotations of an object. If a create step with count created
+// several pods, it changes all of these pods. The step must set or remove at least one
+// annotation.
 type Annotate struct {
 	Target
 	// Annotations is the annotations to set, by key.
@@ -284,8 +291,8 @@ func (s *Select) String() string {
 	return fmt.Sprintf("let %s select %s", s.Target, strings.Join(words, ","))
 }
 
-// setDefaults sets the kind to Service, the default. The operation select supports two kinds,
-// so the kind does not follow from the operation.
+// setDefaults sets the kind to Service. The operation select supports two kinds, so the file may
+// omit the kind only because of this default.
 func (s *Select) setDefaults() { *s = Select{Target: Target{Kind: Service}} }
 
 func (s *Select) validate(v *validator, path string) {

@@ -8,20 +8,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Params has the parameters of one fault as YAML nodes. The fault type decodes them into its
-// own Go struct with [Params.Decode].
+// Params has the parameters of one fault as YAML nodes. The fault type calls [Params.Decode] to
+// decode the parameters into its own Go struct.
 type Params struct {
 	source *source
-	fault  string   // the name of the fault type, with which field paths in errors begin
-	at     position // the position of that name in the file
+	fault  string   // the name of the fault type; field paths in errors begin with it
+	at     position // the position of the fault type's name in the file
 	node   *node    // the mapping of the parameters; nil if the fault has no parameters
-	// kinds points to the kinds that the workload of the scenario creates from manifests. It
-	// is nil for parameters that [ParseParams] read, because these have no scenario.
+	// kinds points to the kinds that the workload of the scenario creates from manifests. It is
+	// nil for parameters that do not belong to a scenario (see [ParseParams]).
 	kinds *[]kube.Kind
 }
 
-// Resources returns the resources that the parameters may name. These are those of
-// [Scenario.Resources], or those of [kube.Resources] if the parameters are from [ParseParams].
+// Resources returns the resources that the parameters may name, such as pods. For the parameters
+// of a scenario, they are the result of [Scenario.Resources]. For parameters from [ParseParams],
+// they are the result of [kube.Resources].
 func (p Params) Resources() []string {
 	if p.kinds == nil {
 		return kube.Resources()
@@ -30,8 +31,7 @@ func (p Params) Resources() []string {
 }
 
 // ParseParams reads the parameters of one fault from a YAML mapping that does not belong to a
-// scenario. The arguments file and fault are the names of the file and of the fault type in
-// errors.
+// scenario. Errors contain the arguments file and fault, the name of the fault type.
 func ParseParams(file, fault string, data []byte) (Params, error) {
 	src := &source{file: file}
 	root, err := parseNode(src, data)
@@ -47,8 +47,8 @@ func ParseParams(file, fault string, data []byte) (Params, error) {
 // Decode stores the parameters in the struct to which into points. The yaml tags of the struct
 // are the names of the parameters.
 //
-// Decode does not change a field that the file omits, so the caller sets the defaults before
-// the call. An unknown parameter or a value of the wrong type is an error with a position.
+// Decode does not change a field whose parameter the file omits. The caller therefore sets the
+// defaults first. An unknown parameter or a value of the wrong type is an error with a position.
 func (p Params) Decode(into any) error {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() || target.Elem().Kind() != reflect.Struct {
@@ -60,7 +60,7 @@ func (p Params) Decode(into any) error {
 	return decoder{p.source}.decodeStruct(p.node, target.Elem(), p.fault)
 }
 
-// Errorf returns an error about a parameter of the fault. It begins with the file and the
+// Errorf returns an error about a parameter of the fault. The error begins with the file and the
 // position of the parameter's value.
 //
 // If the file omits the parameter, or if field is "", the position is that of the fault. The
@@ -79,11 +79,11 @@ func (p Params) Errorf(field, format string, args ...any) error {
 	return p.source.errorAt(at, path, format, args...)
 }
 
-// CheckSteps validates steps that a fault has as a parameter, and sets their defaults. The
-// argument field is the name of the parameter. It returns all errors.
+// CheckSteps validates steps that a fault has as a parameter, and sets the defaults of the
+// steps. The argument field is the name of the parameter. CheckSteps returns all errors.
 //
-// It does not check whether the objects of the steps exist. Objects of a generic kind must be
-// of a kind that the workload creates, except if the parameters are from [ParseParams].
+// CheckSteps does not check whether the objects of the steps exist. A generic kind must be a
+// kind that the workload creates, except in parameters from [ParseParams].
 func (p Params) CheckSteps(field string, steps []Step) error {
 	root := &node{position: p.at, value: mapping{{name: p.fault, value: p.encodeNode()}}}
 	v := &validator{scenario: &Scenario{source: &source{file: p.source.file, root: root}}, anyKind: p.kinds == nil}
@@ -101,10 +101,11 @@ func (p Params) CheckSteps(field string, steps []Step) error {
 }
 
 // Equal reports whether p and other have the same parameters with the same values in the same
-// order. It ignores their positions in the file.
+// order. The positions in the file do not matter.
 func (p Params) Equal(other Params) bool { return inline(p.encodeNode()) == inline(other.encodeNode()) }
 
-// encodeNode returns the mapping of the parameters, which is empty if the fault has none.
+// encodeNode returns the parameters as a YAML mapping. The mapping is empty if the fault has no
+// parameters.
 func (p Params) encodeNode() *node {
 	if p.node == nil {
 		return &node{value: mapping{}}
@@ -112,14 +113,15 @@ func (p Params) encodeNode() *node {
 	return p.node
 }
 
-// options returns the optional fields of a fault, without the parameters. The keys are the names
-// in YAML, and the values are pointers to the fields.
+// options returns pointers to the optional fields of a fault, such as when. The keys are the
+// names in YAML. The parameters are not included.
 func (f *Fault) options() map[string]any {
 	return map[string]any{"when": &f.When, "until": &f.Until, "times": &f.Times, "from": &f.From, "for": &f.For, "mustFire": &f.MustFire}
 }
 
-// decodeNode reads a fault from YAML. The names of the fields in [Fault.options] are fixed. The
-// only other field has the name of the fault type, and its value has the parameters.
+// decodeNode reads a fault from a YAML mapping. The mapping may have the fields of
+// [Fault.options]. The only other field has the name of the fault type as its key, and the
+// parameters as its value.
 func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 	const expected = "one fault with its parameters, and optionally when, until, times, from, for and mustFire"
 	fields, ok := from.value.(mapping)
@@ -140,10 +142,10 @@ func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 	return JoinErrors(errs...)
 }
 
-// decodeParams reads the name of the fault type and the parameters from a field of a fault.
+// decodeParams reads the name of the fault type and the parameters from one field of a fault.
 //
-// If the fault already has a fault type, it returns an error. The argument expected is the end
-// of this error.
+// If the fault already has a fault type, decodeParams returns an error. The text in the argument
+// expected is the end of the error message.
 func (f *Fault) decodeParams(d decoder, field entry, path, expected string) error {
 	if f.Name != "" {
 		return d.source.errorAt(field.position, path, "found %q beside %q; expected %s", field.name, f.Name, expected)
@@ -160,7 +162,7 @@ func (f *Fault) decodeParams(d decoder, field entry, path, expected string) erro
 	return d.mismatch(field.value, join(path, field.name), "a mapping of parameters")
 }
 
-// encodeNode writes a fault in the form that decodeNode reads.
+// encodeNode returns the fault as a YAML node that decodeNode can read.
 func (f Fault) encodeNode() *node {
 	fields := mapping{{name: f.Name, value: f.Params.encodeNode()}}
 	if f.When != nil {

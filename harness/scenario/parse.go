@@ -23,9 +23,9 @@ func Load(path string, further ...func(*Scenario) error) (*Scenario, error) {
 // Parse reads a scenario from YAML, sets the defaults of omitted fields and validates all
 // fields. The error has one line for each mistake in the file.
 //
-// The argument file is the name of the file, with which errors begin. The functions further
-// check what this package does not know, such as the parameters of faults. The scenario that
-// they get may be invalid.
+// The argument file is the name of the file for error messages. The functions in further check
+// what this package does not know, such as the parameters of faults. Parse calls them even if
+// the scenario is invalid.
 func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenario, error) {
 	src := &source{file: file}
 	if len(data) > sizeLimit {
@@ -54,8 +54,8 @@ func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenari
 	return s, nil
 }
 
-// Marshal returns the scenario as YAML that [Parse] reads back to an equal scenario. It returns
-// an error if Parse would reject the scenario.
+// Marshal returns the scenario as YAML. From this YAML, [Parse] reads an equal scenario. Marshal
+// returns an error if the scenario is invalid.
 func (s *Scenario) Marshal() ([]byte, error) {
 	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("writing scenario %q: %w", s.Name, err)

@@ -10,7 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// subresources maps the kinds that the API server itself serves to their subresources.
+// subresources has the subresources of each kind that the API server itself serves. The key is
+// the name of the kind.
 var subresources = map[string][]string{
 	kube.Pod:                   {"attach", "binding", "ephemeralcontainers", "eviction", "exec", "log", "portforward", "proxy", "resize", "status"},
 	kube.ReplicaSet:            {"scale", "status"},
@@ -20,12 +21,12 @@ var subresources = map[string][]string{
 	kube.Endpoints:             {},
 }
 
-// CheckReachable returns the errors about triggers that can never match. It returns nil if the
-// workload is invalid.
+// CheckReachable returns the errors about triggers that can never match. It returns nil if there
+// are none, and also if the workload is invalid.
 //
-// Such a trigger waits for subresources, owners or numbers of objects that cannot exist, or its
-// fault waits for itself. [Parse] does not call CheckReachable, because a scenario with such a
-// trigger can run: the fault just does not begin.
+// A trigger can never match if it names subresources, owners or numbers of objects that cannot
+// exist. It can also never match if its fault waits for itself. [Parse] does not call
+// CheckReachable, because a scenario with such a trigger can run. The fault then does not begin.
 func (s *Scenario) CheckReachable() error {
 	v := &validator{scenario: s, kinds: s.GenericKinds(), resources: s.Resources(), observed: s.ObservedKinds()}
 	if v.workload(s.Workload); len(v.errs) > 0 {
@@ -39,8 +40,8 @@ func (s *Scenario) CheckReachable() error {
 	return JoinErrors(v.errs...)
 }
 
-// reachable checks whether a trigger can match. It also checks the triggers that must match
-// before it (field after).
+// reachable reports an error if a trigger can never match. It also checks the chain of triggers
+// in the field after, which must match first.
 func (v *validator) reachable(path string, t *Trigger) {
 	for ; t != nil; t, path = t.After, path+".after" {
 		switch {
@@ -58,8 +59,8 @@ func (v *validator) reachable(path string, t *Trigger) {
 	}
 }
 
-// subresource checks that a resource has a subresource. It accepts any subresource of a resource
-// that is not in the table.
+// subresource reports an error if a resource does not have the found subresource. It accepts any
+// subresource of a resource whose kind is not in the table subresources.
 func (v *validator) subresource(path, resource, found string) {
 	kind, known := kube.ByResource(resource)
 	expected, listed := subresources[kind.Name]
@@ -76,8 +77,8 @@ func (s *Scenario) usersCreate() bool {
 	return s.ExternalWorkload != nil || slices.ContainsFunc(s.Faults, func(f Fault) bool { return strings.Contains(inline(f.Params.encodeNode()), "create") })
 }
 
-// objectsMax returns the maximum number of objects that a state trigger can find at one time. It
-// returns false if that number is not known.
+// objectsMax returns the maximum number of objects that a state trigger can count at one time.
+// It returns false if the maximum is not known.
 func (s *Scenario) objectsMax(resource, name string) (int, bool) {
 	if s.usersCreate() {
 		return 0, false
@@ -94,8 +95,8 @@ func (s *Scenario) objectsMax(resource, name string) (int, bool) {
 	return 0, false
 }
 
-// createdMax returns how many steps create an object of a kind whose name matches a glob. The
-// glob "" matches every name.
+// createdMax returns the number of create steps with the given kind and a name that matches a
+// glob. The glob "" matches every name.
 func (s *Scenario) createdMax(kind Kind, glob string) int {
 	n := 0
 	for _, create := range s.creates() {
@@ -106,8 +107,9 @@ func (s *Scenario) createdMax(kind Kind, glob string) int {
 	return n
 }
 
-// owner checks that the workload can have the owner that a trigger names, such as
-// "ReplicaSet/web-*". It checks only kinds whose objects and names follow from the workload.
+// owner reports an error if the workload cannot have the owner that a trigger names. An example
+// of an owner is "ReplicaSet/web-*". It checks only kinds whose objects and names follow from
+// the workload.
 func (v *validator) owner(at, owner string) {
 	kind, name, ok := strings.Cut(owner, "/")
 	if !ok || v.scenario.usersCreate() || strings.ContainsAny(kind, `*?[\`) {
@@ -138,7 +140,7 @@ func (v *validator) owner(at, owner string) {
 	v.check(reachable, at, "found %q, but the workload has no such %s; expected %s", owner, kind, expectedNames(possible))
 }
 
-// expectedNames formats the names that an owner could have, for an error message.
+// expectedNames joins the names that an owner could have, for an error message.
 func expectedNames(possible []string) string {
 	if len(possible) == 0 {
 		return "an owner that a step creates"
@@ -146,8 +148,8 @@ func expectedNames(possible []string) string {
 	return nearest.List(possible, "or")
 }
 
-// mayMatch reports whether a glob can match a name. A name that ends with * stands for all names
-// with this prefix.
+// mayMatch reports whether a glob can match a name. If the argument name ends with *, it stands
+// for all names with this prefix.
 func mayMatch(glob, name string) bool {
 	prefix, open := strings.CutSuffix(name, "*")
 	if !open {
@@ -161,7 +163,8 @@ func mayMatch(glob, name string) bool {
 	return strings.HasPrefix(literal, prefix) || rest != "" && strings.HasPrefix(prefix, literal)
 }
 
-// circles reports faults that wait for each other, so that none of them can begin.
+// circles reports an error for each fault that waits for itself through other faults. None of
+// these faults can begin.
 func (v *validator) circles() {
 	for i := range v.scenario.Faults {
 		waits := waitsOf(v.scenario.Faults, i)

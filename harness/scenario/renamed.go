@@ -10,8 +10,8 @@ import (
 // old name works.
 const renamedUntil = "v0.4"
 
-// These maps have the new names of renamed fields, checks and scenarios, by the names that
-// earlier releases used. [Scenario.Marshal] writes only new names.
+// These maps have the new names of renamed fields, checks and scenarios. The keys are the names
+// that earlier releases used. [Scenario.Marshal] writes only new names.
 var (
 	renamedFields = map[reflect.Type]map[string]string{
 		reflect.TypeFor[Trigger](): {"truth": "state"},
@@ -37,35 +37,34 @@ var (
 	}
 )
 
-// RenamedCheck returns the new ID of a check by the old name of the check. It returns false if
-// no check had that ID.
+// RenamedCheck returns the new ID of a renamed check. The argument is the old ID, such as
+// "alive" for the check process-alive. RenamedCheck returns false if no check had the old ID.
 func RenamedCheck(old string) (string, bool) {
 	name, ok := renamedChecks[old]
 	return name, ok
 }
 
-// RenamedChecks returns the new IDs of all renamed checks, by the old names.
+// RenamedChecks returns a map of all renamed checks, from the old to the new ID.
 func RenamedChecks() map[string]string { return maps.Clone(renamedChecks) }
 
-// RenamedScenario returns the new name of a library scenario by its old name. It returns false
-// if no scenario had that name.
+// RenamedScenario returns the new name of a renamed library scenario. The argument is the old
+// name. RenamedScenario returns false if no scenario had the old name.
 func RenamedScenario(old string) (string, bool) {
 	name, ok := renamedScenarios[old]
 	return name, ok
 }
 
-// RenamedFields returns the new YAML names of the renamed fields of a struct, by the old names.
+// RenamedFields returns a map of a struct's renamed fields, from the old to the new YAML name.
 func RenamedFields(of reflect.Type) map[string]string { return maps.Clone(renamedFields[of]) }
 
-// RenameWarning returns the text of the warning for the use of an old name. The name may be of a
-// YAML field, a check, a library scenario or a flag.
+// RenameWarning returns a warning that a user used the old name of something. The name may be of
+// a YAML field, a check, a library scenario or a flag.
 func RenameWarning(old, name string) string {
 	return fmt.Sprintf("%q is now %q; release %s removes the old name", old, name, renamedUntil)
 }
 
 // Warnings returns the warnings about the scenario, such as one line for each old name in the
-// file. Warnings about the file begin with file, line and column, and are in the order of
-// reading.
+// file. A warning about the file begins with file, line and column.
 func (s *Scenario) Warnings() []string {
 	if s.source == nil {
 		return nil
@@ -81,16 +80,17 @@ func (s *Scenario) Warn(warning string) {
 	s.source.warnings = append(s.source.warnings, warning)
 }
 
-// warnRenamed adds a warning that the file has an old name at a position.
+// warnRenamed adds a warning that the file has an old name at the given position. The argument
+// name is the new name.
 func (src *source) warnRenamed(at position, old, name string) {
 	src.warnings = append(src.warnings, src.errorAt(at, "", "%s", RenameWarning(old, name)).Error())
 }
 
-// renameFields replaces old names of a struct's fields with the new names, and adds a warning
-// for each. The argument path is the path of the struct.
+// renameFields replaces the old names of a struct's fields with the new names, and adds a
+// warning for each. The argument path is the path of the struct in the file.
 //
-// It changes the parsed YAML before it is decoded, so that errors about a field have the new
-// name.
+// The decoder calls renameFields before it decodes the fields. Therefore errors about a field
+// contain the new name.
 func (src *source) renameFields(fields mapping, of reflect.Type, path string) error {
 	for i, field := range fields {
 		name, ok := renamedFields[of][field.name]
@@ -106,8 +106,8 @@ func (src *source) renameFields(fields mapping, of reflect.Type, path string) er
 	return nil
 }
 
-// renameChecks replaces old names of checks in the field exercises with the new IDs, and adds a
-// warning for each.
+// renameChecks replaces the old IDs of checks in the field exercises with the new IDs. It adds a
+// warning for each old ID.
 func (s *Scenario) renameChecks() {
 	for i, id := range s.Exercises {
 		if name, ok := RenamedCheck(id); ok {

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// source is the file from which a scenario was read. Error messages use it to find the
-// positions of fields. It is nil for a scenario that was not read from a file.
+// source is the file from which Parse read a scenario. Errors get the positions of fields from
+// it. A nil source means that the scenario does not come from a file.
 type source struct {
 	file string // the name of the file
 	root *node  // the whole contents of the file
-	// warnings are the lines that [Scenario.Warnings] returns.
+	// warnings are the lines that [Scenario.Warnings] returns, such as one for each old name.
 	warnings []string
 }
 
-// errorAt returns an error that begins with the name of the file. The line and the column
-// follow if they are known, then the path of the field if it is not "", then the formatted
-// message.
+// errorAt returns an error that begins with the name of the file. The line and the column follow
+// if they are known. The path of the field follows if it is not "". The formatted message is at
+// the end.
 func (src *source) errorAt(at position, path, format string, args ...any) error {
 	var prefix strings.Builder
 	if src != nil {
@@ -52,8 +52,8 @@ func (src *source) has(path string) bool {
 	return ok
 }
 
-// walk returns the value at path below n, and true. If there is no such value, it returns the
-// nearest enclosing value and false.
+// walk returns the value at path inside of n, and true. If there is no such value, it returns
+// the nearest enclosing value and false.
 func walk(n *node, path string) (*node, bool) {
 	steps := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
 	for _, step := range steps {

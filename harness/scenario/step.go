@@ -10,16 +10,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// Step is one entry of a workload: an operation of a user, an await, or both. In YAML, the name
-// of the operation is a key next to after and await.
+// Step is one item of a workload: an operation of a user, a wait for a condition (await), or
+// both. In YAML, the name of the operation is a key next to after and await.
 type Step struct {
-	// After is the time that the user waits between the end of the previous step and the
-	// operation.
+	// After is the time to wait between the end of the previous step and the operation of this
+	// step.
 	After time.Duration `yaml:"after,omitempty" bounds:"0s..5m"`
-	// Operation is what the user does. It is nil in a step that only waits.
+	// Operation is the action of the user on an object. It is nil in a step that only waits.
 	Operation Operation
 	// Await is the condition that the user waits for before the next step. In a step with an
-	// operation, await may omit kind and name. It then waits for the object of the operation.
+	// operation, await may omit kind and name. The await then waits for the operation's object.
 	Await *Await `yaml:"await,omitempty"`
 }
 
@@ -38,12 +38,12 @@ func (t Target) String() string { return string(t.Kind) + " " + t.Name }
 // Await waits until an object of the workload meets a condition.
 type Await struct {
 	Target
-	// Until is the condition. It is one of the words in the table of conditions, or a condition
-	// on fields of the object in the syntax of the flag --for of kubectl wait. If until is
-	// inside { }, a condition that contains braces needs quotes.
+	// Until is the condition: one of the words in the table of conditions, or a condition on
+	// fields of the object. A condition on fields has the syntax of the flag --for of kubectl
+	// wait. If until is inside { }, a condition that contains braces needs quotes.
 	Until Until `yaml:"until" required:"true"`
-	// Within is the timeout of the wait. After the timeout the step fails, and the workload
-	// ends.
+	// Within is the maximum time of the wait. If the object does not meet the condition by then,
+	// the step fails and the workload ends.
 	Within time.Duration `yaml:"within" bounds:"1s..10m"`
 }
 
@@ -124,7 +124,7 @@ func (s *Step) decodeNode(d decoder, from *node, path string) error {
 	return JoinErrors(errs...)
 }
 
-// encodeNode writes a step in the form that decodeNode reads.
+// encodeNode returns the step as a YAML node that decodeNode can read.
 func (s Step) encodeNode() *node {
 	fields := mapping{}
 	if s.After != 0 {
@@ -142,7 +142,7 @@ func (s Step) encodeNode() *node {
 // complete sets fields that the file omits and whose values follow from other fields.
 //
 // An operation that supports only one kind gets that kind. An await without kind and name gets
-// the object of the operation.
+// the kind and the name of the operation's object.
 func (s *Step) complete() {
 	if s.Operation != nil {
 		if row, target := operationOf(s.Operation), s.Operation.target(); target.Kind == "" && len(row.kinds) == 1 {
@@ -157,8 +157,9 @@ func (s *Step) complete() {
 	}
 }
 
-// completeAPIVersion sets the apiVersion of a create from a manifest that omits it. It takes
-// the apiVersion from kinds, the generic kinds that the workload creates.
+// completeAPIVersion sets the apiVersion of a create operation that has a manifest and omits the
+// apiVersion. The argument kinds has all kinds that the workload creates from manifests. The
+// item with the same kind name supplies the apiVersion.
 func (s *Step) completeAPIVersion(kinds []kube.Kind) {
 	create, ok := s.Operation.(*Create)
 	if !ok || !create.Kind.IsGeneric() || create.APIVersion != "" {

@@ -17,14 +17,15 @@ type Trigger struct {
 	Request *RequestTrigger `yaml:"request,omitempty"`
 	// Event waits for a watch event that is delivered to the subject.
 	Event *EventTrigger `yaml:"event,omitempty"`
-	// State waits until a number of objects have a state.
+	// State waits until a number of objects have a state, such as ready.
 	State *StateTrigger `yaml:"state,omitempty"`
-	// Fault waits for another fault of the scenario.
+	// Fault waits until another fault of the scenario fires, which means that it changes
+	// something.
 	Fault *FaultTrigger `yaml:"fault,omitempty"`
-	// Step waits for a step of the workload.
+	// Step waits until a step of the workload begins or ends.
 	Step *StepTrigger `yaml:"step,omitempty"`
-	// After is another trigger that must match first. Requests, events and states from before
-	// its match do not count. At most five triggers may be linked by after.
+	// After is another trigger that must match first. This trigger counts only requests, events
+	// and states after that match. At most five triggers may be linked by after.
 	After *Trigger `yaml:"after,omitempty"`
 }
 
@@ -46,14 +47,14 @@ type RequestTrigger struct {
 	// Owner is a pair of globs for the kind and the name of the owner, such as
 	// ReplicaSet/web-*. By default the object has any owner or none.
 	Owner string `yaml:"owner,omitempty" format:"ownerGlob"`
-	// Phase is the point in the life of the request at which the trigger matches.
+	// Phase says at which point in the life of the request the trigger matches.
 	Phase Phase `yaml:"phase"`
-	// Nth is the number of the matching request, counted from 1.
+	// Nth says which of the matching requests the trigger waits for, counted from 1.
 	Nth int `yaml:"nth" bounds:"1..1000000"`
 }
 
-// AnyWrite is the verb of a trigger that matches every verb with which the subject changes
-// objects. It does not match requests for leases and events.
+// AnyWrite is the value of verb that matches every verb with which the subject changes objects.
+// It does not match requests for leases and events.
 const AnyWrite = "write"
 
 // Phase is a point in the life of a request.
@@ -66,10 +67,10 @@ const (
 )
 
 // EventTrigger matches the nth watch event among the events that have all the given properties.
-// It matches before the subject receives the event.
+// The trigger matches before the subject receives the event.
 type EventTrigger struct {
-	// Resource is the resource of the watch. It may also be the resource of a generic kind that
-	// the workload creates.
+	// Resource is the resource of the watch, such as pods. It may also be the resource of a
+	// generic kind that the workload creates.
 	Resource string `yaml:"resource" enum:"resources" required:"true"`
 	// Type is the type of the watch event; by default any type.
 	Type string `yaml:"type,omitempty" enum:"eventTypes"`
@@ -78,12 +79,13 @@ type EventTrigger struct {
 	// Owner is a pair of globs for the kind and the name of the owner, such as
 	// ReplicaSet/web-*. By default the object has any owner or none.
 	Owner string `yaml:"owner,omitempty" format:"ownerGlob"`
-	// Nth is the number of the matching event, counted from 1.
+	// Nth says which of the matching events the trigger waits for, counted from 1.
 	Nth int `yaml:"nth" bounds:"1..1000000"`
 }
 
 // StateTrigger matches as soon as the number of objects with a state is at least atLeast and at
-// most atMost. It uses the committed state, not the subject's cache.
+// most atMost. The trigger counts objects as etcd has committed them, not as the subject's cache
+// has them.
 type StateTrigger struct {
 	// Resource is the resource of the objects. It may also be the resource of a generic kind
 	// that the workload creates, or of a kind that the controllers under test read or write.
@@ -93,7 +95,7 @@ type StateTrigger struct {
 	// Owner is a pair of globs for the kind and the name of the owner, such as
 	// ReplicaSet/web-*. By default the objects have any owner or none.
 	Owner string `yaml:"owner,omitempty" format:"ownerGlob"`
-	// Is is the state of the objects. Which states are allowed depends on the resource.
+	// Is is the state of the objects to count. The allowed states depend on the resource.
 	Is ObjectState `yaml:"is"`
 	// AtLeast is the minimum number of objects with the state. 0 is valid only
 	// together with atMost.
@@ -116,8 +118,8 @@ const (
 	Completed   ObjectState = "complete"    // Every replica of the Deployment has the latest template and is available.
 )
 
-// generalStates are the states that objects of every kind have. Objects of the kinds in
-// furtherStates have more.
+// generalStates are the states that objects of every kind can have. furtherStates adds states
+// for some kinds.
 var (
 	generalStates = []ObjectState{Present, Terminating}
 	furtherStates = map[string][]ObjectState{
@@ -126,21 +128,22 @@ var (
 	}
 )
 
-// StatesOf returns the states of objects of a resource that the trigger state can wait for.
+// StatesOf returns the states that a state trigger can wait for. They depend on the resource,
+// such as pods.
 func StatesOf(resource string) []ObjectState {
 	kind, _ := kube.ByResource(resource)
 	return slices.Concat(generalStates, furtherStates[kind.Name])
 }
 
-// stateResources returns the resources that the trigger state may name: the resources that a
-// run of the scenario observes.
+// stateResources returns the resources that a state trigger may name. These are the resources
+// whose objects the run records.
 func (v *validator) stateResources() []string { return resourcesOf(v.observed) }
 
 // FaultTrigger matches when another fault of the scenario fires for the nth time.
 type FaultTrigger struct {
 	// Index is the position of the other fault in the list of faults, counted from 0.
 	Index int `yaml:"index" bounds:"0..99"`
-	// Nth is the number of times that the other fault must have fired, from 1.
+	// Nth is the number of times that the other fault must have fired, at least 1.
 	Nth int `yaml:"nth" bounds:"1..1000000"`
 }
 
@@ -203,8 +206,8 @@ func (t *StateTrigger) count() string {
 	return fmt.Sprintf("%d to %d", t.AtLeast, *t.AtMost)
 }
 
-// of returns the properties of the objects that a trigger matches as text, such as " of pods of
-// ReplicaSet/web-*".
+// of describes the objects that a trigger matches. The text begins with a space, such as " of
+// pods of ReplicaSet/web-*".
 func of(resource, subresource, name, owner string) string {
 	words := ""
 	if resource != "" {
@@ -227,8 +230,8 @@ func of(resource, subresource, name, owner string) string {
 const afterDepthMax = 5
 
 // trigger checks a trigger, and the chain of triggers in its field after. The argument fault is
-// the index of the fault that has the trigger. The argument depth is the length of the chain so
-// far, with this trigger.
+// the index of the fault that has the trigger. The argument depth counts the triggers of the
+// chain up to t, including t.
 func (v *validator) trigger(path string, t *Trigger, fault, depth int) {
 	if t == nil {
 		return
@@ -296,8 +299,8 @@ func (v *validator) stateTrigger(path string, t *StateTrigger) {
 	}
 }
 
-// globs checks the globs of a trigger: for the object's name, and for its owner's kind and
-// name.
+// globs checks the fields name and owner of a trigger. Each name is a glob, and each owner is
+// two globs: KIND/NAME.
 func (v *validator) globs(at, name, owner string) {
 	_, err := path.Match(name, "")
 	v.check(err == nil, at+".name", "found %q, which is not a valid glob; expected each [ to be closed, such as web-[a-c]*", name)

@@ -10,14 +10,14 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// FieldCondition is a condition on the fields of an object. Its syntax in YAML is that of the
-// flag --for of kubectl wait. Either Type or JSONPath is set.
+// FieldCondition is a condition on the fields of an object, such as condition=Ready. Its syntax
+// in YAML is that of the flag --for of kubectl wait. Either Type or JSONPath is set.
 type FieldCondition struct {
-	// Type is the type of a condition in status.conditions, and Status is the status that
-	// the condition must have. Comparisons of both ignore case.
+	// Type is the type of a condition in status.conditions, and Status is the status that the
+	// condition must have. Upper and lower case are equal.
 	Type, Status string
-	// JSONPath is an expression such as {.status.phase}, and Value is the value that the
-	// object must have there. If Value is "", any non-empty value matches.
+	// JSONPath is an expression such as {.status.phase}. Value is the value that the object must
+	// have at this path. If Value is "", any non-empty value matches.
 	JSONPath, Value string
 }
 
@@ -32,8 +32,8 @@ func (u Until) IsFieldCondition() bool {
 	return strings.HasPrefix(string(u), untilCondition) || strings.HasPrefix(string(u), untilJSONPath)
 }
 
-// FieldCondition parses a condition on fields. It returns an error for any other condition, and
-// for a syntax error.
+// FieldCondition parses a condition on fields, such as "condition=Ready". It returns an error
+// for any other condition, such as "scaled", and for a syntax error.
 func (u Until) FieldCondition() (FieldCondition, error) {
 	if text, ok := strings.CutPrefix(string(u), untilCondition); ok {
 		name, status, given := strings.Cut(text, "=")
@@ -88,7 +88,7 @@ func completeJSONPath(expression string) (string, error) {
 	return complete, err
 }
 
-// until checks that the kind of the object supports the condition of an await.
+// until reports an error if the kind of the awaited object does not support the condition.
 func (v *validator) until(path string, await *Await) {
 	if await.Until.IsFieldCondition() {
 		_, err := await.Until.FieldCondition()

@@ -15,9 +15,9 @@ import (
 // SubjectsMax is the maximum number of instances of the subject.
 const SubjectsMax = 5
 
-// These bounds are constants because code needs them in places without a tag bounds. With
-// bounds, a typing error cannot start a run that never ends or that uses all memory of the
-// machine.
+// These bounds are constants because code needs them in places without the struct tag bounds.
+// Bounds reject typing errors. Without them, a typing error could start a run that never ends or
+// that uses all memory of the machine.
 const (
 	stepsMax           = 1000
 	faultsMax          = 100
@@ -40,8 +40,8 @@ const (
 type validator struct {
 	scenario *Scenario
 	errs     []error
-	// earlier are the mistakes that the decoder has found. The validator does not report what
-	// may follow from them.
+	// earlier are the errors that the decoder has found. The validator reports no further error
+	// about the fields of these errors, because it may be a consequence.
 	earlier []error
 
 	// kinds are the generic kinds of the objects that the workload creates.
@@ -53,15 +53,15 @@ type validator struct {
 	// scenario. These steps may have any generic kind, because it is unknown which kinds the
 	// workload creates.
 	anyKind bool
-	// resources is the result of [Scenario.Resources].
+	// resources are the resources that faults and triggers may name; see [Scenario.Resources].
 	resources []string
-	// observed is the result of [Scenario.ObservedKinds].
+	// observed are the kinds whose objects the run records; see [Scenario.ObservedKinds].
 	observed []kube.Kind
 }
 
 // validate returns the errors about all fields that are out of bounds or contradict another
-// field. It ignores fields about which the decoder has reported a mistake; these are in
-// earlier.
+// field. The argument earlier has the errors that the decoder has reported. validate ignores the
+// fields of these errors.
 func (s *Scenario) validate(earlier ...error) error {
 	v := &validator{scenario: s, earlier: earlier, kinds: s.GenericKinds(), resources: s.Resources(), observed: s.ObservedKinds()}
 	v.name("name", s.Name)
@@ -87,8 +87,8 @@ func (s *Scenario) validate(earlier ...error) error {
 	return JoinErrors(v.errs...)
 }
 
-// controllers checks that the names of the controllers under test are known and that no name
-// occurs twice.
+// controllers reports an error if the name of a controller under test is unknown or occurs
+// twice.
 func (v *validator) controllers(names []string) {
 	v.check(names == nil || len(names) > 0, "subject.controllers", "found an empty list; expected at least one controller, or no field controllers for the default controllers")
 	for i, name := range names {
@@ -106,8 +106,8 @@ func (v *validator) check(ok bool, path, format string, args ...any) {
 	}
 }
 
-// invalid reports whether there is an error about the field at path. It also counts errors
-// about a field in it, and about one that contains it.
+// invalid reports whether the field at path has an error. An error about a field inside it, or
+// about an enclosing field, also counts.
 func (v *validator) invalid(path string) bool {
 	return slices.ContainsFunc(slices.Concat(v.earlier, v.errs), func(err error) bool {
 		m := new(mistake)
@@ -115,12 +115,12 @@ func (v *validator) invalid(path string) bool {
 	})
 }
 
-// number reports an error if found is not from least to most.
+// number reports an error if found is less than least or more than most.
 func (v *validator) number(path string, found, least, most int) {
 	v.check(least <= found && found <= most, path, "found %d; expected %d to %d", found, least, most)
 }
 
-// duration reports an error if found is not from least to most.
+// duration reports an error if found is less than least or more than most.
 func (v *validator) duration(path string, found, least, most time.Duration) {
 	v.check(least <= found && found <= most, path, "found %s; expected %s to %s", found, least, most)
 }
@@ -152,8 +152,8 @@ func (v *validator) faults(faults []Fault) {
 		v.trigger(path+".when", fault.When, i, 1)
 		v.trigger(path+".until", fault.Until, i, 1)
 		v.number(path+".times", fault.Times, 0, timesMax)
-		// The fault type checks the resource when it decodes the parameters. The check here
-		// is for a changed copy of a scenario, whose workload may no longer create the kind.
+		// The fault type checks the resource when it decodes the parameters. A changed copy of a
+		// scenario needs a second check, because its workload may no longer create the kind.
 		resource := fault.Params.Text("resource")
 		v.check(!slices.Contains(fault.Params.Resources(), resource) || slices.Contains(v.resources, resource),
 			path+"."+fault.Name+".resource", "found %s; expected a resource of a kind that the workload creates", resource)
@@ -161,7 +161,7 @@ func (v *validator) faults(faults []Fault) {
 	}
 }
 
-// labels checks the keys and values of labels.
+// labels reports an error for each label whose key or value is invalid.
 func (v *validator) labels(path string, labels map[string]string) {
 	for _, key := range sortedKeys(labels) {
 		v.labelKey(join(path, key), key)
@@ -170,7 +170,7 @@ func (v *validator) labels(path string, labels map[string]string) {
 	}
 }
 
-// labelKey checks the key of a label or of an annotation.
+// labelKey reports an error if the key of a label or of an annotation is invalid.
 func (v *validator) labelKey(path, key string) {
 	v.check(len(validation.IsQualifiedName(key)) == 0, path,
 		"found the key %.80q; expected a label key, such as app or example.com/app", key)
@@ -189,8 +189,8 @@ func (v *validator) removed(path string, keys []string, set map[string]string, f
 	}
 }
 
-// version checks the version of a pod template. It requires a DNS label, because reports show
-// versions next to names.
+// version reports an error if found, the version of a pod template, is not a DNS label. Reports
+// show versions next to names, so the same rule applies.
 func (v *validator) version(path, found string) { v.name(path, found) }
 
 func (v *validator) replicas(path string, replicas *int) {

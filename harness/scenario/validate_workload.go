@@ -9,12 +9,12 @@ import (
 
 // object says which steps create and delete an object of the workload.
 type object struct {
-	step    int // index of the step that creates it
-	deleted int // index of the step that deletes it, or -1
+	step    int // index of the step that creates the object
+	deleted int // index of the step that deletes the object, or -1 if no step does
 }
 
-// workload checks each step of the workload. When a step begins, its object must exist, or must
-// not exist if the step creates it.
+// workload checks each step of the workload. When a step begins, the step's object must exist.
+// For a step that creates the object, the object must not exist.
 func (v *validator) workload(steps []Step) {
 	v.operator(v.scenario.Operator)
 	v.externalWorkload(v.scenario.ExternalWorkload)
@@ -25,7 +25,7 @@ func (v *validator) workload(steps []Step) {
 	for i := range steps {
 		step, path := &steps[i], stepPath(i)
 		v.step(path, step)
-		if !v.invalid("workload") { // presence cannot check invalid steps, nor those after them
+		if !v.invalid("workload") { // presence cannot check an invalid step, nor the steps after it
 			v.presence(path, i, step, objects)
 		}
 	}
@@ -34,14 +34,14 @@ func (v *validator) workload(steps []Step) {
 // stepPath returns the path of a step of the workload, such as "workload[2]".
 func stepPath(i int) string { return fmt.Sprintf("workload[%d]", i) }
 
-// steps checks the number of steps of a workload or of a fault.
+// steps reports an error if a workload or a fault has no steps or too many steps.
 func (v *validator) steps(path string, steps []Step) {
 	v.check(len(steps) > 0, path, "found no step; expected at least one")
 	v.check(len(steps) <= stepsMax, path, "found %d steps; expected at most %d", len(steps), stepsMax)
 }
 
-// step checks one step. It ignores the other steps, so it does not check whether the object of
-// the step exists.
+// step checks one step without the other steps. Therefore it does not check whether the step's
+// object exists.
 func (v *validator) step(path string, step *Step) {
 	v.bounded(path, step)
 	v.check(step.Operation != nil || step.Await != nil, path, "found no operation; expected %s or await", strings.Join(operationNames(), ", "))
@@ -74,11 +74,11 @@ func (v *validator) target(path string, row operation, target *Target) {
 	v.name(path+".name", target.Name)
 }
 
-// presence checks that the object of step i exists or does not exist, as its operation
-// requires.
+// presence checks the object of step i. It reports an error if the object is missing although
+// the operation needs it, or exists although the operation creates it.
 //
-// It then records in objects whether the step creates or deletes the object, for the checks of
-// later steps.
+// The argument objects has the objects that earlier steps have created. presence updates it for
+// the checks of later steps.
 func (v *validator) presence(path string, i int, step *Step, objects map[Target]*object) {
 	if target, ok := step.Target(); ok {
 		row := operationOf(step.Operation)
@@ -101,8 +101,8 @@ func (v *validator) presence(path string, i int, step *Step, objects map[Target]
 	}
 }
 
-// awaited checks that the object of an await exists. If the await waits until the object is
-// gone, an earlier step must delete the object.
+// awaited reports an error if the object of an await does not exist. If the await waits until
+// the object is gone, an earlier step must delete the object.
 func (v *validator) awaited(path string, await *Await, objects map[Target]*object) {
 	target := await.Target
 	known := objects[target]
@@ -114,15 +114,16 @@ func (v *validator) awaited(path string, await *Await, objects map[Target]*objec
 	v.check(known == nil || known.deleted >= 0, path+".until", "found gone, but no step before this one deletes %s", target)
 }
 
-// exists checks that an earlier step creates the target and that no earlier step deletes it. It
-// reports whether the target exists.
+// exists reports an error unless an earlier step creates the target and no earlier step deletes
+// the target. It returns true if the target exists. The argument known is nil if no earlier step
+// creates the target.
 func (v *validator) exists(path string, target Target, known *object) bool {
 	v.check(known != nil, path, "no step before this one creates %s", target)
 	v.check(known == nil || known.deleted < 0, path, "%s is deleted by workload[%d]", target, deletionOf(known))
 	return known != nil && known.deleted < 0
 }
 
-// stepOf returns the index of the step that creates the object. It returns -1 for nil.
+// stepOf returns the index of the step that creates the object. It returns -1 if o is nil.
 func stepOf(o *object) int {
 	if o == nil {
 		return -1
@@ -131,7 +132,7 @@ func stepOf(o *object) int {
 }
 
 // deletionOf returns the index of the step that deletes the object. It returns -1 if no step
-// does, and for nil.
+// deletes the object, or if o is nil.
 func deletionOf(o *object) int {
 	if o == nil {
 		return -1

@@ -1,8 +1,8 @@
 // Package library has the chaos scenarios that are built into gauntlet, one YAML file for each.
-// In each scenario, a correct controller can converge soon after the faults have ended. For
-// that reason, faults that reject all requests are short, and longer faults reject only a few
-// requests. Otherwise the back-off of a work queue key would become too long. A key that has
-// failed for N seconds may wait another N seconds for its next retry.
+// In each scenario, a correct controller can converge soon after the faults have ended. For that
+// reason, faults that reject all requests are short, and longer faults reject only a few
+// requests. A long fault that rejects all requests would make the back-off of work queue keys
+// too long. After N seconds of failed retries, the next retry of a key may come N seconds later.
 //
 // The scenarios are in tiers: quick, default and full. The file tiers.txt lists the scenarios of
 // quick and default. It is the output of "gauntlet mutants tiers".
@@ -20,9 +20,9 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// All returns all scenarios of the library, sorted by name. The caller may change them, because
-// each call parses the files again. All panics if a file is not a valid scenario; a test
-// prevents this.
+// All returns all scenarios of the library, sorted by name. The caller may change the returned
+// scenarios, because each call of All parses the files again. All panics if a file is not a
+// valid scenario; a test prevents this.
 func All() []*scenario.Scenario {
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
@@ -36,10 +36,11 @@ func All() []*scenario.Scenario {
 	return all
 }
 
-// Find returns the scenario with a name, and reports whether it exists. For an old name, it
-// returns the renamed scenario with a warning.
+// Find returns the scenario with the given name, such as "rollout". It returns false if there is
+// no such scenario. For an old name of a renamed scenario, Find returns the scenario with a
+// warning.
 //
-// It opens the file NAME.yaml; a test checks that each file has the name of its scenario.
+// Find opens the file NAME.yaml. A test checks that each file has the name of its scenario.
 func Find(name string) (*scenario.Scenario, bool) {
 	if renamed, ok := scenario.RenamedScenario(name); ok {
 		s := load(renamed + ".yaml")

@@ -9,26 +9,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Tier is a part of the library. Each tier includes the one before it.
+// Tier is a subset of the scenarios of the library. Each tier includes the smaller tiers.
 type Tier string
 
 // These are the tiers, from the smallest to the largest.
 const (
 	Quick   Tier = "quick"   // a few minutes, for pull requests
-	Default Tier = "default" // most of what the library catches
-	Full    Tier = "full"    // all scenarios, for the night and before a release
+	Default Tier = "default" // scenarios that together find almost all bugs that the library finds
+	Full    Tier = "full"    // all scenarios, for nightly runs and before a release
 )
 
 // Tiers has all tiers, from the smallest to the largest.
 var Tiers = []Tier{Quick, Default, Full}
 
 // tiersFile lists the scenarios of the tiers quick and default. Each line has a tier and a
-// scenario. The command "gauntlet mutants tiers" computes which scenarios these should be.
+// scenario, such as "quick rollout". The command "gauntlet mutants tiers" computes these lines.
 //
 //go:embed tiers.txt
 var tiersFile string
 
-// ParseTier returns the tier with a name.
+// ParseTier returns the tier with the given name, such as "quick". It returns an error for an
+// unknown name.
 func ParseTier(name string) (Tier, error) {
 	if tier := Tier(name); slices.Contains(Tiers, tier) {
 		return tier, nil
@@ -36,15 +37,16 @@ func ParseTier(name string) (Tier, error) {
 	return "", fmt.Errorf("found tier %q; expected quick, default or full", name)
 }
 
-// InTier returns the scenarios of a tier, sorted by name. As with [All], the caller may change
-// them.
+// InTier returns the scenarios of a tier and of the smaller tiers, sorted by name. The caller
+// may change the returned scenarios; see [All].
 func InTier(tier Tier) []*scenario.Scenario {
 	return slices.DeleteFunc(All(), func(s *scenario.Scenario) bool {
 		return slices.Index(Tiers, TierOf(s.Name)) > slices.Index(Tiers, tier)
 	})
 }
 
-// Names returns the names of the scenarios of a tier, in alphabetical order.
+// Names returns the names of the scenarios of a tier and of the smaller tiers, in alphabetical
+// order.
 func Names(tier Tier) []string {
 	var names []string
 	for _, s := range InTier(tier) {
@@ -53,7 +55,8 @@ func Names(tier Tier) []string {
 	return names
 }
 
-// TierOf returns the smallest tier that has the scenario with the given name.
+// TierOf returns the smallest tier that contains the scenario with the given name. The result is
+// Full for every name that the file tiers.txt does not list.
 func TierOf(name string) Tier {
 	for line := range strings.Lines(tiersFile) {
 		if tier, scenario, _ := strings.Cut(strings.TrimSpace(line), " "); scenario == name {
