@@ -30,8 +30,8 @@ func (f *fakeFault) Inject(_ context.Context, env *faults.Env) error {
 func (f *fakeFault) Heal(context.Context) error { return f.heal }
 func (f *fakeFault) Summary() string            { return "1 bang" }
 
-// TestRecordOrder checks that the history records a fault as injected, then fired, then
-// healed. Healing must be recorded only once, and only after it succeeded.
+// TestRecordOrder checks the order of a fault's history records: injected, fired, healed. The
+// "healed" record must appear only once, and only after Heal has succeeded.
 func TestRecordOrder(t *testing.T) {
 	injected := history.Fault{Index: 3, Name: "faulty", Event: history.FaultInjected}
 	fired := history.Fault{
@@ -77,8 +77,9 @@ func TestRecordOrder(t *testing.T) {
 	}
 }
 
-// TestTolerateOutage checks that a reporter ignores errors of an unavailable control plane
-// only after TolerateOutage. It must always record other errors.
+// TestTolerateOutage checks that a Reporter ignores errors of an unavailable control plane after
+// a call of TolerateOutage. Without the call, the Reporter must record these errors. It must
+// always record other errors.
 func TestTolerateOutage(t *testing.T) {
 	for _, tolerate := range []bool{false, true} {
 		var r recording

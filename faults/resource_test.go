@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// params acts as the parameters of a fault in a scenario whose workload creates widgets.
+// params is a fake Params of a scenario whose workload creates widgets.
 type params struct{ Params }
 
 func (params) Errorf(field, format string, args ...any) error {
@@ -14,8 +14,8 @@ func (params) Errorf(field, format string, args ...any) error {
 
 func (params) Resources() []string { return []string{"pods", "widgets.example.com"} }
 
-// TestResource checks that a parameter may name a custom resource only if the workload of
-// the scenario creates it.
+// TestResource checks that a parameter may name a custom resource only if the scenario's
+// workload creates this resource.
 func TestResource(t *testing.T) {
 	const list = "expected one of pods, widgets.example.com"
 	tests := []struct {

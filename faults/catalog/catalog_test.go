@@ -16,7 +16,8 @@ import (
 
 var _ faults.Params = scenario.Params{} // a run passes scenario.Params to New
 
-// recordingParams is a Params that records which fields a fault type decodes.
+// recordingParams is a faults.Params that records the names of the parameters that a fault type
+// decodes.
 type recordingParams struct{ fields *[]string }
 
 var errRecorded = errors.New("recorded")
@@ -36,7 +37,7 @@ func (a recordingParams) CheckSteps(string, []scenario.Step) error { return errR
 
 func (a recordingParams) Resources() []string { return nil }
 
-// TestDocumented checks that every type has a description, and documents exactly the
+// TestDocumented checks that every fault type has a description, and documents exactly the
 // parameters that it decodes.
 func TestDocumented(t *testing.T) {
 	seen := map[string]bool{}
@@ -80,7 +81,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestLibrary checks that every fault in the scenarios of the library can be created.
+// TestLibrary checks that New of the fault type accepts every fault in the library's scenarios.
 func TestLibrary(t *testing.T) {
 	for _, s := range library.All() {
 		for _, fault := range s.Faults {

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// replicaSet returns a ReplicaSet with 0 replicas. If owner is not nil, it is the
-// controller of the ReplicaSet.
+// replicaSet returns a ReplicaSet with 0 replicas. If owner is not nil, owner is the
+// ReplicaSet's controller.
 func replicaSet(name string, owner *corev1.ConfigMap) *appsv1.ReplicaSet {
 	labels := map[string]string{"app": "web"}
 	none := int32(0)
@@ -33,8 +33,8 @@ func replicaSet(name string, owner *corev1.ConfigMap) *appsv1.ReplicaSet {
 }
 
 // TestNameTaken checks that the API server answers the subject's create with 409
-// (AlreadyExists). The fault must create only as many ReplicaSets as given, and none for
-// another owner.
+// (AlreadyExists). The fault must create at most as many ReplicaSets as the parameter times
+// says. It must create none if the subject's ReplicaSet has another owner.
 func TestNameTaken(t *testing.T) {
 	for _, template := range []string{"other", "same"} {
 		t.Run(template, func(t *testing.T) {
@@ -77,8 +77,8 @@ func TestNameTaken(t *testing.T) {
 	}
 }
 
-// createPod creates a pod through the proxy, as the subject does. If owner is not nil, it
-// is the controller of the pod.
+// createPod creates a pod through the proxy, as the subject does. If owner is not nil, owner is
+// the pod's controller.
 func (l *live) createPod(name string, owner *corev1.ConfigMap) error {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -91,8 +91,8 @@ func (l *live) createPod(name string, owner *corev1.ConfigMap) error {
 	return err
 }
 
-// TestQuotaExhausted checks that the API server admits only the given number of pods. It
-// must admit more pods after one is deleted, and after the fault is healed.
+// TestQuotaExhausted checks that the API server admits only the given number of pods. The API
+// server must admit more pods after the test deletes a pod, and after the fault is healed.
 func TestQuotaExhausted(t *testing.T) {
 	l := startLive(t)
 	l.runPod("early", ready)
@@ -124,8 +124,8 @@ func TestQuotaExhausted(t *testing.T) {
 	}
 }
 
-// TestAdmissionDenied checks that the API server denies only objects with a controllerRef,
-// with the given reason.
+// TestAdmissionDenied checks that the API server denies only objects with a controllerRef. The
+// error must have the reason in the fault's parameters.
 func TestAdmissionDenied(t *testing.T) {
 	for _, test := range []struct {
 		resource, reason string
@@ -168,8 +168,8 @@ func TestAdmissionDenied(t *testing.T) {
 	}
 }
 
-// TestNamespaceTerminating checks that the objects in the namespace are deleted, and that
-// the API server refuses creates. Healing must create a new namespace.
+// TestNamespaceTerminating checks that the API server deletes the objects in the namespace and
+// refuses creates. Healing must create a new namespace.
 func TestNamespaceTerminating(t *testing.T) {
 	l := startLive(t)
 	l.runPod("early", ready)
@@ -208,8 +208,8 @@ func TestNamespaceTerminating(t *testing.T) {
 	}
 }
 
-// onceTried returns how often an event has occurred. For an event of events.k8s.io, this is
-// in the series and not in the count.
+// onceTried returns the number of occurrences of an Event. An Event of events.k8s.io has this
+// number in series.count, not in count.
 func onceTried(event *corev1.Event) int32 {
 	n := max(1, event.Count)
 	if event.Series != nil {
@@ -219,7 +219,8 @@ func onceTried(event *corev1.Event) int32 {
 }
 
 // TestPodPending checks that a new pod gets no node until the fault is healed, and that the
-// fault fires once. It must not affect pods with another name or with a node.
+// fault fires once. The fault must not affect a pod whose name lacks the prefix, or a pod that
+// has a node.
 func TestPodPending(t *testing.T) {
 	l := startLive(t)
 	l.runPod("web-early", ready)

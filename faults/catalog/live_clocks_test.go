@@ -13,7 +13,8 @@ import (
 )
 
 // TestClockSkew checks that the subject receives shifted timestamps in responses, lists and
-// watches, in both encodings. Its updates must store the original timestamps.
+// watches, in JSON and protobuf. When the subject updates an object, the API server must store
+// the original timestamps.
 func TestClockSkew(t *testing.T) {
 	for _, encoding := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
 		t.Run(encoding, func(t *testing.T) {
@@ -30,11 +31,11 @@ func TestClockSkew(t *testing.T) {
 			l.skewedPods(time.Minute)
 			set := l.writesBack()
 			heal()
-			if l.fired() != 2 { // one firing for the pod and one for the ReplicaSet
+			if l.fired() != 2 { // the fault fires once for the pod and once for the ReplicaSet
 				t.Errorf("fired %d times, want 2", l.fired())
 			}
 			l.skewedPods(0)
-			set.Labels["healed"] = "yes" // the object still has shifted timestamps
+			set.Labels["healed"] = "yes" // set still has shifted timestamps, although the fault is healed
 			if _, err := l.subject.AppsV1().ReplicaSets(l.namespace).Update(t.Context(), set, metav1.UpdateOptions{}); err != nil {
 				t.Errorf("updating after healing: %v", err)
 			}
@@ -42,8 +43,8 @@ func TestClockSkew(t *testing.T) {
 	}
 }
 
-// skewedPods checks that the timestamps of the pod which the subject receives are shifted
-// by the given duration.
+// skewedPods checks that the subject receives pods whose timestamps are shifted by the given
+// duration.
 func (l *live) skewedPods(by time.Duration) {
 	l.t.Helper()
 	ctx, t := l.t.Context(), l.t
@@ -94,7 +95,7 @@ func (l *live) skewedPods(by time.Duration) {
 }
 
 // writesBack creates, reads and updates a ReplicaSet through the proxy. It returns the
-// ReplicaSet that the subject has received.
+// ReplicaSet as the subject received it.
 func (l *live) writesBack() *appsv1.ReplicaSet {
 	l.t.Helper()
 	sets, ctx := l.subject.AppsV1().ReplicaSets(l.namespace), l.t.Context()

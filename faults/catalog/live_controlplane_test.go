@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestAPIServerRestart checks that every request fails during the downtime. The new API
-// server must have the stored objects, but no watch events from before its start.
+// TestAPIServerRestart checks that every request fails during the downtime. The new API server
+// must have the stored objects, but no watch events from before its start.
 func TestAPIServerRestart(t *testing.T) {
 	l := startLive(t)
 	old := l.commit("old")
@@ -28,7 +28,7 @@ func TestAPIServerRestart(t *testing.T) {
 		t.Errorf("request without the proxy during the downtime: error %v, want an error of an unavailable API server", err)
 	}
 	begun := time.Now()
-	heal() // ends the downtime
+	heal() // heal ends the downtime
 	if took := time.Since(begun); took > 25*time.Second {
 		t.Logf("healed after %s: a slow machine?", took)
 	}
@@ -39,7 +39,7 @@ func TestAPIServerRestart(t *testing.T) {
 		t.Error("the API server does not have exactly the stored objects")
 	}
 	watch, err := l.subject.CoreV1().ConfigMaps(l.namespace).Watch(t.Context(), metav1.ListOptions{ResourceVersion: old.ResourceVersion})
-	if err == nil { // the first event may also contain the error
+	if err == nil { // the error may also come in the first watch event
 		event := <-watch.ResultChan()
 		watch.Stop()
 		err = apierrors.FromObject(event.Object)
@@ -73,8 +73,8 @@ func TestEtcdRestart(t *testing.T) {
 	}
 }
 
-// TestEtcdCompact checks that a restarted API server cannot serve a compacted version.
-// Without the compaction, it must read the version from etcd.
+// TestEtcdCompact checks that a restarted API server cannot serve a compacted version. Without
+// the compaction, the API server must read this version from etcd.
 func TestEtcdCompact(t *testing.T) {
 	for _, test := range []struct {
 		name    string

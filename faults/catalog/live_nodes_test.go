@@ -17,8 +17,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestNodeCordon checks that the scheduler assigns no new pod to the node until the fault
-// is healed. Running pods must remain.
+// TestNodeCordon checks that the scheduler assigns no new pod to a cordoned node until the fault
+// is healed. The node's running pods must remain.
 func TestNodeCordon(t *testing.T) {
 	l := startLive(t)
 	l.runPod("settled", ready)
@@ -31,8 +31,8 @@ func TestNodeCordon(t *testing.T) {
 	l.awaitPod(unscheduled, ready)
 }
 
-// TestNodeTaint checks that the scheduler assigns no new pod to the node until the fault is
-// healed. Running pods must be deleted only with the effect NoExecute.
+// TestNodeTaint checks that the scheduler assigns no new pod to a tainted node until the fault
+// is healed. Only the effect NoExecute may delete the node's running pods.
 func TestNodeTaint(t *testing.T) {
 	for params, stays := range map[string]bool{"{}": false, "effect: NoExecute": false, "effect: NoSchedule": true} {
 		t.Run(params, func(t *testing.T) {
@@ -55,8 +55,8 @@ func TestNodeTaint(t *testing.T) {
 	}
 }
 
-// TestNodeDrain checks that pods with a controllerRef are evicted. A pod must remain if a
-// PodDisruptionBudget protects it for longer than the parameter patience.
+// TestNodeDrain checks that the fault evicts pods with a controllerRef. A pod must remain if a
+// PodDisruptionBudget forbids its eviction for longer than the parameter patience.
 func TestNodeDrain(t *testing.T) {
 	l := startLive(t)
 	owner := metav1.NewControllerRef(l.commit("owner"), corev1.SchemeGroupVersion.WithKind("ConfigMap"))
@@ -86,9 +86,8 @@ func TestNodeDrain(t *testing.T) {
 	}
 }
 
-// TestNodeNotReady checks that the pods of the node are not ready, and that deleted pods
-// remain terminating. The scheduler must assign no new pod to the node until the fault is
-// healed.
+// TestNodeNotReady checks that the node's pods become not ready, and that deleted pods remain
+// terminating. The scheduler must assign no new pod to the node until the fault is healed.
 func TestNodeNotReady(t *testing.T) {
 	l := startLive(t)
 	l.runPod("stays", ready)
@@ -98,7 +97,7 @@ func TestNodeNotReady(t *testing.T) {
 	if err := l.admin.CoreV1().Pods(l.namespace).Delete(t.Context(), "deleted", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	unscheduled := l.unscheduledPods() // takes longer than a running kubelet would need to stop the deleted pod
+	unscheduled := l.unscheduledPods() // unscheduledPods takes longer than a running kubelet needs to stop the deleted pod
 	if pod := l.pod("deleted"); pod == nil || pod.DeletionTimestamp == nil {
 		t.Errorf("the deleted pod is %v, want it terminating", pod)
 	}
@@ -108,8 +107,8 @@ func TestNodeNotReady(t *testing.T) {
 	l.awaitPod(unscheduled, ready)
 }
 
-// TestNodeDelete checks that the pods of a deleted node are deleted. The scheduler must
-// assign no new pod to the node until the fault is healed.
+// TestNodeDelete checks that the fault also deletes the pods on the deleted node. The scheduler
+// must assign no new pod to the node until the fault is healed.
 func TestNodeDelete(t *testing.T) {
 	l := startLive(t)
 	l.runPod("lost", ready)
@@ -136,11 +135,11 @@ func (l *live) node() *corev1.Node {
 	return &list.Items[0]
 }
 
-// runPod creates a pod with its name as a label. It waits until the function until returns
-// true for the pod.
+// runPod creates a pod with the given name and a label of the same value. It waits until the
+// function until returns true for the pod.
 func (l *live) runPod(name string, until func(*corev1.Pod) bool, owners ...metav1.OwnerReference) {
 	l.t.Helper()
-	err := l.poll("pod "+name+" to be admitted", func(ctx context.Context) error { // after the namespace has its service account
+	err := l.poll("pod "+name+" to be admitted", func(ctx context.Context) error { // pods are admitted only after the namespace has a service account
 		_, err := l.admin.CoreV1().Pods(l.namespace).Create(ctx, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"name": name}, OwnerReferences: owners},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}}},
@@ -153,9 +152,9 @@ func (l *live) runPod(name string, until func(*corev1.Pod) bool, owners ...metav
 	l.awaitPod(name, until)
 }
 
-// unscheduledPods creates pods until one is not scheduled, and returns the name of this
-// pod. It may need several pods, because the scheduler learns of a change of the nodes
-// late.
+// unscheduledPods creates pods until the scheduler leaves one without a node, and returns the
+// name of this pod. It may need several pods, because the scheduler notices a change of the
+// nodes late.
 func (l *live) unscheduledPods() (name string) {
 	l.t.Helper()
 	decided := func(pod *corev1.Pod) bool {
@@ -177,7 +176,7 @@ func (l *live) unscheduledPods() (name string) {
 	return name
 }
 
-// pod returns a pod, or nil if it does not exist.
+// pod returns the pod with the given name, or nil if the pod does not exist.
 func (l *live) pod(name string) *corev1.Pod {
 	l.t.Helper()
 	pod, err := l.admin.CoreV1().Pods(l.namespace).Get(l.t.Context(), name, metav1.GetOptions{})
@@ -190,8 +189,8 @@ func (l *live) pod(name string) *corev1.Pod {
 	return pod
 }
 
-// awaitPod waits until holds returns true for a pod. holds gets nil if the pod does not
-// exist.
+// awaitPod waits until the function holds returns true for a pod. holds gets nil if the pod does
+// not exist.
 func (l *live) awaitPod(name string, holds func(*corev1.Pod) bool) {
 	l.t.Helper()
 	err := l.poll("pod "+name, func(context.Context) error {
@@ -232,7 +231,8 @@ func (l *live) protect(name string) {
 	}
 }
 
-// poll calls look until look returns no error, for at most one minute.
+// poll calls the function look until look returns nil, for at most one minute. what names the
+// awaited state in the error.
 func (l *live) poll(what string, look func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(l.t.Context(), time.Minute)
 	defer cancel()

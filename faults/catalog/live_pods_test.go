@@ -24,7 +24,7 @@ func (l *live) startPod(name string) {
 		},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "pause", Image: "pause"}}},
 	}
-	l.eventually("a pod is admitted", func(ctx context.Context) (bool, string) { // after the namespace has its service account
+	l.eventually("a pod is admitted", func(ctx context.Context) (bool, string) { // pods are admitted only after the namespace has a service account
 		_, err := l.admin.CoreV1().Pods(l.namespace).Create(ctx, pod, metav1.CreateOptions{})
 		return err == nil, fmt.Sprint(err)
 	})
@@ -40,8 +40,8 @@ func isReady(p *corev1.Pod) bool {
 	return false
 }
 
-// awaitPodState waits until want returns true for a pod. After the pod is deleted, it calls
-// want with nil.
+// awaitPodState waits until the function want returns true for a pod. After the pod is deleted,
+// awaitPodState passes nil to want. what describes the awaited state.
 func (l *live) awaitPodState(name, what string, want func(*corev1.Pod) bool) {
 	l.t.Helper()
 	l.eventually("the pod becomes "+what, func(ctx context.Context) (bool, string) {
@@ -56,7 +56,7 @@ func (l *live) awaitPodState(name, what string, want func(*corev1.Pod) bool) {
 	})
 }
 
-// eventually calls done until done returns true. If that takes too long, the test fails
+// eventually calls the function done until done returns true. After a time limit, the test fails
 // with the last text that done returned.
 func (l *live) eventually(what string, done func(context.Context) (bool, string)) {
 	l.t.Helper()

@@ -21,7 +21,7 @@ func TestLiveWrites(t *testing.T) {
 	const second = "verb: create, resource: configmaps, nth: 2"
 	tests := []struct {
 		fault, params string
-		wantErr       func(error) bool // reports whether the second create may return the error
+		wantErr       func(error) bool // returns true if the second create may return this error
 		committed     bool
 		record        history.Response
 		least         time.Duration // minimum duration of the second create
@@ -81,15 +81,15 @@ func TestLiveWrites(t *testing.T) {
 
 func isNil(err error) bool { return err == nil }
 
-// isBroken reports whether an error means that the subject received no response of the API
+// isBroken reports whether an error says that the subject received no response of the API
 // server.
 func isBroken(err error) bool {
 	status := apierrors.APIStatus(nil)
 	return err != nil && !asStatus(err, &status)
 }
 
-// TestLiveRetryAfter checks that client-go repeats a request after a response with
-// Retry-After, and that the history contains this header.
+// TestLiveRetryAfter checks that client-go repeats a request after a response with a Retry-After
+// header. The history must contain the value of this header.
 func TestLiveRetryAfter(t *testing.T) {
 	for _, code := range []int{429, 500} {
 		t.Run(strconv.Itoa(code), func(t *testing.T) {
@@ -109,8 +109,7 @@ func TestLiveRetryAfter(t *testing.T) {
 	}
 }
 
-// TestLiveHealing checks that the proxy no longer holds a request after the fault is
-// healed.
+// TestLiveHealing checks that the proxy releases a held request when the fault is healed.
 func TestLiveHealing(t *testing.T) {
 	for _, test := range []struct {
 		fault, params string
@@ -153,8 +152,8 @@ func TestLiveHealing(t *testing.T) {
 	}
 }
 
-// TestLiveOwner checks that the parameter owner selects deletes by the owner of the deleted
-// object.
+// TestLiveOwner checks that the parameter owner selects a delete request by the deleted object's
+// owner.
 func TestLiveOwner(t *testing.T) {
 	l := startLive(t)
 	yes := true

@@ -29,7 +29,7 @@ import (
 )
 
 // The live tests inject faults between a real API server and client-go, which acts as the
-// subject. They share one control plane, which the first test starts. Each test has a
+// subject. The tests share one control plane, which the first test starts. Each test has a
 // namespace and a proxy of its own.
 
 // controlPlane is the control plane that the live tests share.
@@ -59,14 +59,14 @@ func TestMain(m *testing.M) {
 
 var controlPlaneDir string
 
-// live contains what one live test uses: a namespace, a proxy and clients.
+// live contains the namespace, the proxy and the clients of one live test.
 type live struct {
 	*historytest.Recording
 	t           *testing.T
 	interceptor *interceptor.Interceptor
 	namespace   string
 	admin       kubernetes.Interface // client whose requests bypass the proxy
-	config      *rest.Config         // configuration of the subject, whose requests go through the proxy
+	config      *rest.Config         // client configuration of the subject, whose requests go through the proxy
 	subject     kubernetes.Interface
 }
 
@@ -96,8 +96,8 @@ func startLive(t *testing.T) *live {
 	return l
 }
 
-// startProxy starts a proxy in front of the API server. The subject sends its requests
-// through the proxy, with the permissions of admin.
+// startProxy starts a proxy in front of the API server. The subject sends its requests through
+// the proxy, with the permissions of the configuration admin.
 func (l *live) startProxy(admin *rest.Config) {
 	l.t.Helper()
 	target, err := url.Parse(admin.Host)
@@ -136,8 +136,8 @@ func (l *live) clientOf(config *rest.Config) kubernetes.Interface {
 	return client
 }
 
-// inject injects a fault with the given parameters in YAML. The function heal heals the
-// fault. If the test does not call heal, the end of the test heals the fault.
+// inject injects a fault with the given parameters in YAML. The function heal heals the fault.
+// If the test does not call heal, the fault is healed at the end of the test.
 func (l *live) inject(name, text string) (heal func()) {
 	l.t.Helper()
 	params, err := scenario.ParseParams("live.yaml", name, []byte(text))
@@ -169,7 +169,7 @@ func (l *live) inject(name, text string) (heal func()) {
 	return heal
 }
 
-// configMap returns a ConfigMap, because no controller reconciles ConfigMaps.
+// configMap returns a ConfigMap. The tests use ConfigMaps because no controller reconciles them.
 func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
@@ -198,7 +198,7 @@ func (l *live) remove(name string) {
 	}
 }
 
-// exists reports whether the API server has a ConfigMap with the given name.
+// exists reports whether the API server returns a ConfigMap with the given name.
 func (l *live) exists(name string) bool {
 	l.t.Helper()
 	_, err := l.admin.CoreV1().ConfigMaps(l.namespace).Get(l.t.Context(), name, metav1.GetOptions{})
@@ -208,8 +208,8 @@ func (l *live) exists(name string) bool {
 	return err == nil
 }
 
-// responseTo returns the response to a request for ConfigMaps with the given verb. nth
-// counts these requests from 0.
+// responseTo returns the history record of a response to a ConfigMap request with the given
+// verb. nth selects the request among those with this verb, counted from 0.
 func (l *live) responseTo(verb string, nth int) *history.Response {
 	l.t.Helper()
 	for _, record := range l.All() {
@@ -227,7 +227,7 @@ func (l *live) responseTo(verb string, nth int) *history.Response {
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// fired returns how often the history says that a fault fired.
+// fired returns the number of "fired" records in the history.
 func (l *live) fired() int {
 	n := 0
 	for _, record := range l.All() {

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestUserEdit checks that the fault performs its steps in order, and records each step as
-// a firing. A step that fails must be recorded and end the fault.
+// TestUserEdit checks that the fault performs its steps in order, with a "fired" record for each
+// step. A failed step must cause a "failed" record and end the fault.
 func TestUserEdit(t *testing.T) {
 	l := startLive(t)
 	owner := l.commit("owner")
@@ -46,8 +46,7 @@ func TestUserEdit(t *testing.T) {
 	}
 }
 
-// TestUserEditCanceled checks that the fault does not perform a step that is still waiting
-// when the fault is healed.
+// TestUserEditCanceled checks that healing the fault cancels a step that is still waiting.
 func TestUserEditCanceled(t *testing.T) {
 	l := startLive(t)
 	l.runPod("a", ready)

@@ -25,7 +25,7 @@ type informedSubject struct {
 	*live
 	mu         sync.Mutex
 	present    map[string]bool
-	tombstones []string // objects that the informer had cached and that were missing in a list
+	tombstones []string // deleted objects whose deletion the informer detected in a list
 	changed    chan struct{}
 }
 
@@ -50,8 +50,8 @@ func inform(l *live) *informedSubject {
 	return i
 }
 
-// note records whether the cache of the informer contains an object, and whether its
-// deletion was found in a list.
+// note records whether the informer's cache contains an object. It also records whether the
+// informer detected the object's deletion in a list.
 func (i *informedSubject) note(obj any, present bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -72,8 +72,8 @@ func (i *informedSubject) has(name string) bool {
 	return i.present[name]
 }
 
-// awaitCached waits until the cache of the informer contains an object. If present is
-// false, it waits until the cache does not contain the object.
+// awaitCached waits until the informer's cache contains an object. If present is false, it waits
+// until the cache does not contain the object.
 func (i *informedSubject) awaitCached(name string, present bool) {
 	i.t.Helper()
 	timeout := time.After(20 * time.Second)
@@ -92,8 +92,8 @@ func (i *informedSubject) awaitFired() {
 	i.Await(i.t, "firing", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFired })
 }
 
-// TestLiveHolds checks that the informer receives no event of a held watch until the fault
-// is healed. Then it must receive all events.
+// TestLiveHolds checks that the informer receives no event of a held watch until the fault is
+// healed. After that, the informer must receive all events.
 func TestLiveHolds(t *testing.T) {
 	for name, params := range map[string]string{
 		"watch-stall": "{resource: configmaps}",
@@ -121,9 +121,9 @@ func TestLiveHolds(t *testing.T) {
 	}
 }
 
-// TestLiveEnds ends a watch in each way and checks that the informer continues. If the
-// informer lists again, it must detect an object that was deleted during the hold. It lists
-// after a 410, and also after a reset of the stream.
+// TestLiveEnds ends a watch in each way and checks that the informer continues. After a 410 or a
+// reset of the stream, the informer lists again. It must then detect an object that was deleted
+// during the hold.
 func TestLiveEnds(t *testing.T) {
 	for _, how := range []string{"closed", "reset", "disconnected", "expired"} {
 		t.Run(how, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestLiveEnds(t *testing.T) {
 	}
 }
 
-// TestLiveEndsAgain checks that a fault with the parameter every ends a watch in every
+// TestLiveEndsAgain checks that a watch-end fault with the parameter every ends a watch in every
 // round.
 func TestLiveEndsAgain(t *testing.T) {
 	l := startLive(t)
@@ -176,8 +176,8 @@ func TestLiveEndsAgain(t *testing.T) {
 	i.awaitCached("a", true)
 }
 
-// TestLiveSkip checks that the informer never receives one version of an object. It must find
-// the later state.
+// TestLiveSkip checks that the informer never receives one version of an object. The informer
+// must receive the object's later version.
 func TestLiveSkip(t *testing.T) {
 	l := startLive(t)
 	i := inform(l)
@@ -185,7 +185,7 @@ func TestLiveSkip(t *testing.T) {
 	i.awaitCached("kept", true)
 	l.inject("watch-skip", "{resource: configmaps, name: short, type: ADDED}")
 	short := l.commit("short")
-	l.commit("other") // waits behind the held event
+	l.commit("other") // this event waits behind the held event
 	l.remove("short")
 	i.awaitFired()
 	i.awaitCached("other", true)
@@ -201,8 +201,8 @@ func TestLiveSkip(t *testing.T) {
 	i.mu.Unlock()
 }
 
-// TestLiveSkipNothing checks that the informer receives the held event without a later one
-// of the same object.
+// TestLiveSkipNothing checks that the informer receives the held event if no later event of the
+// same object arrives.
 func TestLiveSkipNothing(t *testing.T) {
 	l := startLive(t)
 	i := inform(l)
@@ -279,7 +279,7 @@ func TestLiveStale(t *testing.T) {
 		}
 	}
 
-	i := inform(l) // sends a streaming list first, and a list after the refusal
+	i := inform(l) // the informer first sends a streaming list; after the refusal it sends a list
 	i.awaitCached("gone", false)
 	i.awaitCached("new", true)
 	fired := l.Await(t, "firing at a list", func(r history.Record) bool {

@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/reference/faults.md")
 
-// workload is the rest of a scenario that contains an example. It creates the objects that
-// the examples name.
+// workload is a scenario in YAML that ends with an empty list faults. The tests append an
+// example to this list. The workload creates the objects that the examples name.
 const workload = `name: example
 description: An example of the reference; a broken controller does not converge after the fault.
 exercises: [converged]
@@ -28,8 +28,8 @@ workload:
 faults:
 `
 
-// TestReferenceExamples checks that every example is valid in a scenario, and that it
-// contains its fault type.
+// TestReferenceExamples checks that every example is valid in a scenario. The example of a fault
+// type must contain a fault of this type.
 func TestReferenceExamples(t *testing.T) {
 	for _, faultType := range All {
 		text := workload + indent(Examples[faultType.Name])
@@ -60,8 +60,8 @@ func TestReferenceExamples(t *testing.T) {
 	}
 }
 
-// TestReference checks that docs/reference/faults.md is what the catalog generates. With
-// -update it writes the file.
+// TestReference checks that docs/reference/faults.md is what the catalog generates. With the
+// flag -update, the test writes the file.
 func TestReference(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "reference", "faults.md")
 	want := reference()
@@ -114,7 +114,7 @@ Durations are written as in ` + "`500ms`, `10s` or `5m`" + `. A glob contains ` 
 |---|---|
 `
 
-// reference returns the content of docs/reference/faults.md.
+// reference generates the content of docs/reference/faults.md.
 func reference() string {
 	var b strings.Builder
 	b.WriteString(referenceHead)
@@ -128,7 +128,7 @@ func reference() string {
 	return b.String()
 }
 
-// section returns the section about one fault type.
+// section returns the section of docs/reference/faults.md about one fault type.
 func section(faultType faults.Type) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s\n\n%s\n\n", faultType.Name, faultType.Description)
@@ -164,7 +164,7 @@ func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "*", `\*`).Replace(text)
 }
 
-// indent indents an example as an entry of the list faults.
+// indent indents an example so that it can follow the key faults of a scenario.
 func indent(example string) string {
 	return "  " + strings.ReplaceAll(example, "\n", "\n  ") + "\n"
 }

@@ -28,7 +28,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// fixture has an interceptor between a client and a fake API server.
+// fixture contains an interceptor between a client and a fake API server.
 type fixture struct {
 	*historytest.Recording
 	interceptor *interceptor.Interceptor
@@ -95,8 +95,8 @@ func (f *fixture) watch(t *testing.T) watch.Interface {
 	return w
 }
 
-// TestCreate checks what a client receives for each effect of a fault, what the history
-// contains, and after which time.
+// TestCreate checks a create request for each effect that a fault can have. It compares the
+// client's result, the history records and the elapsed time.
 func TestCreate(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -141,7 +141,7 @@ func isStreamError(err error) bool {
 	return errors.As(err, &reset)
 }
 
-// TestWatchHeld checks that a client receives a held event after exactly the hold.
+// TestWatchHeld checks that a client receives a held event exactly when the hold ends.
 func TestWatchHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t)
@@ -159,8 +159,8 @@ func TestWatchHeld(t *testing.T) {
 	})
 }
 
-// TestResets checks which requests break together. A reset of the connection also ends the
-// watch, a reset of the request does not, and requests after both succeed.
+// TestResets checks which requests a reset breaks. A reset of the connection also ends the
+// watch, and a reset of one request does not. After either reset, new requests must succeed.
 func TestResets(t *testing.T) {
 	for breaks, ends := range map[interceptor.ConnectionBreak]bool{interceptor.BreakConnection: true, interceptor.BreakRequest: false} {
 		t.Run(string(breaks), func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestResets(t *testing.T) {
 				w := f.watch(t)
 				defer w.Stop()
 				f.events <- "before"
-				synctest.Wait() // the event is delivered, but not read
+				synctest.Wait() // until the event is delivered; the client has not read it
 				remove := f.interceptor.OnRequest(func(*history.Request) *interceptor.RequestEffect {
 					return &interceptor.RequestEffect{Break: breaks}
 				})
@@ -275,7 +275,7 @@ func TestResponse(t *testing.T) {
 		{"flushed", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "a")
 			w.(http.Flusher).Flush()
-			<-time.After(time.Second) // the client gets the response meanwhile
+			<-time.After(time.Second) // the client gets the headers during this time
 			_, _ = io.WriteString(w, "b")
 		}, `200 length -1 "ab" <nil>`},
 		{"half", func(w http.ResponseWriter, _ *http.Request) {

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// frame returns an event of a protobuf stream: its length and then its bytes.
+// frame returns the bytes of a protobuf watch event: its length and then its content.
 func frame(event string) string {
 	return string(binary.BigEndian.AppendUint32(nil, uint32(len(event)))) + event
 }
@@ -63,8 +63,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// readFrames reads the events of a stream up to the first error. The last element is the
-// bytes that nextFrame returned with the error.
+// readFrames reads the events of a watch stream up to the first error. The last element contains
+// the bytes that nextFrame returned together with the error.
 func readFrames(in encoding, stream io.Reader) ([]string, error) {
 	source := bufio.NewReaderSize(stream, 16)
 	var frames []string
@@ -79,7 +79,8 @@ func readFrames(in encoding, stream io.Reader) ([]string, error) {
 	}
 }
 
-// TestJSONFrameDoesNotWaitForNext checks that an event is read before further bytes arrive.
+// TestJSONFrameDoesNotWaitForNext checks that nextJSON returns an event before further bytes
+// arrive.
 func TestJSONFrameDoesNotWaitForNext(t *testing.T) {
 	read, write := io.Pipe()
 	defer write.Close()
@@ -90,8 +91,8 @@ func TestJSONFrameDoesNotWaitForNext(t *testing.T) {
 	}
 }
 
-// TestFramesKeepEveryByte splits random streams that arrive in random chunks. It expects
-// every event as one element, and every byte unchanged.
+// TestFramesKeepEveryByte reads random watch streams that arrive in random chunks. nextFrame
+// must return each event separately and must not change, drop or add a byte.
 func TestFramesKeepEveryByte(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := rapid.SampledFrom([]encoding{jsonEncoding, protobufEncoding}).Draw(t, "encoding")

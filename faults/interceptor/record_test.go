@@ -41,7 +41,7 @@ func TestRetryAfterRead(t *testing.T) {
 }
 
 // TestController checks that Controller finds the owner of an object in the request body.
-// Without a body it must use the version of the object that the subject received last.
+// Without a body, Controller must use the object version that the subject received last.
 func TestController(t *testing.T) {
 	p := &Interceptor{owners: newOwnerIndex()}
 	owned := &history.Object{

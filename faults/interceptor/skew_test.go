@@ -16,14 +16,14 @@ import (
 
 var startTime = time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
 
-// TestSkewTimeMovesSecondsInOrder checks that a shift keeps the order of timestamps. It
-// must add the whole seconds of the shift to all timestamps. The fraction of a second
-// decides which share of the timestamps gets one more second.
+// TestSkewTimeMovesSecondsInOrder checks that a shift keeps the order of timestamps. skewTime
+// must add the shift's whole seconds to all timestamps. It must add one more second to some of
+// them: the share is the shift's fraction of a second.
 func TestSkewTimeMovesSecondsInOrder(t *testing.T) {
 	for _, test := range []struct {
 		ahead       time.Duration
 		least, most time.Duration
-		later       float64 // share of the timestamps that are shifted by most
+		later       float64 // share of the timestamps that are shifted by the larger number of seconds
 	}{
 		{10 * time.Second, 10 * time.Second, 10 * time.Second, 1},
 		{-time.Minute, -time.Minute, -time.Minute, 1},
@@ -57,8 +57,9 @@ func TestSkewTimeMovesSecondsInOrder(t *testing.T) {
 	}
 }
 
-// TestSkewBodyMovesServerTimesOnly checks that a skew shifts only timestamps that the API
-// server and the nodes set. An update by the subject must restore the original timestamps.
+// TestSkewBodyMovesServerTimesOnly checks that a clock skew shifts only timestamps that the API
+// server and the nodes set. When the subject updates the object, restoreBody must restore the
+// original timestamps.
 func TestSkewBodyMovesServerTimesOnly(t *testing.T) {
 	at := metav1.NewTime(startTime)
 	later := metav1.NewTime(startTime.Add(time.Hour))
@@ -120,7 +121,7 @@ func TestSkewBodyMovesServerTimesOnly(t *testing.T) {
 		if diff := cmp.Diff([]string{"7 things web u1", "7 things a u2"}, reported); diff != "" {
 			t.Errorf("%s: reported objects (-want +got):\n%s", name, diff)
 		}
-		seen.Status.Replicas = 7 // the subject's write, after the restore
+		seen.Status.Replicas = 7 // the subject changes only the replicas, so everything else must be as before
 		body, err := encode(in, seen)
 		if err != nil {
 			t.Fatal(err)
@@ -147,7 +148,7 @@ func same(t *testing.T, what string, want, got runtime.Object) {
 	}
 }
 
-// TestSkewLeavesStatusAndBookmarks checks that a skew does not change a Status or a
+// TestSkewLeavesStatusAndBookmarks checks that a clock skew changes neither a Status nor a
 // bookmark.
 func TestSkewLeavesStatusAndBookmarks(t *testing.T) {
 	p := &Interceptor{}

@@ -18,7 +18,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// fakeCluster is a cluster that records which operations a fault calls on its nodes.
+// fakeCluster is a cluster that records the operations, such as KillNode, that a fault performs
+// on its nodes.
 type fakeCluster struct {
 	cluster.Cluster
 	cluster.Kubelets
@@ -46,13 +47,13 @@ func (c *fakeCluster) Reconnect(_ context.Context, node string) error {
 	return c.note("reconnect", node)
 }
 
-// clusterWithoutNodes is a cluster whose nodes a fault cannot stop.
+// clusterWithoutNodes is a cluster that implements no operation to stop nodes.
 type clusterWithoutNodes struct{ cluster.Cluster }
 
 func (clusterWithoutNodes) Name() string { return "bare" }
 
-// TestNodeLoss checks that each fault makes a node and its pods not ready, and recovers the
-// node. A fault must not pick a node that is not ready already.
+// TestNodeLoss checks that each fault makes a node and the node's pods not ready, and later
+// recovers the node. A fault must not pick a node that is not ready.
 func TestNodeLoss(t *testing.T) {
 	ready := func(status corev1.ConditionStatus) []corev1.NodeCondition {
 		return []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
@@ -60,7 +61,7 @@ func TestNodeLoss(t *testing.T) {
 	for _, test := range []struct {
 		faultType faults.Type
 		want      []string
-		gone      bool // expect that the node and its pods are deleted
+		gone      bool // the fault must delete the node and the node's pods
 	}{
 		{NotReady, []string{"silence up", "wake up"}, false},
 		{Stop, []string{"kill up", "start up"}, false},
@@ -89,7 +90,7 @@ func TestNodeLoss(t *testing.T) {
 			if gone := err != nil; gone != test.gone || !gone && cluster.PodReady(pod) {
 				t.Errorf("pod %v, error %v; want it not ready, or gone after node-delete", pod, err)
 			}
-			for range 2 { // the second call finds no failed node
+			for range 2 { // the second Heal has no node to recover
 				if err := faults.Heal(t.Context(), fault, env); err != nil {
 					t.Error(err)
 				}
@@ -101,8 +102,8 @@ func TestNodeLoss(t *testing.T) {
 	}
 }
 
-// TestNodeLossUnsupported checks the error if the cluster cannot stop nodes. The fault must
-// then write nothing.
+// TestNodeLossUnsupported checks the error for a cluster that cannot stop nodes. The fault must
+// then write nothing to the API server.
 func TestNodeLossUnsupported(t *testing.T) {
 	for _, faultType := range []faults.Type{NotReady, Stop, CutOff} {
 		env, admin := lossEnv(faultType.Name, &corev1.Node{

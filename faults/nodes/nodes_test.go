@@ -41,8 +41,8 @@ func TestDrainParams(t *testing.T) {
 	})
 }
 
-// TestCandidates checks that a fault picks only worker nodes that are not in its state
-// already.
+// TestCandidates checks that a fault picks only worker nodes that are not yet in the state that
+// the fault causes.
 func TestCandidates(t *testing.T) {
 	node := func(name string, change func(*corev1.Node)) corev1.Node {
 		n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -82,8 +82,8 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// TestEvictable checks that a drain evicts only pods on the given nodes that are not
-// terminating and have a controllerRef.
+// TestEvictable checks that a drain evicts only pods on the given nodes. The pods must have a
+// controllerRef and must not be terminating.
 func TestEvictable(t *testing.T) {
 	pod := func(name string, change func(*corev1.Pod)) corev1.Pod {
 		p := corev1.Pod{

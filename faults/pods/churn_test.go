@@ -52,7 +52,7 @@ func TestChurnParams(t *testing.T) {
 	faulttest.Params(t, Churn, tests)
 }
 
-// pod returns a ready pod that has a controllerRef, after the given changes.
+// pod returns a ready pod with a controllerRef. The functions in change modify the pod first.
 func pod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	yes := true
 	p := &corev1.Pod{
@@ -115,7 +115,7 @@ type churning struct {
 	client *fake.Clientset
 }
 
-// startChurning creates a fault from parameters in YAML, for a fake cluster that contains
+// startChurning creates and injects a fault with parameters in YAML. Its fake cluster contains
 // the given pods.
 func startChurning(t *testing.T, text string, seed uint64, pods ...runtime.Object) *churning {
 	t.Helper()
@@ -148,7 +148,7 @@ func (c *churning) inject(t *testing.T) {
 	<-c.appended
 }
 
-// tick advances the clock by one interval of the fault.
+// tick advances the fake clock by one interval of the fault.
 func (c *churning) tick(t *testing.T) {
 	t.Helper()
 	again := time.NewTicker(time.Millisecond)
@@ -162,7 +162,7 @@ func (c *churning) tick(t *testing.T) {
 	c.clock.Step(time.Second)
 }
 
-// tickUntilRecord advances the clock until the fault writes a record.
+// tickUntilRecord advances the fake clock until the fault writes a history record.
 func (c *churning) tickUntilRecord(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; {
@@ -172,7 +172,7 @@ func (c *churning) tickUntilRecord(t *testing.T) {
 		select {
 		case <-c.appended:
 			return
-		case <-time.After(time.Millisecond): // the ticker drops a tick during an action
+		case <-time.After(time.Millisecond): // the ticker drops a tick that comes during an action
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("the fault wrote no further record")
@@ -243,8 +243,8 @@ func TestFail(t *testing.T) {
 	}
 }
 
-// TestCollapse checks that the action collapse changes only the phase and its reason. It
-// must not act on a pod that is not ready.
+// TestCollapse checks that the action collapse changes only the pod's phase and the reason of
+// the phase. The fault must not choose a pod that is not ready.
 func TestCollapse(t *testing.T) {
 	c := startChurning(t, "{action: collapse, times: 1}", 1, pod("a"), pod("b", func(p *corev1.Pod) { p.Status.Conditions = nil }))
 	c.inject(t)
@@ -261,8 +261,8 @@ func TestCollapse(t *testing.T) {
 	}
 }
 
-// TestExpire checks that the action fail does not write the status of a pod if the kubelets
-// are real. It must set a deadline, only once for each pod.
+// TestExpire checks the action fail on a real kubelet. The fault must set activeDeadlineSeconds,
+// once for each pod, and must not write the pod status.
 func TestExpire(t *testing.T) {
 	c := startChurning(t, "{action: fail}", 1, pod("a"), pod("b"))
 	c.env.Capabilities = cluster.Capabilities{cluster.RealKubelets}
@@ -283,8 +283,8 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// TestPodGone checks an action on a pod that is gone or has changed. The fault must record
-// neither a failure nor a firing.
+// TestPodGone checks an action on a pod that another client has deleted or changed. The fault
+// must write neither a "failed" nor a "fired" record.
 func TestPodGone(t *testing.T) {
 	for _, gone := range []error{
 		apierrors.NewNotFound(corev1.Resource("pods"), "a"),
@@ -304,8 +304,8 @@ func TestPodGone(t *testing.T) {
 	}
 }
 
-// TestOutage checks that a fault records an outage of the API server only once, and acts
-// again after it.
+// TestOutage checks that a fault records an outage of the API server only once. After the
+// outage, the fault must act on pods again.
 func TestOutage(t *testing.T) {
 	c := startChurning(t, "{action: delete, times: 1}", 1, pod("a"))
 	fails := 3
@@ -326,7 +326,8 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// TestSameSeed checks that a seed chooses the same pods, whatever the order of the list.
+// TestSameSeed checks that a seed always chooses the same pods. The order in which the API
+// server lists the pods must not matter.
 func TestSameSeed(t *testing.T) {
 	names := strings.Split("a b c d e f g h i j", " ")
 	run := func(seed uint64, names []string) []string {
@@ -356,7 +357,7 @@ func TestSameSeed(t *testing.T) {
 	}
 }
 
-// TestHealWaitsForAction checks that Heal waits for the action in flight, which must be
+// TestHealWaitsForAction checks that Heal waits until the action in flight has ended and is
 // recorded. If the action does not end, Heal must cancel it and return an error.
 func TestHealWaitsForAction(t *testing.T) {
 	c := startChurning(t, "{action: delete}", 1, pod("a"))

@@ -17,14 +17,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// standinServer acts as an API server with pod a, and records the calls to the stand-in
-// container of the pod.
+// standinServer is a fake API server with pod a. It records the requests to the pod's stand-in
+// container, gauntlet's own container.
 type standinServer struct {
 	mu     sync.Mutex
 	posted []string
 	calls  int
-	// absent contains the numbers of the calls that fail, counted from 1, as if the
-	// container did not answer.
+	// absent contains the numbers of the requests, counted from 1, that fail as if the container
+	// did not answer.
 	absent map[int]bool
 }
 
@@ -49,8 +49,8 @@ func (p *standinServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestStandinCalls checks the calls to the stand-in container if the kubelets are real. A
-// call that the container does not answer is no firing, and an undo is retried. A restart
+// TestStandinCalls checks the requests to the stand-in container on a real kubelet. If the
+// container does not answer, the fault must not fire, and must retry an undo. The action restart
 // needs no undo, because the kubelet restarts the container.
 func TestStandinCalls(t *testing.T) {
 	const of = "/api/v1/namespaces/ns/pods/a:8080/proxy"

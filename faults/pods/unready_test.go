@@ -28,12 +28,12 @@ func (c *churning) conditionsOf(t *testing.T) map[corev1.PodConditionType]corev1
 	return all
 }
 
-// TestUnready checks that a pod becomes not ready, and ready again after the downtime or
-// when the fault is healed.
+// TestUnready checks that the fault makes a pod not ready. The fault must make the pod ready
+// again after the downtime, or when the fault is healed.
 func TestUnready(t *testing.T) {
 	for _, test := range []struct {
 		name, params string
-		wantFired    int // number of firings
+		wantFired    int // expected number of "fired" records
 	}{
 		{"by a later tick", "{action: unready, every: 1s, downtime: 1s, times: 2}", 2},
 		{"by healing", "{action: unready, every: 1s, downtime: 1h}", 1},
@@ -68,14 +68,14 @@ func TestUnready(t *testing.T) {
 	}
 }
 
-// TestUnreadyNotRestored checks that the fault does not make a terminal, deleted or
-// replaced pod ready. It must record no failure for such a pod. An error of the API server
-// must cause a failure.
+// TestUnreadyNotRestored checks that the fault does not make a terminal, deleted or replaced pod
+// ready. For such a pod, the fault must write no "failed" record. It must write one for an error
+// of the API server.
 func TestUnreadyNotRestored(t *testing.T) {
 	refused := errors.New("no room")
 	for _, test := range []struct {
 		name    string
-		answer  func() (runtime.Object, error) // answer to the get before the update
+		answer  func() (runtime.Object, error) // fake response to the fault's get request before the update
 		wantErr error
 	}{
 		{"gone", func() (runtime.Object, error) { return nil, apierrors.NewNotFound(corev1.Resource("pods"), "a") }, nil},
@@ -117,8 +117,8 @@ func TestUnreadyNotRestored(t *testing.T) {
 	}
 }
 
-// TestUnreadyResponseLost checks an update that makes a pod not ready and returns an error.
-// Heal must make this pod ready again.
+// TestUnreadyResponseLost checks an update that returns an error although it has made a pod not
+// ready. Heal must make this pod ready again.
 func TestUnreadyResponseLost(t *testing.T) {
 	c := startChurning(t, "{action: unready, downtime: 1h}", 1, pod("a"))
 	lost := false
@@ -135,7 +135,7 @@ func TestUnreadyResponseLost(t *testing.T) {
 	})
 	c.inject(t)
 	c.tick(t)
-	<-c.appended // the record of the failure
+	<-c.appended // wait for the "failed" record
 	if got := c.conditionsOf(t)[corev1.PodReady]; got != corev1.ConditionFalse {
 		t.Fatalf("after a tick: %s; want False", got)
 	}

@@ -45,8 +45,8 @@ func TestRestartParams(t *testing.T) {
 	})
 }
 
-// fakeSubject is a subject with two replicas, and a Recorder. It keeps each call and each
-// record as text, with its time.
+// fakeSubject is a subject with two replicas, and also a Recorder. It stores each call of its
+// methods and each history record as text, with its time.
 type fakeSubject struct {
 	mu            sync.Mutex
 	begun         time.Time
@@ -124,14 +124,14 @@ func (s *fakeSubject) Start(_ context.Context, replica string) error {
 	return nil
 }
 
-// TestRestart checks which calls and records the faults restart, crash and freeze cause,
-// and at which times.
+// TestRestart checks which method calls and history records the faults restart, crash and freeze
+// cause, and at which times.
 func TestRestart(t *testing.T) {
 	between := interceptor.New(nil, clock.RealClock{})
 	none, asked := trigger.Match{}, trigger.Match{Description: "asked", Replica: "subject-1"}
 	for _, test := range []struct {
 		name, params  string
-		leaderAfter   time.Duration // time after which there is a leader
+		leaderAfter   time.Duration // time after which a replica holds the lease
 		failingStarts int
 		heal          time.Duration // time after which the fault is healed
 		want          []string
@@ -188,7 +188,7 @@ func TestRestart(t *testing.T) {
 				if wantErr := test.failingStarts > 1; (err != nil) != wantErr {
 					t.Errorf("healing: error %v; want one: %t", err, wantErr)
 				}
-				if test.name == "all are killed" { // the replicas end concurrently, in any order
+				if test.name == "all are killed" { // the fault kills the replicas concurrently, in any order
 					slices.SortStableFunc(s.log[1:5], func(a, b string) int { return int(a[len(a)-1]) - int(b[len(b)-1]) })
 				}
 				if diff := cmp.Diff(test.want, s.log); diff != "" {
@@ -199,7 +199,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestHealWithoutInject checks that Heal succeeds for a fault that was not injected.
+// TestHealWithoutInject checks that Heal succeeds if Inject was never called.
 func TestHealWithoutInject(t *testing.T) {
 	fault, err := faulttest.Parse(Restart, "{how: kill}")
 	if err != nil {

@@ -18,14 +18,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// discard is a Recorder that drops every record. The benchmarks therefore do not include
-// the cost of writing a history.
+// discard is a Recorder that drops every record, so that the benchmarks do not measure the
+// history.
 type discard struct{}
 
 func (discard) Append(history.Record) {}
 
-// benchmarkDirectAndProxy runs a benchmark twice: directly against the server, and through
-// a proxy. The difference between the two results is the cost of the proxy.
+// benchmarkDirectAndProxy runs a benchmark twice: directly against the server, and through a
+// proxy. The difference between the results is the cost of the proxy.
 func benchmarkDirectAndProxy(b *testing.B, handler http.Handler, run func(b *testing.B, client *http.Client, address string)) {
 	server := httptest.NewUnstartedServer(handler)
 	server.EnableHTTP2 = true

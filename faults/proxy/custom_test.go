@@ -42,8 +42,9 @@ func widgetObject(version history.Version) history.Object {
 	}
 }
 
-// widgetServer acts as an API server with one widget. It answers a watch with one event and
-// a bookmark, and keeps the watch open. listQuery is the query of the last list.
+// widgetServer is a fake API server with one widget. It answers a watch with one event and a
+// bookmark, and keeps the watch open. The field listQuery contains the query of the last list
+// request.
 type widgetServer struct{ listQuery string }
 
 func (s *widgetServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -89,9 +90,9 @@ func newWidget(t *testing.T) *unstructured.Unstructured {
 	return object
 }
 
-// TestCustomResourceRecords checks the records of each type of request for a custom
-// resource. Controller must also find the owner for a request that contains only the name
-// of the object.
+// TestCustomResourceRecords checks the history records of each type of request for a custom
+// resource. Controller must find the owner even for a request that contains only the object's
+// name.
 func TestCustomResourceRecords(t *testing.T) {
 	f := start(t, clock.RealClock{}, &widgetServer{})
 	var owner *history.Owner
@@ -147,7 +148,7 @@ func TestCustomResourceRecords(t *testing.T) {
 	}
 }
 
-// TestCustomResourceEffects checks that faults change requests and watch events of a custom
+// TestCustomResourceEffects checks that faults can change requests and watch events of a custom
 // resource.
 func TestCustomResourceEffects(t *testing.T) {
 	server := &widgetServer{}

@@ -143,7 +143,7 @@ func TestRequestRecords(t *testing.T) {
 						TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
 					})
 				}))
-				_ = test.send(t.Context(), f.client(t, contentType)) // the server answers with a Status, which some calls do not expect
+				_ = test.send(t.Context(), f.client(t, contentType)) // the fake server always answers with a Status, so some requests return an error
 				test.want.ID, test.want.Subject, test.want.Agent = 1, "subject-0", "tester"
 				records := f.All()
 				if diff := cmp.Diff(&test.want, records[0].Request, anyLength); diff != "" {
@@ -157,8 +157,8 @@ func TestRequestRecords(t *testing.T) {
 	}
 }
 
-// TestTokenRequest checks that the subject receives a requested service account token. That
-// no record contains the token is checked by start.
+// TestTokenRequest checks that the subject receives a requested service account token. The
+// function start checks that no record contains the token.
 func TestTokenRequest(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		respond(w, r, http.StatusCreated, &authenticationv1.TokenRequest{

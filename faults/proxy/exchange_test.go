@@ -26,8 +26,8 @@ var controller = metav1.NewControllerRef(&corev1.ReplicationController{
 	ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "uid-web"},
 }, corev1.SchemeGroupVersion.WithKind("ReplicationController"))
 
-// TestCreate checks that the proxy records a create request before the API server receives
-// it. It must record the response before the client receives it.
+// TestCreate checks that the proxy records a create request before the API server receives the
+// request. The proxy must record the response before the client receives the response.
 func TestCreate(t *testing.T) {
 	for name, contentType := range contentTypes {
 		t.Run(name, func(t *testing.T) {
@@ -150,8 +150,8 @@ func TestServerErrors(t *testing.T) {
 	}
 }
 
-// TestDenied requires that a response says whether the authorizer refused the request. Admission
-// control refuses with the same code and reason.
+// TestDenied checks that the response record says whether the authorizer, such as RBAC, refused
+// the request. Admission control refuses requests with the same code and reason.
 func TestDenied(t *testing.T) {
 	pods := corev1.Resource("pods")
 	const user = `User "system:serviceaccount:ns:manager" `
@@ -207,8 +207,8 @@ func (f *fixture) do(t *testing.T, method, path, body string) (*http.Response, s
 	return response, string(content)
 }
 
-// TestForwardsUnchanged checks that the proxy does not change requests and responses. It
-// compares path, query and headers of the request, and headers and body of the response.
+// TestForwardsUnchanged checks that the proxy does not change requests and responses. The test
+// compares the request's path, query and headers, and the response's headers and body.
 func TestForwardsUnchanged(t *testing.T) {
 	odd := []byte("{\"kind\":\"Pod\",  \"apiVersion\":\"v1\",\n\"metadata\":{}}\n\n")
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -45,8 +45,8 @@ var anyLength = cmp.Options{
 	cmpopts.IgnoreFields(history.Delivery{}, "Bytes"),
 }
 
-// fixture contains a proxy and a test server that acts as the API server. The embedded
-// Recording contains the records that the proxy has written.
+// fixture contains a proxy and a fake API server. The embedded Recording contains the records
+// that the proxy has written.
 type fixture struct {
 	*historytest.Recording
 	interceptor *interceptor.Interceptor
@@ -55,15 +55,15 @@ type fixture struct {
 	server      *httptest.Server
 }
 
-// start starts a proxy for an API server that the handler implements. At the end of the
-// test it checks that no record contains the token.
+// start starts a proxy in front of a fake API server that the handler implements. At the end of
+// the test, start checks that no record contains the token.
 func start(t *testing.T, c clock.WithTicker, handler http.Handler) *fixture {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
 	server.EnableHTTP2 = true
-	server.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 100} // like the API server
+	server.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 100} // the same limit as the real API server's
 	server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
-		return context.WithValue(ctx, connKey{}, conn) // for handlers that reset it
+		return context.WithValue(ctx, connKey{}, conn) // so that a handler can reset the connection
 	}
 	server.StartTLS()
 	t.Cleanup(server.Close)
@@ -165,7 +165,7 @@ func pod(name string, version int) *corev1.Pod {
 	}
 }
 
-// accepted returns the serializer for the content type that a request accepts.
+// accepted returns the serializer for the content type in the request's Accept header.
 func accepted(r *http.Request) runtime.SerializerInfo {
 	protobuf := strings.Contains(r.Header.Get("Accept"), runtime.ContentTypeProtobuf)
 	for _, info := range clientscheme.Codecs.SupportedMediaTypes() {
@@ -176,7 +176,7 @@ func accepted(r *http.Request) runtime.SerializerInfo {
 	panic("client-go has no serializer for JSON or protobuf")
 }
 
-// encoded encodes an object in JSON or protobuf, as the Accept header of the request asks.
+// encoded encodes an object in JSON or protobuf, depending on the request's Accept header.
 func encoded(r *http.Request, obj runtime.Object) (body []byte, contentType string) {
 	info := accepted(r)
 	var buffer bytes.Buffer
@@ -194,8 +194,8 @@ func respond(w http.ResponseWriter, r *http.Request, code int, obj runtime.Objec
 	_, _ = w.Write(body)
 }
 
-// watchEvent encodes a watch event in JSON or protobuf, as the Accept header of the request
-// asks.
+// watchEvent encodes a watch event in JSON or protobuf, depending on the request's Accept
+// header.
 func watchEvent(r *http.Request, eventType history.EventType, obj runtime.Object) []byte {
 	body, contentType := encoded(r, obj)
 	event := metav1.WatchEvent{Type: string(eventType), Object: runtime.RawExtension{Raw: body}}
@@ -224,12 +224,12 @@ func beginWatch(w http.ResponseWriter, r *http.Request) {
 	w.(http.Flusher).Flush()
 }
 
-// watchServer acts as an API server with a single watch. It sends the events from the
+// watchServer is a fake API server that serves a single watch. It sends the events from the
 // channel send, and ends the watch when send is closed.
 type watchServer struct {
 	send  chan func(r *http.Request) []byte
-	abort chan struct{} // closed: the stream breaks
-	gone  chan struct{} // closed after the client closed the watch
+	abort chan struct{} // when the test closes abort, the stream breaks
+	gone  chan struct{} // watchServer closes gone after the client has closed the watch
 }
 
 func newWatchServer() *watchServer {

@@ -28,8 +28,8 @@ type holding struct {
 	remove func()
 }
 
-// startHolding starts a proxy with a fault that holds pod events for the given time. It
-// also opens a watch of pods.
+// startHolding starts a proxy with a fault that holds pod events for the given time. It also
+// opens a watch of pods through the proxy.
 func startHolding(t *testing.T, hold time.Duration) *holding {
 	t.Helper()
 	h := &holding{clock: testingclock.NewFakeClock(time.Now()), server: newWatchServer(), other: newWatchServer()}
@@ -68,7 +68,7 @@ func (h *holding) awaitHeld(t *testing.T) {
 	}
 }
 
-// deliveries returns one line for each delivery in the history.
+// deliveries returns one line of text for each delivery record in the history.
 func (h *holding) deliveries() []string {
 	var lines []string
 	for _, record := range h.All() {
@@ -79,7 +79,7 @@ func (h *holding) deliveries() []string {
 	return lines
 }
 
-// TestHold checks that the hold time of an event starts when the event arrives.
+// TestHold checks that an event's hold time begins when the event arrives at the proxy.
 func TestHold(t *testing.T) {
 	h := startHolding(t, 5*time.Second)
 	h.server.event(history.Added, pod("a", 1))
@@ -97,8 +97,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestHoldKeepsOrder checks that an event without a hold waits behind a held event. The end
-// of the stream must wait behind both events.
+// TestHoldKeepsOrder checks that an event without a hold waits behind a held event. The end of
+// the stream must wait until the proxy has delivered both events.
 func TestHoldKeepsOrder(t *testing.T) {
 	h := startHolding(t, 5*time.Second)
 	h.server.event(history.Added, pod("a", 1))
@@ -187,8 +187,8 @@ func TestLongestHoldCounts(t *testing.T) {
 	}
 }
 
-// TestSubjectClosesHeldStream checks that the proxy ends a watch that the subject closes,
-// although a fault holds its events.
+// TestSubjectClosesHeldStream checks that the proxy ends a watch that the subject has closed.
+// Held events must not keep the watch open.
 func TestSubjectClosesHeldStream(t *testing.T) {
 	h := startHolding(t, time.Hour)
 	h.server.event(history.Added, pod("a", 1))

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestFirstMatchingFaultApplies checks that the proxy applies the first effect that a fault
-// returns. It must not call a removed fault.
+// TestFirstMatchingFaultApplies checks that the proxy applies only the first effect that a fault
+// returns. The proxy must not call a removed fault.
 func TestFirstMatchingFaultApplies(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	var asked []string
@@ -45,7 +45,8 @@ func TestFirstMatchingFaultApplies(t *testing.T) {
 	}
 }
 
-// TestRemoveWaits checks that remove returns only after the current call of the fault.
+// TestRemoveWaits checks that the function remove returns only after a running call of the fault
+// has returned.
 func TestRemoveWaits(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	called, proceed := make(chan struct{}), make(chan struct{})
@@ -73,7 +74,7 @@ func TestRemoveWaits(t *testing.T) {
 	select {
 	case <-removed:
 		t.Error("remove did not wait for the call of the fault")
-	case <-time.After(time.Millisecond): // a wait that is too short can only hide an error
+	case <-time.After(time.Millisecond): // if this wait is too short, the test can only miss an error
 	}
 	close(proceed)
 	<-removed

@@ -27,8 +27,8 @@ func applyToAll(effect interceptor.RequestEffect) interceptor.RequestFault {
 	return func(*history.Request) *interceptor.RequestEffect { return &effect }
 }
 
-// podCreator returns an API server that answers every request with a pod and counts the
-// requests in made.
+// podCreator returns a fake API server that answers every request with a pod. The counter made
+// contains the number of requests.
 func podCreator(made *atomic.Int32) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		made.Add(1)
@@ -36,14 +36,14 @@ func podCreator(made *atomic.Int32) http.Handler {
 	})
 }
 
-// TestLostResponse checks that the API server executes the request, and that the subject
-// receives the replacement of the response.
+// TestLostResponse checks that the API server executes the request. The subject must receive the
+// replacement of the response.
 func TestLostResponse(t *testing.T) {
 	tests := []struct {
 		name    string
 		loss    interceptor.LostResponse
 		want    history.Response
-		wantErr string // part of the error
+		wantErr string // text that the error must contain
 	}{
 		{"request reset", interceptor.LostResponse{Break: interceptor.BreakRequest}, history.Response{}, "INTERNAL_ERROR"},
 		{"connection reset", interceptor.LostResponse{Break: interceptor.BreakConnection}, history.Response{}, "connection"},
@@ -110,8 +110,8 @@ func TestLostResponseCutInHalf(t *testing.T) {
 	}
 }
 
-// TestDelay checks that the delay of a request ends after its time, or when its fault is
-// removed. The proxy must then forward or break the request.
+// TestDelay checks that a request's delay ends after its time, or when its fault is removed. The
+// proxy must then forward or break the request.
 func TestDelay(t *testing.T) {
 	for _, removed := range []bool{false, true} {
 		for _, broken := range []interceptor.ConnectionBreak{"", interceptor.BreakRequest} {
@@ -176,7 +176,7 @@ func TestEndWatches(t *testing.T) {
 			if len(none) != 0 || len(ended) != 1 || ended[0].ID != 1 {
 				t.Errorf("EndWatches ended the watches %v of services and %v of pods, want none and one", none, ended)
 			}
-			h.remove() // would deliver the held event if the watch were open
+			h.remove() // removing the fault would deliver the held event if the watch were still open
 			var errs []error
 			for event := range h.stream.ResultChan() {
 				status, ok := event.Object.(*metav1.Status)
@@ -197,8 +197,8 @@ func TestEndWatches(t *testing.T) {
 	}
 }
 
-// TestDrop checks that Drop discards bookmarks only. It must not discard the bookmark that
-// ends the initial events.
+// TestDrop checks that the effect Drop discards only bookmarks. It must not discard the bookmark
+// that ends the initial events of a streaming list.
 func TestDrop(t *testing.T) {
 	server := newWatchServer()
 	f := start(t, clock.RealClock{}, server)
@@ -226,8 +226,8 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// TestListAt checks that the API server receives a list request with the older version. The
-// history must contain the query of the subject.
+// TestListAt checks that the API server receives a list request for the older resourceVersion.
+// The history must contain the subject's original query.
 func TestListAt(t *testing.T) {
 	var asked string
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked = r.URL.RawQuery }))

@@ -21,8 +21,8 @@ func refuse(refusal interceptor.Refusal) interceptor.RequestFault {
 	}
 }
 
-// TestRefusals checks that client-go recognizes the error of each refusal, in JSON and
-// protobuf. The API server must receive nothing.
+// TestRefusals checks that client-go recognizes the error of each refusal, in JSON and protobuf.
+// The API server must receive no request.
 func TestRefusals(t *testing.T) {
 	tests := []struct {
 		code int
@@ -80,8 +80,8 @@ func TestRefusalCodesAscend(t *testing.T) {
 	}
 }
 
-// TestRetryAfterHeader checks the Retry-After header of a refusal. client-go reads the
-// delay before its retry from this header, not from the Status.
+// TestRetryAfterHeader checks the Retry-After header of a refusal. client-go reads its retry
+// delay from this header, not from the Status.
 func TestRetryAfterHeader(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.NotFoundHandler())
 	remove := f.interceptor.OnRequest(refuse(interceptor.Refusal{Code: 429, RetryAfterSeconds: 3}))

@@ -28,8 +28,8 @@ func createOnce(ctx context.Context, client kubernetes.Interface) error {
 	return err
 }
 
-// TestServerFailures checks what the subject receives and what the history contains when
-// the API server fails.
+// TestServerFailures checks the subject's error and the history records for several failures of
+// the API server.
 func TestServerFailures(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -88,21 +88,20 @@ func TestServerFailures(t *testing.T) {
 	}
 }
 
-// isConnectionLost reports whether an error means that the connection broke.
+// isConnectionLost reports whether an error says that the connection broke.
 func isConnectionLost(err error) bool {
 	return utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) ||
 		strings.Contains(err.Error(), "unexpected EOF")
 }
 
-// isStreamReset reports whether an error means that the HTTP/2 stream of the request was
-// reset.
+// isStreamReset reports whether an error says that the request's HTTP/2 stream was reset.
 func isStreamReset(err error) bool {
 	var reset http2.StreamError
 	return errors.As(err, &reset)
 }
 
-// TestSubjectCancelsRequest checks that the proxy cancels its request to the API server
-// when the subject cancels. The response record must have no status code.
+// TestSubjectCancelsRequest checks that the proxy cancels its request to the API server when the
+// subject cancels the request. The response record must have no status code.
 func TestSubjectCancelsRequest(t *testing.T) {
 	arrived, canceled := make(chan struct{}), make(chan struct{})
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

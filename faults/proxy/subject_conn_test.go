@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// connectedPair returns the two ends of a TCP connection on loopback.
+// connectedPair returns both ends of a TCP connection on loopback.
 func connectedPair(t *testing.T) (near *subjectConn, far net.Conn) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -27,11 +27,11 @@ func connectedPair(t *testing.T) (near *subjectConn, far net.Conn) {
 	return conn.(*subjectConn), far
 }
 
-// TestResetWaitsForWrites checks that a connection is reset only after the recorded
-// response is written.
+// TestResetWaitsForWrites checks that resetAfterWrites waits until a recorded response is
+// written.
 func TestResetWaitsForWrites(t *testing.T) {
 	near, far := connectedPair(t)
-	near.delivering.RLock() // as if the history recorded a response
+	near.delivering.RLock() // the proxy holds this lock while it records and writes a response
 	cut := make(chan struct{})
 	go func() {
 		defer close(cut)
@@ -48,8 +48,8 @@ func TestResetWaitsForWrites(t *testing.T) {
 	}
 }
 
-// TestResetIsBounded checks that a connection is reset after the timeout, even if the
-// subject does not read.
+// TestResetIsBounded checks that resetAfterWrites resets the connection after the timeout, even
+// if the subject does not read.
 func TestResetIsBounded(t *testing.T) {
 	near, far := connectedPair(t)
 	near.delivering.RLock()

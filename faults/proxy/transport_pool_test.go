@@ -9,9 +9,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// TestBurstOpensConnectionsWhenFull sends more concurrent requests than fit on one
-// connection. No request may wait for another one. The pool may open a connection only when
-// all others are full.
+// TestBurstOpensConnectionsWhenFull sends more concurrent requests than one connection can
+// carry. No request may wait for another request. The pool may open a connection only when all
+// its connections are full.
 func TestBurstOpensConnectionsWhenFull(t *testing.T) {
 	const requests = 4*streamsPerConn - 20
 	var mu sync.Mutex
@@ -54,7 +54,7 @@ func TestBurstOpensConnectionsWhenFull(t *testing.T) {
 	if most > streamsPerConn {
 		t.Errorf("%d concurrent requests on one connection, want at most %d", most, streamsPerConn)
 	}
-	// A transport whose first requests arrive at the same time may dial more than once.
+	// A transport may dial more than once if its first requests arrive at the same time.
 	if len(under) < 4 {
 		t.Errorf("%d concurrent requests on %d connections, want at least 4", requests, len(under))
 	}

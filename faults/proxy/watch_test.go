@@ -22,7 +22,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// bookmark returns the object of a bookmark event.
+// bookmark returns the pod object for a bookmark event with the given resourceVersion.
 func bookmark(version string, initialEventsEnd bool) *corev1.Pod {
 	p := &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}}
 	p.ResourceVersion = version
@@ -39,8 +39,8 @@ func expired() *metav1.Status {
 	}
 }
 
-// TestWatch forwards one event of each type. The record of each event must exist when the
-// subject receives the event.
+// TestWatch forwards one watch event of each type. The history must contain an event's record
+// when the subject receives the event.
 func TestWatch(t *testing.T) {
 	for name, contentType := range contentTypes {
 		t.Run(name, func(t *testing.T) {
@@ -148,8 +148,8 @@ func TestWatchRefused(t *testing.T) {
 	}
 }
 
-// TestWatchForwardsBytes checks that the subject receives exactly the bytes of the API
-// server, even if the proxy cannot decode them.
+// TestWatchForwardsBytes checks that the subject receives exactly the API server's bytes, even
+// if the proxy cannot decode these bytes.
 func TestWatchForwardsBytes(t *testing.T) {
 	jsonPod := `{"type":"ADDED", "object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"5"}}}`
 	tests := []struct {
@@ -180,7 +180,7 @@ func TestWatchForwardsBytes(t *testing.T) {
 			for _, record := range f.All() {
 				got = append(got, historytest.Line(record))
 			}
-			slices.Sort(got[2 : len(got)-1]) // the reader records a gap before the deliveries
+			slices.Sort(got[2 : len(got)-1]) // the reader goroutine may record a gap before or after deliveries, so their order does not matter
 			slices.Sort(want[2 : len(want)-1])
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("records (-want +got):\n%s", diff)
@@ -189,8 +189,8 @@ func TestWatchForwardsBytes(t *testing.T) {
 	}
 }
 
-// podServer acts as an API server with one pod. It returns the pod in lists and in
-// streaming lists, and then sends the events from the channel send.
+// podServer is a fake API server with one pod. It returns the pod in lists and in streaming
+// lists, and then sends the events from the channel send.
 type podServer struct{ *watchServer }
 
 func (s podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -209,8 +209,8 @@ func (s podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.watchServer.ServeHTTP(w, r)
 }
 
-// TestInformer checks that an informer whose requests go through the proxy fills its cache.
-// It does so with a list, and with a streaming list.
+// TestInformer checks that an informer behind the proxy fills its cache. The test runs with a
+// normal list and with a streaming list.
 func TestInformer(t *testing.T) {
 	want := map[bool]string{
 		true: "request watch pods\nresponse 200 server 200 reached true\ndelivery ADDED old version 3\n" +

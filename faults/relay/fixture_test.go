@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // testTimeout is the deadline of the connections in these tests. It is much longer than any
-// operation takes.
+// operation needs.
 const testTimeout = 20 * time.Second
 
 // listen opens a listener on loopback.
@@ -43,7 +43,7 @@ func dial(t *testing.T, to net.Listener) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// pair creates the identities of pod and gauntlet process.
+// pair creates the identities of the relay in the pod and of the gauntlet process (run).
 func pair(t *testing.T, name string) (pod, run Identity) {
 	t.Helper()
 	pod, run, err := NewPair(name, time.Now())
@@ -53,13 +53,13 @@ func pair(t *testing.T, name string) (pod, run Identity) {
 	return pod, run
 }
 
-// relayEnd is a running relay in the pod, with its two listeners.
+// relayEnd is the pod's side of a relay, with its two listeners. Serve runs it.
 type relayEnd struct {
 	subject, control net.Listener
 	stop             func() // stops Serve and waits until it returns
 }
 
-// serve runs a relay until the test ends.
+// serve runs the pod's side of a relay until the test ends.
 func serve(t *testing.T, identity Identity, patience time.Duration) relayEnd {
 	t.Helper()
 	r := relayEnd{subject: listen(t), control: listen(t)}
@@ -78,7 +78,7 @@ func serve(t *testing.T, identity Identity, patience time.Duration) relayEnd {
 	return r
 }
 
-// dialer opens connections to a listener and remembers them.
+// dialer opens connections to a listener, and stores them so that closeAll can close them.
 type dialer struct {
 	to net.Listener
 
@@ -120,8 +120,8 @@ func connect(t *testing.T, identity Identity, relay relayEnd, proxy net.Listener
 	return tunnel, control
 }
 
-// handleConns calls a handler for every connection of a listener. When the test ends, it
-// waits for all handlers.
+// handleConns calls a handler for every connection that a listener accepts. At the end of the
+// test, it waits until all handlers have returned.
 func handleConns(t *testing.T, listener net.Listener, handle func(*net.TCPConn)) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -144,13 +144,13 @@ func handleConns(t *testing.T, listener net.Listener, handle func(*net.TCPConn))
 	})
 }
 
-// echo returns all data that it receives, and then closes its direction of the connection.
+// echo sends all received data back, and then closes its direction of the connection.
 func echo(conn *net.TCPConn) {
 	_, _ = io.Copy(conn, conn)
 	_ = conn.CloseWrite()
 }
 
-// waitReady waits until the first connection of a Tunnel is in the pool of the relay.
+// waitReady waits until the relay has added a Tunnel's first connection to its pool.
 func waitReady(t *testing.T, tunnel *Tunnel) {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), testTimeout, errors.New("not ready in time"))
@@ -171,8 +171,8 @@ func serveEcho(t *testing.T) relayEnd {
 	return relay
 }
 
-// portForwarder forwards connections to a listener as the port forwarder of a container
-// engine does. If the listener resets a connection or cannot be reached, it closes its own
+// portForwarder forwards connections to a listener, as a container engine's port forwarder does.
+// If the listener resets a connection or cannot be reached, portForwarder closes the client's
 // connection normally, without a reset.
 func portForwarder(t *testing.T, to net.Listener) net.Listener {
 	t.Helper()
@@ -180,7 +180,7 @@ func portForwarder(t *testing.T, to net.Listener) net.Listener {
 	handleConns(t, forwarded, func(client *net.TCPConn) {
 		dialed, err := net.Dial("tcp", to.Addr().String())
 		if err != nil {
-			return // for example because the test has ended
+			return // the error may mean that the test has ended
 		}
 		server := dialed.(*net.TCPConn)
 		var directions sync.WaitGroup

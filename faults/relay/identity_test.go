@@ -19,7 +19,7 @@ func TestRelayRejectsOtherClients(t *testing.T) {
 	pod, _ := pair(t, "subject-0")
 	_, otherRun := pair(t, "subject-0")
 	clientConfig := func(certificates ...tls.Certificate) *tls.Config {
-		return &tls.Config{Certificates: certificates, InsecureSkipVerify: true} // only the relay has to verify
+		return &tls.Config{Certificates: certificates, InsecureSkipVerify: true} // this test needs only the relay's verification of the client
 	}
 	load := func(i Identity) tls.Certificate {
 		certificate, err := tls.X509KeyPair(i.Certificate, i.Key)
@@ -30,8 +30,8 @@ func TestRelayRejectsOtherClients(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name   string
-		config *tls.Config // nil means a connection without TLS
-		want   string      // text in the error of the client
+		config *tls.Config // nil means that the client does not use TLS
+		want   string      // text that the client's error must contain
 	}{
 		{"no certificate", clientConfig(), "certificate required"},
 		{"certificate of another run", clientConfig(load(otherRun)), "unknown certificate authority"},
@@ -85,7 +85,7 @@ func TestConnectRejectsOtherRelays(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			relay, proxy := serve(t, test.relay, testTimeout), listen(t)
-			// If Connect dials more often than idleWanted, an earlier attempt has failed.
+			// If Connect dials more often than idleWanted times, an earlier attempt has failed.
 			waiting, cancelWait := context.WithCancelCause(t.Context())
 			var dialed atomic.Int32
 			tunnel, err := Connect(t.Context(), TunnelOptions{

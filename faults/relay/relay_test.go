@@ -16,8 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// exchange sends a message to an echo server through a relay, and compares the answer with
-// the message.
+// exchange sends a message through a relay to an echo server. It returns an error unless the
+// answer is equal to the message.
 func exchange(conn *net.TCPConn, message []byte) error {
 	sent := make(chan error, 1)
 	go func() {
@@ -34,7 +34,7 @@ func exchange(conn *net.TCPConn, message []byte) error {
 	return nil
 }
 
-// randomMessage returns random bytes.
+// randomMessage returns a message of random bytes with the given size.
 func randomMessage(t *testing.T, size int) []byte {
 	t.Helper()
 	m := make([]byte, size)
@@ -72,7 +72,7 @@ func TestForwardsEachDirectionSeparately(t *testing.T) {
 	pod, run := pair(t, "subject-0")
 	relay, proxy := serve(t, pod, testTimeout), listen(t)
 	handleConns(t, proxy, func(conn *net.TCPConn) {
-		request, err := io.ReadAll(conn) // returns when the subject closes its direction
+		request, err := io.ReadAll(conn) // ReadAll returns when the subject closes its direction of the connection
 		if err != nil {
 			t.Errorf("reading the request until EOF: %v", err)
 		}
@@ -94,8 +94,8 @@ func TestForwardsEachDirectionSeparately(t *testing.T) {
 func TestForwardsResets(t *testing.T) {
 	for _, test := range []struct {
 		name          string
-		subjectResets bool // the subject resets the connection; otherwise the proxy does
-		forwarded     bool // a port forwarder is between the two ends
+		subjectResets bool // true if the subject resets the connection; false if the proxy does
+		forwarded     bool // true if a port forwarder is between the relay and the gauntlet process
 	}{
 		{"the subject resets", true, false},
 		{"the proxy resets", false, false},
@@ -107,7 +107,7 @@ func TestForwardsResets(t *testing.T) {
 			relay, proxy := serve(t, pod, testTimeout), listen(t)
 			ends := make(chan error, 1)
 			handleConns(t, proxy, func(conn *net.TCPConn) {
-				if err := receiveMessage(conn, '!'); err != nil { // so that the reset follows some data
+				if err := receiveMessage(conn, '!'); err != nil { // waits for data, so that the reset comes after some data
 					t.Error(err)
 				}
 				if !test.subjectResets {
@@ -196,8 +196,8 @@ func TestReplacesBrokenIdleConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		for reported, deadline := false, time.After(testTimeout); !reported; {
-			// The test breaks connections repeatedly, because the Tunnel does not call
-			// OnLost for a connection that is not in the pool of the relay yet.
+			// The Tunnel does not call OnLost for a connection that the relay has not yet added
+			// to its pool. The test therefore breaks connections repeatedly.
 			control.closeAll()
 			select {
 			case err := <-lost:
@@ -247,7 +247,7 @@ func TestServeReturnsErrorOfListener(t *testing.T) {
 	go func() {
 		served <- Serve(t.Context(), Options{Subject: subject, Control: control, Identity: pod, Patience: testTimeout})
 	}()
-	conn := dial(t, subject) // waits for an idle connection, but must not delay Serve
+	conn := dial(t, subject) // this connection waits for an idle connection, but must not delay the end of Serve
 	control.Close()
 	if err := <-served; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Serve() = %v, want %v", err, net.ErrClosed)

@@ -66,8 +66,7 @@ func TestUnknownField(t *testing.T) {
 	}
 }
 
-// firings returns the numbers of the matching requests on which a fault fires, counted from
-// 1.
+// firings returns at which matching requests a fault fires, as numbers counted from 1.
 func firings(t *testing.T, text string, seed uint64, matches int) []int {
 	t.Helper()
 	made, err := faulttest.Parse(Error, "{verb: get, resource: pods, code: 500"+text+"}")
@@ -105,8 +104,9 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
-// TestSeed checks that a seed always selects the same matching requests, and about as many
-// as the probability says. The parameter times must only remove later firings.
+// TestSeed checks that a seed always selects the same matching requests, and about as many as
+// the probability says. The parameter times must not change at which requests the fault fires
+// before the limit.
 func TestSeed(t *testing.T) {
 	first, again := firings(t, ", probability: 0.3", 1, 1000), firings(t, ", probability: 0.3", 1, 1000)
 	if !slices.Equal(first, again) {
@@ -175,8 +175,8 @@ func TestRefusesSecondCreate(t *testing.T) {
 	}
 }
 
-// TestRefusesCustomResource checks that a fault refuses deletes of the custom resources of
-// one owner. A delete request does not contain the owner.
+// TestRefusesCustomResource checks that a fault refuses deletes of one owner's custom resources.
+// The fault must look up the owner, because a delete request does not contain it.
 func TestRefusesCustomResource(t *testing.T) {
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// newFromYAML creates a fault that selects creates of pods. rest contains its other
-// parameters.
+// newFromYAML creates a fault that selects creates of pods. rest contains the fault's other
+// parameters in YAML.
 func newFromYAML(faultType faults.Type, rest string) (*fault, error) {
 	params, err := scenario.ParseParams("s.yaml", faultType.Name, []byte("{verb: create, resource: pods"+rest+"}"))
 	if err != nil {
@@ -28,7 +28,7 @@ func newFromYAML(faultType faults.Type, rest string) (*fault, error) {
 	return f.(*fault), nil
 }
 
-// TestEffects checks the effect and the record of a firing for each set of parameters.
+// TestEffects checks the effect and the text of the "fired" record for each set of parameters.
 func TestEffects(t *testing.T) {
 	tests := []struct {
 		faultType faults.Type
@@ -59,8 +59,8 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// TestJitter checks that the random delays cover their whole range and depend only on the
-// seed.
+// TestJitter checks that the random delays cover their whole range. Equal seeds must give equal
+// delays.
 func TestJitter(t *testing.T) {
 	f, err := newFromYAML(Slow, ", delay: 1s, jitter: 100ms")
 	if err != nil {
@@ -89,7 +89,7 @@ func TestJitter(t *testing.T) {
 
 func TestBadParams(t *testing.T) {
 	const verbs = "get, list, create, update, patch, delete, deletecollection"
-	at := func(rest, field string) string { // the position of a field's value in the line of newFromYAML
+	at := func(rest, field string) string { // at returns the position of a field's value in the line that newFromYAML parses
 		line := "{verb: create, resource: pods" + rest
 		column := strings.Index(line, field+": ") + len(field) + 3
 		return "s.yaml:1:" + strconv.Itoa(column) + ": "

@@ -16,17 +16,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// TestCustomResource checks that the faults of lists and watches change requests for a
-// custom resource. They must not change requests for another resource.
+// TestCustomResource checks that the faults of lists and watches change requests for a custom
+// resource. These faults must not change requests for another resource.
 func TestCustomResource(t *testing.T) {
 	const list = `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{"resourceVersion":"90"},"items":[]}`
 	const events = `{"type":"ADDED","object":{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","resourceVersion":"8"}}}` + "\n" +
 		`{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"resourceVersion":"9"}}}` + "\n"
-	queries := map[string]string{} // query of the last list, by resource
+	queries := map[string]string{} // maps each resource to the query of its last list request
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Query().Get("watch") == "true" {
-			w.(http.Flusher).Flush() // the response of a watch has no Content-Length
+			w.(http.Flusher).Flush() // a Flush sends the response without a Content-Length, as for a watch
 			_, _ = io.WriteString(w, events)
 			return
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestEventSelection checks which events of a sequence a fault selects.
+// TestEventSelection checks which events of a sequence a fault's parameters select.
 func TestEventSelection(t *testing.T) {
 	second := 2
 	web := history.Object{Ref: history.Ref{Resource: "pods", Name: "web-1"}, Owners: []history.Owner{{Kind: "ReplicaSet", Name: "web", Controller: true}}}
@@ -18,7 +18,7 @@ func TestEventSelection(t *testing.T) {
 	tests := []struct {
 		name  string
 		match EventMatch
-		want  string // one character for each event: x if it is selected
+		want  string // one character for each event: x if the parameters select the event
 	}{
 		{"every event, with bookmarks", EventMatch{Resource: "pods"}, "xxxxx"},
 		{"another resource", EventMatch{Resource: "services"}, "....."},

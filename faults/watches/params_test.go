@@ -53,7 +53,8 @@ func TestParams(t *testing.T) {
 	}
 }
 
-// TestMayAnswerAtVersion checks for which queries a stale-list fault changes the list.
+// TestMayAnswerAtVersion checks for which queries of a list request a stale-list fault changes
+// the answer.
 func TestMayAnswerAtVersion(t *testing.T) {
 	s := &stale{version: 100}
 	for query, want := range map[string]bool{

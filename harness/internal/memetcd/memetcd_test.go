@@ -24,9 +24,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/memetcd"
 )
 
-// behaviors are the behaviors that memetcd must have in common with etcd. Each test gets a client
-// and a prefix for its keys. It must not depend on the absolute revision, because the tests share
-// the etcd server.
+// behaviors contains tests that must pass on memetcd and on the real etcd. Each test gets a
+// client and a prefix for its keys. No test may depend on absolute revisions, because the tests
+// share one etcd server.
 var behaviors = []struct {
 	name string
 	test func(t *testing.T, c *clientv3.Client, prefix string)
@@ -64,7 +64,7 @@ func TestBehaviorOfEtcd(t *testing.T) {
 	}
 }
 
-// startEtcd starts the etcd that `gauntlet setup` builds, and returns a client.
+// startEtcd starts the etcd that `gauntlet setup` builds, and returns a client of this etcd.
 func startEtcd(t *testing.T) *clientv3.Client {
 	t.Helper()
 	binaries, err := embedded.FindBinaries("")
@@ -87,7 +87,7 @@ func startEtcd(t *testing.T) *clientv3.Client {
 	}
 	t.Cleanup(func() {
 		_ = etcd.Process.Kill()
-		_ = etcd.Wait() // the error is the signal
+		_ = etcd.Wait() // the only error is that a signal ended etcd
 		log.Close()
 	})
 	c, err := cluster.DialEtcd(clients, nil)
@@ -104,7 +104,7 @@ func startEtcd(t *testing.T) *clientv3.Client {
 	return c
 }
 
-// freeURL returns a URL on loopback with a port that is free.
+// freeURL returns a loopback URL with a port that no process uses.
 func freeURL(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -324,7 +324,7 @@ func testProgress(t *testing.T, c *clientv3.Client, prefix string) {
 		if err := c.RequestProgress(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		// etcd does not answer while another watch of the connection is behind.
+		// While another watch of the connection has unread events, etcd may not answer.
 		select {
 		case response := <-events:
 			if !response.IsProgressNotify() || response.Header.Revision < revision {
@@ -342,7 +342,7 @@ func testWatchEnd(t *testing.T, c *clientv3.Client, prefix string) {
 	events := c.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(revision))
 	receive(t, events, 1)
 	cancel()
-	for range events { // until the channel is closed
+	for range events { // reads until the channel is closed
 	}
 }
 
@@ -405,7 +405,8 @@ func testCompaction(t *testing.T, c *clientv3.Client, prefix string) {
 	}
 }
 
-// TestTime checks what happens after minutes, which only the virtual clock makes fast.
+// TestTime checks behavior that takes minutes, such as the expiry of leases. The virtual clock
+// makes these minutes pass at once.
 func TestTime(t *testing.T) {
 	t.Run("a lease expires", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -445,7 +446,7 @@ func TestTime(t *testing.T) {
 	})
 }
 
-// TestUnsupported checks that the Store refuses requests that it cannot answer as etcd does.
+// TestUnsupported checks that the Store returns an error for requests that it does not support.
 func TestUnsupported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memetcd.New().Client(t.Context())
@@ -500,7 +501,7 @@ func compact(t *testing.T, c *clientv3.Client, revision int64) {
 	}
 }
 
-// keys returns the keys of a response without their prefix, separated by spaces.
+// keys returns the keys in a response, without the given prefix and separated by spaces.
 func keys(response *clientv3.GetResponse, prefix string) string {
 	var found []string
 	for _, kv := range response.Kvs {
@@ -509,7 +510,7 @@ func keys(response *clientv3.GetResponse, prefix string) string {
 	return strings.Join(found, " ")
 }
 
-// receive returns the next events of a watch.
+// receive returns the next count events of a watch.
 func receive(t *testing.T, watch clientv3.WatchChan, count int) []*clientv3.Event {
 	t.Helper()
 	var events []*clientv3.Event

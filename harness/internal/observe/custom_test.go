@@ -22,16 +22,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The kinds of the custom resources in these tests. Widgets are namespaced, and Parks are
-// cluster-scoped.
+// These are the API kinds of the custom resources in these tests. Widgets are namespaced, and
+// Parks are cluster-scoped.
 var (
 	definition = kube.Generic(kube.SplitGVK("apiextensions.k8s.io/v1", "CustomResourceDefinition"))
 	widget     = kube.Generic(kube.SplitGVK("example.com/v1", "Widget"))
 	park       = kube.Generic(kube.SplitGVK("example.com/v1", "Park"))
 )
 
-// TestSameAsProxy requires that the observer and the fault proxy record the same version of
-// a custom resource as equal objects.
+// TestSameAsProxy checks that the observer and the fault proxy record equal objects for the same
+// version of a custom resource.
 func TestSameAsProxy(t *testing.T) {
 	const body = `"apiVersion":"example.com/v1","kind":"Widget","spec":{"size":3,"ratio":0.50,"name":"<a&b>"},"status":{"conditions":[{"type":"Ready","status":"True"}]}`
 	const metadata = `"name":"w","namespace":"observed","uid":"u","generation":2,"creationTimestamp":"2026-03-01T06:00:00Z",` +
@@ -64,7 +64,7 @@ func TestSameAsProxy(t *testing.T) {
 	}
 }
 
-// TestSecret requires that the record of a Secret contains neither data nor annotations.
+// TestSecret checks that the record of a Secret contains neither its data nor its annotations.
 func TestSecret(t *testing.T) {
 	stored := &mvccpb.KeyValue{ModRevision: 7, Value: []byte(`{"kind":"Secret","apiVersion":"v1","metadata":{"name":"s","namespace":"observed","labels":{"a":"b"},"annotations":{"last":"token"}},"data":{"password":"dG9rZW4="}}`)}
 	got, err := decode(kube.Generic(kube.SplitGVK("v1", "Secret")), stored)
@@ -77,8 +77,8 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestCustomResources observes custom resources, starting before their definition, both
-// from etcd and with watches. Objects of another namespace must not be recorded.
+// TestCustomResources observes custom resources from before their definition on. A Follower and
+// an Observer must record the same changes, and no objects of another namespace.
 func TestCustomResources(t *testing.T) {
 	f := newFixture(t)
 	client, err := dynamic.NewForConfig(f.cluster.Config(cluster.Admin))
@@ -91,7 +91,7 @@ func TestCustomResources(t *testing.T) {
 	f.must(err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	f.must(observer.CatchUp(ctx)) // returns at once, because resources that are not defined have no objects
+	f.must(observer.CatchUp(ctx)) // CatchUp returns at once, because resources without a definition have no objects
 
 	f.define(ctx, client, widget, "Namespaced")
 	f.define(ctx, client, park, "Cluster")
@@ -143,7 +143,7 @@ func TestCustomResources(t *testing.T) {
 	}
 }
 
-// define creates the CustomResourceDefinition of a kind.
+// define creates the CustomResourceDefinition of an API kind.
 func (f *fixture) define(ctx context.Context, client dynamic.Interface, kind kube.Kind, scope string) {
 	f.t.Helper()
 	crd := object(definition, kind.Resource())
@@ -178,7 +178,7 @@ func (f *fixture) awaitWatches(ctx context.Context, observer *Observer) {
 	}
 }
 
-// object returns an object of a kind with the given name.
+// object returns an object of the given API kind and name.
 func object(kind kube.Kind, name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": kind.APIVersion(), "kind": kind.Name,

@@ -24,7 +24,8 @@ import (
 
 const namespace = "observed"
 
-// fixture is a control plane with a recorder and the records that it has received so far.
+// fixture contains a real control plane, a Recorder and the records that the Recorder has
+// received.
 type fixture struct {
 	t        *testing.T
 	cluster  *embedded.Cluster
@@ -105,8 +106,8 @@ func (f *fixture) compact() {
 	f.must(err)
 }
 
-// serviceCommits returns a description of each recorded commit of a Service, and the number
-// of recorded gaps.
+// serviceCommits returns a description of each recorded change of a Service, and the number of
+// gap records.
 func (f *fixture) serviceCommits(follower *Follower) (commits []string, gaps int) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
@@ -133,15 +134,15 @@ func (f *fixture) serviceCommits(follower *Follower) (commits []string, gaps int
 	return commits, gaps
 }
 
-// TestOutages requires that the Follower misses nothing when the API server and etcd are
-// killed and restarted. etcd is also compacted in between.
+// TestOutages checks that the Follower misses no change when the API server and etcd are killed
+// and restarted. The test also compacts etcd between the restarts.
 func TestOutages(t *testing.T) {
 	f := newFixture(t)
 	f.create("before")
 	follower, err := Follow(t.Context(), f.options())
 	f.must(err)
 	f.change("before", "1")
-	f.must(follower.CatchUp(t.Context())) // a compaction of revisions that the Follower has not received would be a gap
+	f.must(follower.CatchUp(t.Context())) // without CatchUp, the compaction could remove revisions that the Follower has not received
 	f.compact()
 	for _, part := range []cluster.Component{cluster.APIServer, cluster.Etcd, cluster.APIServer} {
 		name := "with-" + string(part)
@@ -164,7 +165,7 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// TestSameAsAPIServer requires that a version read from etcd is equal to the version that
+// TestSameAsAPIServer checks that an object version read from etcd is equal to the version that
 // the API server returns.
 func TestSameAsAPIServer(t *testing.T) {
 	f := newFixture(t)
@@ -188,8 +189,8 @@ func TestSameAsAPIServer(t *testing.T) {
 	t.Errorf("version %d was not recorded", want.Version)
 }
 
-// TestGap requires that a Follower records a gap if etcd has compacted revisions that the
-// Follower has not received. It must then continue with the current state.
+// TestGap checks that a Follower records a gap if etcd has compacted revisions that the Follower
+// has not received. The Follower must then continue with the current objects.
 func TestGap(t *testing.T) {
 	f := newFixture(t)
 	f.create("stays")

@@ -6,8 +6,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// TestKeys requires that kindOf finds the keys of observed objects, and that the prefix of
-// a kind includes them.
+// TestKeys checks that kindOf recognizes the keys of observed objects. The prefix of a kind must
+// match these keys.
 func TestKeys(t *testing.T) {
 	policy := kube.Generic(kube.SplitGVK("example.com/v1", "Policy"))
 	node, _ := kube.Named("Node")

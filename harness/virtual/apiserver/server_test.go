@@ -16,7 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/virtual/apiserver"
 )
 
-// TestDeployment creates, lists and watches a Deployment on a Server in a bubble.
+// TestDeployment creates, lists and watches a Deployment on a Server in a bubble of
+// testing/synctest.
 func TestDeployment(t *testing.T) {
 	if err := apiserver.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
