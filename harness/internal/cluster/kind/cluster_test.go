@@ -21,12 +21,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The tests in this file create clusters. They need a container engine and a node image (`make
-// engine node-image`), and are skipped if one of them is missing.
+// The tests in this file create clusters. Without a container engine or a node image (`make engine
+// node-image`), the tests are skipped.
 
-// helperVariable is an environment variable. If it is set, the test binary runs a helper instead of
-// the tests. The helper starts a cluster in the directory that is the value of the variable. It
-// prints the name of the cluster, and waits.
+// helperVariable is an environment variable that makes the test binary run a helper instead of the
+// tests. Its value is a directory. The helper starts a cluster in this directory, prints the name
+// of the cluster, and waits.
 const helperVariable = "GAUNTLET_KIND_TEST_DIR"
 
 func TestMain(m *testing.M) {
@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 	select {}
 }
 
-// requireEngine skips the test if the container engine or the node image is missing. It does not
-// pull a node image.
+// requireEngine skips the test if the container engine or the node image is missing. requireEngine
+// does not pull a node image.
 func requireEngine(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -100,7 +100,7 @@ func clientFor(t *testing.T, c *Cluster, role cluster.Role) kubernetes.Interface
 	return client
 }
 
-// TestClusters runs two clusters at once: one with a single node and one with two workers.
+// TestClusters runs two clusters at the same time: one with a single node and one with two workers.
 func TestClusters(t *testing.T) {
 	requireEngine(t)
 	t.Parallel()
@@ -172,8 +172,9 @@ func testNoSubjectControllers(t *testing.T, c *Cluster) {
 	}
 }
 
-// testNodeExitIsReported checks that Failed reports a node whose container exits unexpectedly. It
-// kills the container with `docker kill` and not with KillNode.
+// testNodeExitIsReported verifies that the channel of Failed is closed when a node's container
+// exits unexpectedly. The test kills the container with `docker kill`, because an exit after
+// KillNode is expected.
 func testNodeExitIsReported(t *testing.T, c *Cluster) {
 	if _, err := c.engine.run(t.Context(), engineChangeTimeout, "kill", c.nodes[0]); err != nil {
 		t.Fatal(err)
@@ -192,7 +193,7 @@ func testNodeExitIsReported(t *testing.T, c *Cluster) {
 }
 
 // testPodNetwork checks that pods on different workers can connect to each other. The server must
-// see the IP address of the client pod, not of the client's node.
+// see the client pod's IP address, not the address of the client's node.
 func testPodNetwork(t *testing.T, c *Cluster) {
 	pods := clientFor(t, c, cluster.Admin).CoreV1().Pods(metav1.NamespaceDefault)
 	ips := map[string]string{}
@@ -224,9 +225,9 @@ func testPodNetwork(t *testing.T, c *Cluster) {
 	}
 }
 
-// inPodNetwork returns a shell script that runs a command in the network namespace of a pod. The
-// script must run on the node of the pod. It finds the pod by the argument ip, because the node may
-// run other pods.
+// inPodNetwork returns a shell script that runs a command in a pod's network namespace. The script
+// must run on the pod's node. It finds the network namespace by the pod's IP address, the argument
+// ip.
 func inPodNetwork(ip, command string) string {
 	return `for ns in $(ls /run/netns); do
   if ip -n "$ns" -o addr show to ` + ip + ` | grep -q .; then exec ip netns exec "$ns" ` + command + `; fi
@@ -235,7 +236,7 @@ echo "no pod here has ` + ip + `" >&2
 exit 1`
 }
 
-// runPod creates a pod on a node, waits until the pod is Ready, and returns its IP address.
+// runPod creates a pod on a node, waits until the pod is Ready, and returns the pod's IP address.
 func runPod(t *testing.T, c *Cluster, nodeName string) string {
 	t.Helper()
 	admin := clientFor(t, c, cluster.Admin)
@@ -314,7 +315,7 @@ func testCutOffAndReconnect(t *testing.T, c *Cluster) {
 	if err := c.CutOff(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
-	connectToWorker := func() error { // from the control plane node to the kubelet of the worker
+	connectToWorker := func() error { // from the control plane node to the worker's kubelet
 		ctx, cancel := context.WithTimeout(t.Context(), engineQueryTimeout)
 		defer cancel()
 		_, err := c.ControlPlane().Exec(ctx, "curl", "--silent", "--insecure", "--max-time", "2", "https://"+node+":10250/healthz")
@@ -333,7 +334,7 @@ func testCutOffAndReconnect(t *testing.T, c *Cluster) {
 	if err := c.Health(t.Context()); err != nil {
 		t.Errorf("Health() after CutOff(): %v, want no error", err)
 	}
-	for range 2 { // the second call has no effect
+	for range 2 { // the second Reconnect has no effect
 		if err := c.Reconnect(t.Context(), node); err != nil {
 			t.Fatal(err)
 		}

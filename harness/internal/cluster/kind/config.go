@@ -11,28 +11,28 @@ import (
 )
 
 const (
-	// podSubnet is the IP address range of all pods of a cluster. kube-controller-manager assigns a
-	// part of the range to each node. All clusters can use the same range, because each cluster has
-	// a separate container network.
+	// podSubnet is the IP address range of a cluster's pods. kube-controller-manager assigns a
+	// subrange to each node. All clusters can use the same range, because each cluster has a
+	// separate container network.
 	podSubnet = "10.244.0.0/16"
-	// nodeFilesDir is a directory on the control plane node. It is the mount point of the local
-	// directory sharedDir.
+	// nodeFilesDir is the directory on the control plane node where the local directory sharedDir
+	// is mounted.
 	nodeFilesDir = "/etc/gauntlet"
-	// tokensFile is the name of the file in sharedDir that contains the tokens of all roles. The
-	// kube-apiserver flag --token-auth-file has its path on the node.
+	// tokensFile is the name of the file in sharedDir that contains the tokens of all roles.
+	// kube-apiserver reads this file (flag --token-auth-file).
 	tokensFile = "tokens.csv"
 )
 
-// The client-side rate limit of kube-scheduler and kube-controller-manager: requests per
-// second, and burst. It is so high that it never delays a request: only faults may cause delays
-// in a run.
+// The client-side rate limit of kube-scheduler and kube-controller-manager: requests per second,
+// and burst. The limit is so high that it never delays a request, because only faults may delay
+// requests in a run.
 const (
 	supportQPS   = 5000
 	supportBurst = 10000
 )
 
-// clusterConfig returns the configuration from which kind creates the cluster. The argument
-// filesDir is the local directory that is mounted into the control plane node.
+// clusterConfig returns the configuration from which kind creates the cluster. kind mounts the
+// local directory filesDir into the control plane node.
 func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
 	patches, err := kubeadmPatches(o)
 	if err != nil {
@@ -46,15 +46,16 @@ func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
 	config.Networking.APIServerAddress = "127.0.0.1"
 	config.Networking.PodSubnet = podSubnet
 	config.Networking.IPFamily = v1alpha4.IPv4Family
-	// connectPods configures the pod network instead, in the same way for every node image.
+	// connectPods configures the pod network instead of kind's CNI plugin, so that the network is
+	// the same for every node image.
 	config.Networking.DisableDefaultCNI = true
 	config.Nodes = o.nodes()
 	controlPlane := &config.Nodes[0]
 	controlPlane.ExtraMounts = append(controlPlane.ExtraMounts, v1alpha4.Mount{HostPath: filesDir, ContainerPath: nodeFilesDir, Readonly: true})
 	for _, port := range append([]int{etcdPort}, o.Ports...) {
 		controlPlane.ExtraPortMappings = append(controlPlane.ExtraPortMappings, v1alpha4.PortMapping{
-			// HostPort is not set, so kind chooses a local port that stays the same after a restart
-			// of the node. If the container engine chose the port, it would change.
+			// HostPort is not set, so kind chooses a local port, which stays the same after a
+			// restart of the node. A port that the container engine chose would change.
 			ContainerPort: int32(port), ListenAddress: "127.0.0.1", Protocol: v1alpha4.PortMappingProtocolTCP,
 		})
 	}
@@ -62,11 +63,12 @@ func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
 	return config, nil
 }
 
-// kubeadmPatches returns YAML patches for the kubeadm configuration that kind generates. With
-// them, kube-controller-manager runs all its default controllers except those under test.
+// kubeadmPatches returns YAML patches for the kubeadm configuration that kind generates. For
+// example, the patches make kube-controller-manager run all default controllers except those under
+// test.
 //
-// The patches have no apiVersion, because kind converts extraArgs to the kubeadm API version
-// that it uses.
+// The patches have no apiVersion, because kind converts extraArgs to the kubeadm API version of the
+// node image.
 func kubeadmPatches(o Options) ([]string, error) {
 	// "*" does not include bootstrap-signer-controller and token-cleaner-controller. Worker nodes
 	// can join only after bootstrap-signer-controller has signed the cluster-info ConfigMap.
@@ -94,8 +96,8 @@ func kubeadmPatches(o Options) ([]string, error) {
 			"apiServer": map[string]any{
 				"extraArgs": map[string]string{
 					"token-auth-file": nodeFilesDir + "/" + tokensFile,
-					// With the default limits, the API server could reject a burst of requests of
-					// the subject with status 429.
+					// With the default limits, the API server could reject a burst of the subject's
+					// requests with status 429.
 					"max-requests-inflight":          "4000",
 					"max-mutating-requests-inflight": "4000",
 				},
@@ -123,8 +125,8 @@ func kubeadmPatches(o Options) ([]string, error) {
 	return patches, nil
 }
 
-// with returns a copy of the map from, with key set to value. If from already contains key, the
-// copy keeps that value.
+// with returns a copy of the map from, with the value of key added. If from already contains key,
+// the copy keeps the existing value.
 func with(from map[string]string, key, value string) map[string]string {
 	to := map[string]string{key: value}
 	for k, v := range from {

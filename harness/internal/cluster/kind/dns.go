@@ -18,9 +18,8 @@ const (
 
 // runDNS creates a DaemonSet that runs CoreDNS on the control plane node.
 //
-// The DaemonSet replaces the Deployment that kubeadm has created, and that [removeDeployments]
-// deletes. The pods of a Deployment would depend on the controllers under test, which may be
-// broken or not running.
+// The DaemonSet replaces kubeadm's Deployment, which [removeDeployments] deletes later. The pods of
+// a Deployment would depend on the controllers under test, which may be broken or not running.
 func runDNS(ctx context.Context, client kubernetes.Interface) error {
 	deployment, err := client.AppsV1().Deployments(metav1.NamespaceSystem).Get(ctx, dnsName, metav1.GetOptions{})
 	if err != nil {
@@ -39,7 +38,7 @@ func runDNS(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// dnsReady returns nil if the pod of the DaemonSet of CoreDNS is Ready.
+// dnsReady returns nil if at least one CoreDNS pod is Ready.
 func dnsReady(ctx context.Context, client kubernetes.Interface) error {
 	set, err := client.AppsV1().DaemonSets(metav1.NamespaceSystem).Get(ctx, dnsName, metav1.GetOptions{})
 	if err != nil {

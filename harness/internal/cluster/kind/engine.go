@@ -14,10 +14,10 @@ import (
 	kindexec "sigs.k8s.io/kind/pkg/exec"
 )
 
-// engine runs commands of the container engine with the command line client `docker`.
+// engine runs `docker` commands, the command line client of the container engine.
 //
-// kind also runs `docker`. A variable of the user such as DOCKER_HOST therefore selects the
-// same engine for gauntlet and for kind.
+// kind runs `docker` commands too. An environment variable such as DOCKER_HOST therefore selects
+// the same container engine for gauntlet and for kind.
 type engine struct{}
 
 // program is the name of the command line client of the container engine.
@@ -30,15 +30,15 @@ const (
 	enginePullTimeout   = 5 * time.Minute  // for `docker pull`
 )
 
-// check returns nil if the container engine responds and the user may use it.
+// check returns nil if the container engine responds and the user has permission to use the engine.
 func (e engine) check(ctx context.Context) error {
 	_, err := e.run(ctx, engineQueryTimeout, "version", "--format", "{{.Server.Version}}")
 	return err
 }
 
 // run runs a `docker` command and returns its standard output without surrounding white space. The
-// error contains the command and the end of its standard error. If the reason for the failure is
-// known, the error begins with the reason and often with the next step.
+// error contains the command and the end of its standard error. For failures in [errorPatterns],
+// the error begins with the reason, and often says what to do next.
 func (e engine) run(ctx context.Context, timeout time.Duration, args ...string) (string, error) {
 	var stdout bytes.Buffer
 	err := e.copy(ctx, timeout, &stdout, args...)
@@ -48,13 +48,14 @@ func (e engine) run(ctx context.Context, timeout time.Duration, args ...string) 
 	return strings.TrimSpace(stdout.String()), nil
 }
 
-// copy runs a `docker` command like run, and writes its standard output to out.
+// copy runs a `docker` command and writes the command's standard output to out. Its errors are the
+// same as those of run.
 func (e engine) copy(ctx context.Context, timeout time.Duration, out io.Writer, args ...string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the container engine did not answer within %s", timeout))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
-	// The command runs in its own process group, so that Ctrl-C at the terminal interrupts only
-	// gauntlet. gauntlet then runs further commands to clean up.
+	// The command runs in its own process group, so that Ctrl-C at the terminal interrupts gauntlet
+	// but not the command. After Ctrl-C, gauntlet runs further commands to clean up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Second
 	var stderr bytes.Buffer
@@ -69,7 +70,7 @@ func (e engine) copy(ctx context.Context, timeout time.Duration, out io.Writer, 
 	return explain(&commandError{args: append([]string{program}, args...), output: stderr.String(), err: err})
 }
 
-// lines runs a `docker` command and returns the lines of its standard output.
+// lines runs a `docker` command and returns the lines of its standard output; no output means nil.
 func (e engine) lines(ctx context.Context, args ...string) ([]string, error) {
 	out, err := e.run(ctx, engineChangeTimeout, args...)
 	if err != nil || out == "" {
@@ -78,15 +79,16 @@ func (e engine) lines(ctx context.Context, args ...string) ([]string, error) {
 	return strings.Split(out, "\n"), nil
 }
 
-// commandError is the error of a failed command. Its text contains the end of the output of the
-// command.
+// commandError is the error of a failed command. The error text contains the command and the end of
+// its output.
 type commandError struct {
 	args   []string // program and arguments of the command
 	output string   // complete output
 	err    error    // exit status, or the reason why the command was killed
 }
 
-// outputBytesMax is the maximum number of bytes of command output in the text of a commandError.
+// outputBytesMax is the maximum number of output bytes that the text of a commandError contains.
+// Earlier output is cut off.
 const outputBytesMax = 2000
 
 func (e *commandError) Error() string {
@@ -102,8 +104,8 @@ func (e *commandError) Error() string {
 
 func (e *commandError) Unwrap() error { return e.err }
 
-// The known reasons why commands of the container engine fail. Most of these errors end with
-// the next step for the user.
+// Errors for known reasons why `docker` commands fail. Most of these errors end with the next step
+// for the user.
 var (
 	// ErrNoEngine means that no container engine is installed on this machine.
 	ErrNoEngine = errors.New("there is no container engine: `docker` is not on PATH; install Docker Engine (on Debian, run `make engine` as root)")
@@ -120,11 +122,11 @@ var (
 	errInotifyLimit = errors.New("the machine allows too few inotify instances for another node; raise fs.inotify.max_user_instances and fs.inotify.max_user_watches")
 )
 
-// inotifyLimitText is what programs print when they cannot create another inotify instance.
+// inotifyLimitText is the error message of programs that cannot create another inotify instance.
 const inotifyLimitText = "too many open files"
 
 // errorPatterns maps texts in the output of a failed command to the reason for the failure. If the
-// output contains several of these texts, [explain] uses the one that is first in the list.
+// output contains several of these texts, [explain] uses the first element that matches.
 var errorPatterns = []struct {
 	text   string // in lower case
 	reason error
@@ -146,8 +148,9 @@ var errorPatterns = []struct {
 	{"no such container", errNotFound},
 }
 
-// explain adds the reason why a command failed before the error err, if errorPatterns contains
-// the reason. The argument err is an error of a command that this package or kind has run.
+// explain wraps the error of a failed command, with the reason for the failure in front. The
+// command was run by this package or by kind. If [errorPatterns] has no matching reason, explain
+// adds none.
 func explain(err error) error {
 	if err == nil {
 		return nil
@@ -157,7 +160,7 @@ func explain(err error) error {
 	}
 	text := err.Error()
 	if run := kindexec.RunErrorForError(err); run != nil {
-		// The error text of kind does not contain the output of the command.
+		// The text of kind's error does not contain the output of the command.
 		err = fmt.Errorf("%s: %w", failedStep(err), &commandError{args: run.Command, output: string(run.Output), err: run.Inner})
 		text = string(run.Output)
 	}
@@ -170,9 +173,8 @@ func explain(err error) error {
 	return err
 }
 
-// failedStep returns the description of the step of kind in which a command failed. An example is
-// "failed to init node with kubeadm". If the error does not contain the step, failedStep returns
-// "kind".
+// failedStep returns the step in which a command of kind failed, such as "failed to init node with
+// kubeadm". If err does not name the step, failedStep returns "kind".
 func failedStep(err error) string {
 	step, _, _ := strings.Cut(err.Error(), ": command ")
 	if strings.HasPrefix(step, "command ") {

@@ -24,18 +24,18 @@ const (
 	// pkiDir is the directory on the control plane node with the keys and certificates that kubeadm
 	// creates.
 	pkiDir = "/etc/kubernetes/pki/"
-	// recoveryTimeout limits the time that a method waits until the control plane or a node is
-	// healthy again.
+	// recoveryTimeout limits how long methods such as Resume and StartNode wait until the control
+	// plane or a node is healthy.
 	//
-	// It is long because of the restart back-off of the kubelet. The kubelet restarts a
-	// container immediately after its first exit, but waits 10 s, 20 s, 40 s and so on after
+	// The timeout is long because of the kubelet's back-off. The kubelet restarts a container
+	// immediately after the container's first exit, but waits 10 s, 20 s, 40 s and so on after
 	// further exits.
 	recoveryTimeout = 3 * time.Minute
 )
 
 // Etcd returns a client of the cluster's etcd. The client authenticates with the same client
-// certificate as the API server. It connects to a local port, which the container engine forwards
-// to etcd.
+// certificate as the API server. It connects to a port of this machine, which the container engine
+// forwards to etcd.
 func (c *Cluster) Etcd(ctx context.Context) (*clientv3.Client, error) {
 	node := c.controlPlane()
 	address, err := node.address(ctx, etcdPort)
@@ -60,7 +60,7 @@ func (c *Cluster) Etcd(ctx context.Context) (*clientv3.Client, error) {
 // Halt kills kube-apiserver or etcd with SIGKILL, and pauses the kubelet of the control plane
 // node. The paused kubelet does not restart the component until Resume.
 //
-// To stop the kubelet or to remove the static pod would also work, but a restart would then
+// Halt neither stops the kubelet nor removes the component's static pod, because Resume would then
 // take minutes.
 func (c *Cluster) Halt(ctx context.Context, part cluster.Component) error {
 	if part != cluster.APIServer && part != cluster.Etcd {
@@ -83,7 +83,8 @@ func (c *Cluster) Halt(ctx context.Context, part cluster.Component) error {
 }
 
 // pauseKubeletAndKill is a shell script that pauses the kubelet and kills all processes named $1.
-// It waits until these processes have exited. It uses only commands that every node image contains.
+// The script waits until these processes have exited. It uses only commands that every node image
+// contains.
 const pauseKubeletAndKill = `
 systemctl kill --kill-who=main --signal=SIGSTOP kubelet || exit
 found=
@@ -97,11 +98,11 @@ for process in $found; do
 	while [ "$(cat $process/comm 2>/dev/null)" = "$1" ]; do sleep 0.05; done
 done`
 
-// Resume resumes the paused kubelet, which restarts the component, and waits until the cluster
-// is healthy.
+// Resume resumes the kubelet that Halt has paused, and waits until the cluster is healthy. The
+// kubelet restarts the component.
 //
-// If Halt has also killed the other component, and Resume was not called for it yet, the
-// kubelet stays paused and Resume returns immediately.
+// If kube-apiserver and etcd are both halted, the first call only returns: the kubelet stays paused
+// until the second call.
 func (c *Cluster) Resume(ctx context.Context, part cluster.Component) error {
 	c.halting.Lock()
 	defer c.halting.Unlock()
@@ -130,8 +131,8 @@ func (c *Cluster) resumeKubelet(ctx context.Context) error {
 	return err
 }
 
-// awaitHealthy waits until no component is halted, and all components and nodes are healthy. It
-// ignores nodes that a fault has killed, paused or cut off.
+// awaitHealthy waits until no component is halted, and all components and nodes are healthy. Nodes
+// that a fault has killed, paused or cut off do not count.
 func (c *Cluster) awaitHealthy(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -152,8 +153,8 @@ func (c *Cluster) awaitHealthy(ctx context.Context) error {
 		if err := c.nodesReady(ctx, client); err != nil {
 			return err
 		}
-		// /readyz of the API server has already covered kube-apiserver and etcd. Their pods become
-		// Ready later, because the kubelet runs their startup probes every 10 s.
+		// The check of /readyz has already covered kube-apiserver and etcd. Their pods become Ready
+		// later, because the kubelet runs startup probes only every 10 s.
 		return componentsReady(ctx, client, clients)
 	})
 }
@@ -165,7 +166,7 @@ func (c *Cluster) isHalted(part cluster.Component) bool {
 	return c.halted[part]
 }
 
-// setHalted records whether a component is halted.
+// setHalted stores whether Halt has killed a component. Resume stores false.
 func (c *Cluster) setHalted(part cluster.Component, halted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,7 +177,7 @@ func (c *Cluster) setHalted(part cluster.Component, halted bool) {
 	}
 }
 
-// anyHalted reports whether at least one component is halted.
+// anyHalted reports whether kube-apiserver or etcd is halted.
 func (c *Cluster) anyHalted() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

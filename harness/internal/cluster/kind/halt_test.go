@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// testHalt checks that the cluster is healthy after Halt and Resume of the API server. It halts the
-// API server alone, and together with etcd.
+// testHalt verifies that the cluster is healthy after Halt and Resume. It halts the API server
+// alone, and the API server together with etcd.
 func testHalt(t *testing.T, c *Cluster) {
 	admin := clientFor(t, c, cluster.Admin)
 	for name, parts := range map[string][]cluster.Component{

@@ -9,15 +9,15 @@ import (
 const (
 	// BuiltImage is the name of the node image that `make node-image` builds from source.
 	BuiltImage = "gauntlet/node:v1.36.3"
-	// ReleasedImage is the name of a node image that the kind project publishes. The image belongs
-	// to the kind release in go.mod, and contains the minor version of Kubernetes that gauntlet
-	// tests. The digest is from the release notes of kind.
+	// ReleasedImage is the name of a node image that the kind project publishes. The image is for
+	// the kind release in go.mod, and contains the Kubernetes minor version that gauntlet tests.
+	// The digest is from kind's release notes.
 	ReleasedImage = "kindest/node:v1.36.4@sha256:099e049362a1526b2db71494e1947aae99bd16290d7c895f2b7ea312e3cbfaed"
 )
 
 // ChooseImage returns the name of the node image to use, and pulls the image if necessary. If
-// requested is not empty, it selects that image. Otherwise it selects [BuiltImage] if the container
-// engine has this image, and [ReleasedImage] if not.
+// requested is not empty, ChooseImage returns requested. Otherwise, it returns [BuiltImage] if the
+// container engine has this image, and [ReleasedImage] if not.
 func ChooseImage(ctx context.Context, requested string) (string, error) {
 	var e engine
 	if err := e.check(ctx); err != nil {
@@ -45,8 +45,8 @@ func ChooseImage(ctx context.Context, requested string) (string, error) {
 	return image, nil
 }
 
-// hasImage returns nil if the engine has the image, and an error that wraps errNoImage if it does
-// not.
+// hasImage returns nil if the engine has the image. If the image is missing, the error wraps
+// errNoImage.
 func (e engine) hasImage(ctx context.Context, image string) error {
 	_, err := e.run(ctx, engineQueryTimeout, "image", "inspect", "--format", "{{.Id}}", image)
 	return err

@@ -1,18 +1,18 @@
-// Package kind runs an ephemeral cluster with sigs.k8s.io/kind.
+// Package kind creates clusters with sigs.k8s.io/kind, and removes them after the run.
 //
-// Each node of the cluster is a container with a real kubelet, which runs real pods. The cluster's
+// Each node of a cluster is a container with a real kubelet, which runs real pods. The cluster's
 // own kube-controller-manager does not run the controllers under test.
 //
 // Every cluster has its own name, network, keys, tokens and state directory, so several clusters
 // can run at the same time. The package never changes the user's kubeconfig.
 //
 // The labels of the cluster's container network identify the gauntlet process that created the
-// cluster. Start creates the network first, and Stop removes it last. `gauntlet clean` can
-// therefore distinguish the leftovers of a killed process from a cluster that is in use.
+// cluster. Start creates the network first, and Stop removes the network last. `gauntlet clean` can
+// therefore tell a cluster in use from the leftovers of a killed process.
 //
 // The package needs the command `docker`. The container engine must run on the same machine as
-// gauntlet, which connects to the API server on 127.0.0.1 and mounts a local directory into a node.
-// The package does not start the controllers under test.
+// gauntlet: gauntlet connects to the API server on 127.0.0.1, and mounts a local directory into a
+// node. The package does not start the controllers under test.
 //
 // start.go contains the start procedure, config.go the configuration of kind and kubeadm, and
 // network.go the pod network. halt.go contains the functions with which faults kill and restart
@@ -37,18 +37,18 @@ import (
 
 // Cluster is a running kind cluster. [Start] returns it.
 type Cluster struct {
-	name   string // name of the cluster and of its container network; the node names begin with it
+	name   string // name of the cluster and of its container network, and prefix of the node names
 	engine engine
-	nodes  []string // names of the nodes, which their containers also have; the control plane node is first
+	nodes  []string // names of the Node objects and of their containers; the control plane node is first
 	image  string   // node image
 	dir    string   // state directory
 	logDir string   // directory of the log files
 	tokens cluster.Tokens
-	// unguard tells the guard process not to remove the cluster if gauntlet dies.
+	// unguard tells the guard process that it need no longer remove the cluster if gauntlet dies.
 	unguard func()
 
-	// host is the URL of the API server, and authority its CA certificate as PEM. Both are empty
-	// until kind has created the cluster.
+	// host is the URL of the API server, and authority is the API server's CA certificate as PEM.
+	// The two fields are empty until kind has created the cluster.
 	host      string
 	authority []byte
 
@@ -59,11 +59,11 @@ type Cluster struct {
 	halting sync.Mutex // held during Halt and Resume
 
 	mu          sync.Mutex                 // guards the fields below
-	halted      map[cluster.Component]bool // components that Halt has killed and Resume has not started
-	unreachable map[string]bool            // nodes whose container runs, but which a fault has paused or cut off
+	halted      map[cluster.Component]bool // components that Halt has killed and Resume has not yet started
+	unreachable map[string]bool            // running nodes that a fault has paused or cut off, and restarted nodes that are not healthy yet
 	watches     map[string]*nodeWatch      // by node name
-	stopping    bool                       // true after the first call of Stop
-	err         error                      // why a node exited; nil while failed is open
+	stopping    bool                       // true as soon as Stop was called
+	err         error                      // why the cluster has failed; nil while failed is open
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)
@@ -71,35 +71,35 @@ var _ cluster.Cluster = (*Cluster)(nil)
 // Name is the name of this provider.
 const Name = "kind"
 
-// Capabilities are the capabilities of this provider.
+// Capabilities lists what every kind cluster supports.
 var Capabilities = cluster.Capabilities{
 	cluster.OwnsControlPlane, cluster.RestartsControlPlane, cluster.AccessesEtcd, cluster.ExportsLogs, cluster.StandingClusters, cluster.RunsDetached,
 	cluster.RealKubelets, cluster.ControlsContainers, cluster.ControlsKubelets, cluster.StopsMachines, cluster.LoadsImages,
 	cluster.SubjectInPods, cluster.PausesSubject, cluster.SkewsClocks,
 }
 
-// Name returns the name of the provider, the constant [Name].
+// Name returns "kind", the name of the provider.
 func (c *Cluster) Name() string { return Name }
 
-// Capabilities returns the capabilities of the provider, the variable [Capabilities].
+// Capabilities returns the variable [Capabilities].
 func (c *Cluster) Capabilities() cluster.Capabilities { return Capabilities }
 
-// ID returns the name of this cluster, which is an argument of `gauntlet down`.
+// ID returns the name with which `gauntlet down NAME` stops this cluster.
 func (c *Cluster) ID() string { return c.name }
 
-// Image returns the name of the container image of the nodes.
+// Image returns the name of the container image that all nodes run.
 func (c *Cluster) Image() string { return c.image }
 
-// Nodes returns the names of the nodes. The control plane node is first.
+// Nodes returns the names of all nodes. The control plane node is first.
 func (c *Cluster) Nodes() []string { return slices.Clone(c.nodes) }
 
-// Kubeconfig returns the path of the kubeconfig file of the Admin role. [Cluster.Stop] removes the
-// file.
+// Kubeconfig returns the path of a kubeconfig file with the credentials of the Admin role.
+// [Cluster.Stop] removes the file.
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.dir, kubeconfigFile) }
 
-// Config returns a client configuration for a role. Its clients connect directly to the API server,
-// not through the fault proxy. They authenticate with a token, because the fault proxy cannot
-// forward client certificates.
+// Config returns a client configuration for a role. Clients with this configuration connect
+// directly to the API server, not through the fault proxy. They authenticate with a token, because
+// the fault proxy cannot forward client certificates.
 func (c *Cluster) Config(role cluster.Role) *rest.Config {
 	return &rest.Config{
 		Host:            c.host,
@@ -114,16 +114,16 @@ func (c *Cluster) Config(role cluster.Role) *rest.Config {
 // Failed returns a channel that is closed when the container of a node exits unexpectedly.
 func (c *Cluster) Failed() <-chan struct{} { return c.failed }
 
-// Err returns nil until the channel of Failed is closed. After that, it returns an error that names
-// the node that exited, with the exit status of its container.
+// Err returns nil until the channel of Failed is closed. Then the error names the node whose
+// container exited, with the exit status.
 func (c *Cluster) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// fail records that the cluster has failed because of err, and closes the channel failed. Only
-// the first call has an effect, and only before Stop.
+// fail sets c.err to err and closes the channel c.failed. After Stop or an earlier call, fail does
+// nothing.
 func (c *Cluster) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,8 +134,8 @@ func (c *Cluster) fail(err error) {
 	close(c.failed)
 }
 
-// untilFailed returns a context that is canceled when ctx is canceled or the cluster
-// fails. After a failure, context.Cause returns the error of the cluster.
+// untilFailed returns a context that is canceled when ctx is canceled or a node exits unexpectedly.
+// After such an exit, context.Cause of the new context is c.Err().
 func (c *Cluster) untilFailed(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -151,9 +151,9 @@ func (c *Cluster) untilFailed(ctx context.Context) (context.Context, context.Can
 // Health waits at most 3 minutes ([healthTimeout]) until the control plane and the nodes are
 // healthy.
 //
-// /readyz of the API server must succeed; it also checks etcd. The pods of kube-scheduler and
-// kube-controller-manager must be Ready. Health ignores nodes that a fault has killed, paused
-// or cut off.
+// The API server's /readyz must succeed, which also checks etcd. The pods of kube-scheduler and
+// kube-controller-manager must be Ready. Health ignores nodes that a fault has killed, paused or
+// cut off.
 func (c *Cluster) Health(ctx context.Context) error {
 	if err := c.Err(); err != nil {
 		return err
@@ -169,8 +169,8 @@ func (c *Cluster) Health(ctx context.Context) error {
 	return c.awaitHealthy(ctx)
 }
 
-// nodesReady returns nil if all nodes are healthy. It ignores nodes that a fault has killed, paused
-// or cut off. Its error contains the end of the kubelet's log.
+// nodesReady returns nil if all nodes are healthy. Nodes that a fault has killed, paused or cut off
+// do not count. The error names an unhealthy node, with the end of the kubelet log.
 func (c *Cluster) nodesReady(ctx context.Context, client kubernetes.Interface) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -187,9 +187,9 @@ func (c *Cluster) nodesReady(ctx context.Context, client kubernetes.Interface) e
 }
 
 // Stop writes the logs to the log directory, and removes the nodes, the network and the state
-// directory. It completes even if ctx is canceled. If the container engine hangs, it returns after
-// at most logsTimeout + 3 * engineChangeTimeout, which is 200 s. Only the first call has an effect;
-// later calls return the same error.
+// directory. Stop completes even if ctx is canceled. If the container engine hangs, Stop returns
+// after at most logsTimeout + 3 * engineChangeTimeout, which is 200 s. Only the first call stops
+// the cluster; later calls return the same error.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.stopOnce.Do(func() {
 		ctx := context.WithoutCancel(ctx)
@@ -209,8 +209,8 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.stopErr
 }
 
-// remove removes the node containers of the named cluster, and then its network. The network is
-// last, because [List] finds a cluster by its network.
+// remove removes the node containers of the named cluster, and then the cluster's network. The
+// network is last, because [List] finds a cluster by its network.
 func (e engine) remove(ctx context.Context, name string) error {
 	if err := e.removeNodes(ctx, name); err != nil {
 		return err
@@ -221,14 +221,14 @@ func (e engine) remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// removeNodes removes the node containers of the named cluster. It also removes containers with
-// processes that the cgroup freezer has frozen; see [thaw].
+// removeNodes removes the node containers of the named cluster. It first unfreezes their processes,
+// because `docker rm` cannot kill frozen processes; see [thaw].
 func (e engine) removeNodes(ctx context.Context, name string) error {
 	containers, err := e.lines(ctx, "ps", "--all", "--quiet", "--no-trunc", "--filter", "label="+nodeLabel+"="+name)
 	if err != nil || len(containers) == 0 {
 		return err
 	}
-	var thawErr error // reported only if the removal fails
+	var thawErr error // returned only if the removal fails
 	for _, container := range containers {
 		thawErr = errors.Join(thawErr, thaw(container))
 	}

@@ -139,8 +139,8 @@ func TestClusterConfig(t *testing.T) {
 	}
 }
 
-// TestControllersUnderTest checks that kube-controller-manager runs the default controllers that
-// are not under test.
+// TestControllersUnderTest verifies that the kubeadm patches disable only the controllers under
+// test.
 func TestControllersUnderTest(t *testing.T) {
 	patches, err := kubeadmPatches(Options{Controllers: []kube.Controller{{Name: "statefulset-controller"}}})
 	if err != nil {
@@ -152,7 +152,7 @@ func TestControllersUnderTest(t *testing.T) {
 	}
 }
 
-// TestDNS checks that kubeadm installs CoreDNS only in clusters that need it.
+// TestDNS verifies that kubeadm installs CoreDNS only in clusters with Options.DNS.
 func TestDNS(t *testing.T) {
 	for _, dns := range []bool{false, true} {
 		patches, err := kubeadmPatches(Options{DNS: dns})
@@ -319,7 +319,7 @@ exit 9`
 }
 
 // TestStartWithoutAnEngine checks the errors of Start if the container engine is missing or does
-// not work. Start must create nothing.
+// not work. Start must not create a container or a file.
 func TestStartWithoutAnEngine(t *testing.T) {
 	for _, test := range []struct{ name, script, want string }{
 		{"not installed", "", "there is no container engine: `docker` is not on PATH"},
@@ -370,7 +370,8 @@ func TestPauseImage(t *testing.T) {
 	}
 }
 
-// errorHas reports whether the text of err contains all wanted texts. An empty text means no error.
+// errorHas reports whether the text of err contains all wanted texts. An empty want means that err
+// must be nil.
 func errorHas(err error, want ...string) bool {
 	for _, part := range want {
 		if part == "" {
@@ -383,7 +384,7 @@ func errorHas(err error, want ...string) bool {
 	return true
 }
 
-// TestWithoutImageLists checks that an export of logs fails for every command but crictl.
+// TestWithoutImageLists verifies that withoutImageLists removes only the failures of crictl.
 func TestWithoutImageLists(t *testing.T) {
 	failed := func(command ...string) error {
 		return &kindexec.RunError{Command: append([]string{"docker", "exec", "node"}, command...), Inner: errors.New("exit status 127")}
@@ -392,7 +393,7 @@ func TestWithoutImageLists(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		err  error
-		want []error // the errors that are left
+		want []error // the errors that withoutImageLists keeps
 	}{
 		{"no error", nil, nil},
 		{"crictl on one node", crictl, nil},

@@ -31,8 +31,8 @@ func (c *Cluster) ResumeKubelet(ctx context.Context, node string) error {
 	return c.awaitNodeHealthy(ctx, node)
 }
 
-// Register restarts the kubelet of a node whose Node object was deleted, and waits until the
-// node is healthy. A kubelet registers its node only when it starts.
+// Register restarts a node's kubelet if the Node object was deleted, and waits until the node is
+// healthy. The restart is necessary because a kubelet creates its Node object only at its start.
 //
 // Register also configures the pod network again, because the new Node object gets another pod
 // subnet.
@@ -51,8 +51,7 @@ func (c *Cluster) Register(ctx context.Context, node string) error {
 	return c.rejoin(ctx, node)
 }
 
-// systemctlKubelet runs systemctl for the unit kubelet on a node. The arguments args come before
-// the name of the unit.
+// systemctlKubelet runs `systemctl ARGS kubelet` on a node.
 func (c *Cluster) systemctlKubelet(ctx context.Context, node string, args ...string) error {
 	command := append([]string{"exec", node, "systemctl"}, args...)
 	if _, err := c.engine.run(ctx, engineChangeTimeout, append(command, "kubelet")...); err != nil {

@@ -14,26 +14,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// The labels of the container network of a cluster. [List] reads them to find out whether the
+// The labels of a cluster's container network. From these labels, [List] finds out whether the
 // cluster is still in use.
 const (
 	ownerLabel = "gauntlet.owner" // process.Identity of the gauntlet process that created the cluster
 	keepLabel  = "gauntlet.keep"  // value of Options.Keep, "true" or "false"
 	dirLabel   = "gauntlet.dir"   // path of the state directory
 	imageLabel = "gauntlet.image" // name of the node image
-	// nodeLabel is the label that kind sets on the container of each node. Its value is the name of
+	// nodeLabel is the label of each node's container, which kind sets. The value is the name of
 	// the cluster.
 	nodeLabel = "io.x-k8s.kind.cluster"
-	// namePrefix is the prefix of the names of all clusters of gauntlet.
+	// namePrefix is the prefix of the name of every cluster that gauntlet creates.
 	namePrefix = "gauntlet-"
-	// markerFile is the name of a file in the state directory. It contains the name of the cluster.
-	// [Remove] compares this name before it removes the directory, which may meanwhile belong to
-	// another cluster.
+	// markerFile is the name of a file in the state directory that contains the name of the
+	// cluster. [Remove] reads this file before it removes the directory, because another cluster
+	// may use the directory by then.
 	markerFile = "kind-cluster"
 )
 
-// createNetwork creates the container network of the cluster, with the labels that [List] reads. It
-// fails if another cluster already has the name.
+// createNetwork creates the container network of the cluster, with the labels that [List] reads. If
+// a network with the cluster's name already exists, createNetwork returns an error.
 func (c *Cluster) createNetwork(ctx context.Context, keep bool) error {
 	self, err := process.Self()
 	if err != nil {
@@ -48,12 +48,12 @@ func (c *Cluster) createNetwork(ctx context.Context, keep bool) error {
 	return err
 }
 
-// removeScript is a shell script that removes a cluster; the guard process runs it after
+// removeScript is a shell script that removes a cluster. The guard process runs the script after
 // gauntlet has died. $1 is nodeLabel and $2 the name of the cluster.
 //
-// The script does the same as [engine.remove]. It repeats the removal up to 20 times, because
-// commands that gauntlet started may still create nodes. The inner loop unfreezes processes, as
-// [thaw] does.
+// The script does the same as [engine.remove]. The script repeats the removal up to 20 times,
+// because commands that gauntlet started may still create nodes. The inner loop unfreezes
+// processes, as [thaw] does.
 const removeScript = `
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	nodes=$(docker ps --all --quiet --no-trunc --filter "label=$1=$2")
@@ -68,8 +68,8 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	sleep 1
 done`
 
-// guard makes the guard process remove the cluster and its state directory if gauntlet dies. A call
-// of unguard cancels this.
+// guard makes the guard process remove the cluster and its state directory if gauntlet dies. The
+// caller calls unguard when the removal is no longer necessary.
 func (c *Cluster) guard() (unguard func(), err error) {
 	shell, err := exec.LookPath("sh")
 	if err != nil {
@@ -86,14 +86,14 @@ func (c *Cluster) guard() (unguard func(), err error) {
 	return func() { unguardCluster(); unguardDir() }, nil
 }
 
-// State says whether a cluster is in use. [List] returns it.
+// State says whether a cluster that [List] found is in use, or can be removed.
 type State string
 
 const (
 	// InUse means that the gauntlet process that created the cluster is still running.
 	InUse State = "in use"
-	// Standing means that a cluster with Options.Keep was started completely. The gauntlet process
-	// that created it has exited, or runs elsewhere; see [Elsewhere].
+	// Standing means that the cluster has Options.Keep and was started completely. The gauntlet
+	// process that created the cluster has exited or runs on another machine.
 	Standing State = "kept"
 	// LeftBehind means that the gauntlet process that created the cluster has died. The cluster can
 	// be removed.
@@ -123,8 +123,8 @@ func List(ctx context.Context) ([]Found, error) {
 	if err := e.check(ctx); err != nil {
 		return nil, err
 	}
-	// List the nodes before the networks. Start creates the network of a cluster before the nodes.
-	// A node without a network is therefore a leftover, and not part of a cluster that another
+	// List the nodes before the networks. Start creates a cluster's network before its nodes. A
+	// node without a network is therefore a leftover, and does not belong to a cluster that another
 	// process is starting.
 	nodes, err := e.lines(ctx, "ps", "--all", "--filter", "label="+nodeLabel, "--format", fmt.Sprintf("{{.Label %q}}", nodeLabel))
 	if err != nil {
@@ -153,8 +153,8 @@ func List(ctx context.Context) ([]Found, error) {
 	return all, nil
 }
 
-// parseNetwork returns the cluster that one line of `docker network ls` describes. The line
-// contains the name and the labels of the network, separated by tabs.
+// parseNetwork returns the cluster that belongs to one line of `docker network ls`. The line
+// contains the network's name and labels, separated by tabs.
 func parseNetwork(line string) (Found, error) {
 	fields := strings.Split(line, "\t")
 	if len(fields) != 5 {
@@ -176,11 +176,11 @@ func parseNetwork(line string) (Found, error) {
 	return f, nil
 }
 
-// stateOf returns the state of a cluster.
+// stateOf derives the State of a cluster from three facts about the cluster.
 //
-// The argument owner says whether the gauntlet process that created the cluster exists. The
-// argument keep is the value of Options.Keep for the cluster. The argument complete is true if
-// the kubeconfig of the cluster exists.
+// The argument owner says whether the gauntlet process that created the cluster still runs. The
+// argument keep is the cluster's Options.Keep. The argument complete is true if the cluster's
+// kubeconfig exists, which Start writes last.
 func stateOf(owner process.Existence, keep, complete bool) State {
 	switch {
 	case owner == process.Lives:

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// TestInterruptedStart checks that Start removes everything if its context is canceled. It cancels
-// the context at several steps of kind.
+// TestInterruptedStart verifies that Start removes everything if ctx is canceled. The test cancels
+// ctx at several steps of kind.
 func TestInterruptedStart(t *testing.T) {
 	requireEngine(t)
 	t.Parallel()
@@ -60,7 +60,7 @@ func TestInterruptedStart(t *testing.T) {
 
 // TestNeverReady checks that Start fails if no pod can start, although all nodes are Ready.
 func TestNeverReady(t *testing.T) {
-	requireEngine(t) // not parallel: waiting for the lock creating would use up the time limit of the start
+	requireEngine(t) // not parallel: waiting for the lock [creating] would use up Options.Within
 	image, err := ChooseImage(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestKilledGauntlet(t *testing.T) {
 			if err := gauntlet.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			_ = gauntlet.Wait() // the error is the signal that the test sent
+			_ = gauntlet.Wait() // the process was killed by the test, which is an error of Wait
 			if test.killGuard {
 				f := find(t, name)
 				if f.State != LeftBehind {

@@ -22,21 +22,21 @@ import (
 )
 
 const (
-	// logsTimeout limits the time in which Stop writes logs before it removes the cluster.
+	// logsTimeout limits how long Stop writes logs before Stop removes the cluster.
 	logsTimeout = 20 * time.Second
-	// kubeletLines is the number of lines at the end of a kubelet log that an error contains.
+	// kubeletLines is the number of kubelet log lines that an error message contains.
 	kubeletLines = 15
 	// allLogsSubdir is the subdirectory of the log directory for the logs that kind exports.
 	allLogsSubdir = "kind"
 )
 
-// components lists the components of the control plane. Stop writes a log file for each of them.
+// components lists the components of the control plane. Stop writes one log file per component.
 var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
-// writeLogs writes the logs of the components and kubelets to the log directory. A log that it
-// cannot read is missing, without an error.
+// writeLogs writes the logs of the components and kubelets to the log directory. A log that cannot
+// be read is left out, without an error.
 //
-// If all is true, it also exports all other logs of the nodes (see [Cluster.ExportLogs]).
+// If all is true, writeLogs also exports all other logs of the nodes; see [Cluster.ExportLogs].
 func (c *Cluster) writeLogs(ctx context.Context, all bool) {
 	ctx, cancel := context.WithTimeout(ctx, logsTimeout)
 	defer cancel()
@@ -59,9 +59,9 @@ func (c *Cluster) writeLogs(ctx context.Context, all bool) {
 	}
 }
 
-// writeLog runs a command on a node and writes its output to <name>.log in the log directory.
-// Package logfile limits the size of the file. If the command fails, writeLog leaves no file and
-// returns the error.
+// writeLog runs a command on a node and writes the command's output to <name>.log in the log
+// directory. Package logfile limits the size of the file. If the command fails, writeLog removes
+// the file and returns an error.
 func (c *Cluster) writeLog(ctx context.Context, name, node string, command ...string) error {
 	path := filepath.Join(c.logDir, name+".log")
 	log, err := logfile.Open(path)
@@ -77,11 +77,11 @@ func (c *Cluster) writeLog(ctx context.Context, name, node string, command ...st
 
 var _ cluster.LogExporter = (*Cluster)(nil)
 
-// ExportLogs writes the same logs to a directory as the command `kind export logs`. It shortens
-// those that are too large for package logfile.
+// ExportLogs writes the logs of `kind export logs` to a directory. It shortens files that are too
+// large for package logfile.
 //
-// Without crictl on the nodes, it writes no list of images. If ctx is canceled, it returns an
-// error before all logs are written.
+// If the nodes have no crictl, the list of images is missing. If ctx is canceled, ExportLogs
+// returns an error, and some logs may be missing.
 func (c *Cluster) ExportLogs(ctx context.Context, dir string) error {
 	exported := make(chan error, 1)
 	go func() {
@@ -97,10 +97,11 @@ func (c *Cluster) ExportLogs(ctx context.Context, dir string) error {
 	}
 }
 
-// withoutImageLists removes the errors of crictl from the error of an export of logs.
+// withoutImageLists removes failures of `crictl` commands from err, the error of a log export. If
+// nothing else failed, the result is nil.
 //
-// kind lists the images of each node with crictl, which the node image of `make node-image`
-// does not contain. The list is not a log, so the error does not matter.
+// kind lists the images of each node with crictl. The node image that `make node-image` builds does
+// not contain crictl. Such a list is not a log, so the failure does not matter.
 func withoutImageLists(err error) error {
 	parts := kinderrors.Errors(err)
 	if len(parts) == 0 {
@@ -121,7 +122,8 @@ func withoutImageLists(err error) error {
 	return kinderrors.NewAggregate(others)
 }
 
-// trimLogs shortens the files in a directory that are too large for package logfile.
+// trimLogs shortens files in a directory and its subdirectories that are too large for package
+// logfile.
 func trimLogs(dir string) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
@@ -131,7 +133,7 @@ func trimLogs(dir string) error {
 	})
 }
 
-// kubeletLog returns the last lines of the kubelet log of a node, or "" if it cannot be read.
+// kubeletLog returns the last lines of a node's kubelet log, or "" if the log cannot be read.
 func (c *Cluster) kubeletLog(ctx context.Context, node string) string {
 	out, err := c.engine.run(ctx, engineQueryTimeout, "exec", node,
 		"journalctl", "--unit", "kubelet", "--no-pager", "--output", "cat", "--lines", fmt.Sprint(kubeletLines))
@@ -155,7 +157,7 @@ func openKindLog(path string) (*kindLog, error) {
 	return &kindLog{file}, nil
 }
 
-// line writes one message to the file.
+// line formats a message and writes one line to the file, with the time of day.
 func (l *kindLog) line(format string, args ...any) {
 	fmt.Fprintf(l.file, time.Now().Format("15:04:05.000 ")+strings.TrimRight(format, "\n")+"\n", args...)
 }
@@ -172,8 +174,8 @@ func (l *kindLog) Error(message string) { l.line("%s", message) }
 // Errorf writes a formatted error message to the log file.
 func (l *kindLog) Errorf(format string, args ...any) { l.line(format, args...) }
 
-// V returns the logger for messages of a verbosity level of kind. Levels 0 to 3, which include
-// the output of kubeadm, go to the file. All others are dropped.
+// V returns the logger for messages of one verbosity level. The loggers of levels 0 to 3, which
+// include the output of kubeadm, write to the file. The loggers of higher levels drop all messages.
 func (l *kindLog) V(level kindlog.Level) kindlog.InfoLogger {
 	return kindInfo{l, level <= 3}
 }
@@ -181,7 +183,7 @@ func (l *kindLog) V(level kindlog.Level) kindlog.InfoLogger {
 // kindInfo is the logger for the messages of one verbosity level of kind.
 type kindInfo struct {
 	log     *kindLog
-	enabled bool // whether Infof writes messages or drops them
+	enabled bool // false: Info and Infof drop messages
 }
 
 // Info writes a message to the log file if this verbosity level is enabled.
@@ -194,5 +196,5 @@ func (i kindInfo) Infof(format string, args ...any) {
 	}
 }
 
-// Enabled reports whether messages of this verbosity level are written to the log file.
+// Enabled reports whether Info and Infof write messages to the log file.
 func (i kindInfo) Enabled() bool { return i.enabled }

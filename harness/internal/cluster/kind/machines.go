@@ -15,8 +15,8 @@ import (
 
 var _ cluster.Machines = (*Cluster)(nil)
 
-// KillNode kills the container of a node, as a power failure does. Failed does not report this
-// exit, and Health ignores the node until StartNode.
+// KillNode kills the container of a node, as a power failure does. This exit does not close the
+// channel of Failed. Health ignores the node until StartNode.
 func (c *Cluster) KillNode(ctx context.Context, node string) error {
 	if err := c.setDown(node, true); err != nil {
 		return err
@@ -27,11 +27,10 @@ func (c *Cluster) KillNode(ctx context.Context, node string) error {
 	return nil
 }
 
-// StartNode starts the container of a node that KillNode has killed, and waits until the node
-// is healthy. It also configures the pod network again.
+// StartNode starts the container of a node that KillNode has killed. It configures the pod network
+// again and waits until the node is healthy.
 //
-// If the node is available, because no fault has killed, paused or cut it off, StartNode does
-// nothing.
+// If no fault has killed, paused or cut off the node, StartNode does nothing.
 func (c *Cluster) StartNode(ctx context.Context, node string) error {
 	if !c.isUnavailable(node) {
 		return nil
@@ -52,8 +51,8 @@ func (c *Cluster) StartNode(ctx context.Context, node string) error {
 	return c.rejoin(ctx, node)
 }
 
-// rejoin configures the pod network again after the kubelet of a node has restarted. It then waits
-// until the node is healthy.
+// rejoin configures the pod network of all nodes again and waits until the named node is healthy.
+// Callers call rejoin after the kubelet of that node has restarted.
 func (c *Cluster) rejoin(ctx context.Context, node string) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -67,8 +66,8 @@ func (c *Cluster) rejoin(ctx context.Context, node string) error {
 	return c.awaitNodeHealthy(ctx, node)
 }
 
-// awaitNodeHealthy waits until a node is healthy. From then on, [Cluster.Health] no longer ignores
-// the node.
+// awaitNodeHealthy waits until a node is healthy, and then makes [Cluster.Health] check the node
+// again.
 func (c *Cluster) awaitNodeHealthy(ctx context.Context, node string) error {
 	if err := cluster.AwaitNode(ctx, c, node, pollInterval, recoveryTimeout); err != nil {
 		return err
@@ -77,11 +76,10 @@ func (c *Cluster) awaitNodeHealthy(ctx context.Context, node string) error {
 	return nil
 }
 
-// awaitHeartbeat waits until the kubelet has renewed the Lease of its node after the time in
-// since.
+// awaitHeartbeat waits until the kubelet of a node has renewed the node's Lease later than since.
 //
-// The Lease shows that the kubelet works. The conditions of the Node object do not: they may
-// still have their values from before the fault.
+// A renewed Lease shows that the kubelet works. The conditions of the Node object may still have
+// their values from before the fault.
 func (c *Cluster) awaitHeartbeat(ctx context.Context, node string, since time.Time) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -101,8 +99,8 @@ func (c *Cluster) awaitHeartbeat(ctx context.Context, node string, since time.Ti
 	})
 }
 
-// cutOff is a shell script that makes a node drop all packets on its network interface eth0.
-// This interface connects the node, and the pods on it, with all other nodes.
+// cutOff is a shell script that makes a node drop all packets on its network interface eth0. This
+// interface connects the node and its pods with all other nodes.
 //
 // reconnect is a shell script that removes the iptables rules of cutOff.
 const (
@@ -113,8 +111,8 @@ const (
 		"while iptables -w -t mangle -D POSTROUTING -o eth0 -j DROP 2>/dev/null; do :; done\n"
 )
 
-// CutOff makes a node drop all packets to and from other nodes, the API server included.
-// [Cluster.Health] ignores the node until Reconnect.
+// CutOff makes a node drop all packets to and from other nodes. A worker's kubelet then has no
+// connection to the API server. [Cluster.Health] ignores the node until Reconnect.
 func (c *Cluster) CutOff(ctx context.Context, node string) error {
 	c.setUnreachable(node, true)
 	if err := c.execOn(ctx, node, "cutting off", cutOff); err != nil {
@@ -123,7 +121,8 @@ func (c *Cluster) CutOff(ctx context.Context, node string) error {
 	return nil
 }
 
-// Reconnect undoes [Cluster.CutOff] and waits until the node is healthy.
+// Reconnect undoes [Cluster.CutOff] and waits until the node is healthy. If no fault has killed,
+// paused or cut off the node, Reconnect does nothing.
 func (c *Cluster) Reconnect(ctx context.Context, node string) error {
 	if !c.isUnavailable(node) {
 		return nil
@@ -138,8 +137,8 @@ func (c *Cluster) Reconnect(ctx context.Context, node string) error {
 	return c.awaitNodeHealthy(ctx, node)
 }
 
-// execOn runs a shell script on a node. The argument action begins the error message if the
-// script fails, such as "cutting off".
+// execOn runs a shell script on a node. If the script fails, the error message begins with action,
+// such as "cutting off".
 func (c *Cluster) execOn(ctx context.Context, node, action, script string) error {
 	if _, err := c.engine.run(ctx, engineChangeTimeout, "exec", node, "sh", "-c", script); err != nil {
 		return fmt.Errorf("%s node %s: %w", action, node, err)
@@ -147,8 +146,8 @@ func (c *Cluster) execOn(ctx context.Context, node, action, script string) error
 	return nil
 }
 
-// setUnreachable records whether a fault has paused or cut off a node whose container still
-// runs. [Cluster.Health] ignores such nodes.
+// setUnreachable says whether [Cluster.Health] must ignore a node although its container runs. The
+// reason is a fault that has paused, cut off or restarted the node.
 func (c *Cluster) setUnreachable(node string, unreachable bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,7 +174,7 @@ func (c *Cluster) isDown(node string) bool {
 	return w != nil && w.down
 }
 
-// setDown records whether KillNode has killed the container of a node. It returns an error if the
+// setDown stores whether KillNode has killed the container of a node. It returns an error if the
 // cluster has no such node.
 func (c *Cluster) setDown(node string, down bool) error {
 	c.mu.Lock()

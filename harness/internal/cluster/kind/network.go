@@ -24,8 +24,8 @@ type nodeNetwork struct {
 	pods netip.Prefix // address range of the pods on the node
 }
 
-// subnetOf returns the pod subnet of a node, which kube-controller-manager assigns (spec.podCIDR).
-// It returns an error if the node has no pod subnet yet.
+// subnetOf parses a Node's spec.podCIDR, the IP address range of the pods on that node. If
+// kube-controller-manager has not assigned a range yet, subnetOf returns an error.
 func subnetOf(node *corev1.Node) (netip.Prefix, error) {
 	if node.Spec.PodCIDR == "" {
 		return netip.Prefix{}, fmt.Errorf("node %s has no pod subnet yet (spec.podCIDR)", node.Name)
@@ -41,8 +41,8 @@ func subnetOf(node *corev1.Node) (netip.Prefix, error) {
 // configurations that the node image may contain.
 const cniFile = "/etc/cni/net.d/10-gauntlet.conflist"
 
-// cniConfig returns the CNI configuration of a node, as JSON. It gives each pod a veth pair and an
-// IP address from the pod subnet of the node.
+// cniConfig returns the CNI configuration of a node, as JSON. The configuration gives each pod a
+// veth pair and an IP address from the node's pod subnet.
 func cniConfig(n nodeNetwork) string {
 	return fmt.Sprintf(`{"cniVersion": "0.4.0", "name": "gauntlet", "plugins": [
   {"type": "ptp", "ipMasq": false, "ipam": {
@@ -53,11 +53,11 @@ func cniConfig(n nodeNetwork) string {
 `, n.pods)
 }
 
-// networkScript returns a shell script that configures the pod network on the node local. The
+// networkScript returns a shell script that configures the pod network on one node, local. The
 // script adds routes to the pods of all other nodes, and writes the CNI configuration.
 //
-// It must run again after a restart of the node, which removes the routes and may change the IP
-// address of the node. Running the script twice is harmless.
+// The script must run again after a restart of the node, because a restart removes the routes and
+// may change the node's IP address. Running the script twice is harmless.
 func networkScript(local nodeNetwork, all []nodeNetwork) string {
 	var s strings.Builder
 	s.WriteString("set -e\n")
@@ -66,21 +66,21 @@ func networkScript(local nodeNetwork, all []nodeNetwork) string {
 			fmt.Fprintf(&s, "ip route replace %s via %s\n", other.pods, other.ip)
 		}
 	}
-	// Packets from a pod to another pod keep the source address of the pod. Packets to all other
-	// destinations get the address of the node as their source address.
+	// Packets from a pod to another pod keep the pod's source address. Packets to all other
+	// destinations get the node's address as the source address.
 	rule := fmt.Sprintf("POSTROUTING -s %s ! -d %s -j MASQUERADE", local.pods, podSubnet)
 	fmt.Fprintf(&s, "iptables -t nat -C %s 2>/dev/null || iptables -t nat -A %s\n", rule, rule)
 	// The CNI configuration is written last, because pods can start as soon as it exists. The
-	// script renames the complete file, because containerd reacts to the rename of a file but not
-	// to the creation of one.
+	// script writes a temporary file and renames it, because containerd reacts to renamed files but
+	// not to new files.
 	fmt.Fprintf(&s, "mkdir -p %s\ncat >%s.new <<'END'\n%sEND\n", path.Dir(cniFile), cniFile, cniConfig(local))
 	fmt.Fprintf(&s, "find %s -type f ! -path %s.new -delete\n", path.Dir(cniFile), cniFile)
 	fmt.Fprintf(&s, "mv %s.new %s\n", cniFile, cniFile)
 	return s.String()
 }
 
-// connectPods waits until every node has a pod subnet, and then configures the pod network on all
-// running nodes.
+// connectPods waits until every node has a pod subnet. It then configures the pod network on all
+// nodes, except those that KillNode has killed.
 func (c *Cluster) connectPods(ctx context.Context, client kubernetes.Interface) error {
 	subnets, err := c.awaitSubnets(ctx, client)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *Cluster) connectPods(ctx context.Context, client kubernetes.Interface) 
 	return all.Wait()
 }
 
-// awaitSubnets waits until every node has registered and has a pod subnet. It returns the pod
+// awaitSubnets waits until every node has a Node object with a pod subnet. It returns the pod
 // subnets by node name.
 func (c *Cluster) awaitSubnets(ctx context.Context, client kubernetes.Interface) (map[string]netip.Prefix, error) {
 	subnets := map[string]netip.Prefix{}

@@ -15,11 +15,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// Node is a node of a kind cluster. Its methods use the container engine, not the API server or the
-// kubelet.
+// Node is one node of a kind cluster. Its methods use the container engine, so they also work
+// without the API server and the kubelet.
 type Node struct {
 	cluster *Cluster
-	name    string // of the Node object and of the container
+	name    string // name of the Node object and of the container
 }
 
 var _ cluster.NodeAccess = (*Cluster)(nil)
@@ -31,8 +31,8 @@ func (c *Cluster) ControlPlane() cluster.Node { return c.controlPlane() }
 // unexported methods.
 func (c *Cluster) controlPlane() *Node { return &Node{c, c.nodes[0]} }
 
-// Workers returns the nodes that run the pods of a workload.
-// In a cluster with a single node, this is the control plane node.
+// Workers returns the nodes that run the workload's pods. In a cluster with a single node, that
+// node is also the control plane node.
 func (c *Cluster) Workers() []cluster.Node {
 	names := c.nodes[1:]
 	if len(names) == 0 {
@@ -45,11 +45,11 @@ func (c *Cluster) Workers() []cluster.Node {
 	return workers
 }
 
-// Name returns the name of the Node object, which the container of the node also has.
+// Name returns the name of the Node object. The node's container has the same name.
 func (n *Node) Name() string { return n.name }
 
-// APIServer returns the URL at which clients on the control plane node connect to the API server.
-// The certificate of the API server is valid for this URL.
+// APIServer returns the API server's URL for clients on the control plane node. The API server's
+// certificate is valid for this URL.
 func (n *Node) APIServer() string { return "https://127.0.0.1:6443" }
 
 // Exec runs a command on the node for at most one minute and returns its standard output.
@@ -58,8 +58,9 @@ func (n *Node) Exec(ctx context.Context, command ...string) (string, error) {
 }
 
 // Follow starts a command on the node and appends the output of the command to a local file. The
-// returned process is a local `docker exec` process. It exits when the command exits, and with the
-// same exit status. If the caller stops it, the command on the node continues.
+// returned process is a local `docker exec` process. That process exits when the command exits, and
+// with the same exit status. If the caller stops the local process, the command on the node
+// continues.
 func (n *Node) Follow(ctx context.Context, name, logPath string, command ...string) (*process.Process, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -73,8 +74,8 @@ func (n *Node) Follow(ctx context.Context, name, logPath string, command ...stri
 	})
 }
 
-// Dial opens a TCP connection to a port of the node. The port must be one of Options.Ports. Dial
-// may succeed although no process listens on the port, because the container engine accepts a
+// Dial opens a TCP connection to a port of the node. The port must be in Options.Ports. Dial may
+// succeed although no process listens on the port, because the container engine accepts a
 // connection before it connects to the port of the node.
 func (n *Node) Dial(ctx context.Context, port int) (net.Conn, error) {
 	address, err := n.address(ctx, port)
@@ -98,15 +99,15 @@ func (n *Node) address(ctx context.Context, port int) (string, error) {
 	return address, nil
 }
 
-// LoadImage loads all images of a `docker save` archive into the container runtime of the node. If
-// ctx is canceled, it returns an error, but kind continues to load the images.
+// LoadImage loads all images of a local `docker save` archive into the node's container runtime. If
+// ctx is canceled, LoadImage returns an error, but kind continues to load the images.
 func (n *Node) LoadImage(ctx context.Context, archive string) error {
 	file, err := os.Open(archive)
 	if err != nil {
 		return fmt.Errorf("opening the image archive: %w", err)
 	}
 	loaded := make(chan error, 1)
-	go func() { // the function of kind accepts no context
+	go func() { // kind's function accepts no context
 		defer file.Close()
 		loaded <- n.load(file)
 	}()
@@ -121,8 +122,8 @@ func (n *Node) LoadImage(ctx context.Context, archive string) error {
 	}
 }
 
-// load loads an image archive with a function of kind. It returns errNotFound if the container of
-// the node does not exist.
+// load loads an image archive into the node's container runtime with a function of kind. If the
+// node's container does not exist, load returns errNotFound.
 func (n *Node) load(archive *os.File) error {
 	nodes, err := kindcluster.NewProvider(kindcluster.ProviderWithDocker()).ListNodes(n.cluster.name)
 	if err != nil {
@@ -136,8 +137,8 @@ func (n *Node) load(archive *os.File) error {
 	return errNotFound
 }
 
-// SaveImage writes an image of the container engine to an archive file, in the format of `docker
-// save`. It returns false and no error if the engine does not have the image.
+// SaveImage copies an image from the container engine to an archive file, with `docker save`.
+// SaveImage returns false and no error if the engine does not have the image.
 func (c *Cluster) SaveImage(ctx context.Context, reference, archive string) (bool, error) {
 	e := c.engine
 	switch err := e.hasImage(ctx, reference); {

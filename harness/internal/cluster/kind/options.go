@@ -16,11 +16,12 @@ type Options struct {
 	// Workers is the number of worker nodes, from 0 to [WorkersMax]. In a cluster without worker
 	// nodes, pods run on the control plane node.
 	Workers int
-	// Config is a configuration whose nodes contain one control plane. Its nodes
-	// replace Workers. Start sets the images of the nodes, and in the networking the address of the
-	// API server, the pod network and the IP family. Config may be nil.
+	// Config is a kind configuration with exactly one control plane node, or nil. If Config is not
+	// nil, Start ignores Workers. Start overwrites the node images, apiServerAddress, podSubnet,
+	// ipFamily and disableDefaultCNI.
 	Config *v1alpha4.Cluster
-	// Image is the container image of the nodes. Empty means that [ChooseImage] selects it.
+	// Image is the name of the container image that the nodes run. Empty means that [ChooseImage]
+	// selects an image.
 	Image string
 	// Controllers lists the controllers under test, which the cluster's own kube-controller-manager
 	// does not run. Nil means [kube.DefaultControllers].
@@ -28,35 +29,35 @@ type Options struct {
 	// Dir is an existing directory that no other cluster uses. Start creates Dir/cluster for the
 	// state of the cluster, and [Cluster.Stop] removes Dir/cluster.
 	Dir string
-	// LogDir is the directory of the log files. [Cluster.Stop] does not remove them.
+	// LogDir is the directory of the log files. [Cluster.Stop] does not remove these files.
 	LogDir string
-	// Within limits the duration of one attempt to start. It does not include the time to pull the
-	// image. The maximum is one hour; 0 means 5 minutes.
+	// Within limits the duration of one attempt to start, without the time to pull the image. The
+	// maximum is one hour; 0 means 5 minutes.
 	Within time.Duration
-	// Keep makes the cluster keep running after gauntlet exits, until [Cluster.Stop] or [Remove].
-	// If gauntlet dies before the start is complete, the guard process removes the cluster. [List]
-	// reports an incomplete cluster as [LeftBehind].
+	// Keep makes a started cluster run until [Cluster.Stop] or [Remove], even after gauntlet has
+	// exited. If gauntlet dies before the start is complete, a second process, the guard, removes
+	// the cluster. Until then, [List] reports the incomplete cluster as [LeftBehind].
 	Keep bool
 	// DNS runs CoreDNS on the control plane node, so that pods can resolve the names of Services.
 	DNS bool
-	// Ports lists TCP ports of the control plane node. The container engine forwards a local port
-	// to each of them; see [Node.Dial].
+	// Ports lists TCP ports of the control plane node to which [Node.Dial] can connect. The
+	// container engine forwards a local port to each of these ports.
 	Ports []int
 }
 
-// WorkersMax is the maximum number of worker nodes. The programs of a worker node need about 200
-// MiB of memory.
+// WorkersMax is the maximum of Options.Workers. Each worker node needs about 200 MiB of memory,
+// without the workload.
 const WorkersMax = 20
 
 const (
-	// withinDefault is the default of Options.Within. An attempt with a local image takes 10 s on
-	// two idle cores, and longer on a slow or busy machine.
+	// withinDefault is the default of Options.Within. With a local image, an attempt takes about 10
+	// s on two idle cores, and longer on a slow or busy machine.
 	withinDefault = 5 * time.Minute
 	// withinMax is the maximum of Options.Within.
 	withinMax = time.Hour
 )
 
-// nodes returns the nodes of the cluster, and the control plane node as the first one.
+// nodes returns the kind configuration of all nodes. The control plane node is first.
 func (o Options) nodes() []v1alpha4.Node {
 	if o.Config == nil {
 		workers := slices.Repeat([]v1alpha4.Node{{Role: v1alpha4.WorkerRole}}, o.Workers)
@@ -75,7 +76,7 @@ func (o Options) nodes() []v1alpha4.Node {
 	return nodes
 }
 
-// controlPlanes returns the number of control plane nodes.
+// controlPlanes returns the number of control plane nodes in the configuration, which must be 1.
 func (o Options) controlPlanes() (n int) {
 	for _, node := range o.nodes() {
 		if node.Role == v1alpha4.ControlPlaneRole {
@@ -85,7 +86,7 @@ func (o Options) controlPlanes() (n int) {
 	return n
 }
 
-// validate returns an error if a field is missing or outside of its range.
+// validate returns an error that names a field that is missing or outside of its range.
 func (o Options) validate() error {
 	switch {
 	case o.Workers < 0 || o.Workers > WorkersMax:

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// pollInterval is the interval at which functions of this package check a condition.
+	// pollInterval is the time between two checks of a condition for which this package waits.
 	pollInterval = 100 * time.Millisecond
 	// healthTimeout limits the duration of [Cluster.Health].
 	healthTimeout = recoveryTimeout
@@ -31,8 +31,8 @@ func poll(ctx context.Context, description string, condition func(context.Contex
 
 // awaitReady configures the pod network and waits until pods can run on all nodes.
 //
-// The function of kind that waits for the nodes is not used: it checks less and returns no
-// error after a timeout.
+// awaitReady does not use kind's own wait for Ready nodes (CreateWithWaitForReady), which checks
+// less and returns no error after a timeout.
 func (c *Cluster) awaitReady(ctx context.Context, client kubernetes.Interface, opts Options) error {
 	if err := poll(ctx, "the API server to be ready", func(ctx context.Context) error { return apiServerReady(ctx, client) }); err != nil {
 		return err
@@ -71,7 +71,8 @@ func (c *Cluster) awaitReady(ctx context.Context, client kubernetes.Interface, o
 	return c.testPods(ctx, client)
 }
 
-// apiServerReady returns nil if /readyz of the API server returns a successful status.
+// apiServerReady returns nil if the API server's /readyz returns a successful status. Otherwise,
+// the error contains the response body, which names the failed checks.
 func apiServerReady(ctx context.Context, client kubernetes.Interface) error {
 	body, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 	if err != nil {
@@ -80,16 +81,16 @@ func apiServerReady(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// Comma-separated names of control plane components. The static pod of a component has the name as
-// the value of its label "component".
+// Comma-separated names of control plane components. The label "component" of a static pod contains
+// such a name.
 const (
 	servers = "etcd,kube-apiserver"
 	clients = "kube-controller-manager,kube-scheduler"
 )
 
-// componentsReady returns nil if the static pods of the given components are Ready. The argument
-// parts is a comma-separated list of components, such as [clients]. A pod is Ready if the kubelet's
-// readiness probe finds the component healthy.
+// componentsReady returns nil if the static pods of the components in parts are Ready. The argument
+// parts is a comma-separated list, such as [clients]. The error names a pod that is missing or not
+// Ready.
 func componentsReady(ctx context.Context, client kubernetes.Interface, parts string) error {
 	pods, err := client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
 		LabelSelector: "tier=control-plane,component in (" + parts + ")",
@@ -108,7 +109,7 @@ func componentsReady(ctx context.Context, client kubernetes.Interface, parts str
 	return nil
 }
 
-// awaitNodes waits until every registered node is schedulable.
+// awaitNodes waits until every Node object is schedulable; see [cluster.NodeSchedulable].
 func (c *Cluster) awaitNodes(ctx context.Context, client kubernetes.Interface) error {
 	return poll(ctx, "the nodes to be schedulable", func(ctx context.Context) error {
 		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -124,9 +125,9 @@ func (c *Cluster) awaitNodes(ctx context.Context, client kubernetes.Interface) e
 	})
 }
 
-// removeDeployments deletes the Deployments that the node image creates, such as the one of a
-// volume provisioner. Otherwise, the controllers under test would create pods for these
-// Deployments during a run.
+// removeDeployments deletes the Deployments that the node image creates, such as a volume
+// provisioner. Otherwise, the controllers under test would create pods for these Deployments during
+// a run.
 func removeDeployments(ctx context.Context, client kubernetes.Interface) error {
 	found, err := client.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -141,8 +142,8 @@ func removeDeployments(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// testPods runs one pod on every node without taints, at the same time, and then deletes the
-// pods. Only this shows reliably that the scheduler and the kubelets can start pods.
+// testPods runs one pod on every node without taints, and then deletes the pods. Only such a test
+// shows reliably that the scheduler and the kubelets can start pods.
 func (c *Cluster) testPods(ctx context.Context, client kubernetes.Interface) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -164,7 +165,7 @@ func (c *Cluster) testPods(ctx context.Context, client kubernetes.Interface) err
 	return tests.Wait()
 }
 
-// testPod creates a pod for a node, waits until the pod is Ready, and deletes the pod.
+// testPod creates a pod on a node, waits until the pod is Ready, and deletes the pod.
 func testPod(ctx context.Context, client kubernetes.Interface, node *corev1.Node) (err error) {
 	image, err := PauseImage(node)
 	if err != nil {
@@ -198,8 +199,8 @@ func testPod(ctx context.Context, client kubernetes.Interface, node *corev1.Node
 	return nil
 }
 
-// notReadyError returns an error that says why a pod is not Ready. It takes the reasons from the
-// status of the pod.
+// notReadyError returns an error that says why a pod is not Ready. The reasons are from the pod's
+// status, for example why the pod was not scheduled.
 func notReadyError(pod *corev1.Pod) error {
 	why := string(pod.Status.Phase)
 	for _, condition := range pod.Status.Conditions {
@@ -215,8 +216,8 @@ func notReadyError(pod *corev1.Pod) error {
 	return fmt.Errorf("pod %s/%s is %s", pod.Namespace, pod.Name, why)
 }
 
-// The beginnings of the names of two container images that every node image contains. They are
-// the pause image, and the image of kube-controller-manager.
+// The beginnings of the names of two container images that every node image contains. The version
+// of the image follows.
 const (
 	pauseImage             = "registry.k8s.io/pause:"
 	controllerManagerImage = "registry.k8s.io/kube-controller-manager:"
@@ -226,8 +227,9 @@ const (
 // A container of this image does nothing until it receives SIGTERM.
 func PauseImage(node *corev1.Node) (string, error) { return imageOf(node, pauseImage) }
 
-// ControllerManagerImage returns the name of the container image of the cluster's own
-// kube-controller-manager. The image has no entrypoint, so a container must set its command.
+// ControllerManagerImage returns the name of the image in which the cluster's own
+// kube-controller-manager runs. The image has no entrypoint, so the container's spec must contain a
+// command.
 func (c *Cluster) ControllerManagerImage(ctx context.Context) (string, error) {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -240,7 +242,7 @@ func (c *Cluster) ControllerManagerImage(ctx context.Context) (string, error) {
 	return imageOf(node, controllerManagerImage)
 }
 
-// imageOf returns the name of an image on the node that begins with prefix.
+// imageOf returns the first image name in the Node's status.images that begins with prefix.
 func imageOf(node *corev1.Node, prefix string) (string, error) {
 	for _, image := range node.Status.Images {
 		for _, name := range image.Names {

@@ -17,23 +17,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// attemptsMax is the maximum number of attempts to start a cluster. Start tries again if another
-// process has bound one of the ports.
+// attemptsMax is the maximum number of attempts to start a cluster. [Start] tries again only if
+// another process uses one of the chosen ports.
 const attemptsMax = 3
 
-// The names of a directory and a file in the state directory.
+// The names of entries of the state directory, Options.Dir/cluster.
 const (
-	sharedDir      = "node"       // directory that is mounted into the control plane node
-	kubeconfigFile = "kubeconfig" // kubeconfig of the Admin role
+	sharedDir      = "node"       // directory that kind mounts into the control plane node
+	kubeconfigFile = "kubeconfig" // kubeconfig file of the Admin role
 )
 
 // Start creates a cluster and returns when the cluster is ready.
 //
-// It is ready when all components of the control plane and all nodes are Ready, and a test pod
-// has run on each node without taints.
+// The cluster is ready when all components of the control plane and all nodes are Ready. In
+// addition, a test pod must have run on each node that has no taint.
 //
-// If Start returns an error, it has removed everything that it created. After Start has
-// returned a cluster, canceling ctx does not stop it; call [Cluster.Stop].
+// If Start returns an error, it has removed everything that it created, except logs. Canceling ctx
+// aborts the start, but does not stop a started cluster; call [Cluster.Stop].
 func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	}
 }
 
-// startOnce makes one attempt to start a cluster. It creates a new name, network and tokens.
+// startOnce makes one attempt to start a cluster, with a new name, network and tokens.
 func startOnce(ctx context.Context, opts Options) (*Cluster, error) {
 	c, err := prepare(ctx, opts)
 	if err != nil {
@@ -80,8 +80,8 @@ func startOnce(ctx context.Context, opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-// prepare creates the state directory and the container network of a new cluster. The guard process
-// removes both if gauntlet dies.
+// prepare creates the state directory and the container network of a new cluster. If gauntlet dies,
+// the guard process removes the directory and the network.
 func prepare(ctx context.Context, opts Options) (*Cluster, error) {
 	c := &Cluster{
 		name: namePrefix + strings.ToLower(rand.Text()[:8]), image: opts.Image,
@@ -89,8 +89,8 @@ func prepare(ctx context.Context, opts Options) (*Cluster, error) {
 		tokens: cluster.NewTokens(), failed: make(chan struct{}), watches: map[string]*nodeWatch{}, halted: map[cluster.Component]bool{}, unreachable: map[string]bool{},
 	}
 	c.nodes = nodeNames(c.name, len(opts.nodes())-1)
-	// Mkdir fails if the directory exists, so Stop never removes a directory that somebody else has
-	// created.
+	// Mkdir fails if the directory exists. Stop therefore never removes a directory that prepare
+	// has not created.
 	if err := os.Mkdir(c.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("creating the state directory: %w", err)
 	}
@@ -128,7 +128,7 @@ func nodeNames(name string, workers int) []string {
 }
 
 // createAndAwait creates the cluster with kind and waits until the cluster is ready (see [Start]).
-// If the container of a node exits, it immediately returns an error.
+// If a node's container exits, createAndAwait returns an error at once.
 func (c *Cluster) createAndAwait(ctx context.Context, opts Options) error {
 	if err := c.create(ctx, opts); err != nil {
 		return err
@@ -147,15 +147,15 @@ func (c *Cluster) createAndAwait(ctx context.Context, opts Options) error {
 	if err := c.awaitReady(ctx, client, opts); err != nil {
 		return err
 	}
-	// The kubeconfig is written last, because List considers a cluster complete if its kubeconfig
+	// Write the kubeconfig last, because List considers a cluster complete if its kubeconfig
 	// exists.
 	return cluster.WriteKubeconfig(c.Kubeconfig(), c.Config(cluster.Admin))
 }
 
-// addKubeletLogs appends the last lines of all kubelet logs to the error of a failed start.
+// addKubeletLogs appends the last lines of all kubelet logs to err, the error of a failed start.
 //
-// If the container engine is the reason for the failure, for example because its disk is full,
-// the logs do not help. addKubeletLogs then returns err unchanged.
+// If the container engine caused the failure, for example because its disk is full, kubelet logs do
+// not help. addKubeletLogs then returns err unchanged.
 func (c *Cluster) addKubeletLogs(ctx context.Context, err error) error {
 	for _, reason := range []error{errPortInUse, errNoSubnet, errDiskFull, ErrEngineDown} {
 		if errors.Is(err, reason) {
@@ -170,8 +170,8 @@ func (c *Cluster) addKubeletLogs(ctx context.Context, err error) error {
 	return err
 }
 
-// withKubeletLog appends a kubelet log to err. If the log shows that the kubelet had too few inotify
-// instances, withKubeletLog puts this reason first.
+// withKubeletLog appends the end of a node's kubelet log to err. If the log shows that the kubelet
+// had too few inotify instances, the new error begins with this reason.
 func withKubeletLog(err error, node, log string) error {
 	if strings.Contains(strings.ToLower(log), inotifyLimitText) && !errors.Is(err, errInotifyLimit) {
 		err = fmt.Errorf("%w: %w", errInotifyLimit, err)
@@ -179,20 +179,21 @@ func withKubeletLog(err error, node, log string) error {
 	return fmt.Errorf("%w\nlast lines of the kubelet log on node %s:\n%s", err, node, log)
 }
 
-// creating is a lock with which this process creates one cluster at a time. The channel
-// contains one element while kind creates a cluster.
+// creating is a lock, so that this process creates only one kind cluster at a time. The channel
+// contains one element while the lock is held.
 //
-// kind reads the name of the network from an environment variable, of which a process has only
-// one.
+// The lock is necessary because kind reads the network's name from an environment variable, which
+// the whole process shares.
 var creating = make(chan struct{}, 1)
 
-// networkVariable is the environment variable from which kind reads the name of the network.
+// networkVariable is the environment variable from which kind reads the name of the container
+// network.
 const networkVariable = "KIND_EXPERIMENTAL_DOCKER_NETWORK"
 
 // create creates the cluster with kind, and cancels the creation when ctx is canceled.
 //
-// The function of kind accepts no context. To cancel it, create removes the nodes, so that kind
-// fails, and waits until kind returns.
+// kind's function accepts no context. If ctx is canceled, create therefore removes the nodes, so
+// that kind fails, and waits until kind returns.
 func (c *Cluster) create(ctx context.Context, opts Options) error {
 	config, err := clusterConfig(opts, filepath.Join(c.dir, sharedDir))
 	if err != nil {
@@ -219,7 +220,7 @@ func (c *Cluster) create(ctx context.Context, opts Options) error {
 	case <-ctx.Done():
 		err := context.Cause(ctx)
 		if !errors.Is(ctx.Err(), context.Canceled) {
-			// The logs of the nodes are written first, because abortCreate removes the nodes.
+			// Write the logs of the nodes first, because abortCreate removes the nodes.
 			err = c.addKubeletLogs(context.WithoutCancel(ctx), err)
 			c.writeLogs(context.WithoutCancel(ctx), true)
 		}
@@ -228,7 +229,7 @@ func (c *Cluster) create(ctx context.Context, opts Options) error {
 }
 
 // createWithKind calls kind, which creates the nodes in the container network of this cluster.
-// It then reads the URL and the CA certificate of the API server.
+// createWithKind then sets c.host and c.authority from the kubeconfig that kind has written.
 func (c *Cluster) createWithKind(log *kindLog, config kindcluster.CreateOption) error {
 	before := os.Getenv(networkVariable)
 	if err := os.Setenv(networkVariable, c.name); err != nil {
@@ -240,7 +241,7 @@ func (c *Cluster) createWithKind(log *kindLog, config kindcluster.CreateOption) 
 	err := provider.Create(c.name, config,
 		kindcluster.CreateWithNodeImage(c.image),
 		kindcluster.CreateWithKubeconfigPath(kubeconfig),
-		kindcluster.CreateWithRetain(true), // after an error, Stop removes the nodes when it has written their logs
+		kindcluster.CreateWithRetain(true), // after an error, kind keeps the nodes, so that Stop can write their logs
 	)
 	if err != nil {
 		return err
@@ -253,11 +254,12 @@ func (c *Cluster) createWithKind(log *kindLog, config kindcluster.CreateOption) 
 	return nil
 }
 
-// abortTimeout limits the time that abortCreate waits for kind to return.
+// abortTimeout limits how long abortCreate waits for kind to return.
 const abortTimeout = 30 * time.Second
 
-// abortCreate makes kind return early by removing the nodes. It repeats the removal until kind
-// sends its result to created, because kind may still create nodes after the first removal.
+// abortCreate removes the nodes until kind returns, because kind itself cannot be canceled. One
+// removal is not enough: kind may create further nodes. When kind has returned, the channel created
+// receives kind's error.
 func (c *Cluster) abortCreate(ctx context.Context, created <-chan error) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), abortTimeout, fmt.Errorf("kind did not return within %s", abortTimeout))
 	defer cancel()

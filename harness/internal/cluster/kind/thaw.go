@@ -9,19 +9,21 @@ import (
 	"strings"
 )
 
-// freezers lists the possible paths of the cgroup v1 freezer of a container. The cgroup driver
-// of the container engine determines the path. %s is the container ID.
+// freezers lists the possible paths of a container's freezer cgroup (cgroup v1). %s is the
+// container ID. The path depends on the cgroup driver of the container engine.
 //
-// On cgroup v2, none of these paths exists, but SIGKILL also terminates frozen processes.
+// On cgroup v2, none of these paths exists. That is no problem, because SIGKILL then terminates
+// frozen processes too.
 var freezers = []string{
 	"/sys/fs/cgroup/freezer/docker/%s",
 	"/sys/fs/cgroup/freezer/system.slice/docker-%s.scope",
 }
 
-// thaw unfreezes all processes in the container of a node, so that SIGKILL can terminate them.
-// The argument container is the full container ID.
+// thaw unfreezes all processes in a node's container, because SIGKILL cannot terminate frozen
+// processes. The argument container is the full container ID.
 //
-// Processes of a pod stay frozen if the container runtime is killed while it starts the pod.
+// A pod's processes stay frozen if a fault kills the container runtime while the runtime starts the
+// pod.
 func thaw(container string) error {
 	var errs []error
 	for _, pattern := range freezers {
@@ -30,8 +32,8 @@ func thaw(container string) error {
 	return errors.Join(errs...)
 }
 
-// thawBelow unfreezes all cgroups in the directory root and below. It ignores cgroups that another
-// process removes at the same time.
+// thawBelow unfreezes the cgroup in the directory root and all cgroups below. Cgroups that another
+// process removes at the same time are no error.
 func thawBelow(root string) error {
 	var errs []error
 	walk := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

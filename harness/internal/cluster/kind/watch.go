@@ -12,16 +12,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// nodeWatch detects the exit of the container of a node.
+// nodeWatch detects when a node's container exits.
 type nodeWatch struct {
 	process *process.Process // `docker wait`, which exits when the container exits
-	// down means that KillNode has killed the container. Its exit is then not a failure of the
+	// down means that KillNode has killed the container. The exit is then not a failure of the
 	// cluster.
 	down bool
 }
 
 // watchNode starts `docker wait` for the container of a node. If the container exits unexpectedly,
-// the cluster fails; see [Cluster.Failed].
+// the channel of [Cluster.Failed] is closed.
 func (c *Cluster) watchNode(ctx context.Context, node string) error {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -29,7 +29,7 @@ func (c *Cluster) watchNode(ctx context.Context, node string) error {
 	}
 	p, err := process.Start(ctx, process.Spec{
 		Name: "docker wait " + node, Path: path, Args: []string{"wait", node},
-		// Variables of the user such as DOCKER_HOST select the container engine.
+		// Environment variables such as DOCKER_HOST select the container engine.
 		Env:     os.Environ(),
 		LogPath: filepath.Join(c.dir, "wait-"+node+".log"),
 	})
@@ -52,8 +52,8 @@ func (c *Cluster) watchNode(ctx context.Context, node string) error {
 	return nil
 }
 
-// nodeExitError returns an error with the exit status of the container of a node. It also says
-// when the container exited, and whether it had run out of memory.
+// nodeExitError returns the error for a node whose container has exited unexpectedly. The error
+// contains the exit status, the time of the exit, and whether the container ran out of memory.
 func (c *Cluster) nodeExitError(ctx context.Context, node string) error {
 	state, err := c.engine.run(ctx, engineQueryTimeout, "inspect", "--format",
 		"{{.State.Status}} since {{.State.FinishedAt}}, exit status {{.State.ExitCode}}, out of memory: {{.State.OOMKilled}}", node)
