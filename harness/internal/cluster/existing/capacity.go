@@ -14,7 +14,7 @@ import (
 )
 
 // checkCapacity returns nil if the schedulable nodes have free capacity for the given number of
-// pods. If they have too little, the error wraps [cluster.ErrNoCapacity]. If no node is
+// pods. Too little free capacity is an error that wraps [cluster.ErrNoCapacity]. If no node is
 // schedulable, the error says why.
 func checkCapacity(ctx context.Context, admin kubernetes.Interface, pods int) error {
 	nodes, err := admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -39,7 +39,7 @@ func checkCapacity(ctx context.Context, admin kubernetes.Interface, pods int) er
 
 // freeCapacity returns how many more pods the schedulable nodes can run.
 //
-// It subtracts the existing pods on these nodes from the pods that the nodes can run. If no
+// The result is the sum of status.allocatable.pods, minus the existing pods on these nodes. If no
 // node is schedulable, the error contains the reason for one of the nodes.
 func freeCapacity(nodes []corev1.Node, existingPods []corev1.Pod) (int, error) {
 	problem := errors.New("the cluster has no nodes")

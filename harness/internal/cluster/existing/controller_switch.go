@@ -19,31 +19,32 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The arguments with which gauntlet calls the program of the flag --controller-switch. "off"
-// turns off the cluster's own controllers before a run, and "on" turns them on after it.
+// The arguments with which gauntlet runs the program of the flag --controller-switch. "off" turns
+// off the cluster's own controllers before a run. "on" turns on the same controllers after the run.
 const (
 	argumentOff = "off"
 	argumentOn  = "on"
 )
 
-// turnOffTimeout is how long the controllers under test may remain active on the cluster. It
-// starts when gauntlet calls the user's program to turn them off.
+// turnOffTimeout limits how long turnOffControllers waits for the cluster's own controllers to
+// become inactive. The time includes the run of the program of --controller-switch.
 const turnOffTimeout = 90 * time.Second
 
-// controllerSwitch turns the cluster's own controllers off and on with the program of the user.
+// controllerSwitch turns the cluster's own controllers off and on. It runs the program of the flag
+// --controller-switch.
 type controllerSwitch struct {
 	program   string    // absolute path
 	env       []string  // environment of the program
-	unguard   func()    // tells the guard process not to turn the controllers on if gauntlet dies
-	turnedOn  sync.Once // calls the program with argumentOn
-	turnOnErr error     // result of that call
+	unguard   func()    // tells the guard process that it need no longer turn on the controllers if gauntlet dies
+	turnedOn  sync.Once // guards the run of the program with argumentOn
+	turnOnErr error     // error of the run with argumentOn
 }
 
-// turnOffControllers ensures that none of the controllers under test is active on the cluster.
+// turnOffControllers ensures that the cluster itself runs none of the controllers under test.
 //
-// If one of them is active, it calls the program in o.ControllerSwitch. If there is no such
-// program, it returns an error. It also returns an error if a default controller that is not
-// under test is inactive.
+// If such a controller is active, turnOffControllers runs the program in o.ControllerSwitch.
+// Without such a program, it returns an error. An inactive default controller that is not under
+// test is an error too, because the run needs that controller.
 func (c *Cluster) turnOffControllers(ctx context.Context, o Options) error {
 	client, err := dynamic.NewForConfig(c.config)
 	if err != nil {
@@ -75,14 +76,14 @@ func (c *Cluster) turnOffControllers(ctx context.Context, o Options) error {
 	return errors.Join(err, state.checkOthers(c.config.Host))
 }
 
-// controllerState says which of the cluster's own controllers are active.
+// controllerState says which of the cluster's own controllers make a run impossible.
 type controllerState struct {
-	active        []string // controllers under test that are active
-	missingOthers []string // default controllers that are neither active nor under test
+	active        []string // controllers under test that are active, but must be off
+	missingOthers []string // default controllers that are not under test and not active, but must be active
 }
 
-// readControllers finds out which of the cluster's own controllers are active. It probes the
-// controllers under test and all default controllers.
+// readControllers finds out with probes which of the cluster's own controllers are active. It
+// probes the controllers under test and all default controllers.
 func readControllers(ctx context.Context, client dynamic.Interface, underTest []kube.Controller) (controllerState, error) {
 	underTest = kube.OrDefault(underTest)
 	names := kube.NamesOf(underTest)
@@ -106,10 +107,11 @@ func readControllers(ctx context.Context, client dynamic.Interface, underTest []
 	return state, err
 }
 
-// checkOthers returns an error if a default controller that is not under test is inactive.
+// checkOthers returns an error that names the default controllers in missingOthers, and nil if
+// there are none.
 //
-// The run needs these controllers, but some clusters do not run them, such as a standing
-// cluster of gauntlet.
+// A run needs all default controllers. Some clusters do not run these controllers, such as a
+// cluster of `gauntlet up`.
 func (s controllerState) checkOthers(host string) error {
 	if len(s.missingOthers) == 0 {
 		return nil
@@ -118,9 +120,8 @@ func (s controllerState) checkOthers(host string) error {
 		strings.Join(s.missingOthers, ", "), host)
 }
 
-// newControllerSwitch prepares to turn the cluster's own controllers off and on with the
-// program in o.ControllerSwitch. If gauntlet dies after this call, the guard process turns them
-// on again.
+// newControllerSwitch returns a controllerSwitch with the program in o.ControllerSwitch, but does
+// not run the program. If gauntlet dies later, the guard process runs the program with "on".
 func newControllerSwitch(o Options) (*controllerSwitch, error) {
 	program, err := exec.LookPath(o.ControllerSwitch)
 	if err == nil {
@@ -146,8 +147,8 @@ func newControllerSwitch(o Options) (*controllerSwitch, error) {
 	return s, nil
 }
 
-// turnOn turns the controllers on again. Only the first call runs the program; later calls return
-// the same error.
+// turnOn turns the cluster's own controllers on again. Only the first call runs the program; later
+// calls return the same error.
 func (s *controllerSwitch) turnOn(ctx context.Context) error {
 	if s == nil {
 		return nil
@@ -160,8 +161,8 @@ func (s *controllerSwitch) turnOn(ctx context.Context) error {
 	return s.turnOnErr
 }
 
-// run runs the program with the given argument. If the program fails, the error contains its
-// output.
+// run runs the program of --controller-switch with "on" or "off". If the program fails, the error
+// contains the program's output.
 func (s *controllerSwitch) run(ctx context.Context, argument string) error {
 	cmd := exec.CommandContext(ctx, s.program, argument)
 	cmd.Env = s.env

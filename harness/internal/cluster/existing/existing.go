@@ -1,16 +1,17 @@
-// Package existing lets a run use an existing cluster, which the user selects with a kubeconfig.
+// Package existing lets a run use a cluster of the user, who selects the cluster with a kubeconfig.
 //
-// A run creates its objects in the namespace [Namespace]. At its end, it deletes the namespace and
-// turns the cluster's own controllers on again.
+// A run creates its objects in the namespace [Namespace]. At the end, the run deletes the namespace
+// and turns the cluster's own controllers on again.
 //
 // The controllers under test act on the whole cluster, so only one run at a time can use the
-// cluster. The namespace of the run is also the lock: a run acquires the lock when it creates the
-// namespace (lock.go).
+// cluster. The run's namespace is the lock: the run that has created the namespace holds the lock
+// (lock.go).
 //
 // No other instance of the controllers under test may be active at the same time. [Start] creates
-// one object for each controller, and waits for the controller to react to the object (probe.go).
-// If a controller reacts, Start calls the program of the flag --controller-switch, which turns the
-// cluster's own controllers off (controller_switch.go). Without such a program, Start fails.
+// one object for each controller, and watches whether the controller reacts to the object
+// (probe.go). If a controller reacts, Start calls the program of the flag --controller-switch,
+// which turns the cluster's own controllers off (controller_switch.go). Without such a program,
+// Start fails.
 //
 // Faults that change the control plane or the nodes are not available on an existing cluster.
 package existing
@@ -37,11 +38,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Options configures the use of an existing cluster.
+// Options says which existing cluster a run uses, and what the run needs from the cluster.
 type Options struct {
 	cluster.Existing
-	// Controllers lists the controllers under test, which must not be active on the cluster. Nil
-	// means [kube.DefaultControllers].
+	// Controllers lists the controllers under test. The cluster itself must not run them. Nil means
+	// [kube.DefaultControllers].
 	Controllers []kube.Controller
 	// Pods is the maximum number of pods that the run has at one time. The nodes must have capacity
 	// for this number of additional pods.
@@ -49,26 +50,27 @@ type Options struct {
 }
 
 const (
-	// Namespace is the name of the namespace of a run. It contains the workload, and the
-	// ServiceAccount and the leader-election Lease of the subject.
+	// Namespace is the name of the run's namespace. It contains the workload, the subject's
+	// ServiceAccount and the subject's leader-election Lease.
 	Namespace = "gauntlet"
 	// serviceAccount is the name of the subject's ServiceAccount in [Namespace].
 	serviceAccount = "subject"
-	// tokenLifetime is the lifetime of the subject's ServiceAccount token. It is longer than any
-	// run, so gauntlet never renews the token.
+	// tokenLifetime is the lifetime of the subject's ServiceAccount token. The lifetime is longer
+	// than any run, so gauntlet never renews the token.
 	tokenLifetime = 24 * time.Hour
 	// requestTimeout limits a single request to the API server.
 	requestTimeout = 15 * time.Second
-	// pollInterval is the interval at which functions of this package poll the API server.
+	// pollInterval is the time between two requests of functions that wait for a change on the API
+	// server.
 	pollInterval = 200 * time.Millisecond
 )
 
 // Cluster is an existing cluster that one run uses. [Start] returns it.
 type Cluster struct {
 	config           *rest.Config         // client configuration of the Admin role
-	admin            kubernetes.Interface // client with config
+	admin            kubernetes.Interface // client of the Admin role
 	token            string               // bearer token of the Subject role
-	controllerSwitch *controllerSwitch    // nil if gauntlet turned no controller off
+	controllerSwitch *controllerSwitch    // nil if Start did not have to turn off controllers
 	lock             *namespaceLock       // nil until Start has acquired the lock
 	failed           chan struct{}        // never closed
 }
@@ -78,14 +80,13 @@ var _ cluster.Cluster = (*Cluster)(nil)
 // Name is the name of this provider.
 const Name = "existing"
 
-// Capabilities are the capabilities of this provider. They include neither RealKubelets nor
-// SimulatedKubelets, because gauntlet does not know the kubelets of an existing cluster.
+// Capabilities lists what gauntlet can do on every existing cluster. The list has neither
+// RealKubelets nor SimulatedKubelets, because an existing cluster may have either.
 var Capabilities = cluster.Capabilities{cluster.SubjectAsProcess, cluster.PausesSubject}
 
-// Start prepares an existing cluster for a run, and locks the cluster against other runs. It
-// creates the namespace of the run, ensures that no other instance of the controllers under test is
-// active, and creates a ServiceAccount for the subject. If Start fails, it undoes these changes
-// before it returns.
+// Start prepares an existing cluster for a run, and locks the cluster against other runs. Start
+// creates the run's namespace, turns off the cluster's own controllers if necessary, and creates
+// the subject's ServiceAccount. If Start fails, it undoes these changes.
 func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	config, err := Config(o.Kubeconfig, o.Context)
 	if err != nil {
@@ -118,8 +119,8 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	return c, c.createServiceAccount(ctx)
 }
 
-// Config returns the client configuration of a context in a kubeconfig file. It has no
-// client-side rate limit.
+// Config returns the client configuration of a context in a kubeconfig file. Clients with this
+// configuration have no client-side rate limit.
 //
 // Empty arguments mean the kubeconfig file and the context that kubectl would use.
 func Config(kubeconfig, context string) (*rest.Config, error) {
@@ -144,8 +145,8 @@ func Config(kubeconfig, context string) (*rest.Config, error) {
 	return config, nil
 }
 
-// Preflight returns an error if [Start] would fail because the kubeconfig or the list of
-// controllers is invalid. It sends no request to the cluster.
+// Preflight checks the kubeconfig and the list of controllers without a request to the cluster. It
+// returns the error that [Start] would return for them.
 func Preflight(o Options) error {
 	if _, err := probesFor(o.Controllers); err != nil {
 		return err
@@ -154,8 +155,8 @@ func Preflight(o Options) error {
 	return err
 }
 
-// Version returns the version of the API server, such as "v1.36.3". It sends one request. See
-// [Config] for the arguments.
+// Version asks the API server for its version, such as "v1.36.3". Empty arguments mean the
+// kubeconfig file and the context that kubectl would use.
 func Version(kubeconfig, context string) (string, error) {
 	config, err := Config(kubeconfig, context)
 	if err != nil {
@@ -173,7 +174,8 @@ func Version(kubeconfig, context string) (string, error) {
 	return version.GitVersion, nil
 }
 
-// createServiceAccount creates the ServiceAccount of the subject, and a token for this account.
+// createServiceAccount creates the subject's ServiceAccount, and a token with which the subject
+// authenticates.
 func (c *Cluster) createServiceAccount(ctx context.Context) error {
 	accounts := c.admin.CoreV1().ServiceAccounts(Namespace)
 	_, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: serviceAccount}}, metav1.CreateOptions{})
@@ -190,21 +192,21 @@ func (c *Cluster) createServiceAccount(ctx context.Context) error {
 	return nil
 }
 
-// Account returns the ServiceAccount of the subject as the RBAC subject of a role binding.
+// Account returns the subject's ServiceAccount in the form that role bindings need.
 func Account() rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: serviceAccount}
 }
 
-// Name returns the name of the provider, the constant [Name].
+// Name returns "existing", the name of the provider.
 func (c *Cluster) Name() string { return Name }
 
-// Capabilities returns the capabilities of the provider, the variable [Capabilities].
+// Capabilities returns the variable [Capabilities].
 func (c *Cluster) Capabilities() cluster.Capabilities { return Capabilities }
 
-// Namespace returns the namespace of the run, which [Start] has created.
+// Namespace returns the name of the run's namespace, which [Start] has created.
 func (c *Cluster) Namespace() string { return Namespace }
 
-// SubjectAccount returns the ServiceAccount of the subject, as [Account] does.
+// SubjectAccount returns the subject's ServiceAccount; see [Account].
 func (c *Cluster) SubjectAccount() rbacv1.Subject { return Account() }
 
 // Config returns a client configuration for a role. Clients of the Subject role authenticate with
@@ -221,7 +223,7 @@ func (c *Cluster) Config(role cluster.Role) *rest.Config {
 	return config
 }
 
-// Health returns nil if /readyz of the API server returns status 200.
+// Health returns nil if the API server's /readyz returns status 200.
 func (c *Cluster) Health(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -243,14 +245,14 @@ func (c *Cluster) Failed() <-chan struct{} { return c.failed }
 // Err returns nil, because the channel of [Cluster.Failed] is never closed.
 func (c *Cluster) Err() error { return nil }
 
-// Stop deletes the namespace of the run and turns the cluster's own controllers on again. It does
-// both even if ctx is canceled, and returns after at most 2 minutes ([stopTimeout]).
+// Stop deletes the namespace of the run and turns the cluster's own controllers on again. Stop
+// completes even if ctx is canceled. It takes at most 2 minutes ([stopTimeout]).
 func (c *Cluster) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	return errors.Join(c.lock.release(ctx), c.controllerSwitch.turnOn(ctx))
 }
 
-// stopTimeout limits the duration of [Cluster.Stop] and of the removal in [Clean]. It is longer
-// than the grace period of the pods in the namespace.
+// stopTimeout limits how long [Cluster.Stop] and [Clean] wait until the namespace is deleted. The
+// timeout is longer than the grace period of the pods in the namespace.
 const stopTimeout = 2 * time.Minute

@@ -24,9 +24,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// startExisting starts an embedded cluster, which the tests use as an existing cluster. Its
-// kube-controller-manager does not run the controllers in without. If without is empty, it does not
-// run the default controllers.
+// startExisting starts an embedded cluster, which the tests use as an existing cluster. The
+// cluster's kube-controller-manager does not run the controllers in without. No argument without
+// means the default controllers.
 func startExisting(t *testing.T, without ...kube.Controller) (c *embedded.Cluster, kubeconfig string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +47,7 @@ func startExisting(t *testing.T, without ...kube.Controller) (c *embedded.Cluste
 }
 
 // startOwnControllers starts a second kube-controller-manager, which runs the default controllers.
-// For package existing, these are the cluster's own controllers.
+// Package existing takes them for the cluster's own controllers.
 func startOwnControllers(t *testing.T, c *embedded.Cluster) *subject.Subject {
 	t.Helper()
 	binaries, err := embedded.FindBinaries("")
@@ -82,7 +82,7 @@ func startOwnControllers(t *testing.T, c *embedded.Cluster) *subject.Subject {
 	return s
 }
 
-// TestStartLocksCluster checks that a second run cannot start, and that Stop deletes the namespace.
+// TestStartLocksCluster verifies that a second Start fails, and that Stop deletes the namespace.
 func TestStartLocksCluster(t *testing.T) {
 	t.Parallel()
 	_, kubeconfig := startExisting(t)
@@ -122,8 +122,9 @@ func TestStartLocksCluster(t *testing.T) {
 	}
 }
 
-// TestControllerSwitch checks that Start turns active controllers off with the program of the user.
-// Without a program, Start must fail. Stop must call the program again, with the argument "on".
+// TestControllerSwitch verifies that Start turns off active controllers with the program in
+// ControllerSwitch. Without a program, Start must fail. Stop must run the program with the argument
+// "on".
 func TestControllerSwitch(t *testing.T) {
 	t.Parallel()
 	c, kubeconfig := startExisting(t)
@@ -140,7 +141,7 @@ func TestControllerSwitch(t *testing.T) {
 		t.Fatal(err)
 	}
 	var turnedOff errgroup.Group
-	turnedOff.Go(func() error { // the controllers stop shortly after the program has returned
+	turnedOff.Go(func() error { // stops the controllers shortly after the program has exited
 		err := cluster.Poll(t.Context(), 10*time.Millisecond, "the call of the program", func(context.Context) error {
 			_, err := os.Stat(calls)
 			return err
@@ -164,8 +165,8 @@ func TestControllerSwitch(t *testing.T) {
 	}
 }
 
-// TestControllersUnderTest checks that Start rejects a cluster that runs the wrong controllers.
-// Controllers under test must not be active. All other default controllers must be active.
+// TestControllersUnderTest verifies that Start rejects a cluster on which a controller under test
+// is active. Start must also reject a cluster on which another default controller is inactive.
 func TestControllersUnderTest(t *testing.T) {
 	t.Parallel()
 	statefulSet := kube.Controller{Name: "statefulset-controller"}
@@ -195,12 +196,12 @@ func TestControllersUnderTest(t *testing.T) {
 	start("existing cluster: deployment-controller already active", statefulSet, deployment[0])
 	start("existing cluster: replicationcontroller-controller, replicaset-controller, deployment-controller, endpoints-controller already active")
 
-	_, o.Kubeconfig = startExisting(t) // like a standing cluster, it runs none of the default controllers
+	_, o.Kubeconfig = startExisting(t) // this cluster runs none of the default controllers, like a cluster of `gauntlet up`
 	start("existing cluster: statefulset-controller already active", statefulSet)
 	start("existing cluster: replicationcontroller-controller, replicaset-controller, endpoints-controller not active", deployment...)
 }
 
-// TestStartErrors checks that Start returns a one-line error with the reason if a kubeconfig is
+// TestStartErrors verifies that Start returns a one-line error with the reason if the kubeconfig is
 // unusable.
 func TestStartErrors(t *testing.T) {
 	t.Parallel()

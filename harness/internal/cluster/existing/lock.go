@@ -16,22 +16,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// ownerAnnotation is the annotation of the namespace of a run that identifies the gauntlet process.
-// Its value is a [process.Identity].
+// ownerAnnotation is the annotation that identifies the gauntlet process that created the run's
+// namespace. The value is a [process.Identity].
 const ownerAnnotation = "gauntlet.owner"
 
-// namespaceLock is the lock that a run holds on an existing cluster. The namespace of the run is
-// the lock: the run holds the lock while the namespace exists.
+// namespaceLock is the lock that a run holds on an existing cluster. The run holds the lock while
+// the run's namespace exists.
 type namespaceLock struct {
 	admin     kubernetes.Interface
-	unguard   func()    // tells the guard process not to remove the namespace if gauntlet dies
-	released  sync.Once // deletes the namespace
+	unguard   func()    // tells the guard process that it need no longer remove the namespace if gauntlet dies
+	released  sync.Once // guards the deletion of the namespace
 	removeErr error     // result of the deletion
 }
 
-// acquireLock creates the namespace of the run, and returns an error if the namespace exists. If
-// gauntlet dies before it releases the lock, the guard process runs cleanupCommand. The argument
-// host is the URL of the API server, for the error message.
+// acquireLock creates the run's namespace. If the namespace already exists, acquireLock returns an
+// error. If gauntlet dies before it releases the lock, the guard process runs cleanupCommand. The
+// error message contains host, the API server's URL.
 func acquireLock(ctx context.Context, admin kubernetes.Interface, host string, cleanupCommand []string) (*namespaceLock, error) {
 	self, err := process.Self()
 	if err != nil {
@@ -56,9 +56,9 @@ func acquireLock(ctx context.Context, admin kubernetes.Interface, host string, c
 	return nil, fmt.Errorf("existing cluster: creating namespace %q: %w", Namespace, err)
 }
 
-// release deletes the namespace of the run and waits until the namespace is gone. This works
-// even without the controllers under test, because the namespace controller deletes the
-// objects.
+// release deletes the run's namespace, and so releases the lock. It waits until the namespace is
+// gone. The cluster's namespace controller deletes the objects, so the controllers under test need
+// not run.
 //
 // Only the first call deletes the namespace; later calls return the same error.
 func (l *namespaceLock) release(ctx context.Context) error {
@@ -73,8 +73,8 @@ func (l *namespaceLock) release(ctx context.Context) error {
 	return l.removeErr
 }
 
-// removeNamespace deletes the namespace of a run and waits until the namespace is gone. It returns
-// nil if the namespace does not exist.
+// removeNamespace deletes [Namespace] and waits until the namespace is gone. If the namespace does
+// not exist, removeNamespace returns nil.
 func removeNamespace(ctx context.Context, admin kubernetes.Interface) error {
 	err := admin.CoreV1().Namespaces().Delete(ctx, Namespace, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -92,14 +92,15 @@ func removeNamespace(ctx context.Context, admin kubernetes.Interface) error {
 	})
 }
 
-// ErrInUse is the error of [Clean] if the run that created the namespace may still be running.
+// ErrInUse means that the run that created the namespace may still be running. [Clean] returns an
+// error that wraps ErrInUse.
 var ErrInUse = errors.New("in use")
 
-// Clean deletes the namespace of a run that was killed, and reports whether the namespace
-// existed. It deletes no other objects.
+// Clean deletes the namespace of a run that was killed, and no other objects. The result removed is
+// false if there is no such namespace.
 //
-// If the gauntlet process that created the namespace is running, Clean returns an error that
-// wraps [ErrInUse]. It does the same if that process was started on another machine.
+// If the gauntlet process that created the namespace still runs or was started on another machine,
+// Clean deletes nothing. The error then wraps [ErrInUse].
 func Clean(ctx context.Context, admin kubernetes.Interface) (removed bool, err error) {
 	namespace, err := admin.CoreV1().Namespaces().Get(ctx, Namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

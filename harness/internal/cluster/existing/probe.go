@@ -18,29 +18,31 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// probeTimeout is the time in which an active controller must react to the object that probes
-// it.
+// probeTimeout is how long Start waits for controllers to react to their probe objects. A
+// controller that does not react in this time counts as inactive.
 //
-// A running controller reacts within milliseconds. Just after a change of the leader, a
-// reaction may take longer than probeTimeout. Start then wrongly considers the controller
+// A running controller usually reacts within milliseconds. Just after a change of the leader, a
+// controller may need longer than probeTimeout. Start then wrongly considers the controller
 // inactive.
 const probeTimeout = 5 * time.Second
 
-// probe describes an object that gauntlet creates to find out whether a controller is active. An
-// active controller reacts to the object: it sets a field, or creates another object.
+// probe describes an object that shows whether a controller is active, the probe object. gauntlet
+// creates the object. An active controller then sets a field of the object, or creates another
+// object.
 type probe struct {
 	controller string         // name of the controller, as in the flag --controllers
-	kind       kube.Kind      // of the object that gauntlet creates
-	spec       map[string]any // of that object
-	// resultKind is the kind of the object that the controller writes when it reacts. This
-	// object has the same name as the object that gauntlet creates.
+	kind       kube.Kind      // Kind of the probe object
+	spec       map[string]any // spec of the probe object
+	// resultKind is the Kind of the object that the controller writes when it reacts. That object
+	// has the same name as the probe object.
 	resultKind kube.Kind
-	// resultField is the path of a field that exists as soon as the controller has reacted.
+	// resultField is the path of a field in the object of Kind resultKind. The field exists as soon
+	// as the controller has reacted.
 	resultField []string
 }
 
-// probes lists one probe for each controller that gauntlet can probe. The workload objects of the
-// probes have 0 replicas, so that no controller creates a pod for them.
+// probes lists one probe for each controller that gauntlet can probe. Probe objects have 0
+// replicas, so that no controller creates a pod.
 var probes = []probe{
 	workloadProbe("replicationcontroller-controller", kube.ReplicationController, map[string]any{
 		"replicas": int64(0), "selector": probeLabels, "template": podTemplate,
@@ -62,7 +64,7 @@ var probes = []probe{
 	},
 }
 
-// The labels, selector and pod template of the objects that probes create.
+// The labels, label selector and pod template of all probe objects.
 var (
 	probeLabels   = map[string]any{"gauntlet": "probe"}
 	labelSelector = map[string]any{"matchLabels": probeLabels}
@@ -72,8 +74,8 @@ var (
 	}
 )
 
-// workloadProbe returns the probe for a controller that reacts to a new object by setting its
-// status.observedGeneration.
+// workloadProbe returns a probe for a controller that sets status.observedGeneration. Its probe
+// object has the given Kind and spec.
 func workloadProbe(controller, kind string, spec map[string]any) probe {
 	k := kube.MustNamed(kind)
 	return probe{
@@ -82,11 +84,11 @@ func workloadProbe(controller, kind string, spec map[string]any) probe {
 	}
 }
 
-// probesFor returns the probes of the given controllers, in the same order. If controllers is
-// empty, it returns the probes of the default controllers.
+// probesFor returns the probes of the given controllers, in the same order. Nil controllers mean
+// [kube.DefaultControllers].
 //
-// It returns an error if a controller has no probe: gauntlet then cannot find out whether the
-// cluster runs that controller.
+// If a controller has no probe, probesFor returns an error, because gauntlet cannot find out
+// whether the cluster runs that controller.
 func probesFor(controllers []kube.Controller) ([]probe, error) {
 	var found []probe
 	for _, c := range kube.OrDefault(controllers) {
@@ -104,9 +106,9 @@ func probesFor(controllers []kube.Controller) ([]probe, error) {
 	return found, nil
 }
 
-// activeControllers returns the names of the controllers that react to their probes. It creates the
-// objects of all probes, waits at most [probeTimeout] for the reactions, and deletes the objects.
-// The names are in the order of the probes.
+// activeControllers returns the names of the controllers that react to their probe objects, in the
+// order of probes. It creates all probe objects, waits at most [probeTimeout] for the reactions,
+// and deletes the probe objects.
 func activeControllers(ctx context.Context, client dynamic.Interface, probes []probe) (controllers []string, err error) {
 	name := "probe-" + utilrand.String(5)
 	for _, p := range probes {
@@ -129,7 +131,7 @@ func activeControllers(ctx context.Context, client dynamic.Interface, probes []p
 	waiting, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	reacted := make([]bool, len(probes))
-	// The error is ignored: controllers that have not reacted before the timeout are inactive.
+	// Ignore the error of a timeout: controllers that have not reacted by then are inactive.
 	_ = cluster.Poll(waiting, pollInterval, "all controllers", func(ctx context.Context) error {
 		for i, p := range probes {
 			reacted[i] = reacted[i] || p.checkResult(ctx, client, name) == nil
@@ -147,7 +149,7 @@ func activeControllers(ctx context.Context, client dynamic.Interface, probes []p
 	return controllers, ctx.Err()
 }
 
-// checkResult returns nil if the controller has reacted to the probe object with this name.
+// checkResult returns nil if the controller has reacted to the named probe object.
 func (p probe) checkResult(ctx context.Context, client dynamic.Interface, name string) error {
 	object, err := client.Resource(p.resultKind.GVR).Namespace(Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
