@@ -18,25 +18,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 )
 
-// Builder builds the executables of mutants. It does not change the source tree.
+// Builder builds the executables of mutants. It never changes the source tree: edited files are in
+// a directory of their own.
 type Builder struct {
 	// Tree is the root directory of the source tree of this project.
 	Tree string
-	// Command is the directory of the main package that mutants of this source tree are built
-	// from, relative to Tree. By default, it is that of our controllers.
+	// Command is the directory of the main package for mutants of this project's source, relative
+	// to Tree. It is ignored for mutants of upstream. By default, it is the directory of our
+	// controllers.
 	Command string
-	// Dir is the directory for the executables. During a build it also contains the edited
-	// files. Build creates it.
+	// Dir is the directory for the executables. During a build, it also contains the edited files.
+	// Build creates the directory.
 	Dir string
 }
 
-// ourCommand is the directory of the main package of our controllers.
+// ourCommand is the directory of our controllers' main package, relative to the source tree.
 const ourCommand = "controllers/cmd/workload-controller-manager"
 
-// Preflight returns an error if the mutants can certainly not be built. For example, the go
-// command is missing, or the edits of a mutant do not fit the source tree.
+// Preflight returns an error if it is certain that the mutants cannot be built. For example, the
+// go command is missing, or the source tree does not contain the text that an edit replaces.
 //
-// It builds nothing, and does not check the edits of mutants of upstream's controllers.
+// It builds nothing, and does not check the edits of upstream's source.
 func (w *Builder) Preflight(mutants []Mutant) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("mutants are built with the go command: expected `go` on PATH: %w", err)
@@ -62,12 +64,13 @@ func (w *Builder) Preflight(mutants []Mutant) error {
 	return nil
 }
 
-// read returns the content of a file of the source tree.
+// read returns the content of a file of the source tree. The path is relative to w.Tree and
+// separated by slashes.
 func (w *Builder) read(file string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(w.Tree, filepath.FromSlash(file)))
 }
 
-// Executable returns the path of the executable of a mutant.
+// Executable returns the path that Build gives the executable of a mutant.
 func (w *Builder) Executable(m *Mutant) string { return filepath.Join(w.Dir, m.ID) }
 
 // Build compiles a mutant and returns the absolute path of its executable.
@@ -102,8 +105,8 @@ func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
 	return executable, nil
 }
 
-// buildOurs builds the main package of w.Command. The go command reads the edited files from dir instead
-// of the source tree.
+// buildOurs builds the main package of w.Command from this project's source. An overlay makes the
+// go command read the edited files from dir instead of the source tree.
 func (w *Builder) buildOurs(ctx context.Context, dir string, edited map[string]string, executable string) error {
 	tree, err := filepath.Abs(w.Tree)
 	if err != nil {
@@ -126,7 +129,7 @@ func (w *Builder) buildOurs(ctx context.Context, dir string, edited map[string]s
 	return err
 }
 
-// write removes dir with its content and then writes files to it. The keys of files are
+// write replaces the content of the directory dir by the given files. The keys of files are
 // slash-separated paths relative to dir, and the values are the contents.
 func write(dir string, files map[string]string) error {
 	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
@@ -144,9 +147,9 @@ func write(dir string, files map[string]string) error {
 	return nil
 }
 
-// goCommand runs the go command in a directory and returns its standard output. When ctx is
-// canceled, it ends the go command and its compilers. If this process ends, the go command
-// also ends.
+// goCommand runs the go command in a directory and returns the command's standard output. If ctx
+// is canceled, the go command and its compilers end. If this process dies, the go command ends
+// too.
 func goCommand(ctx context.Context, dir string, args ...string) (string, error) {
 	// Linux sends the Pdeathsig signal when the thread that started the command ends.
 	runtime.LockOSThread()

@@ -10,18 +10,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// Candidate is a scenario that may become part of a tier.
+// Candidate is a scenario that [ChooseTiers] may choose for a tier, which is a set of scenarios
+// such as quick.
 type Candidate struct {
 	Name     string
-	Duration time.Duration // duration of a run with the unmodified controllers
-	// Covers lists the mutants that the scenario catches, the checks that it exercises, and
-	// its types of faults, such as "check expectations". Each check belongs to statements of
-	// the contract, so scenarios that cover all checks cover all statements.
+	Duration time.Duration // how long a run of the unmodified controllers takes
+	// Covers has the mutants that the scenario detects, the checks that it exercises, and its
+	// types of faults. An item is, for example, "check expectations". Each check belongs to
+	// statements of the contract, so scenarios that cover all checks cover all statements.
 	Covers []string
 }
 
 // Candidates returns the scenarios that our unmodified controllers pass, sorted by name. The
-// argument faults has the types of faults of each scenario, by the name of the scenario.
+// argument faults has each scenario's types of faults, by the scenario's name.
 func (x *Matrix) Candidates(all []Mutant, faults map[string][]string) []Candidate {
 	var candidates []Candidate
 	for _, name := range slices.Sorted(maps.Keys(x.Unmodified[Ours])) {
@@ -48,36 +49,38 @@ func (x *Matrix) Candidates(all []Mutant, faults map[string][]string) []Candidat
 	return candidates
 }
 
-// mutantPrefix is the prefix of the items in [Candidate.Covers] that stand for mutants.
+// mutantPrefix begins the items of [Candidate.Covers] that name mutants, such as "mutant D5".
 const mutantPrefix = "mutant "
 
-// Choice is one scenario of a tier, in the order in which [ChooseTiers] chose it.
+// Choice is a scenario that [ChooseTiers] has chosen for a tier.
 type Choice struct {
 	Candidate
-	// New contains the items of Covers that no scenario before this one covers.
+	// New has the items of Covers that no earlier choice covers.
 	New []string
 }
 
-// Tiers are the chosen scenarios. Default includes Quick.
+// Tiers has the chosen scenarios in the order of the choice. Default includes Quick.
 type Tiers struct{ Quick, Default []Choice }
 
-// These are the goals of the tiers.
+// The goals of the tiers.
 const (
-	// QuickDuration is the maximum duration of all runs of the tier quick, one after another.
+	// QuickDuration is the maximum time that all scenarios of the tier quick need, one after
+	// another.
 	QuickDuration = 4 * time.Minute
-	// DefaultShare is the minimum share of the caught mutants that the tier default catches.
+	// DefaultShare is the minimum share of mutants that the tier default must detect. Mutants that
+	// no candidate detects do not count.
 	DefaultShare = 0.97
 )
 
-// startUp is about how long a run takes to start its control plane and to stop it.
+// startUp is about how long a run needs to start and to stop its control plane.
 const startUp = 6 * time.Second
 
-// ChooseTiers chooses the scenarios of the tiers quick and default with a greedy cover. The
-// next scenario is always the one that covers the most new items for each second.
+// ChooseTiers chooses the scenarios of the tiers quick and default with a greedy algorithm. The
+// next choice is always the scenario that covers the most new items per second.
 //
-//   - Quick ends when the next scenario would exceed QuickDuration.
-//   - Default ends when it covers all items except mutants, and catches the share DefaultShare
-//     of the mutants that any candidate catches.
+//   - Quick is complete when the next scenario would exceed QuickDuration.
+//   - Default is complete when it covers all items except mutants, and detects the share DefaultShare
+//     of the mutants that any candidate detects.
 func ChooseTiers(candidates []Candidate) Tiers {
 	var tiers Tiers
 	covered := map[string]bool{}
@@ -97,7 +100,8 @@ func ChooseTiers(candidates []Candidate) Tiers {
 	return tiers
 }
 
-// bestChoice returns the candidate that covers the most new items for each second.
+// bestChoice returns the candidate that covers the most new items per second. An item is new if
+// the map covered does not contain it.
 func bestChoice(candidates []Candidate, covered map[string]bool) Choice {
 	var choices []Choice
 	for _, c := range candidates {
@@ -107,8 +111,8 @@ func bestChoice(candidates []Candidate, covered map[string]bool) Choice {
 	return slices.MaxFunc(choices, func(a, b Choice) int { return cmp.Compare(perSecond(a), perSecond(b)) })
 }
 
-// coversEnough reports whether the covered items are enough for the tier default; see
-// [ChooseTiers].
+// coversEnough reports whether the covered items are enough for the tier default. See
+// [ChooseTiers] for the condition.
 func coversEnough(candidates []Candidate, covered map[string]bool) bool {
 	mutants := map[string]bool{}
 	for _, c := range candidates {

@@ -12,34 +12,36 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Gaps is a matrix of mutants and scenarios whose missing runs [Trial.Fill] makes, with the limits
-// for these runs.
+// Gaps tells [Trial.Fill] which runs of a matrix to make. A matrix has the results of mutants in
+// scenarios, and Fill makes the missing runs.
 type Gaps struct {
 	Matrix    *Matrix
-	Scenarios []string // the names of the scenarios
-	Texts     Texts    // of at least Scenarios
-	// More reports whether there is time for another run.
+	Scenarios []string // the names of the scenarios to run
+	Texts     Texts    // the YAML of at least these scenarios
+	// More reports whether there is time for another run. If it returns false, Fill starts no
+	// further run.
 	More func() bool
-	// Save saves the matrix after each run. Fill never calls it concurrently.
+	// Save stores the matrix. Fill calls it after each run, and never concurrently.
 	Save func() error
-	// Remove removes the executable of a mutant after its runs.
+	// Remove deletes the executable of a mutant. Fill calls it after the mutant's runs.
 	Remove func(m *Mutant) error
 
 	mu sync.Mutex // guards Matrix, and calls of Save
 }
 
-// Fill makes the runs that are missing in a matrix, until [Gaps.More] returns false. A later call
-// makes the remaining ones.
+// Fill makes the missing runs of a matrix until [Gaps.More] returns false. Another call continues
+// with the remaining runs.
 //
-// First the unmodified controllers run each scenario. Then each mutant runs the scenarios that the
-// unmodified controllers pass. The scenario that most likely catches the mutant comes first, and
-// the first one that catches it is the last. Fill does not use the fields Done and Now of the
-// trial.
+// First, the unmodified controllers run each scenario. Then each mutant runs the scenarios that
+// the unmodified controllers pass. Fill begins with the scenario that most likely detects the
+// mutant, and ends with the first scenario that detects it. Fill does not use the trial's fields
+// Done and Now.
 func (t *Trial) Fill(ctx context.Context, g *Gaps) error {
 	return errors.Join(t.fillUnmodified(ctx, g), t.fillMutants(ctx, g), ctx.Err())
 }
 
-// fillUnmodified makes the missing runs of the unmodified controllers.
+// fillUnmodified makes the missing runs of the unmodified controllers, and saves the matrix after
+// each run.
 func (t *Trial) fillUnmodified(ctx context.Context, g *Gaps) error {
 	var group errgroup.Group
 	group.SetLimit(t.Parallel)
@@ -65,10 +67,10 @@ func (t *Trial) fillUnmodified(ctx context.Context, g *Gaps) error {
 	return group.Wait()
 }
 
-// missingUnmodified returns the runs of the unmodified controllers that the matrix lacks.
+// missingUnmodified returns the missing runs of the unmodified controllers.
 //
-// The tiers of scenarios depend on the runs of our controllers. Runs of upstream's controllers are
-// needed only if some mutant is a modified upstream controller.
+// The choice of tiers needs the runs of our controllers in all scenarios. Runs of upstream's
+// controllers are needed only if a mutant of upstream needs further runs.
 func (g *Gaps) missingUnmodified(mutants []Mutant) []baseRun {
 	var missing []baseRun
 	for _, base := range []Base{Ours, Upstream} {
@@ -85,7 +87,8 @@ func (g *Gaps) missingUnmodified(mutants []Mutant) []baseRun {
 	return missing
 }
 
-// fillMutants builds each mutant that has missing runs, and makes these runs.
+// fillMutants builds each mutant that has missing runs, makes these runs, and removes the
+// executable.
 func (t *Trial) fillMutants(ctx context.Context, g *Gaps) error {
 	var group errgroup.Group
 	group.SetLimit(t.Parallel)
@@ -111,7 +114,7 @@ func (t *Trial) fillMutants(ctx context.Context, g *Gaps) error {
 	return group.Wait()
 }
 
-// fillMutant runs a mutant in scenarios until one of them catches it.
+// fillMutant runs a mutant in scenarios, in their order, until one scenario detects it.
 func (t *Trial) fillMutant(ctx context.Context, g *Gaps, subject Subject, m *Mutant, scenarios []string) error {
 	for _, name := range scenarios {
 		if !g.More() {
@@ -132,15 +135,15 @@ func (t *Trial) fillMutant(ctx context.Context, g *Gaps, subject Subject, m *Mut
 	return nil
 }
 
-// isOpen reports whether the mutant needs further runs. It does until one of the scenarios catches
-// it.
+// isOpen reports whether the mutant needs further runs. It returns false if a scenario detects the
+// mutant, or if no check can ever detect it.
 func (g *Gaps) isOpen(m *Mutant) bool {
 	return m.UnobservableReason == "" && g.Matrix.Find(m, g.Scenarios) != Caught
 }
 
-// missingOf returns the scenarios in which the mutant must still run. The scenario that most likely
-// catches the mutant comes first. Scenarios that the unmodified controllers do not pass are left
-// out.
+// missingOf returns the scenarios in which the mutant must still run. The scenario that most
+// likely detects the mutant comes first. missingOf omits scenarios that the unmodified controllers
+// do not pass.
 func (g *Gaps) missingOf(m *Mutant) []string {
 	if !g.isOpen(m) {
 		return nil
@@ -157,11 +160,11 @@ func (g *Gaps) missingOf(m *Mutant) []string {
 	})
 }
 
-// promise estimates how likely a run in the scenario catches the mutant, for each second of the
-// run.
+// promise estimates how likely a run of the scenario detects the mutant, per second of the run. A
+// higher number is better.
 //
-// A scenario is promising if it exercises an expected check, and more so if the check has
-// failed in it.
+// Each expected check that the scenario exercises counts one point. Each mutant for which that
+// check failed in the scenario counts another point.
 func (g *Gaps) promise(m *Mutant, scenario string, baseline Baseline) float64 {
 	points := 0
 	for _, id := range m.Checks {

@@ -12,51 +12,55 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Matrix has the results of runs of scenarios on mutants, and on the unmodified controllers.
+// Matrix has the results of scenarios that ran on mutants and on the unmodified controllers.
 //
-// It need not be complete. If a run is missing, it is unknown whether the scenario catches the
-// mutant.
+// A matrix may be incomplete. If a run is missing, it is not known whether the scenario detects
+// the mutant.
 type Matrix struct {
-	// Unmodified has the results of the unmodified controllers. The keys are the base of the
-	// controllers (ours or upstream) and the name of the scenario.
+	// Unmodified has the results of the unmodified controllers. The first key says which
+	// controllers they are (ours or upstream), and the second key is the scenario's name.
 	Unmodified map[Base]map[string]Baseline `json:"unmodified"`
-	// Cells has the results of the mutants. The keys are the ID of the mutant and the name of the
-	// scenario. With the same seed, the unmodified controllers pass this scenario.
+	// Cells has the results of the mutants. The first key is the mutant's ID, and the second key
+	// is the scenario's name. The unmodified controllers pass each of these scenarios with the
+	// same seed.
 	Cells map[string]map[string]Cell `json:"mutants"`
 }
 
-// Baseline is the result of the unmodified controllers in one scenario.
+// Baseline is the result of the unmodified controllers in one scenario. Results of mutants count
+// only if the unmodified controllers passed.
 type Baseline struct {
-	Fingerprint string        `json:"of"` // the fingerprint of the scenario
+	Fingerprint string        `json:"of"` // a hash of the scenario, to recognize old results
 	Verdict     check.Verdict `json:"verdict"`
-	// Duration is the time from the first to the last record of the history.
+	// Duration is the time from the first to the last record of the run's history.
 	Duration time.Duration `json:"duration"`
-	// Exercised are the IDs of the checks that the run exercised, in alphabetical order.
+	// Exercised has the IDs of the checks that the run exercised, sorted. A run exercises a check
+	// if something happened that could have broken the guarantee.
 	Exercised []string `json:"exercised"`
 }
 
 // Cell is the result of one mutant in one scenario.
 type Cell struct {
-	Fingerprint string        `json:"of"` // the fingerprint of the mutant and the scenario
+	Fingerprint string        `json:"of"` // a hash of the mutant and the scenario, to recognize old results
 	Verdict     check.Verdict `json:"verdict"`
-	Failed      []string      `json:"failed,omitempty"` // the IDs of the failed checks
+	Failed      []string      `json:"failed,omitempty"` // the IDs of the checks that failed
 }
 
-// Finding says whether scenarios catch a mutant.
+// Finding says whether any of several scenarios detects a mutant.
 type Finding string
 
-// These are the findings.
+// The possible findings.
 const (
-	// Caught means that one of the expected checks failed in one of the scenarios.
+	// Caught means that at least one expected check failed in at least one of the scenarios.
 	Caught Finding = "caught"
-	// Missed means that all of the scenarios ran, and no expected check failed.
+	// Missed means that the mutant ran in all of the scenarios, and no expected check failed.
 	Missed Finding = "missed"
-	// NotMeasured means that a run is missing or unknown, and no other run caught the mutant.
+	// NotMeasured means that the result of a scenario is missing or unknown, and no other scenario
+	// detected the mutant.
 	NotMeasured Finding = "not measured"
 )
 
-// Texts contains scenarios as YAML, by name. Their field description has a fixed value, so that
-// results stay up to date if only a description changes.
+// Texts has scenarios as YAML, by the scenario's name. All descriptions are replaced by a fixed
+// text, so that a new description does not make results out of date.
 type Texts map[string]string
 
 // NewMatrix returns a matrix without results.
@@ -64,7 +68,8 @@ func NewMatrix() *Matrix {
 	return &Matrix{Unmodified: map[Base]map[string]Baseline{}, Cells: map[string]map[string]Cell{}}
 }
 
-// AddCurrent adds the results of another matrix that are up to date. They replace older ones.
+// AddCurrent adds to x those results of another matrix that are up to date. They replace older
+// results. A result is up to date if its fingerprint is that of the current mutant and scenario.
 func (x *Matrix) AddCurrent(other *Matrix, all []Mutant, texts Texts) {
 	for base, row := range other.Unmodified {
 		for name, baseline := range row {
@@ -83,7 +88,8 @@ func (x *Matrix) AddCurrent(other *Matrix, all []Mutant, texts Texts) {
 	}
 }
 
-// AddOutcomes adds the runs that detected mutants according to the outcomes of trials.
+// AddOutcomes adds a result for each mutant that a trial detected. The result is that of the run
+// that detected the mutant.
 func (x *Matrix) AddOutcomes(all []Mutant, outcomes map[string]Outcome, texts Texts) {
 	for i := range all {
 		m := &all[i]
@@ -93,7 +99,7 @@ func (x *Matrix) AddOutcomes(all []Mutant, outcomes map[string]Outcome, texts Te
 	}
 }
 
-// setBaseline stores the result of a scenario with the unmodified controllers in the matrix.
+// setBaseline stores the result that the unmodified controllers had in a scenario.
 func (x *Matrix) setBaseline(base Base, scenario string, b Baseline) {
 	if x.Unmodified[base] == nil {
 		x.Unmodified[base] = map[string]Baseline{}
@@ -101,7 +107,7 @@ func (x *Matrix) setBaseline(base Base, scenario string, b Baseline) {
 	x.Unmodified[base][scenario] = b
 }
 
-// setCell stores the result of a scenario with a mutant in the matrix.
+// setCell stores the result that the mutant with the given ID had in a scenario.
 func (x *Matrix) setCell(id, scenario string, c Cell) {
 	if x.Cells[id] == nil {
 		x.Cells[id] = map[string]Cell{}
@@ -109,7 +115,7 @@ func (x *Matrix) setCell(id, scenario string, c Cell) {
 	x.Cells[id][scenario] = c
 }
 
-// Find returns whether at least one of the scenarios catches the mutant.
+// Find returns whether the scenarios detect the mutant: Caught, Missed or NotMeasured.
 func (x *Matrix) Find(m *Mutant, scenarios []string) Finding {
 	finding := Missed
 	for _, name := range scenarios {
@@ -123,19 +129,19 @@ func (x *Matrix) Find(m *Mutant, scenarios []string) Finding {
 	return finding
 }
 
-// measured reports whether the mutant ran in the scenario. A run with the verdict unknown does
-// not count.
+// measured reports whether the matrix has a result of the mutant in the scenario. The verdict
+// unknown does not count as a result.
 func (x *Matrix) measured(m *Mutant, scenario string) bool {
 	cell, has := x.Cells[m.ID][scenario]
 	return has && cell.Verdict != check.Unknown
 }
 
-// Rate counts mutants by [Finding]: caught, missed, or not measured. It leaves out mutants that no
-// check can observe.
+// Rate has the number of mutants for each [Finding]. It leaves out mutants that no check can
+// observe.
 type Rate map[Finding]int
 
-// Rate counts the mutants that the given scenarios catch, miss, or have not measured. It leaves out
-// mutants that no check can observe.
+// Rate counts how many mutants the given scenarios detect, miss, or have not measured. It leaves
+// out mutants that no check can observe.
 func (x *Matrix) Rate(all []Mutant, scenarios []string) Rate {
 	rate := Rate{}
 	for i := range all {
@@ -146,7 +152,8 @@ func (x *Matrix) Rate(all []Mutant, scenarios []string) Rate {
 	return rate
 }
 
-// String returns the rate as text, such as "at least 90 of 126 (71 %), 5 not measured".
+// String returns the share of detected mutants, such as "at least 90 of 126 (71 %), 5 not
+// measured".
 func (r Rate) String() string {
 	all := r[Caught] + r[Missed] + r[NotMeasured]
 	text := fmt.Sprintf("%d of %d (%d %%)", r[Caught], all, 100*r[Caught]/max(1, all))
@@ -156,7 +163,8 @@ func (r Rate) String() string {
 	return text
 }
 
-// newBaseline returns the result of a run of the unmodified controllers.
+// newBaseline converts a run of the unmodified controllers to a matrix entry. The argument text is
+// the scenario's YAML.
 func newBaseline(base Base, text string, run *reports.Run) Baseline {
 	exercised := slices.DeleteFunc(slices.Clone(run.Results), func(r check.Result) bool {
 		return r.Verdict == check.NotExercised || r.Verdict == check.Unknown
@@ -164,16 +172,16 @@ func newBaseline(base Base, text string, run *reports.Run) Baseline {
 	return Baseline{fingerprint(base, text), run.Verdict, run.Duration.Round(100 * time.Millisecond), slices.Sorted(slices.Values(idsOf(exercised)))}
 }
 
-// newCell returns the result of a run of a mutant.
+// newCell converts a run of a mutant to a matrix entry. The argument text is the scenario's YAML.
 func newCell(m *Mutant, text string, run *reports.Run) Cell {
 	return Cell{m.cellFingerprint(text), run.Verdict, idsOf(failedChecks(run))}
 }
 
-// cellFingerprint returns a hash of the mutant and of the scenario. A result with another hash
-// is out of date.
+// cellFingerprint returns a hash of the mutant and of the scenario's YAML. A result with another
+// hash is out of date.
 func (m *Mutant) cellFingerprint(text string) string { return fingerprint(m.Base, m.Edits, text) }
 
-// fingerprint returns a short hash of values that can be encoded as JSON.
+// fingerprint returns a short hash of values. All values must be encodable as JSON.
 func fingerprint(values ...any) string {
 	content, err := json.Marshal(values)
 	if err != nil {

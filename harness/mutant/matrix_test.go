@@ -14,10 +14,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// texts are the scenarios of the tests in this file.
+// texts has the scenarios of the tests in this file, by name.
 var texts = Texts{"first": "a", "second": "b", "third": "c"}
 
-// matrixOf returns a matrix in which each mutant failed the checks of its cells, by scenario.
+// matrixOf returns a matrix of the given mutants. The argument cells has the IDs of the failed
+// checks, by mutant and scenario.
 func matrixOf(all []Mutant, cells map[string]map[string][]string) *Matrix {
 	x := NewMatrix()
 	for _, m := range all {
@@ -57,7 +58,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestAddCurrent checks that results are dropped if the mutant or the scenario has changed.
+// TestAddCurrent checks that AddCurrent ignores a result if its mutant or scenario has changed.
 func TestAddCurrent(t *testing.T) {
 	all := []Mutant{{ID: "R1", Base: Ours, Checks: []string{"sharp"}}}
 	saved := matrixOf(all, map[string]map[string][]string{"R1": {"first": {"sharp"}, "second": {"sharp"}}})
@@ -80,7 +81,7 @@ func TestAddCurrent(t *testing.T) {
 	}
 }
 
-// TestAddOutcomes checks that only the outcomes of detected mutants become cells.
+// TestAddOutcomes checks that AddOutcomes adds results only for mutants that were detected.
 func TestAddOutcomes(t *testing.T) {
 	all := []Mutant{{ID: "R1", Checks: []string{"sharp"}}, {ID: "R2", Checks: []string{"sharp"}}}
 	x := NewMatrix()
@@ -94,7 +95,8 @@ func TestAddOutcomes(t *testing.T) {
 	}
 }
 
-// fill fills a matrix with the runs of l, as long as there is time for another run.
+// fill makes the missing runs of a matrix with fake runs, but at most the given number of runs. It
+// returns the removed executables.
 func (l *fakeRuns) fill(t *testing.T, x *Matrix, runs int, mutants ...Mutant) (removed []string) {
 	trial := Trial{
 		Mutants: mutants, Parallel: 1,

@@ -1,16 +1,16 @@
 // Package mutant measures how well the checks detect bugs, by mutation testing. It builds
-// controllers with small edits of their source, and determines which checks fail for each of
-// them. A check that detects no mutant has no proven value.
+// controllers with small edits of their source, called mutants. It reports which checks fail in
+// runs of each mutant. A check that detects no mutant has no proven value.
 //
-// A [Mutant] is data: edits, and the scenarios that should detect the mutant. The mutants are
-// in package library. A [Trial] builds mutants, runs their scenarios, and returns an [Outcome]
-// for each mutant:
+// A [Mutant] is a value with the edits, and with the scenarios that should detect the mutant.
+// Package library has all mutants. A [Trial] builds mutants, runs their scenarios, and returns an
+// [Outcome] for each mutant:
 //
 //	unmodified  each scenario runs once with the unmodified controllers
 //	build       each mutant is built from an overlay of the source
 //	run         the scenarios of each mutant run in order, with the same seed, until one detects it
 //
-// Only scenarios that the unmodified controllers pass can detect a mutant.
+// A scenario can detect a mutant only if the unmodified controllers pass the scenario.
 package mutant
 
 import (
@@ -20,26 +20,28 @@ import (
 	"strings"
 )
 
-// Mutant is an edit of the source of the controllers that makes their behavior wrong.
+// Mutant describes a controller that is broken on purpose: edits of the source that make the
+// controller behave wrongly.
 type Mutant struct {
-	// ID identifies the bug, such as R1 (ReplicaSets), D5 (Deployments) or E3 (Endpoints). A
-	// suffix distinguishes several mutants with the same bug, such as R2-replication. The ID
-	// of an invented bug begins with "own-".
+	// ID identifies the mutant by its bug, such as R1 (ReplicaSets), D5 (Deployments) or E3
+	// (Endpoints). A suffix distinguishes several mutants with the same bug, such as
+	// R2-replication. If the bug is invented, and not from a real controller, the ID begins with
+	// "own-".
 	ID string
 	// Description is one sentence that says what the mutant does wrong.
 	Description string
 	Base        Base
-	// Edits are the edits of the source. They are applied in order. An unobservable mutant has
-	// no edits.
+	// Edits has the changes of the source, in the order in which they are applied. An unobservable
+	// mutant has no edits.
 	Edits []Edit
-	// Scenarios are the names of the scenarios that should detect the mutant. A trial runs
-	// them in this order, so the scenario that most likely detects the mutant is first.
+	// Scenarios has the names of the scenarios that should detect the mutant. A trial runs the
+	// scenarios in this order, so the one that most likely detects the mutant is first.
 	Scenarios []string
-	// Texts are the scenarios in YAML, in the order of Scenarios. They are a part of the
-	// fingerprint.
+	// Texts has the scenarios as YAML, in the order of Scenarios. The mutant's fingerprint depends
+	// on Texts.
 	Texts []string
-	// Checks are the IDs of the expected checks. The mutant counts as detected if at least one
-	// of these checks fails.
+	// Checks has the IDs of the checks that should fail. The mutant counts as detected if at least
+	// one of these checks fails.
 	Checks []string
 	// OpenReason says why no check detects the mutant yet. It is empty if a check detects the
 	// mutant.
@@ -49,37 +51,37 @@ type Mutant struct {
 	UnobservableReason string
 }
 
-// Base identifies the source code that a mutant modifies.
+// Base says which source code a mutant modifies.
 type Base string
 
-// These are the sources that mutants modify.
+// The sources that mutants can modify.
 const (
-	Ours     Base = "ours"     // controllers/ of this project
-	Upstream Base = "upstream" // the module k8s.io/kubernetes
+	Ours     Base = "ours"     // the directory controllers/ of this project
+	Upstream Base = "upstream" // the Go module k8s.io/kubernetes
 )
 
 // Edit replaces a text that occurs exactly once in a source file.
 type Edit struct {
 	// File is the slash-separated path of the file, relative to the root of its module.
 	File string
-	// Old is the text to replace, and New its replacement.
+	// Old is the text that Apply replaces, and New is its replacement.
 	Old, New string
 }
 
-// Fingerprint returns a hash of the edits and scenarios of the mutant. An outcome with another
+// Fingerprint returns a hash of the mutant's edits and scenarios. An outcome with another
 // fingerprint is out of date.
 //
-// The hash does not include the source code around the edits. If only that code changes, old
-// outcomes still count.
+// The hash does not depend on the source code around the edits. If only that code changes, an old
+// outcome remains valid.
 func (m *Mutant) Fingerprint() string {
 	return fingerprint(m.Base, m.Edits, m.Scenarios, m.Texts)
 }
 
-// Apply applies the edits of the mutant and returns the contents of the edited files by their
-// paths.
+// Apply applies the mutant's edits and returns the new contents of the edited files, by the files'
+// paths. The function read returns the original content of a file.
 //
-// It returns an error if Old of an edit does not occur exactly once in its file, or if an
-// edited file is not valid Go.
+// Apply returns an error if an edit's old text does not occur exactly once in its file. It also
+// returns an error if an edited file is not valid Go.
 func (m *Mutant) Apply(read func(file string) ([]byte, error)) (map[string]string, error) {
 	edited := map[string]string{}
 	for _, e := range m.Edits {

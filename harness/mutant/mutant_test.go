@@ -51,13 +51,14 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// fakeRuns makes the runs of a trial without a control plane. The keys of results are
+// fakeRuns makes the runs of a trial without a control plane. The keys of results consist of
 // executable and scenario. A run without a result passes.
 type fakeRuns struct {
 	mu      sync.Mutex
 	results map[[2]string]reports.Run
 	started []string
-	// failedStarts is the number of times that a run fails to start, by its name in started.
+	// failedStarts says how many times a run fails to start. The key is the run's name, as in
+	// started.
 	failedStarts map[string]int
 }
 
@@ -86,7 +87,7 @@ func failing(at time.Duration, ids ...string) reports.Run {
 	return result
 }
 
-// try runs a trial and returns the outcome of each mutant by its ID.
+// try runs a trial with fake runs and returns the outcome of each mutant, by the mutant's ID.
 func (l *fakeRuns) try(t *testing.T, mutants ...Mutant) (map[string]Outcome, error) {
 	outcomes := map[string]Outcome{}
 	trial := Trial{
@@ -159,8 +160,8 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// TestTrialOfRunsThatCannotBegin checks that a trial tries once more if a run cannot start.
-// This must not affect other runs.
+// TestTrialOfRunsThatCannotBegin checks that a trial tries once more if a run cannot start. A run
+// that never starts must not affect other runs.
 func TestTrialOfRunsThatCannotBegin(t *testing.T) {
 	l := &fakeRuns{failedStarts: map[string]int{"unmodified ours in first": 1, "slow in first": 1, "gone in first": 2}}
 	outcomes, err := l.try(t,
@@ -267,7 +268,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestPreflight checks which trees are refused before a mutant is built.
+// TestPreflight checks for which source trees Preflight returns an error.
 func TestPreflight(t *testing.T) {
 	tree := filepath.Join("..", "..")
 	other := t.TempDir()

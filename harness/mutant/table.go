@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Count is the number of mutants by state.
+// Count has the number of mutants for each state, such as detected.
 type Count map[State]int
 
-// StateOf returns the state of a mutant after its last trial, which had the given outcome.
+// StateOf returns the state of a mutant, given the outcome of the mutant's last trial.
 //
-// The state is NotRun if the mutant has changed since that trial. If only checks failed that
-// the mutant does not expect, the state is NotDetected instead of Detected.
+// The state is NotRun if the mutant has changed since that trial. It is NotDetected if no expected
+// check failed, even if other checks failed.
 func (m *Mutant) StateOf(last Outcome) State {
 	switch {
 	case m.UnobservableReason != "":
@@ -26,7 +26,8 @@ func (m *Mutant) StateOf(last Outcome) State {
 	}
 }
 
-// CountStates counts mutants by state. The keys of outcomes are the IDs of mutants.
+// CountStates counts mutants by state. The argument outcomes has the last outcome of each mutant,
+// by the mutant's ID.
 func CountStates(all []Mutant, outcomes map[string]Outcome) Count {
 	count := Count{}
 	for _, m := range all {
@@ -35,8 +36,8 @@ func CountStates(all []Mutant, outcomes map[string]Outcome) Count {
 	return count
 }
 
-// String returns how many mutants were detected of those that were run, and how many are in
-// each other state.
+// String says how many of the mutants that ran were detected, and how many mutants have each other
+// state. An example is "90 of 126 mutants detected (71 %), 5 not run".
 func (c Count) String() string {
 	tried := c[Detected] + c[NotDetected]
 	share := 0.0
@@ -52,14 +53,15 @@ func (c Count) String() string {
 	return text
 }
 
-// Column is a column of the table of mutants: what a tier of scenarios catches.
+// Column is a column of the table of mutants. It shows which mutants the scenarios of one tier
+// detect.
 type Column struct {
-	Name string // of the tier
+	Name string // the name of the tier
 	Rate Rate
 	Find func(m *Mutant) Finding
 }
 
-// tableIntroduction is the text before the table of mutants.
+// tableIntroduction is the Markdown text before the table of mutants.
 const tableIntroduction = `# Mutants
 
 Each mutant is a controller with an injected bug, and the table has the check that detects it. ` + "`make mutants-table`" + ` writes this file. A mutant counts as detected only in a scenario that the unmodified controllers pass with the same seed. The time is that of the first violation, from the beginning of the run. IDs refer to bugs of these controllers; IDs with the prefix ` + "`own-`" + ` refer to invented bugs.
@@ -69,7 +71,7 @@ The columns of the tiers say whether a scenario of the tier catches the mutant, 
 `
 
 // Table writes the state of each mutant as a Markdown table, with a column for each tier. The
-// keys of outcomes are the IDs of mutants.
+// argument outcomes has the last outcome of each mutant, by the mutant's ID.
 func Table(w io.Writer, all []Mutant, outcomes map[string]Outcome, tiers []Column) error {
 	var b strings.Builder
 	b.WriteString(tableIntroduction)
@@ -92,7 +94,7 @@ func Table(w io.Writer, all []Mutant, outcomes map[string]Outcome, tiers []Colum
 	return err
 }
 
-// row returns the cells of a mutant, without those of the tiers.
+// row returns the first cells of a mutant's table row. The cells of the tiers follow these cells.
 func row(m *Mutant, last Outcome) string {
 	state := m.StateOf(last)
 	by, in, after := "", "", ""
@@ -109,8 +111,8 @@ func row(m *Mutant, last Outcome) string {
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |", m.ID, m.Base, m.Description, state, by, in, after)
 }
 
-// cellText returns what a tier finds about a mutant. It returns "" for a mutant that cannot be
-// observed, and if the tier is not measured.
+// cellText returns the text in the column of a tier: "caught" or "missed". It returns "" if no
+// check can observe the mutant, or if the tier is not measured.
 func cellText(m *Mutant, tier Column) string {
 	if finding := tier.Find(m); m.UnobservableReason == "" && finding != NotMeasured {
 		return string(finding)
@@ -118,7 +120,7 @@ func cellText(m *Mutant, tier Column) string {
 	return ""
 }
 
-// codes formats IDs as Markdown code, separated by commas.
+// codes formats IDs as Markdown code spans, separated by commas.
 func codes(ids []string) string {
 	return "`" + strings.Join(ids, "`, `") + "`"
 }

@@ -16,47 +16,48 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Outcome is the result of the trial of one mutant.
+// Outcome is the result of a trial for one mutant.
 type Outcome struct {
-	Mutant string `json:"mutant"` // ID of the mutant
-	// Fingerprint is the fingerprint that the mutant had at the time of the trial. If it has
-	// changed since then, the outcome is out of date.
+	Mutant string `json:"mutant"` // the mutant's ID
+	// Fingerprint is the mutant's fingerprint at the time of the trial. If the mutant has changed
+	// since then, the outcome is out of date.
 	Fingerprint string `json:"of"`
 	State       State  `json:"state"`
-	// Scenario and Seed identify the run that detected the mutant. Checks are the IDs of the
+	// Scenario and Seed identify the run that detected the mutant. Checks has the IDs of the
 	// checks that failed in that run, ordered by the time of their first violation.
 	Scenario string   `json:"scenario,omitempty"`
 	Seed     uint64   `json:"seed,omitempty"`
 	Checks   []string `json:"checks,omitempty"`
-	// After is the time from the beginning of the run to the first violation.
+	// After is the time from the start of that run to the first violation.
 	After time.Duration `json:"after,omitempty"`
 	// Reason says how the run of each scenario ended. It is empty if the mutant was detected.
 	Reason string `json:"why,omitempty"`
-	// When is the time at which the trial of the mutant began, in UTC.
+	// When is the time at which the mutant's trial began, in UTC.
 	When time.Time `json:"when,omitzero"`
 }
 
-// State says whether a check detects a mutant, or why that is not known.
+// State says whether a check detects a mutant, or why this is not known.
 type State string
 
-// These are the states of mutants.
+// The possible states of a mutant.
 const (
-	// Detected means that an expected check failed in a scenario that the unmodified
-	// controllers pass. In the outcome of a mutant without expected checks, any failed check
-	// counts. [Mutant.StateOf] does not count such a mutant as detected.
+	// Detected means that an expected check failed in a scenario that the unmodified controllers
+	// pass. If a mutant has no expected checks, the outcome says Detected if any check fails.
+	// [Mutant.StateOf] converts this state to NotDetected.
 	Detected State = "detected"
-	// NotDetected means that no expected check failed. The mutant ran in at least one scenario
-	// that the unmodified controllers pass.
+	// NotDetected means that no expected check failed. The unmodified controllers pass at least
+	// one of the scenarios in which the mutant ran.
 	NotDetected State = "not detected"
 	// Void means that the unmodified controllers pass none of the mutant's scenarios.
 	Void State = "void"
-	// NotRun means that there is no outcome for the current form of the mutant.
+	// NotRun means that the mutant has not run since its edits or scenarios last changed.
 	NotRun State = "not run"
-	// Unobservable means that no check can detect the mutant.
+	// Unobservable means that no check can ever detect the mutant.
 	Unobservable State = "unobservable"
 )
 
-// String returns the outcome on one line.
+// String returns the outcome as one line, such as "D5: detected by cache-synced in failover after
+// 3.1 s".
 func (o Outcome) String() string {
 	if o.State == Detected {
 		return fmt.Sprintf("%s: detected by %s in %s after %.1f s", o.Mutant, strings.Join(o.Checks, ", "), o.Scenario, o.After.Seconds())
@@ -64,14 +65,14 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("%s: %s: %s", o.Mutant, o.State, o.Reason)
 }
 
-// Subject is what a run of a trial tests: a mutant, or the unmodified controllers.
+// Subject is what one run of a trial tests: a mutant, or the unmodified controllers.
 type Subject struct {
-	Mutant     string // ID of the mutant; empty for the unmodified controllers
-	Base       Base   // the source that the subject is built from
-	Executable string // path of the executable
+	Mutant     string // the mutant's ID; empty for the unmodified controllers
+	Base       Base   // the source from which the executable was built
+	Executable string // the path of the executable
 }
 
-// String returns the subject as text for progress messages.
+// String names the subject in progress messages: the mutant's ID, or "unmodified ours".
 func (s Subject) String() string {
 	if s.Mutant == "" {
 		return "unmodified " + string(s.Base)
@@ -79,9 +80,9 @@ func (s Subject) String() string {
 	return s.Mutant
 }
 
-// Expects reports whether the subject should have this verdict. A mutant should fail. The
-// unmodified controllers should pass, apart from known upstream issues, which the checks excuse
-// only if Base is Upstream.
+// Expects reports whether a run of the subject should have the given verdict. A mutant should
+// fail. The unmodified controllers should pass. Known upstream issues are accepted, which checks
+// report only if Base is Upstream.
 func (s Subject) Expects(verdict check.Verdict) bool {
 	if s.Mutant == "" {
 		return verdict == check.Pass || verdict == check.KnownUpstream
@@ -89,38 +90,40 @@ func (s Subject) Expects(verdict check.Verdict) bool {
 	return verdict == check.Fail
 }
 
-// Trial runs mutants and reports which of them a check detects.
+// Trial runs mutants in their scenarios and reports which mutants a check detects.
 type Trial struct {
 	Mutants []Mutant
-	Seed    uint64 // seed of every run
-	// Parallel is the maximum number of builds and runs in progress at the same time, at least
-	// 1.
+	Seed    uint64 // the seed of every run
+	// Parallel is the maximum number of builds and runs at the same time. It must be at least 1.
 	Parallel int
-	// Unmodified returns the path of an executable of the unmodified controllers.
+	// Unmodified returns the path of an executable of the unmodified controllers. The argument
+	// says whether they are ours or upstream's.
 	Unmodified func(base Base) (string, error)
 	// Build builds a mutant and returns the path of its executable.
 	Build func(ctx context.Context, m *Mutant) (string, error)
-	// Run runs a scenario on a subject, with Seed.
+	// Run runs a scenario on a subject, with the seed Seed.
 	Run func(ctx context.Context, subject Subject, scenario string) (*reports.Run, error)
-	// Done receives the outcome of each mutant. Do never calls it concurrently, and returns
-	// its first error.
+	// Done receives the outcome of each mutant. Do never calls Done concurrently, and returns the
+	// first error that Done returns.
 	Done func(Outcome) error
-	// Now returns the current time. If Now is nil, outcomes have no time.
+	// Now returns the current time. If Now is nil, the outcomes have no time.
 	Now func() time.Time
 }
 
-// baseRun identifies a run with the unmodified controllers of a base.
+// baseRun identifies a run of unmodified controllers by their base (ours or upstream) and the
+// scenario.
 type baseRun struct {
 	base     Base
 	scenario string
 }
 
 // Do runs each mutant in its scenarios until a check detects it, and passes the outcome to t.Done.
-// It skips mutants that no check can detect. It first runs the unmodified controllers in all these
-// scenarios, because a failed check detects a mutant only in a scenario that they pass.
 //
-// If a mutant cannot be built or run, Do continues with the other mutants. It returns all errors,
-// and the scenarios that the unmodified controllers did not pass.
+// Do first runs the unmodified controllers in all these scenarios. A failed check detects a mutant
+// only if the unmodified controllers pass the scenario. Do skips mutants that no check can detect.
+//
+// If a mutant cannot be built or run, Do continues with the other mutants. The returned error
+// contains all errors and the scenarios that the unmodified controllers did not pass.
 func (t *Trial) Do(ctx context.Context) error {
 	passes, err := t.unmodified(ctx)
 	failed := []error{err}
@@ -146,8 +149,8 @@ func (t *Trial) Do(ctx context.Context) error {
 	return errors.Join(group.Wait(), errors.Join(failed...), ctx.Err())
 }
 
-// unmodified determines which scenarios the unmodified controllers pass. Its error lists the
-// scenarios that they do not pass.
+// unmodified runs the unmodified controllers in all scenarios of the mutants. The result says
+// which scenarios they pass. The error lists the scenarios that they do not pass.
 func (t *Trial) unmodified(ctx context.Context) (map[baseRun]bool, error) {
 	var places []baseRun
 	for _, m := range t.Mutants {
@@ -176,8 +179,8 @@ func (t *Trial) unmodified(ctx context.Context) (map[baseRun]bool, error) {
 	return passes, errors.Join(group.Wait(), errors.Join(failed...))
 }
 
-// passesUnmodified returns nil if the unmodified controllers pass the scenario, and otherwise
-// an error with the verdict.
+// passesUnmodified returns nil if the unmodified controllers pass the scenario. Otherwise it
+// returns an error with the verdict.
 func (t *Trial) passesUnmodified(ctx context.Context, p baseRun) error {
 	executable, err := t.Unmodified(p.base)
 	if err != nil {
@@ -191,8 +194,8 @@ func (t *Trial) passesUnmodified(ctx context.Context, p baseRun) error {
 	return err
 }
 
-// run makes one run. If the run cannot start, it tries once more, because a control plane may
-// fail to start on a busy machine.
+// run runs a scenario on a subject. If the run cannot start, run tries once more. A control plane
+// may fail to start on a busy machine.
 func (t *Trial) run(ctx context.Context, subject Subject, scenario string) (*reports.Run, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -207,7 +210,8 @@ func (t *Trial) run(ctx context.Context, subject Subject, scenario string) (*rep
 	return nil, errors.Join(err, ctx.Err())
 }
 
-// try builds a mutant and runs its scenarios in order until one detects the mutant.
+// try builds a mutant and runs its scenarios in order, until a scenario detects the mutant. It
+// skips scenarios for which passes is false.
 func (t *Trial) try(ctx context.Context, m *Mutant, passes map[baseRun]bool) (Outcome, error) {
 	outcome := Outcome{Mutant: m.ID, Fingerprint: m.Fingerprint(), State: Void}
 	if t.Now != nil {
@@ -243,7 +247,7 @@ func (t *Trial) try(ctx context.Context, m *Mutant, passes map[baseRun]bool) (Ou
 	return outcome, nil
 }
 
-// failedChecks returns the results of the failed checks, ordered by the time of their first
+// failedChecks returns the results of the checks that failed, ordered by the time of their first
 // violation.
 func failedChecks(result *reports.Run) []check.Result {
 	failed := slices.DeleteFunc(slices.Clone(result.Results), func(r check.Result) bool { return r.Verdict != check.Fail })
@@ -251,7 +255,7 @@ func failedChecks(result *reports.Run) []check.Result {
 	return failed
 }
 
-// idsOf returns the IDs of the checks that have these results.
+// idsOf returns the ID of the check of each result.
 func idsOf(results []check.Result) []string {
 	var ids []string
 	for _, r := range results {
@@ -260,7 +264,8 @@ func idsOf(results []check.Result) []string {
 	return ids
 }
 
-// detectedBy reports whether the given failed checks detect the mutant.
+// detectedBy reports whether one of the failed checks is an expected check of the mutant. If the
+// mutant has no expected checks, any failed check counts.
 func (m *Mutant) detectedBy(failed []string) bool {
 	if len(m.Checks) == 0 {
 		return len(failed) > 0
@@ -268,8 +273,8 @@ func (m *Mutant) detectedBy(failed []string) bool {
 	return slices.ContainsFunc(failed, func(id string) bool { return slices.Contains(m.Checks, id) })
 }
 
-// firstViolation returns the time of the first violation that a check found, from the
-// beginning of the run. Without evidence it returns 0.
+// firstViolation returns the time of the first violation in a check's evidence, counted from the
+// start of the run. Without evidence, it returns 0.
 func firstViolation(r check.Result) time.Duration {
 	if len(r.Evidence) == 0 {
 		return 0

@@ -2,7 +2,7 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// These are the paths of the source files of the Deployment controller.
+// The paths of the Deployment controller's source files.
 const (
 	deploymentSync        = "controllers/deployment/sync.go"
 	deploymentSets        = "controllers/deployment/sets.go"
@@ -19,7 +19,7 @@ const (
 	deploymentEngine      = "controllers/deployment/controller.go"
 )
 
-// deployments are the mutants of the Deployment controller.
+// deployments has the mutants of our Deployment controller.
 var deployments = []mutant.Mutant{
 	{
 		ID: "D1", Base: mutant.Ours,

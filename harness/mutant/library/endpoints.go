@@ -2,7 +2,7 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// These are the paths of the source files of the Endpoints controller.
+// The paths of the Endpoints controller's source files.
 const (
 	endpointsSync     = "controllers/endpoints/sync.go"
 	endpointsPlan     = "controllers/endpoints/plan.go"
@@ -12,7 +12,7 @@ const (
 	endpointsAPI      = "controllers/endpoints/api.go"
 )
 
-// endpoints are the mutants of the Endpoints controller.
+// endpoints has the mutants of our Endpoints controller.
 var endpoints = []mutant.Mutant{
 	{
 		ID: "E1", Base: mutant.Ours,

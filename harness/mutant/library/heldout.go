@@ -2,9 +2,9 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// heldOut are mutants of our controllers that were written without knowledge of the checks.
-// The checks and scenarios of that time detected 6 of 20. The missing checks and scenarios
-// have been added since.
+// heldOut has mutants of our controllers whose author did not know the checks. At that time, the
+// checks and scenarios detected 6 of these 20 mutants. The missing checks and scenarios have been
+// added since.
 var heldOut = []mutant.Mutant{
 	{
 		ID: "own-failed-delete-awaited", Base: mutant.Ours,

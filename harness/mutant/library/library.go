@@ -1,5 +1,6 @@
-// Package library contains all mutants of gauntlet. A test applies the edits of all mutants to
-// the current source, because the source may change.
+// Package library contains all mutants of gauntlet, which are controllers with a deliberate bug. A
+// test applies the edits of all mutants to the current source, because the source may have
+// changed.
 package library
 
 import (
@@ -10,10 +11,10 @@ import (
 	scenarios "github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-// All returns all mutants, in the order of TABLE.md.
+// All returns all mutants, in the order in which TABLE.md lists them.
 func All() []mutant.Mutant { return slices.Clone(all()) }
 
-// all returns all mutants, with the texts of their scenarios.
+// all returns all mutants, with the YAML of their scenarios in the field Texts.
 var all = sync.OnceValue(func() []mutant.Mutant {
 	mutants := slices.Concat(replicas, deployments, endpoints, managers, heldOut, upstream)
 	for i := range mutants {
@@ -24,9 +25,8 @@ var all = sync.OnceValue(func() []mutant.Mutant {
 	return mutants
 })
 
-// text returns the YAML of a scenario with a fixed description. Fingerprints of mutants
-// therefore do not depend on the real one. For an unknown scenario it returns "", and a test
-// fails.
+// text returns the YAML of the named scenario with a fixed description. Fingerprints thus do not
+// depend on the description. If there is no such scenario, text returns "", and a test fails.
 func text(name string) string {
 	s, ok := scenarios.Find(name)
 	if !ok {
@@ -40,7 +40,7 @@ func text(name string) string {
 	return string(written)
 }
 
-// IDs returns the IDs of all mutants, in the order of TABLE.md.
+// IDs returns the ID of each mutant, in the order in which TABLE.md lists them.
 func IDs() []string {
 	var ids []string
 	for _, m := range All() {
@@ -49,8 +49,8 @@ func IDs() []string {
 	return ids
 }
 
-// Texts returns the scenarios of the scenario library in YAML, by name. All have the same fixed
-// description, so that results do not depend on the real one.
+// Texts returns all scenarios of the scenario library as YAML, by name. They all have the same
+// fixed description, so that a new description does not make results out of date.
 func Texts() mutant.Texts {
 	texts := mutant.Texts{}
 	for _, s := range scenarios.All() {
@@ -59,7 +59,7 @@ func Texts() mutant.Texts {
 	return texts
 }
 
-// edit returns an edit that replaces the text before in a file with the text after.
+// edit returns an edit that replaces the text before by the text after in a file.
 func edit(file, before, after string) mutant.Edit {
 	return mutant.Edit{File: file, Old: before, New: after}
 }

@@ -44,7 +44,7 @@ func TestAllAreComplete(t *testing.T) {
 	}
 }
 
-// problemsOf returns a message for each thing that is wrong with a mutant.
+// problemsOf returns a message for each mistake in the description of a mutant.
 func problemsOf(m mutant.Mutant) []string {
 	var problems []string
 	tried := len(m.Edits) > 0 && len(m.Scenarios) > 0 && (len(m.Checks) > 0) == (m.OpenReason == "")
@@ -91,7 +91,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// saved returns the outcomes and the matrix that are saved in the source tree.
+// saved reads the outcomes and the matrix that the source tree contains.
 func saved(t *testing.T) (map[string]mutant.Outcome, *mutant.Matrix) {
 	outcomes, read, texts := map[string]mutant.Outcome{}, mutant.NewMatrix(), Texts()
 	for file, into := range map[string]any{"outcomes.json": &outcomes, "matrix.json": read} {
@@ -109,7 +109,7 @@ func saved(t *testing.T) (map[string]mutant.Outcome, *mutant.Matrix) {
 	return outcomes, matrix
 }
 
-// TestTableIsOfAll checks that TABLE.md has the current mutants, outcomes and tiers.
+// TestTableIsOfAll checks that TABLE.md is up to date with the mutants, outcomes and tiers.
 func TestTableIsOfAll(t *testing.T) {
 	outcomes, matrix := saved(t)
 	var want bytes.Buffer
@@ -127,7 +127,8 @@ func TestTableIsOfAll(t *testing.T) {
 	}
 }
 
-// TestReadmeHasRates checks that README.md says what each tier catches.
+// TestReadmeHasRates checks that README.md has the current share of mutants that each tier
+// detects.
 func TestReadmeHasRates(t *testing.T) {
 	_, matrix := saved(t)
 	readme, err := os.ReadFile(filepath.Join(tree, "README.md"))
@@ -141,8 +142,8 @@ func TestReadmeHasRates(t *testing.T) {
 	}
 }
 
-// TestTiersReachTheirGoal checks that the tier default catches most of the mutants that any
-// scenario catches.
+// TestTiersReachTheirGoal checks that the tier default detects most of the mutants that any
+// scenario detects.
 func TestTiersReachTheirGoal(t *testing.T) {
 	_, matrix := saved(t)
 	caught := map[string]int{}
@@ -162,8 +163,8 @@ func TestTiersFile(t *testing.T) {
 	}
 }
 
-// TestEditsOfOurs applies the edits of each mutant of our controllers. The result must be
-// formatted as gofmt does, and compile.
+// TestEditsOfOurs applies the edits of each mutant of our controllers. The edited files must be
+// formatted as gofmt does, and must compile.
 func TestEditsOfOurs(t *testing.T) {
 	compiler := newCompiler(t)
 	for _, m := range All() {
@@ -192,8 +193,9 @@ func TestEditsOfOurs(t *testing.T) {
 	}
 }
 
-// TestEditsOfUpstream applies the edits of each mutant of upstream's controllers to the module
-// that package setup pins. The test is skipped if the module is not in the module cache.
+// TestEditsOfUpstream applies the edits of each mutant of upstream's controllers. The source is
+// the Kubernetes module that package setup pins. The test is skipped if the module is not in the
+// module cache.
 func TestEditsOfUpstream(t *testing.T) {
 	source, err := setup.KubernetesSource(t.Context())
 	if err != nil {
@@ -209,8 +211,8 @@ func TestEditsOfUpstream(t *testing.T) {
 	}
 }
 
-// compiler type-checks packages of controllers/ with some of their files replaced. It reads
-// the imported packages from the export data of the go command.
+// compiler type-checks packages of controllers/ with some of their files replaced. It reads the
+// imported packages from export data that the go command has written.
 type compiler struct {
 	files   *token.FileSet
 	imports types.Importer
@@ -240,8 +242,8 @@ func newCompiler(t *testing.T) *compiler {
 	return &compiler{files, importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
 }
 
-// check type-checks the package in a directory of the tree with the edited files. The
-// edits must not change the API of the package.
+// check type-checks the package in a directory of the tree, with the edited files instead of the
+// originals. The edits must not change the package's API.
 func (c *compiler) check(dir string, edited map[string]string) error {
 	names, err := filepath.Glob(filepath.Join(tree, dir, "*.go"))
 	if err != nil {

@@ -2,10 +2,10 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// election is the path of the source file of the leader election.
+// election is the path of the source file with the leader election.
 const election = "controllers/manager/election.go"
 
-// managers are the mutants of the controller manager.
+// managers has the mutants of our controller manager.
 var managers = []mutant.Mutant{
 	{
 		ID: "own-no-lease", Base: mutant.Ours,

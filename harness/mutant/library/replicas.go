@@ -2,8 +2,8 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// These are the paths of the source files of the ReplicaSet and ReplicationController
-// controllers.
+// The paths of the source files of the ReplicaSet controller and the ReplicationController
+// controller.
 const (
 	replicaSync     = "controllers/replicaset/sync.go"
 	replicaStatus   = "controllers/replicaset/status.go"
@@ -19,8 +19,8 @@ const (
 	workLoop        = "controllers/internal/workloop/workloop.go"
 )
 
-// replicas are the mutants of the ReplicaSet and ReplicationController controllers. Both
-// controllers use the same sync loop.
+// replicas has the mutants of our ReplicaSet and ReplicationController controllers. These
+// controllers share one sync loop.
 var replicas = []mutant.Mutant{
 	{
 		ID: "R1", Base: mutant.Ours,

@@ -11,8 +11,8 @@ import (
 	scenarios "github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-// ChooseTiers returns the scenarios that the tiers should have according to a matrix of mutants
-// and scenarios.
+// ChooseTiers returns the scenarios that the tiers quick and default should have. It chooses by
+// the results in a matrix of mutants and scenarios.
 func ChooseTiers(matrix *mutant.Matrix) mutant.Tiers {
 	faults := map[string][]string{}
 	for _, s := range scenarios.All() {
@@ -23,7 +23,8 @@ func ChooseTiers(matrix *mutant.Matrix) mutant.Tiers {
 	return mutant.ChooseTiers(matrix.Candidates(All(), faults))
 }
 
-// TiersFile returns the content that tiers.txt of the scenario library should have.
+// TiersFile returns the content that the scenario library's file tiers.txt should have: a tier and
+// a scenario on each line.
 func TiersFile(tiers mutant.Tiers) string {
 	var b strings.Builder
 	for i, choice := range tiers.Default {
@@ -32,8 +33,8 @@ func TiersFile(tiers mutant.Tiers) string {
 	return b.String()
 }
 
-// WriteTiers writes the chosen scenarios of the tiers as a table. Below the table it writes
-// which share of the mutants the present tiers catch.
+// WriteTiers writes the chosen scenarios of the tiers as a table. Below the table, it writes which
+// share of the mutants each current tier detects.
 func WriteTiers(out io.Writer, tiers mutant.Tiers, matrix *mutant.Matrix) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "TIER\tSCENARIO\tSECONDS\tNEW\tEXAMPLES")
@@ -51,7 +52,7 @@ func WriteTiers(out io.Writer, tiers mutant.Tiers, matrix *mutant.Matrix) error 
 	return nil
 }
 
-// tierAt returns the tier of a chosen scenario.
+// tierAt returns the tier (quick or default) of the chosen scenario with index i in tiers.Default.
 func tierAt(tiers mutant.Tiers, i int) scenarios.Tier {
 	if i < len(tiers.Quick) {
 		return scenarios.Quick
@@ -59,8 +60,8 @@ func tierAt(tiers mutant.Tiers, i int) scenarios.Tier {
 	return scenarios.Default
 }
 
-// Scenarios returns the names of the scenarios of a tier that the embedded control plane
-// supports. Mutants run only there.
+// Scenarios returns the names of those scenarios of a tier that can run on the embedded control
+// plane. Mutants run only on this provider.
 func Scenarios(tier scenarios.Tier) []string {
 	var names []string
 	for _, s := range scenarios.InTier(tier) {
@@ -71,8 +72,8 @@ func Scenarios(tier scenarios.Tier) []string {
 	return names
 }
 
-// Rates returns which share of the mutants each tier of the scenario library catches, according
-// to the matrix.
+// Rates returns for each tier of the scenario library which share of the mutants it detects. The
+// results come from the matrix.
 func Rates(matrix *mutant.Matrix) []mutant.Column {
 	var columns []mutant.Column
 	for _, tier := range scenarios.Tiers {

@@ -2,7 +2,8 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// These are the paths of the source files of kube-controller-manager's controllers.
+// The paths of the source files of kube-controller-manager's controllers, relative to the module
+// k8s.io/kubernetes.
 const (
 	upstreamReplicas    = "pkg/controller/replicaset/replica_set.go"
 	upstreamRefs        = "pkg/controller/controller_ref_manager.go"
@@ -14,7 +15,7 @@ const (
 	upstreamEndpoints   = "pkg/controller/endpoint/endpoints_controller.go"
 )
 
-// upstream are the mutants of kube-controller-manager.
+// upstream has the mutants of kube-controller-manager's controllers.
 var upstream = []mutant.Mutant{
 	{
 		ID: "R7-upstream", Base: mutant.Upstream,
