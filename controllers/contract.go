@@ -1,4 +1,5 @@
-// Package controllers contains the contract of the four controllers: what they promise.
+// Package controllers contains the contract: numbered promises of the four controllers about
+// their observable behavior.
 package controllers
 
 import (
@@ -14,11 +15,12 @@ import (
 //go:embed CONTRACT.md
 var contract string
 
-// Statement is a numbered promise of the contract.
+// Statement is one numbered promise of the contract.
 type Statement struct {
-	// ID names the section and the number of the statement, such as "Deployment 9".
+	// ID names the section of the contract and the number of the promise, such as "Deployment
+	// 9".
 	ID string
-	// Text is the statement in Markdown, without its number.
+	// Text is the promise in Markdown, without its number.
 	Text string
 }
 
@@ -27,7 +29,7 @@ var (
 	numberedItem   = regexp.MustCompile(`^(\d+)\. (.+)$`)
 )
 
-// Statements returns all statements of the contract, in its order.
+// Statements returns all promises of the contract, in the order of CONTRACT.md.
 var Statements = sync.OnceValue(func() []Statement {
 	var all []Statement
 	section := ""

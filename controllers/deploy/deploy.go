@@ -1,5 +1,5 @@
 // Package deploy embeds the manifest of the DaemonSet that runs workload-controller-manager.
-// The RBAC objects of the DaemonSet are in package rbac.
+// Package rbac embeds the RBAC objects that the DaemonSet needs.
 package deploy
 
 import _ "embed"

@@ -50,9 +50,9 @@ func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change 
 // proportional distributes spec.replicas plus maxSurge over the active ReplicaSets, in
 // proportion to their sizes. A scaling therefore neither advances nor reverts a failing rollout.
 //
-// The result begins with the largest ReplicaSet, which gets the remainder of the rounding. If
-// two ReplicaSets have the same size, a scale-up begins with the newer one, and a scale-down
-// with the older one. No ReplicaSet shrinks in a scale-up or grows in a scale-down.
+// The result begins with the largest ReplicaSet, which gets the remainder of the rounding.
+// ReplicaSets of the same size are in order of age: newest first in a scale-up, oldest first in
+// a scale-down. No ReplicaSet shrinks in a scale-up or grows in a scale-down.
 //
 // A ReplicaSet whose annotations already have the new limits keeps its size. If a scaling fails
 // halfway, the next call therefore returns the same sizes.

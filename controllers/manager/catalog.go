@@ -14,17 +14,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/replication"
 )
 
-// controller is a controller that the manager can run.
+// controller is a running controller, such as *deployment.Controller.
 type controller interface {
-	// Run runs the controller until drain is closed and the current syncs have finished. If
-	// ctx is canceled, it aborts these syncs.
+	// Run runs the controller until the caller closes drain and the current syncs have finished.
+	// If the caller cancels ctx, Run aborts the current syncs.
 	Run(ctx context.Context, drain <-chan struct{}, workers int)
-	// HasSynced reports whether all event handlers of the controller have received their
-	// initial lists.
+	// HasSynced reports whether all event handlers of the controller have received their initial
+	// lists.
 	HasSynced() bool
 }
 
-// controllerContext contains the dependencies that all controllers use.
+// controllerContext contains what every controller needs: a client, the informers, events and
+// options.
 type controllerContext struct {
 	client    kubernetes.Interface
 	informers informers.SharedInformerFactory
@@ -32,16 +33,16 @@ type controllerContext struct {
 	options   *Options
 }
 
-// controllerDescriptor describes how to build and run a controller.
+// controllerDescriptor says how to build a controller, and how many workers it gets.
 type controllerDescriptor struct {
 	name string
-	// workers returns the number of worker goroutines, which is the number of concurrent
-	// syncs.
+	// workers returns the number of worker goroutines from the options. It is also the maximum
+	// number of concurrent syncs.
 	workers func(*Options) int
 	build   func(context.Context, controllerContext) (controller, error)
 }
 
-// catalog lists all controllers of this binary.
+// catalog lists all controllers of this binary, and says how to build each of them.
 var catalog = []controllerDescriptor{
 	{"replicationcontroller-controller", func(o *Options) int { return o.ConcurrentRCSyncs }, buildReplication},
 	{"replicaset-controller", func(o *Options) int { return o.ConcurrentReplicaSetSyncs }, buildReplicaSet},
@@ -70,7 +71,7 @@ func buildReplicaSet(ctx context.Context, env controllerContext) (controller, er
 	return buildEngine(ctx, env, kind)
 }
 
-// buildEngine builds the controller for ReplicaSets or for ReplicationControllers.
+// buildEngine builds the controller of ReplicaSets or of ReplicationControllers, as kind says.
 func buildEngine(ctx context.Context, env controllerContext, kind replicaset.Kind) (controller, error) {
 	return replicaset.New(ctx, replicaset.Config{
 		Kind:   kind,

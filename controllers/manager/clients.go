@@ -13,19 +13,21 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// requestTimeout is the maximum time from sending a request to the end of its response. Without
-// it, a request that the network drops would block a worker forever.
+// requestTimeout is the maximum time from sending a request to the end of its response. It
+// equals the API server's default timeout. Without requestTimeout, a request that the network
+// drops would block a worker forever.
 //
-// It does not apply to watches, and does not include the wait in the client's rate limiter. It
-// equals the API server's default timeout.
+// The timeout does not apply to watches. It does not include the time that a request waits in
+// the client's rate limiter.
 const requestTimeout = 60 * time.Second
 
-// Clients returns a client for the given purpose. Each client has its own rate limiter.
-// Therefore, events and the requests of one controller do not delay other controllers or the
-// renewal of the lease.
+// Clients returns a client for the given purpose, such as "events" or the name of a controller.
+// Each client has its own rate limiter. Events and the requests of one controller therefore do
+// not delay other controllers or the renewal of the lease.
 type Clients func(purpose string) (kubernetes.Interface, error)
 
-// ClientsFor returns a function that creates clients according to the options.
+// ClientsFor returns a Clients function whose clients use the kubeconfig, the limits and the
+// content type in options.
 func ClientsFor(options *Options) (Clients, error) {
 	config, err := configFrom(options.Kubeconfig)
 	if err != nil {
@@ -53,8 +55,8 @@ func ClientsFor(options *Options) (Clients, error) {
 	}, nil
 }
 
-// configFrom returns the client configuration from a kubeconfig file. If kubeconfig is empty,
-// it returns the in-cluster configuration.
+// configFrom returns the client configuration in a kubeconfig file. If the argument kubeconfig
+// is empty, it returns the in-cluster configuration.
 func configFrom(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig == "" {
 		config, err := rest.InClusterConfig()
@@ -70,7 +72,7 @@ func configFrom(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// timeoutTransport is an HTTP transport that limits the duration of all requests except
+// timeoutTransport is an HTTP transport that limits the duration of every request except
 // watches.
 type timeoutTransport struct {
 	next  http.RoundTripper
@@ -96,17 +98,18 @@ func (t *timeoutTransport) RoundTrip(request *http.Request) (*http.Response, err
 	return response, nil
 }
 
-// WrappedRoundTripper returns the transport that t wraps. client-go uses it to find the
-// underlying transport.
+// WrappedRoundTripper returns the next transport. client-go calls it to find the innermost
+// transport.
 func (t *timeoutTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// cancelOnClose is a response body that cancels the context of the request when it is closed.
+// cancelOnClose is a response body. Close cancels the context of the request, which frees its
+// timer.
 type cancelOnClose struct {
 	io.ReadCloser
 	cancel context.CancelFunc
 }
 
-// Close closes the body and cancels the context of the request.
+// Close closes the response body and cancels the context of the request.
 func (c *cancelOnClose) Close() error {
 	defer c.cancel()
 	return c.ReadCloser.Close()

@@ -16,29 +16,30 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// ErrLeaseLost means that this process did not renew the lease in time. Another replica may
-// already be the leader, so the process must exit.
+// ErrLeaseLost is the error after this process has not renewed the lease in time. Another
+// replica may already be the leader, so the process must exit.
 var ErrLeaseLost = errors.New("leader election lost: the lease was not renewed in time")
 
-// releaseTimeout is the maximum time for releasing the lease. If the release fails, the next
-// leader waits until the lease expires.
+// releaseTimeout is the maximum time for the release of the lease. If the release fails, the
+// next leader must wait until the lease expires.
 const releaseTimeout = 3 * time.Second
 
-// leaderFunc is the work of a leader. It returns after drain is closed and the current syncs
-// have finished, or after ctx is canceled.
+// leaderFunc is the work that a process does while it holds the lease. It returns after drain is
+// closed and the current syncs have finished, or after ctx is canceled.
 type leaderFunc func(ctx context.Context, drain <-chan struct{}) error
 
 // runWhenElected waits until this process holds the lease, and then calls work. It emits events
 // about the lease.
 //
-// After ctx is done and work has returned, it releases the lease and returns nil. It returns
-// ErrLeaseLost if this process loses the lease.
+// After ctx is done and work has returned, runWhenElected releases the lease and returns nil. If
+// this process loses the lease, it returns ErrLeaseLost. If work returns an error, it returns
+// this error and does not release the lease.
 func runWhenElected(ctx context.Context, client kubernetes.Interface, options LeaderElectionOptions, events record.EventRecorder, watchdog *leaderelection.HealthzAdaptor, work leaderFunc) error {
 	lock, err := newLock(client, options, events)
 	if err != nil {
 		return err
 	}
-	// Renew the lease until work has returned, which is after ctx is done.
+	// Renew the lease until work has returned. work returns some time after ctx is done.
 	holding, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	elected := make(chan context.Context, 1)
@@ -91,7 +92,7 @@ func runWhenElected(ctx context.Context, client kubernetes.Interface, options Le
 	return nil
 }
 
-// newLock returns a lock for the lease, with an identity that no other process has.
+// newLock returns a client-go lock for the lease. Its identity is unique to this process.
 func newLock(client kubernetes.Interface, options LeaderElectionOptions, events record.EventRecorder) (resourcelock.Interface, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -107,8 +108,8 @@ func newLock(client kubernetes.Interface, options LeaderElectionOptions, events 
 	return lock, nil
 }
 
-// release releases the lease if this process holds it. An earlier renewal may still be in
-// flight and cause a conflict, so it retries until ctx is done.
+// release releases the lease if this process holds it. A renewal may still be in flight and
+// cause a conflict. release therefore retries until it succeeds or ctx is done.
 func release(ctx context.Context, lock resourcelock.Interface) error {
 	for {
 		err := tryRelease(ctx, lock)
@@ -122,7 +123,8 @@ func release(ctx context.Context, lock resourcelock.Interface) error {
 	}
 }
 
-// tryRelease makes one attempt to release the lease.
+// tryRelease makes one attempt to release the lease. It does nothing if another process holds
+// the lease.
 func tryRelease(ctx context.Context, lock resourcelock.Interface) error {
 	record, _, err := lock.Get(ctx)
 	if err != nil {

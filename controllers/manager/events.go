@@ -9,21 +9,22 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// eventBroadcasters sends events to the API server, with one broadcaster for each component.
+// eventBroadcasters sends events to the API server. Each component, such as a controller, has its
+// own broadcaster.
 //
-// After a failed connection, a broadcaster waits up to ten seconds before it retries an event,
-// and delays all later events. With separate broadcasters, this delays only the events of one
-// component.
+// After a failed connection, a broadcaster waits up to ten seconds before it retries an event. All
+// its later events wait too. With separate broadcasters, the events of other components do not
+// wait.
 type eventBroadcasters struct {
-	// newBroadcaster returns a broadcaster that already sends events to the API server.
+	// newBroadcaster creates and starts a broadcaster that sends its events to the API server.
 	newBroadcaster func() record.EventBroadcaster
 
 	mu          sync.Mutex
 	byComponent map[string]record.EventBroadcaster // key: name of the component
 }
 
-// newEventBroadcasters returns broadcasters that send events to sink. They stop when ctx
-// ends.
+// newEventBroadcasters returns an empty set of broadcasters. Each broadcaster sends its events
+// to sink, and stops when ctx is canceled.
 func newEventBroadcasters(ctx context.Context, sink record.EventSink) *eventBroadcasters {
 	return &eventBroadcasters{
 		newBroadcaster: func() record.EventBroadcaster {
@@ -36,7 +37,8 @@ func newEventBroadcasters(ctx context.Context, sink record.EventSink) *eventBroa
 	}
 }
 
-// recorder returns an event recorder whose events have the given source component.
+// recorder returns an event recorder for one component. The argument component becomes the
+// source component of its events.
 func (a *eventBroadcasters) recorder(component string) record.EventRecorder {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -48,7 +50,7 @@ func (a *eventBroadcasters) recorder(component string) record.EventRecorder {
 	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
 }
 
-// stop stops all broadcasters. Events that are not sent yet are lost.
+// stop stops all broadcasters. Events that a broadcaster has not sent yet are lost.
 func (a *eventBroadcasters) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,6 +1,7 @@
 // Package manager runs the controllers in one process. It defines the flags, runs leader
 // election, starts the controllers with shared informers, and serves health checks and
-// metrics. On shutdown it lets the workers finish their syncs and then releases the lease.
+// metrics. On shutdown, it waits until the workers have finished their syncs, and then releases
+// the lease.
 //
 // The variable catalog lists the controllers.
 package manager
@@ -26,43 +27,44 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// Name is the name of the binary. Its Lease and its service account have the same name.
+// Name is the name of the binary. The Lease and the service account of the binary have the same
+// name.
 const Name = "workload-controller-manager"
 
-// These constants limit the duration of a graceful stop. They are long, because the sync of a
+// These constants limit the duration of a graceful stop. They are long, because the sync of one
 // worker may still have to send up to 500 requests.
 const (
 	drainTimeout = 15 * time.Second // maximum time for workers to finish their current syncs
 	abortTimeout = 2 * time.Second  // maximum time for workers to return after their context is canceled
 )
 
-// These are the purposes of clients; see Clients.
+// These are the purposes of the clients that are not for one controller; see [Clients].
 const (
 	leaderElectionClient = "leader-election"
 	eventsClient         = "events"
 	informersClient      = "shared-informers"
 )
 
-// Manager runs the controllers. Its method Run can be called once.
+// Manager runs the controllers of workload-controller-manager. Call its method Run only once.
 type Manager struct {
 	options *Options
 	clients Clients
-	// events sends the events of the controllers and of leader election to the API server,
-	// until Run returns.
+	// events sends the events of the controllers and of leader election to the API server. It
+	// stops when Run returns.
 	events *eventBroadcasters
-	// running contains the controllers while this replica is the leader, and is nil otherwise.
-	// The readiness check uses it.
+	// running contains the running controllers, or nil if this replica is not the leader. The
+	// readiness check uses this field.
 	running atomic.Pointer[[]controller]
 }
 
-// New returns a Manager. The options must be valid.
+// New returns a Manager. Call options.Validate first, because New does not validate the options.
 func New(options *Options, clients Clients) *Manager {
 	return &Manager{options: options, clients: clients}
 }
 
 // Run runs the controllers until ctx is done, and returns nil after a graceful stop. The stop
-// takes at most the sum of drainTimeout, abortTimeout and releaseTimeout. If the lease is lost
-// or the controllers cannot run, Run returns an error earlier.
+// takes at most drainTimeout plus abortTimeout plus releaseTimeout. Run returns an error earlier
+// if this process loses the lease, or if the controllers cannot run.
 func (m *Manager) Run(ctx context.Context) error {
 	working, stopWorking := context.WithCancelCause(ctx)
 	defer stopWorking(nil)
@@ -89,8 +91,8 @@ func (m *Manager) Run(ctx context.Context) error {
 	return nil
 }
 
-// runElected runs the controllers while this replica is the leader. Without leader election it
-// runs them immediately.
+// runElected runs the controllers while this replica holds the lease. Without leader election,
+// it runs the controllers immediately.
 func (m *Manager) runElected(ctx context.Context, watchdog *leaderelection.HealthzAdaptor) error {
 	if !m.options.LeaderElection.Enabled {
 		return m.runControllers(context.WithoutCancel(ctx), ctx.Done())
@@ -120,8 +122,9 @@ func (m *Manager) handler(watchdog *leaderelection.HealthzAdaptor) http.Handler 
 	return newHandler([]healthCheck{alive}, []healthCheck{alive, synced}, m.options.Serving.AllowedPaths)
 }
 
-// runControllers runs the controllers until drain is closed. It then waits for their workers,
-// for at most drainTimeout. If ctx is canceled, or after drainTimeout, it aborts the syncs.
+// runControllers runs the controllers until the caller closes drain. It then waits at most
+// drainTimeout until the workers have finished their syncs. If ctx is canceled, or after
+// drainTimeout, it aborts the syncs. It returns an error if the workers do not stop after that.
 func (m *Manager) runControllers(ctx context.Context, drain <-chan struct{}) error {
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
@@ -132,7 +135,7 @@ func (m *Manager) runControllers(ctx context.Context, drain <-chan struct{}) err
 	m.running.Store(&set.controllers)
 	defer m.running.Store(nil)
 	set.factory.StartWithContext(ctx)
-	// Stop the informers after the workers, but before runControllers returns.
+	// Stop the informers after the workers have stopped, but before runControllers returns.
 	defer set.factory.Shutdown()
 	defer abort()
 
@@ -164,14 +167,16 @@ func (m *Manager) runControllers(ctx context.Context, drain <-chan struct{}) err
 	}
 }
 
-// controllerSet contains the controllers that this leader runs, and their informers.
+// controllerSet contains the controllers that this process runs, and the informers that they
+// share.
 type controllerSet struct {
 	factory     informers.SharedInformerFactory
 	descriptors []controllerDescriptor
 	controllers []controller
 }
 
-// newControllerSet builds the controllers that the options enable.
+// newControllerSet builds the controllers that the flag --controllers enables. It does not start
+// them.
 func (m *Manager) newControllerSet(ctx context.Context) (*controllerSet, error) {
 	enabled, err := m.options.enabled()
 	if err != nil {
@@ -198,7 +203,7 @@ func (m *Manager) newControllerSet(ctx context.Context) (*controllerSet, error) 
 	return s, nil
 }
 
-// run runs all controllers and returns when all of them have stopped.
+// run runs all controllers of the set. It returns when all of them have stopped.
 func (s *controllerSet) run(ctx context.Context, drain <-chan struct{}, options *Options) {
 	controllermetrics.Register()
 	running := controllermetrics.NewControllerManagerMetrics(Name)
@@ -219,8 +224,8 @@ func (s *controllerSet) run(ctx context.Context, drain <-chan struct{}, options 
 	all.Wait()
 }
 
-// trim removes fields from an object before it enters the informer cache, which keeps the cache
-// small. A pod keeps only the fields that podutil.Trim keeps. Other objects only lose
+// trim removes fields from an object before the informer stores it, so that the cache stays
+// small. A pod keeps only the fields that podutil.Trim keeps. All other objects lose only
 // managedFields.
 func trim(object any) (any, error) {
 	if pod, ok := object.(*corev1.Pod); ok {

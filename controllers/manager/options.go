@@ -15,35 +15,35 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// Options are the settings of workload-controller-manager. Their flags, meanings and defaults
-// are those of kube-controller-manager, except for the name of the lease.
+// Options contains the settings of workload-controller-manager. The flags, their meanings and
+// their defaults equal those of kube-controller-manager, except for the name of the lease.
 type Options struct {
-	// Kubeconfig is the path of a kubeconfig file. If it is empty, the in-cluster
-	// configuration is used.
+	// Kubeconfig is the path of a kubeconfig file. If Kubeconfig is empty, the clients use the
+	// in-cluster configuration.
 	Kubeconfig string
 	// Controllers selects the controllers to run. "*" enables all controllers, "name" enables
-	// a controller, and "-name" disables it.
+	// the controller with this name, and "-name" disables it.
 	Controllers []string
 
-	// ConcurrentRCSyncs and the three fields below are the numbers of worker goroutines, one
-	// number for each controller.
+	// ConcurrentRCSyncs and the next three fields are numbers of worker goroutines: one number
+	// for each controller.
 	ConcurrentRCSyncs         int
 	ConcurrentReplicaSetSyncs int
 	ConcurrentDeploymentSyncs int
 	ConcurrentEndpointSyncs   int
 
 	// EndpointUpdatesBatchPeriod is the time from a pod change to the update of the Endpoints.
-	// Pod changes within this time are written together.
+	// One update contains all pod changes within this time.
 	EndpointUpdatesBatchPeriod time.Duration
 	// MinResyncPeriod is the minimum resync period of the informers. The actual period is a
-	// random value up to twice as long.
+	// random value between MinResyncPeriod and twice MinResyncPeriod.
 	MinResyncPeriod time.Duration
 
-	// KubeAPIQPS is the maximum number of requests per second of each client. A negative value
+	// KubeAPIQPS is the maximum number of requests per second for each client. A negative value
 	// means no limit.
 	KubeAPIQPS float32
-	// KubeAPIBurst is the number of requests that a client may send at once, before KubeAPIQPS
-	// limits it.
+	// KubeAPIBurst is the number of requests that a client may send at once in excess of
+	// KubeAPIQPS.
 	KubeAPIBurst int
 	// KubeAPIContentType is the media type of requests, such as application/json.
 	KubeAPIContentType string
@@ -52,7 +52,8 @@ type Options struct {
 	Serving        ServingOptions
 }
 
-// LeaderElectionOptions are the settings of leader election.
+// LeaderElectionOptions contains the settings of leader election. Each field has a flag with the
+// prefix --leader-elect.
 type LeaderElectionOptions struct {
 	Enabled           bool
 	LeaseDuration     time.Duration
@@ -63,23 +64,23 @@ type LeaderElectionOptions struct {
 	ResourceNamespace string
 }
 
-// ServingOptions are the settings of the HTTPS server for health checks and metrics.
+// ServingOptions contains the settings of the HTTPS server for health checks and metrics.
 type ServingOptions struct {
 	BindAddress string
-	// SecurePort is the TCP port; 0 disables the server.
+	// SecurePort is the TCP port of the server. 0 means that there is no server.
 	SecurePort int
-	// CertFile and KeyFile are the paths of PEM files. If they are empty, the server uses a
-	// self-signed certificate in CertDir, and creates it if necessary. If CertDir is also
-	// empty, the self-signed certificate is kept in memory only.
+	// CertFile and KeyFile are the paths of PEM files. If both are empty, the server uses a
+	// self-signed certificate in the directory CertDir, and creates the certificate if
+	// necessary. If CertDir is also empty, the self-signed certificate is only in memory.
 	CertFile string
 	KeyFile  string
 	CertDir  string
-	// AllowedPaths are the only paths that the server serves. Requests need no authorization.
-	// A path may end in "*", which matches every path with this prefix.
+	// AllowedPaths lists the only URL paths that the server serves. Clients need no
+	// authorization. A path that ends in "*" matches every path with this prefix.
 	AllowedPaths []string
 }
 
-// NewOptions returns options with the default values.
+// NewOptions returns options with the default values of all flags.
 func NewOptions() *Options {
 	return &Options{
 		Controllers:               []string{"*"},
@@ -107,8 +108,8 @@ func NewOptions() *Options {
 	}
 }
 
-// AddFlags adds a flag for every option. The default values are the current values of the
-// options.
+// AddFlags adds one flag for each option to flags. The default value of a flag is the option's
+// current value.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "Path to a kubeconfig file. If empty, the in-cluster configuration is used.")
 	flags.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
@@ -146,17 +147,18 @@ func (o *ServingOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.CertDir, "cert-dir", o.CertDir, "Directory of the self-signed certificate that is used without --tls-cert-file. If empty, the certificate is kept in memory.")
 }
 
-// optionErrors are the errors that a validation has found so far.
+// optionErrors collects the errors that the validation of the options finds.
 type optionErrors []error
 
-// require adds an error if ok is false.
+// require adds an error with the given message if ok is false.
 func (p *optionErrors) require(ok bool, format string, args ...any) {
 	if !ok {
 		*p = append(*p, fmt.Errorf(format, args...))
 	}
 }
 
-// Validate returns all errors of the options. Each error contains the name of its flag.
+// Validate returns all errors in the options, joined to one error. Each error contains the name
+// of a flag.
 func (o *Options) Validate() error {
 	var errs optionErrors
 	_, err := o.enabled()
@@ -181,7 +183,7 @@ func (o *Options) Validate() error {
 	return errors.Join(append(errs, o.LeaderElection.validate(), o.Serving.validate())...)
 }
 
-// mediaTypes returns the media types that the client can encode.
+// mediaTypes returns the media types that client-go can encode, such as application/json.
 func mediaTypes() []string {
 	var types []string
 	for _, serializer := range scheme.Codecs.SupportedMediaTypes() {
@@ -216,8 +218,8 @@ func (o *ServingOptions) validate() error {
 	return errors.Join(errs...)
 }
 
-// enabled returns the descriptors of the controllers to run, in the order of catalog. The name
-// of a controller takes precedence over "*".
+// enabled returns the descriptors of the controllers that the flag --controllers enables, in the
+// order of catalog. A controller's name takes precedence over "*".
 func (o *Options) enabled() ([]controllerDescriptor, error) {
 	for i, given := range o.Controllers {
 		name := strings.TrimPrefix(given, "-")

@@ -27,7 +27,8 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 )
 
-// healthCheck is a named health check. The function run returns an error if the check fails.
+// healthCheck is one health check of the HTTP server. The function run returns an error if the
+// check fails.
 type healthCheck struct {
 	name string
 	run  func(*http.Request) error
@@ -35,13 +36,13 @@ type healthCheck struct {
 
 // newHandler returns the HTTP handler for health checks and metrics:
 //
-//	/livez, /healthz        the process is live
-//	/readyz                 the caches of the leader are synced; a replica without the lease is ready
+//	/livez, /healthz        fails if the leader has not renewed its lease for too long
+//	/readyz                 also fails while the caches of the leader are not synced
 //	/metrics                metrics in the Prometheus text format
 //	/debug/pprof/goroutine  the stacks of all goroutines
 //
 // The handler serves only the given paths, and answers all other requests with status 403. It
-// does not authenticate clients, because it serves no secrets and changes nothing.
+// does not authenticate clients, because the responses contain no secrets.
 func newHandler(live, ready []healthCheck, paths []string) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /livez", healthHandler(live))
@@ -58,8 +59,8 @@ func newHandler(live, ready []healthCheck, paths []string) http.Handler {
 	})
 }
 
-// allowed reports whether a path is one of the given paths. A given path that ends in "*"
-// matches every path with this prefix.
+// allowed reports whether path is equal to one of paths. An element of paths that ends in "*"
+// allows every path with this prefix.
 func allowed(paths []string, path string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool {
 		prefix, open := strings.CutSuffix(p, "*")
@@ -67,8 +68,8 @@ func allowed(paths []string, path string) bool {
 	})
 }
 
-// goroutineHandler writes the stacks of all goroutines. The query parameter debug selects the
-// format, as in net/http/pprof.
+// goroutineHandler writes the stacks of all goroutines to the response. The query parameter
+// debug selects the format, as in net/http/pprof.
 func goroutineHandler(w http.ResponseWriter, request *http.Request) {
 	debug, _ := strconv.Atoi(request.URL.Query().Get("debug")) // 0 if the parameter is missing
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -76,11 +77,11 @@ func goroutineHandler(w http.ResponseWriter, request *http.Request) {
 	if debug == 0 {
 		w.Header().Set("Content-Type", "application/octet-stream")
 	}
-	_ = pprof.Lookup("goroutine").WriteTo(w, debug) // ignore the error: the client has disconnected
+	_ = pprof.Lookup("goroutine").WriteTo(w, debug) // ignore the error: it means that the client has disconnected
 }
 
-// healthHandler returns a handler that runs the checks. It answers with status 500 if a check
-// fails.
+// healthHandler returns a handler that runs the given health checks. The handler answers with
+// status 500 if a check fails.
 func healthHandler(checks []healthCheck) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		var report strings.Builder
@@ -104,8 +105,8 @@ func healthHandler(checks []healthCheck) http.Handler {
 	})
 }
 
-// serve starts to serve HTTPS requests on the address in options. If the server ends before
-// stop is called, serve calls failed with the error.
+// serve starts an HTTPS server on the address in options. If the server ends before the caller
+// calls stop, serve calls failed with the error.
 func serve(options ServingOptions, handler http.Handler, failed func(error)) (stop func(), err error) {
 	certificate, err := options.certificate()
 	if err != nil {
@@ -134,7 +135,7 @@ func serve(options ServingOptions, handler http.Handler, failed func(error)) (st
 	}, nil
 }
 
-// certificate returns the serving certificate that the options select.
+// certificate returns the serving certificate: from CertFile and KeyFile, or a self-signed one.
 func (o ServingOptions) certificate() (tls.Certificate, error) {
 	certFile, keyFile := o.CertFile, o.KeyFile
 	if certFile == "" && o.CertDir == "" {
@@ -157,8 +158,7 @@ func (o ServingOptions) certificate() (tls.Certificate, error) {
 	return certificate, nil
 }
 
-// ensureSelfSigned creates a self-signed certificate and its key, if one of the two files is
-// missing.
+// ensureSelfSigned creates a self-signed certificate and its key, unless both files exist.
 func ensureSelfSigned(address, certFile, keyFile string) error {
 	_, certErr := os.Stat(certFile)
 	_, keyErr := os.Stat(keyFile)
@@ -181,9 +181,9 @@ func ensureSelfSigned(address, certFile, keyFile string) error {
 	return os.WriteFile(certFile, certPEM, 0o644)
 }
 
-// selfSigned creates a certificate for the given IP address, localhost and the loopback
-// addresses. It returns the certificate and its key in PEM. The certificate is valid for one
-// year.
+// selfSigned creates a self-signed certificate for the IP address in address, for localhost and
+// for the loopback addresses. It returns the certificate and its private key, PEM-encoded. The
+// certificate is valid for one year.
 func selfSigned(address string) (certPEM, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package rbac embeds the RBAC objects that workload-controller-manager needs. It provides
-// them as a manifest. It also provides the roles alone, which callers can bind to another user
-// or service account.
+// Package rbac embeds the RBAC objects that workload-controller-manager needs, as a manifest. It
+// also provides only the roles, so that callers can bind them to another user or service account.
 package rbac
 
 import (
@@ -18,9 +17,8 @@ import (
 var Manifest []byte
 
 // Roles returns the ClusterRole of the controllers and the Role for leader election, without
-// bindings. The Role has the given namespace. It permits gets and updates only for the Lease
-// with the given name. It permits creates of any Lease, because RBAC cannot restrict a create
-// to a name.
+// role bindings. The Role is in leaseNamespace. It permits gets and updates only of the Lease
+// leaseName. It permits creates of every Lease, because RBAC cannot restrict a create to a name.
 func Roles(leaseNamespace, leaseName string) (*rbacv1.ClusterRole, *rbacv1.Role, error) {
 	var controllers rbacv1.ClusterRole
 	var lease rbacv1.Role
@@ -38,7 +36,8 @@ func Roles(leaseNamespace, leaseName string) (*rbacv1.ClusterRole, *rbacv1.Role,
 	return &controllers, &lease, nil
 }
 
-// decode decodes the first document of Manifest with the given kind into the variable into.
+// decode decodes the first YAML document of Manifest that has the given kind. It stores the
+// result in the variable to which into points.
 func decode(kind string, into any) error {
 	for document := range bytes.SplitSeq(Manifest, []byte("\n---\n")) {
 		var header struct {

@@ -1,17 +1,18 @@
-// Package replicaset implements the ReplicaSet controller. Its sync loop works for every kind
-// that maintains a number of pods of one template. Package replication uses it for
-// ReplicationControllers.
+// Package replicaset implements the ReplicaSet controller. Its sync loop works for every resource
+// that maintains a number of pods of one template. Package replication uses this sync loop for
+// ReplicationControllers. In this package, an owner is a ReplicaSet or a ReplicationController.
 //
 // The controller adopts and releases pods. One sync creates at most 500 pods, with slow start,
-// or deletes at most 500 pods. With expectations, the controller avoids repeating creates and
-// deletes while its cache is stale. For ReplicaSets, a sync also does nothing while the caches
-// lack the controller's own writes. It is then retried later; see Traits.ReadsOwnWrites.
+// or deletes at most 500 pods. Expectations prevent the controller from repeating creates and
+// deletes while its cache is stale. While the caches lack the controller's own writes, a sync of a
+// ReplicaSet does nothing and is retried later; see Traits.ReadsOwnWrites.
 //
-// The files plan.go and rank.go decide what to do and make no API calls. The files sync.go and
-// status.go carry out these decisions. The API calls for ReplicaSets are in replicasets.go.
+// The files plan.go and rank.go decide what to do and send no API requests. The files sync.go and
+// status.go carry out these decisions. The file replicasets.go reads ReplicaSets from the API
+// server and writes their status.
 //
 // The controller does not schedule, run or garbage-collect pods. It never deletes failed pods,
-// nor pods that another object controls.
+// and never deletes pods that another object controls.
 package replicaset
 
 import (
@@ -32,32 +33,33 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// podsResource is the resource name of pods, for package ownwrites.
+// podsResource is the resource name of pods, as package ownwrites uses it.
 const podsResource = "pods"
 
 // Config contains the dependencies of a Controller. Every field is required.
 type Config struct {
-	// Kind describes the kind of the owners: ReplicaSet or ReplicationController.
+	// Kind is the implementation for the kind of the owners: ReplicaSet or
+	// ReplicationController.
 	Kind Kind
 	// Client creates, patches and deletes pods.
 	Client kubernetes.Interface
 	// Pods is the shared informer of pods.
 	Pods cache.SharedIndexInformer
-	// Events records events about owners.
+	// Events emits the controller's events about owners.
 	Events record.EventRecorder
 	// Clock returns the current time.
 	Clock clock.PassiveClock
-	// Burst is the maximum number of pods that one sync creates or deletes. Its value is the
-	// constant Burst, except in tests.
+	// Burst is the maximum number of pods that one sync creates or deletes. Outside of tests,
+	// its value is the constant Burst.
 	Burst int
 }
 
-// Controller syncs the owners of one kind.
+// Controller reconciles the owners of one kind: all ReplicaSets, or all ReplicationControllers.
 type Controller struct {
 	kind         Kind
 	traits       Traits
 	owners       cache.Indexer
-	ownerLookup  ownership.OwnerLookup // finds the owners of a pod
+	ownerLookup  ownership.OwnerLookup // finds the owner of a pod, or owners that could adopt the pod
 	pods         cache.Indexer
 	synced       []cache.InformerSynced
 	control      *podcontrol.Control
@@ -69,8 +71,8 @@ type Controller struct {
 	logger       klog.Logger // for event handlers, which get no context
 }
 
-// New returns a Controller. It adds event handlers and indexes to the informers, which must
-// not be started yet.
+// New returns a Controller. It adds event handlers and indexes to the informers in config. Start
+// these informers only after New has returned.
 func New(ctx context.Context, config Config) (*Controller, error) {
 	if err := childindex.Add(config.Pods); err != nil {
 		return nil, err
@@ -100,20 +102,21 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 	})
 	c.writes = ownwrites.New(map[string]ownwrites.Cache{podsResource: c.pods, traits.Resource: c.owners})
 	c.loop = workloop.New(traits.Queue, c.sync)
-	// Add the event handlers last: the informers may call them from here on.
+	// Add the event handlers last: the informers may call them from now on.
 	var err error
 	c.synced, err = workloop.AddEventHandlers(c.eventHandlers(owners, pods)...)
 	return c, err
 }
 
-// HasSynced reports whether all event handlers have received their initial lists.
+// HasSynced reports whether all event handlers of the controller have received their initial
+// lists.
 func (c *Controller) HasSynced() bool {
 	return workloop.HasSynced(c.synced)
 }
 
-// Run syncs owners with the given number of workers. The workers start when HasSynced is true.
-// After drain is closed, the workers finish their current syncs, and Run returns. If ctx is
-// canceled, Run aborts the syncs.
+// Run syncs owners with the given number of workers. The workers start when HasSynced returns
+// true. After the caller closes drain, the workers finish their current syncs, and Run returns.
+// If the caller cancels ctx, Run aborts the current syncs.
 func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int) {
 	c.loop.Run(ctx, drain, c.synced, workers)
 }

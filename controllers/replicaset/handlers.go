@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// eventHandlers returns the event handlers for owners and pods. They add the keys of owners to
-// the queue.
+// eventHandlers returns the event handlers for owners and pods. The handlers add the keys of
+// owners to the work queue. An owner is a ReplicaSet or a ReplicationController.
 func (c *Controller) eventHandlers(owners, pods cache.SharedIndexInformer) []workloop.EventHandler {
 	return []workloop.EventHandler{
 		{Resource: c.traits.Resource, Informer: owners, Handler: cache.ResourceEventHandlerFuncs{
@@ -28,15 +28,15 @@ func (c *Controller) eventHandlers(owners, pods cache.SharedIndexInformer) []wor
 	}
 }
 
-// ownerChanged enqueues an added owner.
+// ownerChanged enqueues the key of an added owner.
 func (c *Controller) ownerChanged(object any) {
 	c.loop.Add(ownership.IDOf(object.(metav1.Object)).Key)
 }
 
-// ownerUpdated enqueues an updated owner.
+// ownerUpdated enqueues the key of an updated owner.
 //
 // If an owner was deleted and recreated while the watch was interrupted, the informer reports
-// only one update, with different UIDs. ownerUpdated then calls forget for the deleted owner.
+// one update with different UIDs. ownerUpdated then calls forget for the deleted owner.
 func (c *Controller) ownerUpdated(old, object any) {
 	before, after := ownership.IDOf(old.(metav1.Object)), ownership.IDOf(object.(metav1.Object))
 	if before.UID != after.UID {
@@ -45,10 +45,10 @@ func (c *Controller) ownerUpdated(old, object any) {
 	c.loop.Add(after.Key)
 }
 
-// ownerDeleted enqueues the key of a deleted owner, and calls forget for it.
+// ownerDeleted enqueues the key of a deleted owner, and calls forget for this owner.
 //
-// A sync that is still running may record new expectations or writes. The next sync finds no
-// owner and drops them.
+// A sync of the owner may still be running, and may record new expectations or writes. The sync
+// of the enqueued key finds no owner and drops them.
 func (c *Controller) ownerDeleted(object any) {
 	owner, ok := tombstone.LastKnown[metav1.Object](c.logger, object)
 	if !ok {
@@ -59,14 +59,17 @@ func (c *Controller) ownerDeleted(object any) {
 	c.loop.Add(id.Key)
 }
 
-// forget drops the expectations and the recorded writes of an owner.
+// forget drops the expectations and the recorded writes of a deleted owner.
 func (c *Controller) forget(owner ownership.ID) {
 	c.expectations.Forget(owner)
 	c.writes.Forget(owner)
 }
 
-// podAdded records that the create of a pod was observed, and enqueues the owner. The pod may
-// already be terminating when it is first observed.
+// podAdded tells the expectations that a pod was created, and enqueues the owner of the pod. For
+// an orphan, it enqueues the owners that could adopt the orphan.
+//
+// The pod may already be terminating in its first event. podAdded then also tells the
+// expectations that the pod was deleted.
 func (c *Controller) podAdded(pod *corev1.Pod) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil {
@@ -84,11 +87,12 @@ func (c *Controller) podAdded(pod *corev1.Pod) {
 	c.loop.Add(owner.Key)
 }
 
-// podUpdated enqueues the owner of an updated pod. If the pod is terminating or has lost its
-// owner, it records the deletion of the pod as observed.
+// podUpdated enqueues the owner of an updated pod. If the pod is terminating or its owner has
+// released it, podUpdated tells the expectations that the pod was deleted.
 //
-// If the controllerRef has changed, it also enqueues the former owner. For an orphan whose
-// controllerRef or labels have changed, it enqueues the owners that could adopt the orphan.
+// If the controllerRef has changed, podUpdated also enqueues the former owner. For an orphan
+// whose controllerRef or labels have changed, it enqueues the owners that could adopt the
+// orphan.
 func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	if pod.ResourceVersion == old.ResourceVersion {
 		return // a periodic resync, not a change
@@ -104,8 +108,8 @@ func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	if controllerRefChanged && oldRef != nil {
 		if owner, ok := c.ownerLookup.ResolveControllerRef(old.Namespace, oldRef); ok {
 			if ref == nil || ref.UID != oldRef.UID {
-				// Later events of the pod do not name this owner any more, so no event will
-				// report the deletion to it.
+				// Later events of the pod do not name this owner any more, so no later event
+				// will satisfy its expectation of a deletion.
 				c.expectations.DeletionObserved(owner, pod.UID)
 			}
 			c.loop.Add(owner.Key)
@@ -119,15 +123,14 @@ func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	}
 	if owner, ok := c.ownerLookup.ResolveControllerRef(pod.Namespace, ref); ok {
 		if pod.DeletionTimestamp != nil {
-			// A terminating pod must be replaced now, without waiting until it is gone.
+			// The controller must replace a terminating pod now, before the pod is gone.
 			c.expectations.DeletionObserved(owner, pod.UID)
 		}
 		c.loop.Add(owner.Key)
 	}
 }
 
-// podDeleted records that the deletion of a pod was observed, and enqueues the owner of the
-// pod.
+// podDeleted tells the expectations that a pod was deleted, and enqueues the owner of the pod.
 func (c *Controller) podDeleted(object any) {
 	pod, ok := tombstone.LastKnown[*corev1.Pod](c.logger, object)
 	if !ok {

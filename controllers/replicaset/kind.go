@@ -15,70 +15,72 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podcontrol"
 )
 
-// Kind is what the Controller needs to know about the kind of its owners: ReplicaSet or
-// ReplicationController.
+// Kind adapts the Controller to the kind of its owners: ReplicaSet or ReplicationController.
 type Kind interface {
-	// Traits returns the fixed properties of the kind.
+	// Traits returns the fixed properties of the kind, such as its resource name.
 	Traits() Traits
-	// Informer returns the shared informer of the owners, which must have the namespace index.
+	// Informer returns the shared informer of the owners. The informer must have the namespace
+	// index.
 	Informer() cache.SharedIndexInformer
-	// Owner converts an API object to an Owner. It returns an error if the spec is invalid,
-	// for example if the selector cannot be parsed. A retry is useless until the object
-	// changes.
+	// Owner converts an API object to an Owner. It returns an error if the spec is invalid, for
+	// example if the selector is malformed. A retry fails too until a user changes the object.
 	Owner(object any) (Owner, error)
 	// Live reads an owner from the API server, not from the cache.
 	Live(ctx context.Context, namespace, name string) (Owner, error)
-	// UpdateStatus writes the status of an owner, and returns the new resourceVersion. The
-	// write fails with a conflict if the owner has changed since it was read.
+	// UpdateStatus writes the owner's status, and returns the new resourceVersion. The write
+	// fails with a conflict if the owner has changed since it was read.
 	UpdateStatus(ctx context.Context, owner Owner, status Status) (resourceVersion string, err error)
-	// Siblings returns the UIDs of the cached owners that the controller of owner controls,
-	// including owner. Scale-down first deletes pods on nodes with many pods of these owners.
-	// If no object controls owner, Siblings returns nothing.
+	// Siblings returns the UIDs of the cached owners with the same controller as owner,
+	// including owner. For a ReplicaSet, these are all ReplicaSets of its Deployment. Scale-down
+	// first deletes pods on nodes with many pods of these owners. If owner has no controller,
+	// Siblings returns nil.
 	Siblings(owner Owner) ([]types.UID, error)
 }
 
-// Traits are the properties in which ReplicaSets and ReplicationControllers differ.
+// Traits contains the properties in which ReplicaSets and ReplicationControllers differ.
 type Traits struct {
-	// GVK is the group, version and kind of the owners, for the controllerRefs of pods.
+	// GVK is the group, version and kind of the owners. The controller writes it to the pods'
+	// controllerRefs.
 	GVK schema.GroupVersionKind
 	// Resource is the plural name of the resource, such as "replicasets".
 	Resource string
-	// Queue is the name of the work queue in metrics and logs.
+	// Queue is the name of the controller's work queue in metrics and logs.
 	Queue string
-	// EventSource is the source component of the controller's events.
+	// EventSource is the source component in the events that the controller emits.
 	EventSource string
-	// ReadsOwnWrites is true if a sync does nothing while the caches lack the controller's
-	// last writes for the owner. The sync is then retried later. If it is false, this rule
-	// applies only after unmet expectations have expired.
+	// ReadsOwnWrites is true if a sync does nothing while the caches lack the controller's own
+	// writes for the owner. The sync is then retried later. If ReadsOwnWrites is false, this
+	// rule applies only after unmet expectations have expired.
 	ReadsOwnWrites bool
-	// CountsTerminating is true if the status has the field terminatingReplicas.
+	// CountsTerminating is true if the status of the kind has the field terminatingReplicas.
 	CountsTerminating bool
 }
 
-// Owner is a ReplicaSet or a ReplicationController. It shares its fields with the informer
-// cache, so callers must not modify them.
+// Owner is a ReplicaSet or a ReplicationController in a common form. It shares its fields with
+// the informer cache, so do not modify them.
 type Owner struct {
 	// Object is the ReplicaSet or ReplicationController.
 	Object podcontrol.Owner
 	// Replicas is spec.replicas, or 1 if it is not set.
 	Replicas int
-	// MinReady is the time for which a pod must be ready before it counts as available.
+	// MinReady is the time for which a pod must be ready before the pod counts as available.
 	MinReady time.Duration
-	// Selector matches the pods of the owner. An empty selector matches nothing.
+	// Selector is the label selector for the pods of the owner. An empty selector matches
+	// nothing.
 	Selector labels.Selector
-	// Template is the template of the pods.
+	// Template is the template from which the controller creates pods.
 	Template *corev1.PodTemplateSpec
-	// Status is the status of the object.
+	// Status is the status of Object.
 	Status Status
 }
 
-// ID returns the ID of the owner.
+// ID returns the key "namespace/name" and the UID of the owner.
 func (o Owner) ID() ownership.ID { return ownership.IDOf(o.Object) }
 
 // Terminating reports whether the owner has a deletion timestamp.
 func (o Owner) Terminating() bool { return o.Object.GetDeletionTimestamp() != nil }
 
-// Status is the status of a ReplicaSet or a ReplicationController.
+// Status is the status of a ReplicaSet or a ReplicationController in a common form.
 type Status struct {
 	Replicas           int32
 	FullyLabeled       int32
@@ -89,7 +91,7 @@ type Status struct {
 	Conditions         []Condition
 }
 
-// Condition is a condition in the status of a ReplicaSet or a ReplicationController.
+// Condition is a status condition of a ReplicaSet or a ReplicationController in a common form.
 type Condition struct {
 	Type               string
 	Status             corev1.ConditionStatus

@@ -11,15 +11,15 @@ import (
 // Burst is the maximum number of pods that one sync creates or deletes for an owner.
 const Burst = 500
 
-// step is the number of pods that one sync creates or deletes. At least one of the two numbers
+// step contains the numbers of pods that one sync creates and deletes. At least one of the two
 // is 0.
 type step struct {
 	creates int
 	deletes int
 }
 
-// plan returns how many pods to create or delete, so that the number of active pods becomes
-// wanted. It returns at most burst.
+// plan returns how many pods a sync must create or delete. The number of active pods changes
+// towards wanted, by at most burst.
 func plan(wanted, active, burst int) step {
 	if missing := wanted - active; missing > 0 {
 		return step{creates: min(missing, burst)}
@@ -27,8 +27,8 @@ func plan(wanted, active, burst int) step {
 	return step{deletes: min(active-wanted, burst)}
 }
 
-// nextAvailable returns the time until the next of the pods becomes available. The result ok is
-// false if every ready pod is available already.
+// nextAvailable returns the time until the next pod becomes available. The result ok is false if
+// no ready pod is waiting to become available.
 func nextAvailable(pods []*corev1.Pod, minReady time.Duration, now time.Time) (wait time.Duration, ok bool) {
 	for _, pod := range pods {
 		at, known := podutil.AvailableAt(pod, minReady)

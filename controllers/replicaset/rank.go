@@ -12,25 +12,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// rank determines the position of a pod in the deletion order. The method compare compares the
-// fields from top to bottom; the pod with the lower rank is deleted first.
+// rank is the position of a pod in the order in which scale-down deletes pods. The method
+// compare compares the fields from top to bottom. Scale-down deletes the pod with the lower rank
+// first.
 //
-// The rank of a pod is computed once, before sorting, so the order has no cycles. Upstream
-// compares each pair of pods anew, and its order can have cycles.
+// The controller computes the rank of a pod once, before sorting, so the order has no cycles.
+// Upstream compares each pair of pods anew, and its order can have cycles.
 type rank struct {
 	assigned    int   // 0 if the pod is not assigned to a node
 	phase       int   // 0 Pending, 1 Unknown, 2 Running
 	ready       int   // 0 if the pod is not ready
 	cost        int32 // value of the annotation pod-deletion-cost
-	relatedPods int   // negated number of related pods on the node: pods on crowded nodes go first
+	relatedPods int   // negated number of related pods on the node, so pods on crowded nodes are deleted first
 	readyAge    int   // logAge since the pod became ready, or 0 if it is not ready
-	restarts    int32 // negated restart count: pods with more restarts go first
-	sidecars    int32 // negated restart count of sidecars
+	restarts    int32 // negated restart count, so pods with more restarts are deleted first
+	sidecars    int32 // negated restart count of the sidecars
 	age         int   // logAge since the creation of the pod
 	uid         string
 }
 
-// compare returns a negative number if the pod with rank r is deleted before the other pod.
+// compare returns a negative number if the pod with rank r is deleted before the pod with rank
+// other.
 func (r rank) compare(other rank) int {
 	return cmp.Or(
 		cmp.Compare(r.assigned, other.assigned),
@@ -46,8 +48,9 @@ func (r rank) compare(other rank) int {
 	)
 }
 
-// rankOf returns the rank of a pod. The argument relatedPods is the number of active pods on
-// its node that belong to its owner or to a sibling of its owner; see [Kind].
+// rankOf returns the rank of a pod for scale-down. The argument relatedPods is the number of
+// related pods on the pod's node. Related pods are active and belong to the same owner or to one
+// of its siblings; see [Kind].
 func rankOf(pod *corev1.Pod, relatedPods int, now time.Time) rank {
 	r := rank{
 		phase:       phaseOrder[pod.Status.Phase],
@@ -68,18 +71,19 @@ func rankOf(pod *corev1.Pod, relatedPods int, now time.Time) rank {
 	return r
 }
 
-// phaseOrder maps the phase of an active pod to its position in the deletion order.
+// phaseOrder maps the phase of an active pod to its position in the deletion order. The lowest
+// position is deleted first.
 var phaseOrder = map[corev1.PodPhase]int{
 	corev1.PodPending: 0,
 	corev1.PodUnknown: 1,
 	corev1.PodRunning: 2,
 }
 
-// logAge returns the logarithm to base 2 of the age in nanoseconds, rounded down. It is -2 if
-// since is zero, which means unknown, and -1 if since is not in the past.
+// logAge returns the base-2 logarithm of the age in nanoseconds, rounded down. It is -2 if since
+// is zero, which means unknown. It is -1 if since is not before now.
 //
-// With the logarithm, pods of similar age are equal. With exact ages, scale-down would always
-// delete the youngest pod, which is often on the newest node.
+// The logarithm makes pods of similar age equal. With exact ages, scale-down would always delete
+// the youngest pod, which is often on the newest node.
 func logAge(since, now time.Time) int {
 	switch {
 	case since.IsZero():
@@ -103,9 +107,12 @@ func deletionCost(pod *corev1.Pod) int32 {
 	return int32(cost)
 }
 
-// podsToDelete returns the n pods that scale-down deletes first. It does not change the order
-// of pods. The argument relatedPods maps a node to the number of active pods on it that belong
-// to the owner or to its siblings; see [Kind]. It is empty if no object controls the owner.
+// podsToDelete returns the n pods that scale-down deletes first. It does not reorder the slice
+// pods.
+//
+// The argument relatedPods maps a node to the number of related pods on this node. Related pods
+// are active and belong to the owner or to one of its siblings; see [Kind]. The map is empty if
+// no object controls the owner.
 func podsToDelete(pods []*corev1.Pod, n int, relatedPods map[string]int, now time.Time) []*corev1.Pod {
 	if n >= len(pods) {
 		return pods

@@ -24,7 +24,7 @@ type replicaSets struct {
 }
 
 // ReplicaSets returns the implementation of [Kind] for ReplicaSets. It reads them from the
-// informer, which must not be started yet, and writes them through the client.
+// informer, and writes their status through the client. Start the informer only after the call.
 func ReplicaSets(client kubernetes.Interface, informer appsinformers.ReplicaSetInformer) (Kind, error) {
 	if err := childindex.Add(informer.Informer()); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (*replicaSets) Owner(object any) (Owner, error) {
 	}, nil
 }
 
-// conditionsFrom converts the conditions of a ReplicaSet.
+// conditionsFrom converts the status conditions of a ReplicaSet to the common form.
 func conditionsFrom(api []appsv1.ReplicaSetCondition) []Condition {
 	conditions := make([]Condition, len(api))
 	for i, c := range api {
@@ -117,7 +117,7 @@ func (k *replicaSets) UpdateStatus(ctx context.Context, owner Owner, status Stat
 	return written.ResourceVersion, nil
 }
 
-// Siblings implements [Kind]. The siblings of a ReplicaSet are the ReplicaSets of its
+// Siblings implements [Kind]. The siblings of a ReplicaSet are all ReplicaSets of the same
 // Deployment.
 func (k *replicaSets) Siblings(owner Owner) ([]types.UID, error) {
 	ref := metav1.GetControllerOfNoCopy(owner.Object)

@@ -19,20 +19,21 @@ import (
 )
 
 // replicaFailure is the type of the condition that reports a failed create or delete of a pod.
-// It is the same for ReplicaSets and ReplicationControllers.
+// ReplicaSets and ReplicationControllers use the same type.
 const replicaFailure = "ReplicaFailure"
 
-// syncResult is the result of one sync, from which the new status is computed.
+// syncResult contains the results of one sync of an owner. The method status computes the new
+// status from them.
 type syncResult struct {
 	owner       Owner
 	active      []*corev1.Pod
 	terminating int
-	// failure is the error of this sync's creates or deletes of pods.
+	// failure is the error of the pod creates or deletes of this sync. It is nil if none failed.
 	failure error
 	now     time.Time
 }
 
-// status returns the new status. From base it takes only the conditions; see the method
+// status computes the owner's new status. From base, the existing status, it takes only the
 // conditions. All other fields come from this sync.
 func (result syncResult) status(base Status, countsTerminating bool) Status {
 	status := Status{
@@ -58,11 +59,11 @@ func (result syncResult) status(base Status, countsTerminating bool) Status {
 	return status
 }
 
-// conditions returns base with the condition ReplicaFailure if a create or delete failed, and
-// without it otherwise.
+// conditions returns base with or without the condition ReplicaFailure. The result has the
+// condition if a pod create or delete of this sync failed.
 //
-// If base already has the condition and this sync failed too, the condition keeps its reason,
-// message and lastTransitionTime.
+// If base already has the condition and this sync failed too, the condition stays as it is. It
+// keeps its reason, message and lastTransitionTime.
 func (result syncResult) conditions(base []Condition) []Condition {
 	at := slices.IndexFunc(base, func(c Condition) bool { return c.Type == replicaFailure })
 	switch {
@@ -85,8 +86,8 @@ func (result syncResult) conditions(base []Condition) []Condition {
 	}
 }
 
-// updateStatus writes the new status, if it has changed. After a conflict it reads the owner
-// from the API server and tries once more.
+// updateStatus writes the owner's new status if it has changed. After a conflict, it reads the
+// owner from the API server and tries once more.
 func (c *Controller) updateStatus(ctx context.Context, result syncResult) error {
 	err := c.writeStatus(ctx, result.owner, result)
 	if !apierrors.IsConflict(err) {
@@ -107,10 +108,8 @@ func (c *Controller) updateStatus(ctx context.Context, result syncResult) error 
 	return c.writeStatus(ctx, fresh, result)
 }
 
-// writeStatus writes the new status if it differs from the status of base.
-//
-// The argument base is the owner as this sync read it. After a conflict, it is a newer version
-// from the API server.
+// writeStatus writes the new status if it differs from the status of base. The argument base is
+// the owner from the cache or, after a conflict, from the API server.
 func (c *Controller) writeStatus(ctx context.Context, base Owner, result syncResult) error {
 	status := result.status(base.Status, c.traits.CountsTerminating)
 	if equality.Semantic.DeepEqual(base.Status, status) {

@@ -21,14 +21,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// sync reconciles the owner with the given key.
+// sync reconciles the owner with the given key, "namespace/name", in these steps:
 //
 //  1. If the caches do not contain this controller's last writes for the owner, the
 //     sync is retried later. For a kind without ReadsOwnWrites, this rule applies only
-//     after unmet expectations have expired. The pods then exist, but their events are
-//     late.
-//  2. Expectations are checked before the pods are listed. In the opposite order, an event
-//     between the two could satisfy the expectations although its pod is not in the list.
+//     after unmet expectations have expired. In that case the pods exist, but their
+//     events are late.
+//  2. Expectations are checked before the pods are listed. If the list came first, an event
+//     after the list could satisfy the expectations although its pod is not in the list.
 //  3. Pods are adopted and released. After an error the sync ends, because the list of
 //     pods is incomplete.
 //  4. Pods are created or deleted, unless the owner is terminating or its expectations
@@ -69,9 +69,9 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	return errors.Join(result.failure, c.updateStatus(ctx, result))
 }
 
-// cachedOwner returns the owner with the given key. It returns false if the owner does not
-// exist or is invalid. If the owner does not exist, cachedOwner drops its expectations and
-// recorded writes.
+// cachedOwner returns the owner with the given key from the informer cache. It returns false if
+// the owner does not exist or is invalid. If the owner does not exist, it also drops the
+// expectations and the recorded writes for this key.
 func (c *Controller) cachedOwner(ctx context.Context, key string) (owner Owner, found bool, err error) {
 	object, exists, err := c.owners.GetByKey(key)
 	if err != nil {
@@ -90,14 +90,14 @@ func (c *Controller) cachedOwner(ctx context.Context, key string) (owner Owner, 
 	return owner, true, nil
 }
 
-// ownedPods are the pods of one owner.
+// ownedPods contains the active pods of one owner, and the number of its terminating pods.
 type ownedPods struct {
 	active      []*corev1.Pod
 	terminating int
 }
 
-// claim adopts and releases active pods. It returns the active pods of the owner and the
-// number of its terminating pods.
+// claim adopts and releases active pods for an owner. It returns the pods that the owner then
+// controls.
 func (c *Controller) claim(ctx context.Context, owner Owner) (ownedPods, error) {
 	pods, err := childindex.Candidates[*corev1.Pod](c.pods, owner.Object)
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *Controller) claim(ctx context.Context, owner Owner) (ownedPods, error) 
 	return set, err
 }
 
-// claimer returns the Claimer for one sync of the owner.
+// claimer returns the Claimer that adopts and releases pods in one sync of the owner.
 func (c *Controller) claimer(owner Owner) ownership.Claimer[*corev1.Pod] {
 	return ownership.Claimer[*corev1.Pod]{
 		Owner:    owner.Object,
@@ -141,7 +141,9 @@ func (c *Controller) claimer(owner Owner) ownership.Claimer[*corev1.Pod] {
 	}
 }
 
-// scale creates or deletes pods, so that the owner has the desired number of active pods.
+// scale creates or deletes pods, so that the owner gets the desired number of active pods. It
+// creates or deletes at most c.burst pods. The argument active contains the existing active
+// pods.
 func (c *Controller) scale(ctx context.Context, owner Owner, active []*corev1.Pod) error {
 	step := plan(owner.Replicas, len(active), c.burst)
 	switch {
@@ -160,10 +162,11 @@ func (c *Controller) scale(ctx context.Context, owner Owner, active []*corev1.Po
 	}
 }
 
-// create creates n pods with slow start.
+// create creates n pods for an owner, with slow start.
 //
-// If the namespace is terminating, the expectations of the rejected creates stay unmet, so the
-// controller does not try again until they expire. By then, the owner is usually deleted too.
+// If the namespace is terminating, the API server rejects the creates, and their expectations
+// stay unmet. The controller therefore does not retry until the expectations expire. By then,
+// the owner is usually deleted too.
 func (c *Controller) create(ctx context.Context, owner Owner, n int) error {
 	id := owner.ID()
 	c.expectations.ExpectCreations(id, n)
@@ -185,8 +188,8 @@ func (c *Controller) create(ctx context.Context, owner Owner, n int) error {
 	return err
 }
 
-// delete deletes pods concurrently, and returns the first error. A pod that no longer exists
-// is not an error.
+// delete deletes the given pods concurrently, and returns the first error. NotFound is not an
+// error: the pod is already gone.
 func (c *Controller) delete(ctx context.Context, owner Owner, pods []*corev1.Pod) error {
 	id := owner.ID()
 	uids := make([]types.UID, len(pods))
@@ -214,8 +217,9 @@ func (c *Controller) delete(ctx context.Context, owner Owner, pods []*corev1.Pod
 	return first
 }
 
-// relatedPodsByNode returns the number of active pods of the owner and its siblings on each
-// node. It returns nil if all pods will be deleted: their order is then irrelevant.
+// relatedPodsByNode returns, for each node, the number of active pods of the owner and its
+// siblings. The key of the map is the name of the node. If scale-down deletes all pods, the
+// order of the deletes is irrelevant, and the result is nil.
 func (c *Controller) relatedPodsByNode(owner Owner, active []*corev1.Pod, deletes int) (map[string]int, error) {
 	if deletes >= len(active) {
 		return nil, nil
@@ -239,7 +243,8 @@ func (c *Controller) relatedPodsByNode(owner Owner, active []*corev1.Pod, delete
 	return relatedPods, nil
 }
 
-// describe returns the kind and the key of an owner, for messages.
+// describe returns the kind and the key of an owner for messages, such as "ReplicaSet
+// default/web".
 func (c *Controller) describe(owner Owner) string {
 	return c.traits.GVK.Kind + " " + owner.ID().Key
 }

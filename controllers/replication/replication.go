@@ -1,11 +1,13 @@
-// Package replication implements the ReplicationController controller. It uses the sync loop
-// of package replicaset. This package only reads ReplicationControllers and writes their
-// status.
+// Package replication adapts the sync loop of package replicaset to ReplicationControllers. The
+// package only reads ReplicationControllers and writes their status. The sync loop does the rest.
 //
-// A ReplicationController differs from a ReplicaSet. Its selector compares labels by equality
-// only, and its status has no terminatingReplicas. A sync of a ReplicaSet does nothing while
-// the caches lack the controller's own writes. For a ReplicationController, this rule applies
-// only after unmet expectations have expired.
+// A ReplicationController differs from a ReplicaSet in three points:
+//
+//   - The selector compares labels by equality only.
+//   - The status has no terminatingReplicas.
+//   - A sync of a ReplicaSet does nothing while the caches lack the controller's own
+//     writes. For a ReplicationController, this rule applies only after unmet
+//     expectations have expired.
 package replication
 
 import (
@@ -25,14 +27,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/replicaset"
 )
 
-// replicationControllers implements [replicaset.Kind] for ReplicationControllers.
+// replicationControllers implements [replicaset.Kind]: it reads and writes
+// ReplicationControllers.
 type replicationControllers struct {
 	client   kubernetes.Interface
 	informer cache.SharedIndexInformer
 }
 
 // Controllers returns the implementation of [replicaset.Kind] for ReplicationControllers. It
-// reads them from the informer and writes them through the client.
+// reads them from the informer, and writes their status through the client.
 func Controllers(client kubernetes.Interface, informer coreinformers.ReplicationControllerInformer) replicaset.Kind {
 	return &replicationControllers{client: client, informer: informer.Informer()}
 }
@@ -118,6 +121,6 @@ func (k *replicationControllers) UpdateStatus(ctx context.Context, owner replica
 	return written.ResourceVersion, nil
 }
 
-// Siblings implements [replicaset.Kind]. It returns nothing, because no object controls a
+// Siblings implements [replicaset.Kind]. It returns nil, because no object controls a
 // ReplicationController.
 func (*replicationControllers) Siblings(replicaset.Owner) ([]types.UID, error) { return nil, nil }

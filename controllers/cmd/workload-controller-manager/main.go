@@ -1,9 +1,10 @@
 // Command workload-controller-manager runs the ReplicationController, ReplicaSet, Deployment
-// and Endpoints controllers. It accepts the same flags as kube-controller-manager. It can
-// replace kube-controller-manager in a cluster that needs only these controllers.
+// and Endpoints controllers. Its flags have the same names and meanings as those of
+// kube-controller-manager. The command can replace kube-controller-manager in a cluster that needs
+// only these controllers.
 //
-// The exit code is 0 after SIGTERM or SIGINT, 1 after a failure or the loss of the lease, and
-// 2 after a wrong command line.
+// The exit code is 0 after SIGTERM or SIGINT. It is 1 after a failure or the loss of the lease,
+// and 2 after a wrong command line.
 package main
 
 import (
@@ -39,7 +40,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run runs the command with the given arguments until ctx is done, and returns its exit code.
+// run runs the command with the given arguments until ctx is done. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	options, err := parse(args, stdout)
 	if errors.Is(err, pflag.ErrHelp) {
@@ -60,8 +61,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// parse returns the options that the arguments specify. For the argument --help, it prints the
-// usage and returns pflag.ErrHelp.
+// parse returns the options that the command line arguments set. For the argument --help, it
+// prints the usage to stdout and returns pflag.ErrHelp.
 func parse(args []string, stdout io.Writer) (*manager.Options, error) {
 	options := manager.NewOptions()
 	flags := pflag.NewFlagSet(manager.Name, pflag.ContinueOnError)
@@ -80,7 +81,7 @@ func parse(args []string, stdout io.Writer) (*manager.Options, error) {
 	return options, options.Validate()
 }
 
-// addLogFlags adds klog's flags -v and --vmodule.
+// addLogFlags adds the flags -v and --vmodule of klog to flags.
 func addLogFlags(flags *pflag.FlagSet) {
 	all := flag.NewFlagSet("", flag.ContinueOnError)
 	klog.InitFlags(all)
@@ -89,7 +90,7 @@ func addLogFlags(flags *pflag.FlagSet) {
 	}
 }
 
-// oneLine writes an error as one line, also if it joins several errors.
+// oneLine writes an error as one line to w. It separates joined errors by semicolons.
 func oneLine(w io.Writer, err error) {
 	fmt.Fprintf(w, "%s: %s\n", manager.Name, strings.ReplaceAll(err.Error(), "\n", "; "))
 }
