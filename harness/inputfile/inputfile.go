@@ -1,5 +1,5 @@
-// Package inputfile opens files that users name. It refuses a pipe or a device at once, because
-// reading one may never end.
+// Package inputfile opens files that users name in flags or in other files. It refuses a pipe or
+// a device at once, because reading from it may never end.
 package inputfile
 
 import (
@@ -11,9 +11,11 @@ import (
 	"syscall"
 )
 
-// Open opens a regular file for reading.
+// Open opens a regular file for reading. It returns an error for a directory, a pipe or a
+// device.
 func Open(path string) (*os.File, error) {
-	// With O_NONBLOCK, a pipe without a writer is opened at once. It has no effect on a file.
+	// With O_NONBLOCK, opening a pipe without a writer does not block. The flag has no effect on
+	// a regular file.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -28,7 +30,8 @@ func Open(path string) (*os.File, error) {
 	return file, nil
 }
 
-// Read returns the content of a regular file.
+// Read returns the content of a regular file. It returns an error for a directory, a pipe or a
+// device.
 func Read(path string) ([]byte, error) {
 	file, err := Open(path)
 	if err != nil {
@@ -38,8 +41,9 @@ func Read(path string) ([]byte, error) {
 	return io.ReadAll(file)
 }
 
-// Reason returns the reason of a file error, without the operation and the path. It is for messages
-// that name the path already.
+// Reason returns the cause of a file error, such as "no such file or directory". It removes the
+// operation and the path from the error, for messages that name the path already. It returns any
+// other error unchanged.
 func Reason(err error) error {
 	var pathError *fs.PathError
 	if errors.As(err, &pathError) {
@@ -48,7 +52,7 @@ func Reason(err error) error {
 	return err
 }
 
-// describe names a type of file that is no regular file.
+// describe returns the type of a file that is not a regular file as text, such as "a directory".
 func describe(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():

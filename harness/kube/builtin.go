@@ -8,10 +8,11 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// BuiltinByResource returns the Kubernetes kind with an API group and a plural name, such as
+// BuiltinByResource returns the built-in kind with an API group and a plural name, such as
 // "apps" and "statefulsets". It returns false if Kubernetes has no such kind.
 //
-// If the table of kinds has no row for the kind, the version is the one that client-go prefers.
+// The API version comes from the table of kinds. If the table has no row for the kind, it is the
+// version that client-go prefers.
 func BuiltinByResource(group, resource string) (Kind, bool) {
 	if k, ok := find(func(k Kind) bool { return k.GVR.Group == group && k.GVR.Resource == resource }); ok {
 		return k, true

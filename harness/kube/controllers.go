@@ -8,10 +8,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// Controller is a row of the table of controllers. It describes a controller that can be
-// under test.
+// Controller describes a controller that can be under test. It is a row of the table
+// [Controllers].
 type Controller struct {
-	// Name is the name that the flag --controllers of kube-controller-manager accepts.
+	// Name is the name of the controller, such as deployment-controller. The flag --controllers
+	// of kube-controller-manager accepts this name.
 	Name string
 	// Kind is the kind of the objects that the controller reconciles. The work queue of the
 	// controller has one key for each of these objects.
@@ -20,25 +21,25 @@ type Controller struct {
 	Watches []string
 	// Writes lists the kinds that the controller creates, changes or deletes.
 	Writes []string
-	// ConcurrencyFlag is the flag of kube-controller-manager that sets the number of the
-	// controller's workers.
+	// ConcurrencyFlag is the flag of kube-controller-manager that sets the controller's number
+	// of workers, such as --concurrent-deployment-syncs.
 	ConcurrencyFlag string
-	// ClusterRole is the cluster role of kube-controller-manager with the permissions of the
-	// controller.
+	// ClusterRole is the cluster role that kube-controller-manager uses for this controller. It
+	// has the permissions that the controller needs.
 	ClusterRole string
-	// Traits lists how the controller works. For example, a check of expectations applies to
-	// every controller with the trait Expectations.
+	// Traits lists properties of the controller on which checks depend. For example, the check
+	// of expectations applies only to controllers with the trait Expectations.
 	Traits []Trait
-	// Contract is true if controllers/CONTRACT.md says what the controller promises, and
-	// this repository contains an implementation of it.
+	// Contract is true if controllers/CONTRACT.md specifies the controller's behavior. This
+	// repository then also contains an implementation of the controller.
 	Contract bool
 }
 
-// Trait says how a controller works. Some checks apply only to controllers with a certain
-// trait.
+// Trait is a property of a controller, such as "creates pods in growing batches". Some checks
+// apply only to controllers with a certain trait.
 type Trait string
 
-// The traits of controllers. [Traits] says what each of them means.
+// The traits of controllers. The table [Traits] explains each of them.
 const (
 	OwnsPods           Trait = "owns-pods"
 	SlowStart          Trait = "slow-start"
@@ -51,13 +52,13 @@ const (
 	ActsByTime         Trait = "acts-by-time"
 )
 
-// TraitMeaning says what a trait means, in sentences.
+// TraitMeaning has a trait and its explanation for users, in sentences.
 type TraitMeaning struct {
 	Trait   Trait
 	Meaning string
 }
 
-// Traits is the table of all traits.
+// Traits is the table of all traits with their explanations.
 var Traits = []TraitMeaning{
 	{OwnsPods, "The controller creates and deletes pods until their number is spec.replicas."},
 	{SlowStart, "The controller creates pods in batches of 1, 2, 4 and so on. It starts a batch after all creates of the previous one have succeeded."},
@@ -73,8 +74,8 @@ var Traits = []TraitMeaning{
 // Has reports whether the controller has a trait.
 func (c *Controller) Has(t Trait) bool { return slices.Contains(c.Traits, t) }
 
-// Controllers is the table of the controllers that can be under test. If a scenario names
-// no controllers, those with a contract are under test.
+// Controllers is the table of the controllers that can be under test. If a scenario names no
+// controllers, the rows with Contract set are under test.
 var Controllers = []Controller{
 	{
 		Name:            "replicationcontroller-controller",
@@ -131,8 +132,8 @@ var Controllers = []Controller{
 // controllers in the table use this lease.
 const LeaseName = "kube-controller-manager"
 
-// DefaultControllers returns the names of the controllers with a contract. If a scenario names
-// no controllers, these are under test.
+// DefaultControllers returns the names of the controllers that are under test if a scenario
+// names no controllers. These are the controllers with Contract set.
 func DefaultControllers() []string {
 	var names []string
 	for _, c := range Controllers {
@@ -143,9 +144,9 @@ func DefaultControllers() []string {
 	return names
 }
 
-// ControllersNamed returns the controllers with the given names, in the order of the table.
-// Without names, it returns the default controllers. If the table does not contain a name,
-// the error lists all valid names.
+// ControllersNamed returns the controllers with the given names, in the order of the table
+// [Controllers]. Without names, it returns the default controllers. If the table does not
+// contain a name, the error lists all valid names.
 func ControllersNamed(names ...string) ([]Controller, error) {
 	if len(names) == 0 {
 		names = DefaultControllers()
@@ -164,7 +165,7 @@ func ControllersNamed(names ...string) ([]Controller, error) {
 	return rows, nil
 }
 
-// OrDefault returns the given controllers, or the default controllers for a nil list. An empty
+// OrDefault returns its argument, or the default controllers if the argument is nil. An empty
 // list that is not nil means no controllers.
 func OrDefault(controllers []Controller) []Controller {
 	if controllers != nil {
@@ -174,8 +175,8 @@ func OrDefault(controllers []Controller) []Controller {
 	return controllers
 }
 
-// Known returns those of the given controllers that are in the table of controllers. The
-// control plane must not run them if they are under test. The result is never nil.
+// Known returns those of the given controllers that are in the table [Controllers]. If such a
+// controller is under test, the control plane must not run it too. The result is never nil.
 func Known(controllers []Controller) []Controller {
 	known := []Controller{}
 	for _, c := range controllers {
@@ -198,21 +199,21 @@ func NamesOf(controllers []Controller) []string {
 // ControllerNames returns the names of all controllers that can be under test.
 func ControllerNames() []string { return NamesOf(Controllers) }
 
-// Watched returns the kinds that the controllers have in their informer caches. The result
-// has the order of the table of kinds, and no kind twice.
+// Watched returns the kinds that at least one of the controllers has in its informer cache. The
+// result has the order of the table of kinds, and no kind twice.
 func Watched(controllers []Controller) []Kind {
 	return kindsIn(controllers, func(c Controller) []string { return c.Watches })
 }
 
-// Observed returns the kinds that the history must contain if the given controllers are under
-// test. These are the kinds that they watch or write. The result has the order of the table of
-// kinds, and no kind twice.
+// Observed returns the kinds that at least one of the controllers watches or writes. A run must
+// record the objects of these kinds. The result has the order of the table of kinds, and no kind
+// twice.
 func Observed(controllers []Controller) []Kind {
 	return kindsIn(controllers, func(c Controller) []string { return slices.Concat(c.Watches, c.Writes) })
 }
 
-// kindsIn returns the kinds that the function of lists for at least one of the controllers. It
-// leaves out kinds without a row in the table of kinds.
+// kindsIn returns the kinds whose names the function of returns for at least one of the
+// controllers. The result has no kinds without a row in the table of kinds.
 func kindsIn(controllers []Controller, of func(Controller) []string) []Kind {
 	var kinds []Kind
 	for _, k := range Kinds {

@@ -5,11 +5,11 @@
 // these tables.
 //
 // Some kinds have no row, such as the kinds of custom resources. The function [Generic] returns
-// a description of such a kind. The harness can create, observe, record and compare its
-// objects, and show them in reports. Faults can select them. Only the checks of
-// controllers/CONTRACT.md need a row.
+// a description of such a kind. With it, the harness can create, observe, record and compare
+// objects of the kind, and show them in reports. Faults can act on these objects. Only the
+// checks of controllers/CONTRACT.md need a row.
 //
-// The package imports no other package of the harness.
+// The package imports no other package of the harness, except nearest.
 package kube
 
 import (
@@ -23,34 +23,36 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Kind describes a kind of API object.
+// Kind describes a kind of API object, such as ReplicaSet.
 type Kind struct {
 	// Name is the name of the kind in manifests and ownerReferences, such as "ReplicaSet".
 	Name string
-	// GVR contains the API group, the version that the harness uses, and the plural name.
+	// GVR has the API group, the API version that the harness uses, and the plural name.
 	GVR schema.GroupVersionResource
 	// ShortName is the abbreviation that kubectl accepts, such as "rs"; "" if there is none.
 	ShortName string
 	// ClusterScoped is true if objects of the kind have no namespace.
 	ClusterScoped bool
 	// EtcdPrefix is the prefix of the kind's keys in etcd, such as "/registry/pods/". The
-	// namespace and the name follow it. The observer reads these keys if etcd is reachable. A
-	// release of Kubernetes can change them only with a migration of the stored data.
+	// namespace and the name of the object follow the prefix. If etcd is reachable, the harness
+	// reads committed changes under these keys. A release of Kubernetes can change the prefix
+	// only with a migration of the stored data.
 	EtcdPrefix string
-	// Decoding says how package objects decodes the objects of the kind.
+	// Decoding says to which Go type package objects decodes objects of the kind.
 	Decoding Decoding
-	// Role is the relation of the kind to pods. Reports and comparisons depend on it.
+	// Role says how the kind is related to pods. Reports and comparisons group objects by role.
 	Role Role
-	// Controls lists the kinds of the objects that an object of this kind may control.
+	// Controls lists the kinds of which an object of this kind can be the controller. For
+	// example, a Deployment controls ReplicaSets.
 	Controls []string
 	// Color is the color of the kind in reports, for the light and the dark theme, in CSS
 	// syntax: light-dark(#1c2024, #e6e8ea). "" means the default color.
 	Color string
 }
 
-// Role is the relation of a kind to pods. Its objects create pods, belong to objects that
-// create pods, or send traffic to pods. For example, reports show pods below their workload,
-// and Services below the pods.
+// Role says how the objects of a kind are related to pods. They create pods, belong to objects
+// that create pods, or send traffic to pods. For example, reports show pods below their
+// workload, and Services below the pods.
 type Role string
 
 // The roles of kinds.
@@ -66,22 +68,22 @@ const (
 	Other Role = "other"
 )
 
-// Decoding says how package objects decodes the objects of a kind: to which Go type, and with
-// which fields.
+// Decoding says to which Go type package objects decodes objects of a kind, and with which
+// fields.
 type Decoding string
 
-// The decodings. The zero value stands for AsGeneric.
+// The values of [Kind.Decoding]. The zero value is AsGeneric.
 const (
 	// AsGeneric decodes only the fields that objects of many kinds have, such as spec.replicas
 	// and status.conditions.
 	AsGeneric Decoding = ""
 	// AsPod decodes pods.
 	AsPod Decoding = "pod"
-	// AsReplicaSet decodes owners of pods whose selector is a LabelSelector.
+	// AsReplicaSet decodes ReplicaSets, whose selector is a LabelSelector.
 	AsReplicaSet Decoding = "replica-set"
-	// AsReplicationController decodes owners of pods whose selector is a map of labels.
+	// AsReplicationController decodes ReplicationControllers, whose selector is a map of labels.
 	AsReplicationController Decoding = "replication-controller"
-	// AsDeployment decodes owners of ReplicaSets.
+	// AsDeployment decodes Deployments.
 	AsDeployment Decoding = "deployment"
 	// AsService decodes Services.
 	AsService Decoding = "service"
@@ -89,7 +91,7 @@ const (
 	AsEndpoints Decoding = "endpoints"
 )
 
-// GVK returns the API group, the version and the name of the kind.
+// GVK returns the API group, the API version and the name of the kind.
 func (k Kind) GVK() schema.GroupVersionKind { return k.GVR.GroupVersion().WithKind(k.Name) }
 
 // APIVersion returns the API group and version as manifests contain them, such as
@@ -100,8 +102,8 @@ func (k Kind) APIVersion() string { return k.GVR.GroupVersion().String() }
 // Histories, faults and triggers identify kinds by this name.
 func (k Kind) Resource() string { return k.GVR.GroupResource().String() }
 
-// Builtin reports whether the kind is built into Kubernetes. client-go then contains its Go
-// type. Objects of other kinds are unstructured.
+// Builtin reports whether the kind is built into Kubernetes, so that client-go has a Go type for
+// it. Objects of other kinds are unstructured.
 func (k Kind) Builtin() bool { return scheme.Scheme.Recognizes(k.GVK()) }
 
 // Named returns the row of the kind with the given name, such as "ReplicaSet". It returns false
@@ -111,7 +113,7 @@ func Named(name string) (Kind, bool) {
 }
 
 // MustNamed returns the row of the kind with the given name. It panics if the table has no such
-// row. Callers pass constants of this package.
+// row, so callers pass only constants of this package.
 func MustNamed(name string) Kind {
 	k, ok := Named(name)
 	if !ok {
@@ -120,16 +122,16 @@ func MustNamed(name string) Kind {
 	return k
 }
 
-// ByResource returns the row of the kind with the given resource, such as "replicasets.apps".
-// It returns false if the table has no such row. It is fast enough to be called for each record
-// of a history.
+// ByResource returns the row of the kind with the given resource, such as "replicasets.apps". It
+// returns false if the table has no such row. It is fast enough for a call per record of a
+// history.
 func ByResource(resource string) (Kind, bool) {
 	k, ok := rowsByResource()[resource]
 	return k, ok
 }
 
-// rowsByResource returns the rows of the table of kinds by resource. It builds the map at
-// the first call.
+// rowsByResource returns the table of kinds as a map, with the resource as the key. It builds
+// the map at the first call.
 var rowsByResource = sync.OnceValue(func() map[string]Kind {
 	rows := map[string]Kind{}
 	for _, k := range Kinds {
@@ -146,13 +148,12 @@ func find(matches func(Kind) bool) (Kind, bool) {
 	return Kind{}, false
 }
 
-// Generic returns the row of a kind in [Kinds]. If there is no row, it returns a description of
-// the kind, which it derives from the name.
+// Generic returns a description of any kind. If [Kinds] has a row for the kind, it returns this
+// row. Otherwise it derives the description from the name of the kind.
 //
-// In this description, the plural name follows the naming convention of Kubernetes: lower case,
-// with the ending of an English plural. The kind is namespaced, except if it is a
-// cluster-scoped kind of Kubernetes. For a custom resource with another plural name or scope,
-// use [CustomResource].
+// A derived plural name follows the naming convention of Kubernetes: lower case, with the ending
+// of an English plural. A derived kind is namespaced, unless it is a built-in cluster-scoped
+// kind. For a custom resource with another plural name or scope, use [CustomResource].
 func Generic(gvk schema.GroupVersionKind) Kind {
 	if k, ok := find(func(k Kind) bool { return k.GVK() == gvk }); ok {
 		return k
@@ -161,15 +162,14 @@ func Generic(gvk schema.GroupVersionKind) Kind {
 	return generic(gvk, plural.Resource, slices.Contains(clusterScoped, gvk.GroupKind().String()))
 }
 
-// CustomResource returns the description of a kind that a CustomResourceDefinition defines.
-// It takes the plural name and the scope from this definition.
+// CustomResource returns the description of a kind that a CustomResourceDefinition defines. The
+// arguments plural and clusterScoped are the plural name and the scope in this definition.
 func CustomResource(gvk schema.GroupVersionKind, plural string, clusterScoped bool) Kind {
 	return generic(gvk, plural, clusterScoped)
 }
 
-// generic returns the description of a kind that has no row in [Kinds]. For custom resources,
-// the etcd prefix contains the API group; for kinds that are built into Kubernetes, it does
-// not.
+// generic returns the description of a kind that has no row in [Kinds]. The etcd prefix of a
+// custom resource contains the API group. The etcd prefix of a built-in kind does not.
 func generic(gvk schema.GroupVersionKind, plural string, clusterScoped bool) Kind {
 	k := Kind{Name: gvk.Kind, GVR: gvk.GroupVersion().WithResource(plural), ClusterScoped: clusterScoped, Role: Other}
 	k.EtcdPrefix = "/registry/" + plural + "/"
@@ -179,7 +179,8 @@ func generic(gvk schema.GroupVersionKind, plural string, clusterScoped bool) Kin
 	return k
 }
 
-// clusterScoped lists the cluster-scoped kinds of Kubernetes that have no row in [Kinds].
+// clusterScoped lists the built-in cluster-scoped kinds that have no row in [Kinds]. The form is
+// KIND.GROUP.
 var clusterScoped = []string{
 	"APIService.apiregistration.k8s.io",
 	"CSIDriver.storage.k8s.io",
@@ -213,8 +214,8 @@ var clusterScoped = []string{
 	"VolumeAttributesClass.storage.k8s.io",
 }
 
-// Resources returns the resources of all kinds in the table, sorted. Every scenario may name
-// these resources, even if its workload does not create such objects.
+// Resources returns the resources of all kinds in the table [Kinds], sorted. Every scenario may
+// name these resources, even if its workload creates no such objects.
 func Resources() []string {
 	names := make([]string, 0, len(Kinds))
 	for _, k := range Kinds {

@@ -9,15 +9,16 @@ import (
 )
 
 // Owners finds the resource of an owner, such as "replicasets.apps", from an ownerReference. An
-// ownerReference in a history contains the kind of the owner, but not its API group.
+// ownerReference in a history contains the owner's kind and UID, but not the API group.
 //
 // The zero value is ready to use. Owners is not safe for concurrent use.
 type Owners struct {
-	byUID    map[types.UID]string // the resource by the UID of an object
-	byPlural map[string]string    // the resource by its plural name without the API group
+	byUID    map[types.UID]string // the resource of each observed object, by UID
+	byPlural map[string]string    // the resource, such as "jobs.batch", by its plural name, such as "jobs"
 }
 
-// Observe records the resource of an object that may own other objects.
+// Observe stores the resource of an object, such as "jobs.batch", because other objects may name
+// the object as their owner.
 func (o *Owners) Observe(uid types.UID, resource string) {
 	if o.byUID == nil {
 		o.byUID, o.byPlural = map[types.UID]string{}, map[string]string{}
@@ -29,11 +30,11 @@ func (o *Owners) Observe(uid types.UID, resource string) {
 	o.byPlural[plural] = resource
 }
 
-// Forget removes an object that no longer exists.
+// Forget removes an object from the table of UIDs, because the object no longer exists.
 func (o *Owners) Forget(uid types.UID) { delete(o.byUID, uid) }
 
-// Resource returns the resource of the owner with the given UID and kind. It uses the first of
-// these that exists:
+// Resource returns the resource of the owner with the given UID and kind, such as "jobs.batch".
+// It uses the first of these that exists:
 //
 //   - the resource of the observed object with this UID
 //   - the resource of the kind in the table of kinds

@@ -1,18 +1,18 @@
-// Package nearest finds the known name that a user probably meant. Messages about unknown names
-// suggest it, or list all known names.
+// Package nearest finds the known name that a user probably meant. Error messages about an
+// unknown name suggest the nearest name, or list all known names.
 package nearest
 
 import (
 	"strings"
 )
 
-// Name returns the name that is most similar to word. Similar names are those with few typing
-// errors, and those that contain word. If no name is similar, Name returns "". Case does not matter.
+// Name returns the one of names that is most similar to word, or "" if none is similar. A
+// similar name differs by few typing errors, or contains word. Case does not matter.
 func Name(word string, names []string) string {
 	if word = strings.ToLower(word); word == "" {
 		return ""
 	}
-	best, least := "", 1+len(word)/3 // one typing error for each three letters
+	best, least := "", 1+len(word)/3 // one typing error is allowed for each three letters
 	for _, name := range names {
 		if d := distance(word, strings.ToLower(name)); d < least || (d == least && best == "") {
 			best, least = name, d
@@ -29,11 +29,12 @@ func Name(word string, names []string) string {
 	return best
 }
 
-// partMin is the least length of a word that Name looks for as a part of names.
+// partMin is the minimum length of a word for which Name also returns names that contain the
+// word.
 const partMin = 3
 
-// Suggestion returns the end of a message about an unknown word: "; did you mean max-surge?". It
-// returns "" if no name is similar.
+// Suggestion returns the end of an error message about an unknown word, such as "; did you mean
+// max-surge?". It returns "" if no name is similar.
 func Suggestion(word string, names []string) string {
 	if name := Name(word, names); name != "" {
 		return "; did you mean " + name + "?"
@@ -41,8 +42,8 @@ func Suggestion(word string, names []string) string {
 	return ""
 }
 
-// List joins names as in a sentence, such as "a, b or c". The argument last is the conjunction
-// before the last name.
+// List joins names for a sentence, such as "a, b or c". The argument last is the conjunction
+// before the last name, such as "or".
 func List[T ~string](names []T, last string) string {
 	var b strings.Builder
 	for i, name := range names {
