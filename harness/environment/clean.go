@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// cleanArgument is the first argument with which a program that contains this package only cleans
-// an existing cluster. The others are the working directory, the kubeconfig and the context.
+// cleanArgument is the first argument that makes a program with this package only clean an existing
+// cluster. The further arguments are the working directory, the kubeconfig and the context.
 const cleanArgument = "gauntlet-clean-existing"
 
 func init() {
@@ -31,17 +31,18 @@ func init() {
 }
 
 // cleanupCommand returns the command with which the guard process cleans an existing cluster. The
-// guard runs the same program, so /proc/self/exe exists even after its file was removed.
+// program is /proc/self/exe, because the guard is a process of the same program. That path works
+// even after the program's file was removed.
 func cleanupCommand(o cluster.Existing) []string {
 	dir, err := os.Getwd()
 	if err != nil {
-		dir = "/" // paths of kubeconfigs are then absolute
+		dir = "/" // without a working directory, the kubeconfig's path must be absolute
 	}
 	return []string{"/proc/self/exe", cleanArgument, dir, o.Kubeconfig, o.Context}
 }
 
-// CleanExisting deletes the objects that a killed run has left on an existing cluster. It reports
-// whether the namespace of the run existed.
+// CleanExisting deletes the objects that a killed run has left on an existing cluster. The result
+// removed is false if the run's namespace does not exist.
 //
 // Empty arguments mean the kubeconfig file and the context that kubectl would use.
 func CleanExisting(ctx context.Context, kubeconfig, context string) (removed bool, err error) {

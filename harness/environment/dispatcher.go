@@ -12,42 +12,44 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
-// Dispatcher appends records to the history, and starts the faults whose trigger matches a
-// record.
+// Dispatcher appends records to the history, and starts faults. A fault may have a trigger, such as
+// the third create of a pod. The Dispatcher starts the fault when a record matches the trigger.
 //
-// If the record is a request, response, watch event or step, the Dispatcher delays it until the
-// fault is injected or has ended. A fault can therefore act between a write and its response.
+// If that record is a request, response, watch event or workload step, the Dispatcher delays the
+// request, response, event or step until the fault is injected. A fault can therefore act, for
+// example, between a write and its response.
 type Dispatcher struct {
 	recorder *history.Recorder
 	clock    clock.WithTicker
 
 	mu            sync.Mutex
-	objects       *trigger.Objects // the objects that the records so far contain
-	subscriptions []*Subscription  // the subscriptions whose trigger has not matched yet
+	objects       *trigger.Objects // the objects in the records so far, which some triggers need
+	subscriptions []*Subscription  // the subscriptions with a trigger that has not matched yet
 }
 
-// recordHoldMax is the maximum time for which Append delays the subject or the workload while a
-// fault is being injected. After this time, they continue in any case.
+// recordHoldMax limits how long Append delays the subject or the workload while a fault is being
+// injected. After this time, the subject or the workload continues in any case.
 const recordHoldMax = 5 * time.Second
 
-// Subscription waits until a record matches the trigger of one fault.
+// Subscription is the wait of one fault for a record that matches the fault's trigger.
 type Subscription struct {
 	matcher     *trigger.Matcher
-	matched     chan trigger.Match // receives the only match; has capacity 1
+	matched     chan trigger.Match // receives the first match, the only one; has capacity 1
 	released    chan struct{}      // closed by Unsubscribe; Append then returns
 	releaseOnce sync.Once          // closes released
 }
 
-// NewDispatcher returns a Dispatcher that appends records to the history of recorder.
+// NewDispatcher returns a Dispatcher that appends its records to the history that recorder writes.
 func NewDispatcher(recorder *history.Recorder, clock clock.WithTicker) *Dispatcher {
 	return &Dispatcher{recorder: recorder, clock: clock, objects: trigger.NewObjects()}
 }
 
-// Append appends a record to the history, and starts the faults whose trigger matches the
-// record.
+// Append appends a record to the history, and starts the faults with a trigger that the record
+// matches.
 //
-// It then waits until each of these faults is injected or has ended, at most [recordHoldMax]
-// for each. It does not wait if the event of the record has already happened (see canWait).
+// Append then waits for each of these faults until the fault is injected, but at most
+// [recordHoldMax]. Append does not wait if the record describes something that cannot be delayed,
+// such as a commit (see canWait).
 func (d *Dispatcher) Append(record history.Record) {
 	d.recorder.Append(record)
 	for _, sub := range d.matching(&record) {
@@ -57,8 +59,8 @@ func (d *Dispatcher) Append(record history.Record) {
 	}
 }
 
-// matching returns the subscriptions whose trigger matches the record. It sends the match to each
-// of these subscriptions, and removes them from the Dispatcher.
+// matching returns the subscriptions with a trigger that the record matches. It sends the match to
+// each of these subscriptions, and removes the subscriptions from the Dispatcher.
 func (d *Dispatcher) matching(record *history.Record) []*Subscription {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,15 +77,14 @@ func (d *Dispatcher) matching(record *history.Record) []*Subscription {
 	return matched
 }
 
-// canWait reports whether what a record describes can be delayed until a fault is injected.
-// Requests, responses, watch events and steps can. A commit cannot, because it has already
-// happened.
+// canWait reports whether Append may delay the operation that a record describes. Requests,
+// responses, watch events and workload steps can be delayed. A commit cannot, because etcd has
+// already committed the state.
 func canWait(r *history.Record) bool {
 	return r.Request != nil || r.Response != nil || r.Delivery != nil || r.Step != nil
 }
 
-// waitReleased waits until another goroutine calls Unsubscribe for sub, but at most
-// [recordHoldMax].
+// waitReleased waits until another goroutine calls Unsubscribe(sub), but at most [recordHoldMax].
 func (d *Dispatcher) waitReleased(sub *Subscription) {
 	timer := d.clock.NewTimer(recordHoldMax)
 	defer timer.Stop()
@@ -96,9 +97,9 @@ func (d *Dispatcher) waitReleased(sub *Subscription) {
 // Subscribe returns a Subscription that receives the first match of a trigger. A nil trigger
 // never matches. The caller must call Unsubscribe after it has injected the fault.
 //
-// The condition of a state trigger may already be true when Subscribe is called. If
-// requireChange is true, such a trigger matches only after its condition has become false and
-// then true again.
+// A trigger may wait for a condition of an object that is already true when Subscribe is called. If
+// requireChange is true, such a trigger matches only after the condition has become false and then
+// true again.
 func (d *Dispatcher) Subscribe(when *scenario.Trigger, ownerOf trigger.OwnerLookup, requireChange bool) *Subscription {
 	sub := &Subscription{matched: make(chan trigger.Match, 1), released: make(chan struct{})}
 	if when == nil {
@@ -111,8 +112,8 @@ func (d *Dispatcher) Subscribe(when *scenario.Trigger, ownerOf trigger.OwnerLook
 	return sub
 }
 
-// Unsubscribe ends a subscription, after the caller has injected its fault. It ends the wait of
-// Append for this fault. A second Unsubscribe does nothing.
+// Unsubscribe ends a subscription, so that Append no longer waits for the fault. The caller calls
+// Unsubscribe when the fault is injected, or will not be injected. A second call does nothing.
 func (d *Dispatcher) Unsubscribe(sub *Subscription) {
 	sub.releaseOnce.Do(func() { close(sub.released) })
 	d.mu.Lock()
@@ -120,5 +121,6 @@ func (d *Dispatcher) Unsubscribe(sub *Subscription) {
 	d.subscriptions = slices.DeleteFunc(d.subscriptions, func(other *Subscription) bool { return other == sub })
 }
 
-// Matched returns a channel that receives the first match of the trigger. It is never closed.
+// Matched returns a channel that receives the first match of the trigger. The channel is never
+// closed.
 func (s *Subscription) Matched() <-chan trigger.Match { return s.matched }

@@ -25,8 +25,7 @@ func newTestDispatcher(t *testing.T) *Dispatcher {
 	return NewDispatcher(recorder, clock.RealClock{})
 }
 
-// append calls Append in a new goroutine. It returns a channel that is closed when Append has
-// returned.
+// append calls Append in a new goroutine. The returned channel is closed when Append has returned.
 func (d *Dispatcher) append(r history.Record) <-chan struct{} {
 	returned := make(chan struct{})
 	go func() {
@@ -36,8 +35,8 @@ func (d *Dispatcher) append(r history.Record) <-chan struct{} {
 	return returned
 }
 
-// TestDispatcherHoldsRequests verifies that Append of a matching request waits for Unsubscribe.
-// Append of a commit must not wait.
+// TestDispatcherHoldsRequests verifies that Append waits for Unsubscribe if a request matches a
+// trigger. If a commit matches, Append must not wait.
 func TestDispatcherHoldsRequests(t *testing.T) {
 	create := history.Record{Request: &history.Request{ID: 1, Verb: "create", Resource: "pods"}}
 	commit := history.Record{Commit: &history.Commit{Type: history.Added, Object: history.Object{Ref: history.Ref{Resource: "pods", Name: "a"}}}}
@@ -73,8 +72,8 @@ func TestDispatcherHoldsRequests(t *testing.T) {
 	}
 }
 
-// TestUnsubscribe verifies that Append does not wait for a subscription that has ended. It must not
-// wait for a subscription without a trigger either.
+// TestUnsubscribe verifies that Append does not wait for a subscription after Unsubscribe. Append
+// must not wait for a subscription without a trigger either.
 func TestUnsubscribe(t *testing.T) {
 	d := newTestDispatcher(t)
 	sub := d.Subscribe(&scenario.Trigger{Step: &scenario.StepTrigger{Index: 0, At: scenario.Begun}}, nil, false)

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 )
 
-// ExampleStart starts a control plane with a fault proxy. A fault then makes the requests of a
-// client fail.
+// ExampleStart starts a control plane with a fault proxy. A fault then makes a client's requests
+// fail.
 func ExampleStart() {
 	ctx := context.Background()
 	e, err := environment.Start(ctx, environment.Options{ControlPlane: providers.Options{Nodes: 1}})
@@ -30,7 +30,7 @@ func ExampleStart() {
 }
 
 // failRequests lists nodes through the fault proxy, first with the fault api-error and then without
-// it.
+// the fault.
 func failRequests(ctx context.Context, e *environment.Environment) error {
 	if err := e.StartProxy(ctx, nil); err != nil {
 		return err

@@ -14,32 +14,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Injection describes one fault for [Environment.Inject].
+// Injection says which fault [Environment.Inject] injects, and with which parameters.
 type Injection struct {
 	// Fault is the name of a fault in the catalog, such as "api-error".
 	Fault string
-	// Params has the parameters of the fault in YAML, in the same format as in a scenario. Empty
+	// Params contains the fault's parameters in YAML, in the same format as in a scenario. Empty
 	// means no parameters. For example:
 	//
 	//	{verb: create, resource: pods, code: 500}
 	Params string
 	// Namespace is the namespace in which the fault changes pods, quotas and other objects. Empty
-	// means the namespace that Record records.
+	// means the namespace that [Environment.Record] records.
 	Namespace string
-	// Index is the number of the fault in the records of the history. Inject also derives the
-	// random seed of the fault from it. Two equal faults with different indexes therefore act
-	// differently.
+	// Index identifies the fault in the history. It is also part of the fault's random seed, so
+	// that two equal faults with different indexes act differently.
 	Index int
 }
 
-// injectedHealTimeout limits the duration of the function heal that Inject returns.
+// injectedHealTimeout limits how long the function heal takes, which [Environment.Inject] returns.
 const injectedHealTimeout = 30 * time.Second
 
-// Inject injects a fault, which lasts until the caller calls the returned function heal. The
-// caller must call heal before Stop; heal works even if its context is canceled.
+// Inject injects a fault, which lasts until the caller calls the returned function heal. The caller
+// must call heal before Stop. The function heal works even if its context is canceled.
 //
-// StartProxy must have been called before. For faults of processes of the subject, StartSubject
-// must have been called too.
+// Call StartProxy first. For faults that act on the subject's processes, call StartSubject too.
 func (e *Environment) Inject(ctx context.Context, i Injection) (heal func(context.Context) error, err error) {
 	faultType, fault, err := i.create()
 	if err != nil {
@@ -64,12 +62,13 @@ func (e *Environment) Inject(ctx context.Context, i Injection) (heal func(contex
 		return faults.Heal(ctx, fault, env)
 	}
 	if err := faults.Inject(ctx, fault, env); err != nil {
-		return nil, errors.Join(err, heal(ctx)) // it may have acted in part
+		return nil, errors.Join(err, heal(ctx)) // the failed injection may have changed something
 	}
 	return heal, nil
 }
 
-// canInject returns an error if a component on which the fault may act does not run.
+// canInject returns an error if a component that the fault needs does not run. Faults need the
+// fault proxy, and some also need the subject.
 func (e *Environment) canInject(faultType faults.Type) error {
 	switch {
 	case e.stopped:
@@ -82,14 +81,14 @@ func (e *Environment) canInject(faultType faults.Type) error {
 	return nil
 }
 
-// New returns the fault that the injection i describes, but does not inject it. It returns an error
-// if the catalog has no such fault, or if a parameter is invalid.
+// New returns the fault that i describes, but does not inject the fault. It returns an error if
+// there is no fault with this name, or if a parameter is invalid.
 func (i Injection) New() (faults.Fault, error) {
 	_, fault, err := i.create()
 	return fault, err
 }
 
-// create returns the fault that the injection i describes, and its type in the catalog.
+// create returns the fault that i describes, and the fault's type, for example api-error.
 func (i Injection) create() (faultType faults.Type, fault faults.Fault, err error) {
 	faultType, err = catalog.Find(i.Fault)
 	if err != nil {
@@ -103,8 +102,9 @@ func (i Injection) create() (faultType faults.Type, fault faults.Fault, err erro
 	return faultType, fault, err
 }
 
-// FaultEnv returns the clients and components of this environment that a fault needs. The fault
-// takes random numbers from random, and reports to report what it does.
+// FaultEnv returns the clients and components that a fault needs to act on this environment. The
+// fault takes random numbers from random. Through report, the fault adds its actions to the
+// history.
 func (e *Environment) FaultEnv(random *rand.Rand, report *faults.Reporter) *faults.Env {
 	env := &faults.Env{
 		Rand:         random,

@@ -17,8 +17,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
-// nodes returns the cluster as an interface that loads images onto its nodes. It returns an error
-// if the provider does not have the capability LoadsImages.
+// nodes returns the cluster as a NodeAccess, which loads images onto the nodes. It returns an error
+// if the provider lacks the capability LoadsImages.
 func (e *Environment) nodes() (cluster.NodeAccess, error) {
 	nodes, ok := e.Cluster.(cluster.NodeAccess)
 	if !ok {
@@ -27,11 +27,12 @@ func (e *Environment) nodes() (cluster.NodeAccess, error) {
 	return nodes, nil
 }
 
-// LoadPodImage loads the image of the stand-in program, which the pods of the workload run,
-// onto all workers. If the kubelets are simulated, it does nothing.
+// LoadPodImage loads the container image of the workload's pods onto all worker nodes. The image
+// contains the stand-in program, which faults can control. If the kubelets are simulated,
+// LoadPodImage does nothing.
 //
-// The argument gauntlet is the path of the gauntlet executable. If the executable `standin` is
-// not in the same directory, it is built.
+// The argument gauntlet is the path of the gauntlet executable. If the executable `standin` is not
+// in the same directory, LoadPodImage builds it.
 func (e *Environment) LoadPodImage(ctx context.Context, gauntlet string) error {
 	if !e.Capabilities().Has(cluster.LoadsImages, cluster.ControlsContainers) {
 		return nil
@@ -52,8 +53,9 @@ func (e *Environment) LoadPodImage(ctx context.Context, gauntlet string) error {
 	})
 }
 
-// loadSubject loads the images of the subject and of the relay onto the control plane node. It
-// returns the control plane node and both images.
+// loadSubject loads the images of the subject and of the relay onto the control plane node. The
+// relay connects a subject in a pod to the fault proxy. loadSubject returns the control plane node
+// and the two images.
 func (e *Environment) loadSubject(ctx context.Context, o *SubjectOptions) (node cluster.Node, target, relay pods.Image, err error) {
 	nodes, err := e.nodes()
 	if err != nil {
@@ -73,10 +75,11 @@ func (e *Environment) loadSubject(ctx context.Context, o *SubjectOptions) (node 
 	return nodes.ControlPlane(), target, relay, loads.Wait()
 }
 
-// loadTarget loads the image of the subject onto the control plane node, and returns the image.
+// loadTarget loads the subject's container image onto the control plane node, and returns the
+// image.
 //
-// If the subject is an executable, loadTarget builds an image from it. It loads nothing for the
-// subject upstream, whose image the node already has.
+// If the subject is an executable, loadTarget builds an image from the executable. For the subject
+// upstream, it loads nothing, because the node already has the image.
 func (e *Environment) loadTarget(ctx context.Context, nodes cluster.NodeAccess, o *SubjectOptions) (pods.Image, error) {
 	if o.Target == subject.Upstream {
 		reference, err := nodes.ControllerManagerImage(ctx)
@@ -86,8 +89,8 @@ func (e *Environment) loadTarget(ctx context.Context, nodes cluster.NodeAccess, 
 		archive := filepath.Join(e.StateDir, "image.tar")
 		defer os.Remove(archive)
 		has, err := nodes.SaveImage(ctx, reference, archive)
-		// If the local container engine does not have the image, the node may have it. If the node
-		// does not have it either, the pod of the subject does not start.
+		// If the local container engine does not have the image, the node may have the image. If
+		// the node lacks the image too, the subject's pod does not start.
 		if err == nil && has {
 			err = nodes.ControlPlane().LoadImage(ctx, archive)
 		}
@@ -101,8 +104,8 @@ func (e *Environment) loadTarget(ctx context.Context, nodes cluster.NodeAccess, 
 	return pods.Image{Reference: reference}, err
 }
 
-// loadBinary builds an image from an executable, loads it onto the nodes, and returns the name of
-// the image. It writes the image to a temporary archive in dir.
+// loadBinary builds an image from an executable, loads the image onto the nodes, and returns the
+// image's name. It writes a temporary archive to dir.
 func loadBinary(ctx context.Context, dir string, spec image.Spec, nodes ...cluster.Node) (string, error) {
 	archive, err := os.CreateTemp(dir, "image-*.tar")
 	if err != nil {

@@ -21,13 +21,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// installOrder lists the kinds of objects that must be created before others, in this order.
-// Objects of all other kinds follow.
+// installOrder lists the Kinds of objects that install creates first, in this order. Objects of all
+// other Kinds follow.
 var installOrder = []string{"Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "Role"}
 
-// install creates the namespace and the objects that a subject needs, such as custom resource
-// definitions and roles. It binds the roles to account. It returns when the API server serves
-// the custom resources.
+// install creates the namespace and the objects that a subject needs, such as
+// CustomResourceDefinitions and roles. It binds the roles to account. install returns when the API
+// server serves the custom resources.
 func (e *Environment) install(ctx context.Context, d *subject.Definition, account rbacv1.Subject) error {
 	if err := e.createNamespace(ctx, d.Namespace); err != nil {
 		return err
@@ -49,8 +49,10 @@ func (e *Environment) install(ctx context.Context, d *subject.Definition, accoun
 	return nil
 }
 
-// installObject creates an object if it does not exist. An object without a namespace gets the
-// given one, which is created too if it does not exist.
+// installObject creates the object o, unless o exists. A namespaced object without a namespace is
+// created in the argument namespace. Before that, installObject creates the object's namespace if
+// necessary. For a CustomResourceDefinition, it waits until the API server serves the custom
+// resources.
 func (e *Environment) installObject(ctx context.Context, mapper meta.RESTMapper, o *unstructured.Unstructured, namespace string) error {
 	gvk := o.GroupVersionKind()
 	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -81,7 +83,7 @@ func (e *Environment) installObject(ctx context.Context, mapper meta.RESTMapper,
 	})
 }
 
-// createNamespace creates a namespace, unless it exists.
+// createNamespace creates the named namespace, unless that namespace exists.
 func (e *Environment) createNamespace(ctx context.Context, name string) error {
 	_, err := e.Admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -90,8 +92,9 @@ func (e *Environment) createNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// established returns an error if the API server does not serve the objects of a
-// CustomResourceDefinition yet. It then lacks the condition Established.
+// established returns nil if the API server serves the custom resources of a
+// CustomResourceDefinition. Otherwise, the CustomResourceDefinition has no condition
+// Established=True, and the error contains the conditions.
 func established(definition *unstructured.Unstructured) error {
 	conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
 	for _, condition := range conditions {
@@ -106,8 +109,8 @@ func established(definition *unstructured.Unstructured) error {
 	return fmt.Errorf("CustomResourceDefinition %s has the conditions %v; expected Established=True", definition.GetName(), conditions)
 }
 
-// withAccount returns a copy of a role binding whose only subject is account. Objects of other
-// kinds are returned unchanged.
+// withAccount returns a copy of a RoleBinding or ClusterRoleBinding whose only subject is account.
+// It returns all other objects unchanged.
 func withAccount(o *unstructured.Unstructured, account rbacv1.Subject) *unstructured.Unstructured {
 	if o.GroupVersionKind().Group != rbacv1.GroupName || (o.GetKind() != "RoleBinding" && o.GetKind() != "ClusterRoleBinding") {
 		return o
@@ -115,7 +118,7 @@ func withAccount(o *unstructured.Unstructured, account rbacv1.Subject) *unstruct
 	bound := o.DeepCopy()
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&account)
 	if err != nil {
-		panic(err) // a Subject has only texts
+		panic(err) // impossible: an RBAC subject contains only strings
 	}
 	bound.Object["subjects"] = []any{fields}
 	return bound

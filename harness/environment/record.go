@@ -17,31 +17,33 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// RecordOptions says what [Environment.Record] records, and in which file.
+// RecordOptions says which objects [Environment.Record] records, and in which file.
 type RecordOptions struct {
 	// File is the path of the history file, which Record creates.
 	File string
-	// Namespace is the namespace of the workload, which is created if it does not exist. Empty means
-	// the constant Namespace. An existing cluster supports no other namespace.
+	// Namespace is the namespace of the workload. Empty means "gauntlet", the constant Namespace.
+	// Record creates the namespace, except on a cluster of the provider existing, where the
+	// namespace must exist.
 	Namespace string
-	// Start is the first record of the history. Record sets its fields Provider and Namespace.
+	// Start is the first record of the history. Record fills in the fields Provider and Namespace.
 	Start history.Start
-	// Kinds lists the kinds of objects for which every committed state is recorded.
+	// Kinds lists the Kinds of objects that Record records. The history then contains every version
+	// of such an object that etcd commits.
 	Kinds []kube.Kind
-	// OnRecord is called with each record, in the order of the history. It must return quickly. It
-	// may be nil.
+	// OnRecord is called with each record, in the order of the history. OnRecord must return
+	// quickly. It may be nil.
 	OnRecord func(*history.Record)
 }
 
-// observer records committed states, which it reads from etcd or from the API server; see package
-// observe.
+// observer records every object version that etcd commits. It reads the versions from etcd or from
+// watches; see package observe.
 type observer interface {
 	CatchUp(ctx context.Context) error
 	Stop()
 }
 
-// Record creates the namespace of the workload and the history. Until Stop, it records every
-// committed state of the objects in this namespace whose kind is in o.Kinds.
+// Record creates the workload's namespace and the history file. Until Stop, the history receives
+// every committed version of the objects in this namespace, for each Kind in o.Kinds.
 func (e *Environment) Record(ctx context.Context, o RecordOptions) error {
 	if err := e.canStart("the history", e.Recorder != nil); err != nil {
 		return err
@@ -62,11 +64,12 @@ func (e *Environment) Record(ctx context.Context, o RecordOptions) error {
 	return nil
 }
 
-// setUpNamespace creates the namespace of the workload, and waits until its default
-// ServiceAccount exists. Without this ServiceAccount, the API server rejects pods.
+// setUpNamespace creates the workload's namespace, and waits until ServiceAccount default exists
+// there. Without this ServiceAccount, the API server rejects pods.
 //
-// On an existing cluster, the provider has already created the namespace [Namespace]. Another
-// namespace must exist, because gauntlet deletes only objects of its own there.
+// On a cluster of the provider existing, setUpNamespace creates nothing: the provider has created
+// the namespace [Namespace], and any other namespace must exist. In such another namespace,
+// gauntlet deletes only its own objects.
 func (e *Environment) setUpNamespace(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
@@ -95,7 +98,7 @@ func (e *Environment) setUpNamespace(ctx context.Context) error {
 	return errors.New("the watch ended before ServiceAccount " + e.namespace + "/default existed")
 }
 
-// setUpHistory creates the history file, the recorder that writes it, and the Dispatcher.
+// setUpHistory creates the history file, the Recorder that writes the file, and the Dispatcher.
 func (e *Environment) setUpHistory(o RecordOptions) (err error) {
 	o.Start.Provider, o.Start.Namespace = e.Provider, e.namespace
 	e.watches.recording = true
@@ -119,8 +122,9 @@ func (e *Environment) setUpHistory(o RecordOptions) (err error) {
 	return nil
 }
 
-// setUpObserver starts the observer, which records committed states. The observer reads from etcd
-// if the provider has the capability AccessesEtcd. Otherwise, it watches the API server.
+// setUpObserver starts the observer, which records committed object versions. If the provider has
+// the capability AccessesEtcd, the observer reads from etcd. Otherwise, the observer watches the
+// API server.
 func (e *Environment) setUpObserver(ctx context.Context, kinds []kube.Kind) error {
 	provider, ok := e.Cluster.(cluster.EtcdProvider)
 	if !ok {
@@ -146,14 +150,15 @@ func (e *Environment) setUpObserver(ctx context.Context, kinds []kube.Kind) erro
 	return nil
 }
 
-// useObserver stores a running observer, and makes Stop of the Environment stop it.
+// useObserver stores a running observer, which [Environment.Stop] will stop.
 func (e *Environment) useObserver(o observer) {
 	e.observer = o
 	e.teardowns = append(e.teardowns, func(context.Context) error { o.Stop(); return nil })
 }
 
-// CatchUp waits until the history contains every state that was committed before the call. It waits
-// at most 10 seconds. After a timeout, its error says which committed states are missing.
+// CatchUp waits until the history contains every object version that etcd committed before the
+// call. CatchUp waits at most 10 seconds. After a timeout, the error says which versions are
+// missing.
 func (e *Environment) CatchUp(ctx context.Context) error {
 	if e.observer == nil {
 		return errors.New("CatchUp: there is no history; expected a call of Record before")

@@ -14,31 +14,30 @@ import (
 )
 
 const (
-	// schedulingInterval is the time between two measurements of scheduling delays.
+	// schedulingInterval is the time between two measurements.
 	schedulingInterval = 500 * time.Millisecond
-	// schedulingMin is the minimum delay in an interval that is recorded as a stall.
+	// schedulingMin is the minimum delay per interval for which schedulingDelays records a stall.
 	schedulingMin = 200 * time.Millisecond
-	// schedulingMax is the maximum delay that is recorded for an interval. The threads of a
-	// process may wait at the same time, so the sum of their delays may be longer than the
-	// interval.
+	// schedulingMax is the maximum duration of a recorded stall. The limit is necessary because a
+	// process's threads may wait at the same time: the sum of their delays may exceed the interval.
 	schedulingMax = schedulingInterval * 3 / 4
 )
 
-// subjectPrefix is the prefix of the names of the subject's processes.
+// subjectPrefix is the prefix of replica names, such as subject-0.
 const subjectPrefix = "subject-"
 
-// schedulingDelays measures for how long the processes of the subject were ready to run but got
-// no CPU. It records long delays as stalls.
+// schedulingDelays measures how long the subject's processes were ready to run but got no CPU. It
+// records long delays as stalls, and the checks extend their time limits by the stalls.
 //
-// It reads the run-queue wait of each thread from Linux. On other systems, and for processes on
-// other machines, it records nothing.
+// schedulingDelays reads the run-queue wait of each thread from /proc of Linux. On other systems,
+// and for processes on other machines, it records nothing.
 type schedulingDelays struct {
 	procDir string // the directory /proc, except in tests
 
 	mu   sync.Mutex
-	pids map[string]int // the process ID of each running replica, by name
-	// waits contains the total run-queue wait of each thread at the last measurement, by the
-	// name of the replica and the path of the thread's statistics.
+	pids map[string]int // process ID of each running replica, by replica name; 0 for a process on another machine
+	// waits contains the total run-queue wait of each thread at the last measurement. The keys are
+	// the replica name and the path of the thread's file schedstat.
 	waits map[string]map[string]time.Duration
 }
 
@@ -46,7 +45,7 @@ func newSchedulingDelays(procDir string) *schedulingDelays {
 	return &schedulingDelays{procDir: procDir, pids: map[string]int{}, waits: map[string]map[string]time.Duration{}}
 }
 
-// observe notes which processes of the subject run on this machine.
+// observe updates the process IDs from the next record of the history.
 func (s *schedulingDelays) observe(r *history.Record) {
 	if r.Process == nil || !strings.HasPrefix(r.Process.Name, subjectPrefix) {
 		return
@@ -62,7 +61,8 @@ func (s *schedulingDelays) observe(r *history.Record) {
 	}
 }
 
-// record records long delays until the caller calls stop.
+// record measures every schedulingInterval and appends stalls to the history, until the caller
+// calls stop.
 func (s *schedulingDelays) record(clock clock.WithTicker, recorder *history.Recorder) (stop func()) {
 	return history.Every(clock, schedulingInterval, func() {
 		for _, stall := range s.measure() {
@@ -71,8 +71,8 @@ func (s *schedulingDelays) record(clock clock.WithTicker, recorder *history.Reco
 	})
 }
 
-// measure returns a stall for each replica whose threads waited for long since the last
-// measurement.
+// measure returns a stall for each replica whose threads waited at least schedulingMin since the
+// last measurement.
 func (s *schedulingDelays) measure() (stalls []history.Stall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,12 +96,12 @@ func (s *schedulingDelays) measure() (stalls []history.Stall) {
 	return stalls
 }
 
-// runQueueWaits returns the total run-queue wait of each thread of a process since the thread
-// started. The second number in the file schedstat of a thread is this time in nanoseconds. The
-// argument dir is the directory of the process in /proc.
+// runQueueWaits returns how long each thread of a process has waited for a CPU since the thread
+// started. It reads the second number, in nanoseconds, of each file dir/task/*/schedstat. The
+// argument dir is the process's directory in /proc.
 func runQueueWaits(dir string) map[string]time.Duration {
 	waits := map[string]time.Duration{}
-	threads, _ := filepath.Glob(filepath.Join(dir, "task", "*", "schedstat")) // the only error is for an invalid pattern
+	threads, _ := filepath.Glob(filepath.Join(dir, "task", "*", "schedstat")) // Glob fails only if the pattern is invalid
 	for _, thread := range threads {
 		content, err := os.ReadFile(thread)
 		if err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestSchedulingDelays checks which waits of the subject's threads are recorded as stalls.
+// TestSchedulingDelays checks for which waits of the subject's threads measure returns a stall.
 func TestSchedulingDelays(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		before []time.Duration // the total wait of each thread at the first measurement
-		after  []time.Duration // the same at the second measurement
+		after  []time.Duration // the total wait of each thread at the second measurement
 		events []history.ProcessEvent
 		want   []history.Stall
 	}{

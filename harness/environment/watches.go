@@ -14,39 +14,39 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// subjectWatches contains, for each running replica of the subject, its leader-election
-// identity and the resources that it watches. It derives both from the records of the history.
-// Its methods are safe for concurrent use.
+// subjectWatches knows which resources each running replica of the subject watches, and which
+// replica leads. It learns this from the requests in the history. Its methods are safe for
+// concurrent use.
 type subjectWatches struct {
-	// recording is true if there is a history. It is set before the first replica starts.
+	// recording is true if there is a history. The field is set before the first replica starts.
 	recording bool
 
 	mu sync.Mutex
 	// required lists the resources that the leader must watch before the subject is ready. It is
-	// empty if there is no history or no fault proxy, because the requests of the subject are then
-	// unknown.
+	// empty without a history or fault proxy, because the subject's requests are then unknown.
 	required []string
-	// pending maps request IDs to the watch requests that have no response yet.
+	// pending contains the watch requests that have no response yet, by request ID.
 	pending map[uint64]watchRequest
-	// watched maps the name of a replica to the set of resources that it watches.
+	// watched contains the resources that each replica watches, by replica name and resource.
 	watched map[string]map[string]bool
-	// holders maps leader-election identities to the names of replicas.
+	// holders maps the leader-election identity of each running replica to the replica's name.
 	holders map[string]string
-	// leader is the replica that last wrote its identity to a Lease, or "" if it has ended.
+	// leader is the replica that last wrote its identity to a Lease. It is "" if that replica has
+	// ended.
 	leader string
 }
 
-// watchRequest is one watch request: the name of the replica, and the resource that it watches.
+// watchRequest is one watch request: the replica that sent the request, and the resource.
 type watchRequest struct{ replica, resource string }
 
-// newSubjectWatches returns a subjectWatches without replicas and without required resources.
+// newSubjectWatches returns a subjectWatches that knows no replica and requires no resource.
 func newSubjectWatches() *subjectWatches {
 	return &subjectWatches{
 		pending: map[uint64]watchRequest{}, watched: map[string]map[string]bool{}, holders: map[string]string{},
 	}
 }
 
-// require adds the resources of the given kinds to the resources that the leader must watch.
+// require adds the resources of the given Kinds to the resources that the leader must watch.
 func (w *subjectWatches) require(kinds []kube.Kind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,8 +55,7 @@ func (w *subjectWatches) require(kinds []kube.Kind) {
 	}
 }
 
-// observe updates the watches and the leader-election identities from the next record of the
-// history.
+// observe updates w from the next record of the history.
 func (w *subjectWatches) observe(r *history.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,10 +79,10 @@ func (w *subjectWatches) observe(r *history.Record) {
 	}
 }
 
-// leaseResource is the resource of Lease objects, in the form that records contain.
+// leaseResource is the resource of Lease objects, as the history writes it: resource.group.
 const leaseResource = "leases.coordination.k8s.io"
 
-// observeLease stores the leader-election identity that a replica writes to a Lease.
+// observeLease stores the leader-election identity if r is a replica's write of a Lease.
 func (w *subjectWatches) observeLease(r *history.Request) {
 	if r.Object == nil || (r.Verb != "create" && r.Verb != "update") {
 		return
@@ -93,14 +92,14 @@ func (w *subjectWatches) observeLease(r *history.Request) {
 			HolderIdentity string `json:"holderIdentity"`
 		} `json:"spec"`
 	}
-	// Ignore a Lease that cannot be decoded: it contains no identity.
+	// A Lease that cannot be decoded contains no identity.
 	if err := json.Unmarshal(r.Object.Body, &lease); err == nil && lease.Spec.HolderIdentity != "" {
 		w.holders[lease.Spec.HolderIdentity] = r.Subject
 		w.leader = r.Subject
 	}
 }
 
-// observeProcess removes the watches and the identity of a replica that has ended.
+// observeProcess removes everything about a replica if p says that the replica has ended.
 func (w *subjectWatches) observeProcess(p *history.Process) {
 	switch p.Event {
 	case history.ProcessStarted, history.ProcessPaused, history.ProcessResumed:
@@ -114,7 +113,8 @@ func (w *subjectWatches) observeProcess(p *history.Process) {
 	maps.DeleteFunc(w.holders, func(_, replica string) bool { return replica == p.Name })
 }
 
-// lastWriter returns the running replica that last wrote its identity to a Lease, or "".
+// lastWriter returns the replica that last wrote its identity to a Lease. It returns "" if that
+// replica has ended, or if there is none.
 func (w *subjectWatches) lastWriter() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,8 +131,8 @@ func (w *subjectWatches) holder(identity string) string {
 
 // missing returns the required resources that the leader does not watch yet.
 //
-// A replica without the lease watches nothing. missing therefore takes the replica that watches
-// the most required resources for the leader.
+// Only the leader watches resources. missing therefore takes the replica that watches the most
+// required resources for the leader.
 func (w *subjectWatches) missing() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -151,15 +151,15 @@ func (w *subjectWatches) missing() []string {
 	return least
 }
 
-// SubjectWatches reports whether one replica of the subject watches all resources that its
-// controllers need. If the history does not contain the requests of the subject, it returns
-// true.
+// SubjectWatches reports whether the leader watches all resources that its controllers need.
+// Without a history of the subject's requests, SubjectWatches returns true.
 func (e *Environment) SubjectWatches() bool { return len(e.watches.missing()) == 0 }
 
-// watchPollInterval is the interval at which wait checks the watches of the leader.
+// watchPollInterval is the time between two checks of the leader's watches in wait.
 const watchPollInterval = 10 * time.Millisecond
 
-// wait waits until the leader watches all required resources.
+// wait waits until the leader watches all required resources. If ctx ends first, the error names
+// the missing resources.
 func (w *subjectWatches) wait(ctx context.Context) error {
 	err := cluster.Poll(ctx, watchPollInterval, "the watches of the subject", func(context.Context) error {
 		if missing := w.missing(); len(missing) > 0 {

@@ -19,8 +19,8 @@ func defaultControllers(t *testing.T) []kube.Controller {
 	return controllers
 }
 
-// TestWaitForWatches verifies that wait returns when the leader watches all required resources. The
-// error of a timeout must name the missing resources.
+// TestWaitForWatches verifies that wait returns when the leader watches all required resources.
+// After a timeout, the error must name the missing resources.
 func TestWaitForWatches(t *testing.T) {
 	m := newSubjectWatches()
 	m.require(kube.Watched(defaultControllers(t)))
@@ -39,8 +39,8 @@ func TestWaitForWatches(t *testing.T) {
 	}
 }
 
-// TestEndedReplicasAreForgotten verifies that the watches and the identity of an ended replica are
-// removed.
+// TestEndedReplicasAreForgotten verifies that observe removes the watches and the identity of a
+// replica that has ended.
 func TestEndedReplicasAreForgotten(t *testing.T) {
 	m := newSubjectWatches()
 	m.require(kube.Watched(defaultControllers(t)))
