@@ -35,9 +35,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
-// Fault is one fault of one run, such as an api-error. The run calls the fault's methods from a
-// single goroutine. The run calls Inject and Heal only through the functions [Inject] and
-// [Heal], which also write history records.
+// Fault is one fault, such as an api-error, in one run (one execution of a scenario). The run
+// calls the fault's methods from a single goroutine. The run calls Inject and Heal only through
+// the functions [Inject] and [Heal], which also write history records.
 type Fault interface {
 	// Inject starts the fault and then returns; the fault stays active until Heal. Inject may
 	// start a goroutine that runs until Heal, even after ctx is canceled. If Inject returns an
@@ -53,11 +53,12 @@ type Fault interface {
 	Summary() string
 }
 
-// ProviderLimited is implemented by faults whose parameters can demand more from the provider.
-// For example, a fault may need real kubelets for one value of a parameter. The field Needs of
-// [Type] lists what every fault of the type needs.
+// ProviderLimited is implemented by faults that, depending on their parameters, cannot run on
+// every provider. A provider supplies the cluster, such as kind. For example, a fault may need
+// real kubelets for one value of a parameter. The field Needs of [Type] lists what every fault
+// of the type needs.
 type ProviderLimited interface {
-	// Unsupported returns nil if the fault can run on a provider with these capabilities.
+	// Unsupported returns nil if the fault can run on a provider with the given capabilities.
 	// Otherwise the error says why the fault cannot run.
 	Unsupported(cluster.Capabilities) error
 }
@@ -81,8 +82,8 @@ type Env struct {
 	// client; see [workload.Env].
 	Dynamic dynamic.Interface
 	Kinds   []kube.Kind
-	// Capabilities says what the provider's clusters can do, for example whether their kubelets
-	// are real.
+	// Capabilities says what the clusters of the provider, such as kind, can do. For example, it
+	// says whether the kubelets are real.
 	Capabilities cluster.Capabilities
 	// Namespace is the namespace in which the run creates its workload.
 	Namespace string
@@ -123,7 +124,8 @@ type Subject interface {
 	Resume(ctx context.Context, replica string) error
 }
 
-// Params gives a fault type access to the parameters that a scenario sets for one fault.
+// Params contains the parameters that a scenario sets for one fault. A fault type reads and
+// validates them.
 type Params interface {
 	// Decode decodes the parameters into a struct with yaml tags. If the scenario omits a
 	// parameter, its field keeps the value that the caller set as default. If the scenario has
@@ -149,16 +151,16 @@ type Type struct {
 	// both texts.
 	Description string
 	Healing     string
-	// Needs lists the capabilities that the provider must have, such as real kubelets. If Needs
-	// is empty, every provider supports the type.
+	// Needs lists the capabilities that a provider, such as kind, must have to run the fault. An
+	// example is real kubelets. If Needs is empty, every provider can run the fault.
 	Needs []cluster.Capability
-	// ActsOnSubject is true if the fault kills, terminates, pauses or restarts replicas of the
-	// subject.
+	// ActsOnSubject is true if the fault kills, terminates, pauses or restarts the subject (the
+	// controllers under test).
 	ActsOnSubject bool
 	// Params documents the type's parameters for docs/reference/faults.md.
 	Params []Param
-	// Outage is true if the fault makes the API server or etcd unavailable. The run then waits
-	// for a healthy control plane before it injects another fault.
+	// Outage is true if the fault makes the API server or etcd unavailable. A run injects no
+	// other fault before the control plane is healthy again.
 	Outage bool
 	// New returns a fault with the given parameters. If a parameter is invalid, the error names
 	// the parameter's field in the scenario.

@@ -7,13 +7,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// SampleInput tells the Sample function of a [Type] what the generated scenario contains.
-// Its lists are never empty.
+// SampleInput tells the Sample function of a [Type] what the generated scenario contains. The
+// lists in SampleInput are never empty.
 type SampleInput struct {
-	// Requests are the requests that the subject will send because of the workload.
+	// Requests lists the requests that the controllers under test will send because of the
+	// scenario's workload.
 	Requests []Request
-	// Resources are the resources that the subject watches, and whose objects will change
-	// during the run.
+	// Resources lists the resources that the controllers under test watch, and whose objects
+	// will change during the run.
 	Resources []string
 	// Span is the time from the fault's injection until its healing. It is at least 500 ms.
 	Span time.Duration
@@ -22,8 +23,8 @@ type SampleInput struct {
 	Edit func() []scenario.Step
 }
 
-// Request describes requests of the subject by their verb, resource and subresource. The
-// resource includes the API group, such as "replicasets.apps".
+// Request describes requests of the controllers under test by verb, resource and subresource.
+// The resource includes the API group, such as "replicasets.apps".
 type Request struct{ Verb, Resource, Subresource string }
 
 // Pick returns one of the given values, chosen at random with equal probability.

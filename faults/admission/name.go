@@ -49,7 +49,8 @@ type NameParams struct {
 	Times    int    `yaml:"times"`
 }
 
-// These are the values of the parameter template.
+// These are the values of the parameter template. The value says whether the other ReplicaSet
+// has the same pod template as the subject's.
 const (
 	templateOther = "other"
 	templateSame  = "same"

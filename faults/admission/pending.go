@@ -86,7 +86,7 @@ type pending struct {
 	count atomic.Int64 // number of pods whose binding the API server denied
 }
 
-// Inject creates the policy and returns when the API server enforces it.
+// Inject creates the policy and returns when the API server enforces the policy.
 func (p *pending) Inject(ctx context.Context, env *faults.Env) error {
 	if err := p.create(ctx, env, "pending"); err != nil {
 		return err

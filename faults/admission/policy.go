@@ -65,7 +65,7 @@ type policy struct {
 	denied string // resource whose creates the policy denies, with its API group
 }
 
-// Inject creates the policy and returns when the API server enforces it.
+// Inject creates the policy and returns when the API server enforces the policy.
 func (p *policy) Inject(ctx context.Context, env *faults.Env) error {
 	if err := p.create(ctx, env, "denied"); err != nil {
 		return err

@@ -1,16 +1,18 @@
-// Package inprocess carries HTTP requests by function calls, for a subject that is linked
-// into this process. It opens no socket, so it also works in a bubble of testing/synctest.
+// Package inprocess carries HTTP requests by function calls, for a subject that is linked into
+// this process. The subject is the controllers under test. The package opens no socket, so it
+// also works in a bubble of testing/synctest, where the clock is virtual.
 //
-// A [Client] is an http.RoundTripper whose requests an http.Handler serves. The client of
-// [Connect] passes the requests of one replica to an interceptor, as package proxy does for
-// a replica in a process of its own. The client of [Direct] bypasses the interceptor. With
-// both, a controller, the interceptor and an API server can run in one process.
+// A [Client] is an http.RoundTripper whose requests an http.Handler in this process serves. A
+// Client of [Connect] passes the requests of one replica to an interceptor. Package proxy does
+// the same for a replica that runs in a process of its own. A Client of [Direct] bypasses the
+// interceptor. With these two, a controller, the interceptor and an API server can run in one
+// process.
 //
-// A Client behaves as an HTTP/2 connection does: an aborted request has the error
-// http2.StreamError, and requests on a broken connection have the error ECONNRESET. The
-// requests after them use a new connection. A response can be read after the connection
-// broke, up to the part that was written before. Unlike a socket, a Client buffers without a limit
-// what the caller does not read.
+// A Client behaves like an HTTP/2 connection. An aborted request returns the error
+// http2.StreamError, and requests on a broken connection return ECONNRESET. Later requests use a
+// new connection. After the connection broke, the caller can still read the part of a response
+// that the handler had written. Unlike a socket, a Client buffers all unread data, without a
+// limit.
 package inprocess
 
 import (
@@ -29,10 +31,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 )
 
-// errReset is the error of requests on a connection that was reset.
+// errReset is the error that requests return after their connection was reset.
 var errReset = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
 
-// errAborted is the cause of the http2.StreamError of an aborted request.
+// errAborted is the cause in the http2.StreamError that an aborted request returns.
 var errAborted = errors.New("the handler aborted the request")
 
 // Client sends requests to a handler in this process. It implements http.RoundTripper.
@@ -46,9 +48,9 @@ type Client struct {
 	handlers sync.WaitGroup // requests in flight
 }
 
-// Connect returns a client for one replica of the subject, such as "subject-0". The interceptor
-// gets each request, and sends it to the API server with upstream. It does not change the
-// scheme and the host in the URL.
+// Connect returns a client for one replica of the subject, such as "subject-0". The subject is
+// the controllers under test. The interceptor receives each request and sends it to the API
+// server through upstream. The scheme and the host in the URL stay unchanged.
 func Connect(i *interceptor.Interceptor, subject string, upstream http.RoundTripper) *Client {
 	c := &Client{}
 	c.serve = func(on *connection, w http.ResponseWriter, r *http.Request) {
@@ -58,14 +60,14 @@ func Connect(i *interceptor.Interceptor, subject string, upstream http.RoundTrip
 	return c
 }
 
-// Direct returns a client whose requests the handler serves. A handler that panics with
-// http.ErrAbortHandler aborts the request. Any other panic ends the program.
+// Direct returns a client whose requests the handler serves. If the handler panics with
+// http.ErrAbortHandler, the request is aborted. Any other panic ends the program.
 func Direct(handler http.Handler) *Client {
 	return &Client{serve: func(_ *connection, w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }}
 }
 
-// Close breaks all requests and waits until their handlers have returned. Later requests
-// fail as if nobody listened. It must not be called from a handler of this client.
+// Close breaks all requests and waits until their handlers have returned. Later requests fail
+// with ECONNREFUSED. A handler of this client must not call Close.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -84,8 +86,8 @@ func (c *Client) isClosed() bool {
 	return c.closed
 }
 
-// enter returns the connection for a new request, and registers the request for Close. It
-// returns an error after Close.
+// enter returns the connection for a new request, and registers the request, so that Close waits
+// for it. It returns an error after Close.
 func (c *Client) enter() (*connection, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,8 +101,8 @@ func (c *Client) enter() (*connection, error) {
 	return c.current, nil
 }
 
-// RoundTrip passes the request to the handler, in a goroutine of its own. It returns when
-// the handler has flushed or completed its response.
+// RoundTrip runs the handler for the request in a new goroutine. It returns when the handler has
+// flushed or completed the response, or when the request's context ends.
 func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 	on, err := c.enter()
 	if err != nil {
@@ -112,7 +114,7 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	response := newResponse(r, cancel)
 	handled := make(chan struct{})
-	c.handlers.Go(func() { // a reset cancels the handler
+	c.handlers.Go(func() { // a reset of the connection cancels the handler's context
 		select {
 		case <-on.reset:
 			cancel()
@@ -133,8 +135,8 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// call runs the handler. It returns why the response is incomplete: the request was aborted, or
-// its connection was reset. It returns nil for a complete response.
+// call runs the handler. It returns nil if the response is complete. Otherwise the error says
+// whether the request was aborted or the connection was reset.
 func (c *Client) call(on *connection, w http.ResponseWriter, r *http.Request) (err error) {
 	if r.Body != nil {
 		defer r.Body.Close() // an http.RoundTripper must close the body
@@ -156,7 +158,7 @@ func (c *Client) call(on *connection, w http.ResponseWriter, r *http.Request) (e
 	return nil
 }
 
-// serverRequest returns the request that the handler gets for the client's request r.
+// serverRequest converts the client's request r into the request that the handler receives.
 func serverRequest(ctx context.Context, r *http.Request) *http.Request {
 	received := r.Clone(ctx)
 	received.RequestURI = r.URL.RequestURI()
@@ -171,26 +173,25 @@ func serverRequest(ctx context.Context, r *http.Request) *http.Request {
 	return received
 }
 
-// connection stands for one connection to the handler: when it is reset, all requests on it
-// break. It implements [interceptor.Connection].
+// connection represents one connection to the handler. A reset of the connection breaks all
+// requests on it. It implements [interceptor.Connection].
 type connection struct {
 	delivering sync.RWMutex // held for reading during a delivery, for writing during a reset
 	broken     atomic.Bool
 	reset      chan struct{} // closed by Reset
 }
 
-// BeginDelivery prevents a reset until EndDelivery.
+// BeginDelivery prevents a reset of the connection until EndDelivery is called.
 func (c *connection) BeginDelivery() { c.delivering.RLock() }
 
-// EndDelivery ends a delivery. When no delivery is in progress any more, the connection may be
-// reset.
+// EndDelivery ends a delivery. A waiting Reset continues when all deliveries have ended.
 func (c *connection) EndDelivery() { c.delivering.RUnlock() }
 
 // Broken reports whether the connection was reset.
 func (c *connection) Broken() bool { return c.broken.Load() }
 
-// Reset breaks the connection, with all requests on it, after the deliveries in progress. A
-// second call has no effect.
+// Reset breaks the connection and all requests on it. It first waits until all deliveries in
+// progress have ended. A second call has no effect.
 func (c *connection) Reset() {
 	c.delivering.Lock()
 	defer c.delivering.Unlock()

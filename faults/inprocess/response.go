@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// response is a response that the client reads while the handler writes it.
+// response is an HTTP response that the client reads while the handler still writes it.
 //
-// It is both the http.ResponseWriter of the handler and the body of the client's http.Response.
+// It is the handler's http.ResponseWriter and also the Body of the client's http.Response.
 // Writes never block.
 type response struct {
 	request *http.Request
 	cancel  context.CancelFunc // cancels the request of the handler
 	header  http.Header        // headers that the handler sets
-	begun   chan struct{}      // closed when the client can get the response
+	begun   chan struct{}      // closed when RoundTrip may return the response
 
 	mu      sync.Mutex
-	written chan struct{} // receives a token when there is something to read
-	sent    http.Header   // copy of header when the handler wrote the status
-	code    int           // 0 until the handler writes the status
-	flushed bool          // begun is closed
+	written chan struct{} // receives a token when Read may continue
+	sent    http.Header   // copy of header, made when the handler wrote the status
+	code    int           // HTTP status; 0 until the handler writes it
+	flushed bool          // the channel begun is closed
 	body    bytes.Buffer
 	ended   bool  // the handler has returned
 	err     error // why the response is incomplete; nil if it is complete
@@ -37,10 +37,10 @@ func newResponse(r *http.Request, cancel context.CancelFunc) *response {
 	}
 }
 
-// Header returns the headers that the handler may set until it writes the status.
+// Header returns the response headers. The handler may change them until it writes the status.
 func (w *response) Header() http.Header { return w.header }
 
-// WriteHeader writes the status. Only the first call has an effect.
+// WriteHeader sets the HTTP status. Only the first call has an effect.
 func (w *response) WriteHeader(code int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,7 +53,7 @@ func (w *response) writeHeader(code int) {
 	}
 }
 
-// Write appends to the body. It returns an error after the client has closed the body.
+// Write appends bytes to the body. It returns an error after the client has closed the body.
 func (w *response) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,7 +64,7 @@ func (w *response) Write(b []byte) (int, error) {
 	return w.body.Write(b)
 }
 
-// Flush makes everything that was written readable for the client.
+// Flush lets the client read everything that the handler has written.
 func (w *response) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,18 +73,20 @@ func (w *response) Flush() {
 }
 
 // CloseNotify returns a channel that receives a value when the client cancels the request. The
-// method is deprecated, but wrappers in the API server hide Flush of a writer without it.
+// method is deprecated. But if a ResponseWriter lacks it, wrappers in the API server hide the
+// writer's Flush method.
 func (w *response) CloseNotify() <-chan bool {
 	canceled := make(chan bool, 1)
 	context.AfterFunc(w.request.Context(), func() { canceled <- true })
 	return canceled
 }
 
-// SetWriteDeadline does nothing, because writes never block. Handlers of the API server
-// call it.
+// SetWriteDeadline does nothing, because writes never block. It exists because handlers of the
+// API server call it.
 func (w *response) SetWriteDeadline(time.Time) error { return nil }
 
-// wake lets RoundTrip return the response, and lets a waiting Read continue. w.mu is locked.
+// wake lets RoundTrip return the response, and lets a waiting Read continue. The caller holds
+// w.mu.
 func (w *response) wake() {
 	if !w.flushed {
 		w.flushed = true
@@ -96,8 +98,8 @@ func (w *response) wake() {
 	}
 }
 
-// finish ends the response after the handler has returned. err says why the response is
-// incomplete, and is nil if it is complete.
+// finish ends the response after the handler has returned. err is nil if the response is
+// complete; otherwise it says why not.
 func (w *response) finish(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,8 +113,8 @@ func (w *response) finish(err error) {
 	w.wake()
 }
 
-// result returns the response for the client, or an error if the handler aborted it before
-// it flushed anything.
+// result returns the response for the client. It returns an error if the handler aborted the
+// response before it wrote any body.
 func (w *response) result() (*http.Response, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,8 +137,8 @@ func (w *response) result() (*http.Response, error) {
 	}, nil
 }
 
-// Read reads what the handler has written, and waits if there is nothing. It returns the
-// written bytes before the error that broke the response.
+// Read reads bytes that the handler has written. If there are none, Read waits. If the response
+// broke, Read first returns the written bytes and then the error.
 func (w *response) Read(b []byte) (int, error) {
 	for {
 		if n, err := w.tryRead(b); n > 0 || err != nil {
@@ -150,7 +152,8 @@ func (w *response) Read(b []byte) (int, error) {
 	}
 }
 
-// tryRead reads without waiting. Both results are zero if the handler has written nothing.
+// tryRead reads written bytes without waiting. It returns 0 and nil if there are no unread bytes
+// yet.
 func (w *response) tryRead(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -165,7 +168,7 @@ func (w *response) tryRead(b []byte) (int, error) {
 	return 0, w.err
 }
 
-// Close ends the response and cancels the request of the handler.
+// Close closes the body for the client and cancels the context of the handler's request.
 func (w *response) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

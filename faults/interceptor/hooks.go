@@ -23,8 +23,8 @@ import (
 // RequestFault returns.
 type RequestFault func(*history.Request) *RequestEffect
 
-// RequestEffect says what a fault does to a request, such as delay or refuse it. The interceptor
-// applies the fields in the order of their declaration.
+// RequestEffect says what a fault does to a request of the controllers under test, such as delay
+// it. The interceptor applies the fields in the order of their declaration.
 //
 // If only Fault is set, the interceptor forwards the request unchanged.
 type RequestEffect struct {
@@ -68,9 +68,10 @@ const (
 	BreakConnection ConnectionBreak = "connection"
 )
 
-// LostResponse says what the subject receives instead of a response that a fault discards. If
-// Refuse is set, the subject receives this API error. If Cut is set, the subject receives half
-// of the response and then a reset. Otherwise the subject receives only a reset.
+// LostResponse says what the subject (the controllers under test) receives instead of a response
+// that a fault discards. If Refuse is set, the subject receives this API error. If Cut is set,
+// the subject receives half of the response and then a reset. Otherwise the subject receives
+// only a reset.
 type LostResponse struct {
 	// After is the time that the interceptor waits between the API server's response and the
 	// replacement. The wait ends early when the fault is removed.
@@ -86,7 +87,7 @@ type LostResponse struct {
 }
 
 // WatchFault is a function of a fault that decides what happens to a watch event. It returns nil
-// to leave the event unchanged.
+// to leave the event unchanged. stream is the watch request.
 //
 // The interceptor calls every WatchFault when the event arrives from the API server. If several
 // faults hold the event, the longest hold applies. The field Held of the event is 0, because the
@@ -99,6 +100,7 @@ type LostResponse struct {
 type WatchFault func(stream *history.Request, event *history.Delivery) *WatchEffect
 
 // WatchEffect says what a fault does to a watch event: drop the event, or delay its delivery.
+// The event is for the controllers under test.
 type WatchEffect struct {
 	// Drop makes the interceptor discard the event if the event is a bookmark. Other events are
 	// never dropped, because the subject's cache would then be wrong. The interceptor also keeps

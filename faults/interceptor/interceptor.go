@@ -1,45 +1,48 @@
-// Package interceptor decides what happens to each request of the subject, and records it.
-// The subject is the controllers under test. The package records every request of the
-// subject, and every response and watch event that the subject receives. It also applies the
-// effects of faults to requests, responses and watch events.
+// Package interceptor records each request of the subject and decides what happens to the
+// request. The subject is the controllers under test. The package also records every response
+// and watch event that the subject receives. It applies the effects of faults to requests,
+// responses and watch events.
 //
-// The interceptor does not carry requests. A transport does: package proxy on sockets, for a
-// subject in processes of its own, and package inprocess by function calls, for a subject in
-// this process. The transport passes each request to [Interceptor.Serve]. The interceptor
-// sends it to the API server with the http.RoundTripper that the transport provides.
+// The interceptor does not carry requests; a transport does. Package proxy is the transport for
+// a subject in separate processes, and uses sockets. Package inprocess is the transport for a
+// subject in this process, and uses function calls. The transport passes each request to
+// [Interceptor.Serve]. The interceptor sends the request to the API server with an
+// http.RoundTripper that the transport provides.
 //
 // Without a fault the interceptor is transparent. It forwards responses and watch events byte
-// for byte, forwards a stream reset as a stream reset, and breaks the subject's connection if
-// the API server is down. It forwards the subject's credentials and never records them.
-// Responses are not compressed.
+// for byte, and a stream reset as a stream reset. If the API server is down, it breaks the
+// subject's connection. It forwards the subject's credentials and never records them. Responses
+// are not compressed.
 //
-// The interceptor records a request before it forwards the request. It records a response or
-// a watch event before it delivers the response or event to the subject. If it cannot decode
-// a body or an event, it forwards the bytes unchanged and records a gap.
+// The interceptor records a request before it forwards the request. It records a response or a
+// watch event before it delivers the response or event to the subject. If it cannot decode a
+// body or an event, it forwards the bytes unchanged. It then records a gap: the history misses
+// the body or event.
 //
 // # Files
 //
-// The faults in other packages decide which requests and watch events the interceptor
-// changes. Every request and every watch event passes three steps:
+// The faults in other packages decide which requests and watch events the interceptor changes.
+// Every request and every watch event passes three steps:
 //
 //  1. Match. A fault in another package registers a [RequestFault] or [WatchFault] with
-//     [Interceptor.OnRequest] or [Interceptor.OnWatchEvent]. The interceptor calls it and
-//     gets an effect or nil. hooks.go stores the faults; exchange.matchFault calls them for
-//     requests, and stream.inspect calls them for events. request_target.go parses verb,
-//     resource and name from the URL. owner_index.go finds the owner of an object.
-//  2. Effect. [RequestEffect] and [WatchEffect] describe the effects; their fields are in the
-//     order in which the interceptor applies them. exchange.serve applies the effects to a
-//     request; inject.go and refuse.go implement them. stream.deliverEvents and queue.go
-//     hold watch events. [Interceptor.EndWatches] (watch_end.go) and [Interceptor.SkewClock]
-//     (skew.go) act without a match.
+//     [Interceptor.OnRequest] or [Interceptor.OnWatchEvent]. The interceptor calls this
+//     function and gets an effect or nil. hooks.go stores the functions.
+//     exchange.matchFault calls them for requests, and stream.inspect calls them for events.
+//     request_target.go parses verb, resource and name from the URL. owner_index.go finds
+//     the owner of an object.
+//  2. Effect. [RequestEffect] and [WatchEffect] describe the effects. The interceptor applies
+//     their fields in the order of declaration. exchange.serve applies the effects to a
+//     request; inject.go and refuse.go implement these effects. stream.deliverEvents and
+//     queue.go hold watch events. [Interceptor.EndWatches] (watch_end.go) and
+//     [Interceptor.SkewClock] (skew.go) act without a match.
 //  3. Record. exchange.go appends requests and responses to the history. watch.go appends
 //     deliveries and the ends of watches. decode.go converts bodies to history objects, and
 //     frames.go splits watch streams into events. The fault itself records that it fired,
 //     with faults.Reporter.
 //
 // To add an effect, add a field to [RequestEffect] or [WatchEffect]. Apply the effect in
-// exchange.serve or stream.inspect, in the order of the fields. Record it in the response or
-// delivery.
+// exchange.serve or stream.inspect, in the order of the fields. Record the effect in the
+// response or delivery.
 package interceptor
 
 import (
@@ -57,8 +60,9 @@ type Recorder interface {
 	Append(history.Record)
 }
 
-// Interceptor records the requests of all replicas of the subject, and applies the effects of
-// faults to these requests. [New] creates an Interceptor.
+// Interceptor records the requests of the controllers under test, and applies the effects of
+// faults to these requests. One Interceptor serves all replicas of the controllers. [New]
+// creates an Interceptor.
 type Interceptor struct {
 	recorder      Recorder
 	clock         clock.WithTicker // measures delays and holds
@@ -83,7 +87,8 @@ func New(recorder Recorder, clock clock.WithTicker) *Interceptor {
 	}
 }
 
-// Route says which replica sent a request, and how the request reaches the API server.
+// Route says which replica of the controllers under test sent a request, and how the request
+// reaches the API server.
 type Route struct {
 	// Subject is the name of the replica, such as "subject-0". The history lists the replica's
 	// requests under this name.
@@ -101,8 +106,8 @@ type Route struct {
 	Stopping func() bool
 }
 
-// Connection is the subject's connection on which a request arrived. Several requests can share
-// one connection.
+// Connection is the connection on which a request of the controllers under test arrived. Several
+// requests can share one connection.
 type Connection interface {
 	// BeginDelivery prevents a reset of the connection until EndDelivery is called. The
 	// interceptor calls BeginDelivery before it records a response or event. It calls
@@ -118,10 +123,10 @@ type Connection interface {
 	Reset()
 }
 
-// Serve processes one request of the subject until its response is complete.
+// Serve processes one request of the controllers under test until its response is complete.
 //
-// If the subject cannot receive a complete response, Serve panics with http.ErrAbortHandler, as
-// net/http handlers do. The transport must then break the response.
+// If the controllers cannot receive a complete response, Serve panics with http.ErrAbortHandler,
+// as net/http handlers do. The transport must then break the response.
 func (i *Interceptor) Serve(route *Route, connection Connection, w http.ResponseWriter, r *http.Request) {
 	x := &exchange{Interceptor: i, route: route, conn: connection, writer: w, request: r}
 	x.serve()

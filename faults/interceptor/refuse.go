@@ -15,7 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Refusal is an API error that the interceptor sends to the subject in place of the API server.
+// Refusal is an API error that the interceptor sends in place of the API server. It answers a
+// request of the controllers under test.
 type Refusal struct {
 	// Code is the HTTP status, one of [RefusalCodes]. It determines the reason in the Status
 	// object, such as Conflict for 409.

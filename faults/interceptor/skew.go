@@ -39,8 +39,8 @@ type skewedClock struct {
 // deleting is the zero time if the object is not being deleted.
 type serverTimes struct{ created, deleting metav1.Time }
 
-// SkewReporter is a function that the interceptor calls when the subject receives an object with
-// shifted timestamps. Many goroutines call it concurrently.
+// SkewReporter is a function that the interceptor calls for each object that the subject
+// receives with shifted timestamps. Many goroutines call it concurrently.
 //
 // The parameter request is the ID of the request that returned the object. For a watch event,
 // request is the ID of the watch request.
@@ -96,7 +96,8 @@ func (s *skewedClock) report(request requestRef, m metav1.Object) {
 	}
 }
 
-// offset returns the sum of all active shifts.
+// offset returns the current shift, which is the sum of the shifts of all active clock-skew
+// faults.
 func (s *skewedClock) offset() time.Duration { return time.Duration(s.ahead.Load()) }
 
 // skewTime returns the timestamp that a clock would have set if the clock had been ahead by the

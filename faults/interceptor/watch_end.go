@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// WatchEnding says how a fault ends a watch.
+// WatchEnding says how a fault ends a watch of the controllers under test.
 type WatchEnding string
 
 // These are the values of [WatchEnding].

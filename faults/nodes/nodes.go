@@ -41,7 +41,8 @@ type CountParams struct {
 	Count int `yaml:"count"`
 }
 
-// decodeCount decodes and validates the parameter count. If the scenario omits count, it is 1.
+// decodeCount decodes and validates the parameter count. If the scenario omits count, the result
+// has count 1.
 func decodeCount(params faults.Params) (CountParams, error) {
 	p := CountParams{Count: 1}
 	if err := params.Decode(&p); err != nil {

@@ -93,7 +93,7 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 // churn is a fault of type pod-churn, pod-relabel or pod-disown. At each tick of a ticker, it
 // performs one action on one pod.
 type churn struct {
-	action   string // a key of actions
+	action   string // name of the action, a key of the map actions
 	targets  Targets
 	orphans  bool          // whether the fault also acts on pods without a controllerRef
 	grace    *int64        // for the action delete: grace period in seconds; nil means the pod's own grace period

@@ -166,8 +166,8 @@ func (c *churn) removeControllerRef(ctx context.Context, pod *corev1.Pod) (histo
 	return c.write(ctx, changed)
 }
 
-// replaceControllerRef replaces all owner references of a pod by one controllerRef. It refers to
-// a ConfigMap that stands for another controller.
+// replaceControllerRef replaces all owner references of a pod by one controllerRef. The
+// controllerRef refers to a ConfigMap that stands for another controller.
 func (c *churn) replaceControllerRef(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	owner, err := c.env.OtherClient(ctx)
 	if err != nil {

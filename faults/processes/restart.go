@@ -46,7 +46,8 @@ type RestartParams struct {
 	Every    time.Duration `yaml:"every"`
 }
 
-// These are the values of the parameters how and replica.
+// These are the values of the parameters how and replica. They say how the fault stops replicas,
+// and which replicas.
 const (
 	howKill       = "kill"
 	howTerminate  = "terminate"

@@ -16,9 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/pki"
 )
 
-// instanceServer receives the requests of one replica of the subject. Each replica has a
-// listener and connections to the API server that no other replica uses, as without a
-// proxy.
+// instanceServer receives the requests of one replica of the subject, the controllers under
+// test. As without a proxy, no two replicas share a listener or a connection to the API server.
 type instanceServer struct {
 	proxy      *Proxy
 	route      *interceptor.Route
@@ -26,15 +25,16 @@ type instanceServer struct {
 	transports transportPool
 }
 
-// streamsMax is the maximum number of concurrent requests on one connection of the subject. It
-// is larger than the largest burst of requests of a controller, so a burst never makes the
-// subject open a second connection.
+// streamsMax is the maximum number of concurrent requests on one connection of the subject. A
+// controller never sends that many requests at once, so the subject never opens a second
+// connection.
 const streamsMax = 1000
 
-// connKey is the key of a request's context for the connection on which the request arrived.
+// connKey is the context key under which a request's context contains its connection.
 type connKey struct{}
 
-// newInstanceServer returns a server for one replica. The caller starts it with serve.
+// newInstanceServer returns a server for the replica with the given name. The caller then calls
+// serve.
 func (p *Proxy) newInstanceServer(subject string) *instanceServer {
 	s := &instanceServer{proxy: p}
 	s.route = &interceptor.Route{Subject: subject, Target: p.target, Upstream: &s.transports, Stopping: p.stopping}
@@ -47,9 +47,9 @@ func (p *Proxy) newInstanceServer(subject string) *instanceServer {
 			TLSClientConfig:    &tls.Config{RootCAs: p.targetCA, MinVersion: tls.VersionTLS12},
 			ForceAttemptHTTP2:  true,
 			DisableCompression: true,
-			MaxConnsPerHost:    1, // while the connection is being dialed, further requests wait for it
-			// These are the defaults of client-go, so that the proxy detects a dead
-			// connection after the same time as the subject would.
+			MaxConnsPerHost:    1, // while a connection is being opened, further requests wait for it
+			// These are client-go's defaults, so the proxy detects a dead connection as fast as
+			// the subject would.
 			HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 		}
 	}
@@ -62,12 +62,13 @@ func (p *Proxy) newInstanceServer(subject string) *instanceServer {
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, conn)
 		},
-		ErrorLog: log.New(io.Discard, "", 0), // a killed subject breaks its connections, which is expected
+		ErrorLog: log.New(io.Discard, "", 0), // a killed subject breaks its connections, which is no error
 	}
 	return s
 }
 
-// ServeHTTP forwards one request and its response. It implements http.Handler.
+// ServeHTTP passes one request to the interceptor, which forwards the request and its response.
+// It implements http.Handler.
 func (s *instanceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.proxy.enter() {
 		panic(http.ErrAbortHandler)
@@ -76,7 +77,8 @@ func (s *instanceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.proxy.interceptor.Serve(s.route, connOf(r.Context()), w, r)
 }
 
-// serve accepts the connections of the replica until close is called.
+// serve accepts the replica's connections until close is called. It returns an error if the
+// listener fails earlier.
 func (s *instanceServer) serve(listener net.Listener) error {
 	err := s.server.ServeTLS(subjectListener{listener}, "", "")
 	if errors.Is(err, http.ErrServerClosed) {
@@ -93,8 +95,8 @@ func (s *instanceServer) close() error {
 	return err
 }
 
-// newServingCertificate creates the proxy's certificate for 127.0.0.1. It also returns the
-// certificate of the signing authority in PEM, with which the subject verifies the proxy.
+// newServingCertificate creates the proxy's certificate for 127.0.0.1. The result ca is the
+// authority's certificate in PEM, with which the subject verifies the proxy.
 func newServingCertificate(now time.Time) (certificate tls.Certificate, ca []byte, err error) {
 	authority, err := pki.NewAuthority("gauntlet fault proxy", now)
 	if err != nil {

@@ -1,14 +1,14 @@
-// Package proxy implements the fault proxy, the subject's only connection to the API server.
-// The subject is the controllers under test. To test an unmodified binary, give the binary a
-// kubeconfig that points to the proxy.
+// Package proxy implements the fault proxy, the subject's only connection to the API server. The
+// subject is the controllers under test. To test an unmodified binary, give it a kubeconfig that
+// points to the proxy.
 //
 // The proxy carries requests and responses over sockets. It passes every request to package
-// interceptor, which records it and applies the effects of faults. Without a fault the proxy
-// is transparent, but two things differ from a direct connection: responses are not
-// compressed, and a connection cannot be upgraded (exec, port-forward).
+// interceptor, which records the request and applies the effects of faults. Without a fault, the
+// proxy differs from a direct connection in only two ways. It does not compress responses, and
+// clients cannot upgrade a connection (exec, port-forward).
 //
 // instance_server.go listens for one replica of the subject, and subject_conn.go resets the
-// connections of the replica. transport_pool.go opens connections to the API server.
+// replica's connections. transport_pool.go opens connections to the API server.
 package proxy
 
 import (
@@ -30,22 +30,22 @@ import (
 
 // Options contains the settings of a [Proxy].
 type Options struct {
-	// Target is the URL of the API server. It has the scheme https, a host and a port, and
-	// no path.
+	// Target is the URL of the API server. It must have the scheme https and a host, and no
+	// path.
 	Target *url.URL
-	// TargetCA is the certificate of the authority that signed the API server's
-	// certificate, in PEM.
+	// TargetCA is a CA certificate in PEM, with which the proxy verifies the API server's
+	// certificate.
 	TargetCA []byte
-	// Interceptor records the requests of the subject and applies the effects of faults.
+	// Interceptor records the subject's requests and applies the effects of faults.
 	Interceptor *interceptor.Interceptor
-	// Clock dates the certificate of the proxy.
+	// Clock provides the time from which the proxy's certificate is valid.
 	Clock clock.PassiveClock
 	// Dial opens a connection to the API server. If Dial is nil, the proxy uses a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Proxy forwards the requests of all replicas of the subject to one API server. [Start]
-// creates it.
+// Proxy forwards the requests of all replicas of the subject to one API server. The subject is
+// the controllers under test. [Start] creates a Proxy.
 type Proxy struct {
 	ctx         context.Context // canceled by Stop: ends all requests
 	cancel      context.CancelFunc
@@ -54,25 +54,26 @@ type Proxy struct {
 	interceptor *interceptor.Interceptor
 	dial        func(ctx context.Context, network, address string) (net.Conn, error)
 	certificate tls.Certificate // serving certificate of every listener
-	ca          []byte          // authority of certificate, in PEM
+	ca          []byte          // CA certificate that signed certificate, in PEM
 
 	mu        sync.RWMutex
-	instances map[string]*instanceServer // by replica name
+	instances map[string]*instanceServer // one server for each replica; the key is its name
 	stopped   bool
 	handlers  sync.WaitGroup // requests in flight
 	servers   sync.WaitGroup // goroutines that accept connections
 	failures  []error        // errors of listeners that failed
 }
 
-// Endpoint is the address of the listener for one replica of the subject. CA is the
-// certificate of the authority that signed the certificate of the proxy.
+// Endpoint says how one replica of the subject connects to the proxy. URL is the address of the
+// replica's listener. CA is the certificate with which the replica verifies the proxy's
+// certificate.
 type Endpoint struct {
 	URL string
 	CA  []byte // in PEM
 }
 
-// Start returns a proxy that has no listener yet. Call [Proxy.Listen] for each replica of
-// the subject, and Stop at the end. Canceling ctx breaks all requests in flight, but does
+// Start returns a proxy that has no listener yet. Call [Proxy.Listen] for each replica of the
+// subject, and [Proxy.Stop] at the end. Canceling ctx breaks all requests in flight, but does
 // not close the listeners.
 func Start(ctx context.Context, options Options) (*Proxy, error) {
 	target := options.Target
@@ -105,9 +106,9 @@ func Start(ctx context.Context, options Options) (*Proxy, error) {
 	}, nil
 }
 
-// Listen opens a listener on 127.0.0.1 for one replica of the subject, such as "subject-0".
-// The history contains the requests on this listener under the name of the replica. A
-// restarted replica uses the same endpoint.
+// Listen opens a listener on 127.0.0.1 for one replica of the subject, such as "subject-0". The
+// history lists the requests on this listener under the replica's name. A restarted replica uses
+// the same listener.
 func (p *Proxy) Listen(subject string) (Endpoint, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,8 +134,8 @@ func (p *Proxy) Listen(subject string) (Endpoint, error) {
 	return Endpoint{URL: "https://" + listener.Addr().String(), CA: p.ca}, nil
 }
 
-// Route opens a listener for a replica, as Listen does. It then changes the client
-// configuration of the replica, so that its requests go to the listener.
+// Route opens a listener for a replica, as Listen does. It then changes the replica's client
+// configuration, so that the replica sends its requests to the listener.
 func (p *Proxy) Route(subject string, config *rest.Config) error {
 	endpoint, err := p.Listen(subject)
 	if err != nil {
@@ -144,9 +145,9 @@ func (p *Proxy) Route(subject string, config *rest.Config) error {
 	return nil
 }
 
-// Stop closes the listeners, breaks all connections and waits until all goroutines have
-// ended or ctx is done. It may be called more than once. Its error says that requests are
-// still in flight, or which listener failed.
+// Stop closes the listeners, breaks all connections and waits until all goroutines have ended.
+// It returns an error if ctx is done before that, or if a listener failed earlier. Stop may be
+// called more than once.
 func (p *Proxy) Stop(ctx context.Context) error {
 	p.mu.Lock()
 	p.stopped = true
@@ -170,17 +171,17 @@ func (p *Proxy) Stop(ctx context.Context) error {
 		return fmt.Errorf("stopping the fault proxy: requests are still in flight: %w", ctx.Err())
 	}
 	for _, instance := range instances {
-		instance.transports.closeIdle() // the requests that used them have ended
+		instance.transports.closeIdle() // all requests have ended, so all connections are idle
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return errors.Join(append(errs, p.failures...)...)
 }
 
-// enter registers a new request, so that Stop waits until the request has ended. The caller
-// calls handlers.Done after the request.
+// enter registers a new request, so that Stop waits until the request has ended. The caller must
+// call p.handlers.Done after the request.
 //
-// After Stop was called, enter returns false, and the caller must not serve the request.
+// After a call of Stop, enter returns false, and the caller must not serve the request.
 func (p *Proxy) enter() bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -191,5 +192,5 @@ func (p *Proxy) enter() bool {
 	return true
 }
 
-// stopping reports whether Stop was called, or the context of Start was canceled.
+// stopping reports whether Stop was called, or the context that Start received was canceled.
 func (p *Proxy) stopping() bool { return p.ctx.Err() != nil }

@@ -12,26 +12,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// subjectConn is a TCP connection of the subject.
+// subjectConn is a TCP connection from the subject to the proxy.
 //
-// The proxy records a response before it delivers the response. A fault may reset the
-// connection, but only after all recorded responses are written. Otherwise the history would
-// contain responses that the subject did not receive.
+// The proxy records a response before it writes the response. When a fault resets the
+// connection, the proxy first waits until all recorded responses are written. Otherwise the
+// history would contain responses that the subject did not receive.
 type subjectConn struct {
 	net.Conn
-	// delivering prevents a reset between the record of a response or event and its write.
-	// The goroutine that records and writes it holds the lock for reading. resetAfterWrites
-	// holds the lock for writing.
+	// delivering prevents a reset while a response or event is recorded but not yet written. A
+	// goroutine that records and writes a response or event locks delivering for reading.
+	// resetAfterWrites locks it for writing.
 	delivering sync.RWMutex
-	// writes is incremented before and after each write. With it, resetAfterWrites finds out
-	// whether a write is in progress (odd number), or was made since its last check.
+	// writes is incremented before and after each write to the connection. An odd number means
+	// that a write is in progress. resetAfterWrites also uses it to detect writes since its last
+	// check.
 	writes atomic.Int64
-	// broken is true after the proxy has reset the connection. Requests on the connection
-	// may notice the reset only later.
+	// broken is true after the proxy has reset the connection. Requests on the connection may
+	// detect the reset only later.
 	broken atomic.Bool
 }
 
-// Write writes the bytes to the connection, and increments c.writes before and after it.
+// Write writes bytes to the connection. It increments c.writes before and after the write.
 func (c *subjectConn) Write(b []byte) (int, error) {
 	c.writes.Add(1)
 	defer c.writes.Add(1)
@@ -48,20 +49,18 @@ func (c *subjectConn) SetLinger(seconds int) error {
 }
 
 const (
-	// writeQuietPeriod is the time without a write after which resetAfterWrites assumes that
-	// all data is written.
-	//
-	// The HTTP/2 server writes a response shortly after its handler has flushed it.
+	// writeQuietPeriod is the time without a write after which resetAfterWrites assumes that all
+	// recorded responses are written. The HTTP/2 server writes a response only shortly after the
+	// handler has flushed it.
 	writeQuietPeriod = 10 * time.Millisecond
-	// writeDrainTimeout is the maximum time that Reset waits for pending writes.
-	// The writes of a paused subject never finish, because it does not read from its
-	// connection.
+	// writeDrainTimeout is the maximum time that Reset waits for pending writes. A paused
+	// subject does not read from its connection, so writes to it never finish.
 	writeDrainTimeout = time.Second
 )
 
-// resetAfterWrites resets the connection, with all requests on it. Before the reset it waits
-// until all recorded responses are written, or until timeout delivers a value. conn is the
-// TLS connection over c. The caller must not hold the lock delivering.
+// resetAfterWrites resets the connection, which breaks all requests on it. It first waits until
+// all recorded responses are written, or until the channel timeout receives a value. conn is the
+// TLS connection on top of c. The caller must not hold the lock c.delivering.
 func (c *subjectConn) resetAfterWrites(conn net.Conn, timeout <-chan time.Time) {
 	tick := time.NewTicker(writeQuietPeriod)
 	defer tick.Stop()
@@ -88,7 +87,7 @@ func (c *subjectConn) resetAfterWrites(conn net.Conn, timeout <-chan time.Time) 
 	}
 }
 
-// subjectListener is a listener whose connections are of type subjectConn.
+// subjectListener is a listener whose Accept returns connections of type subjectConn.
 type subjectListener struct{ net.Listener }
 
 // Accept waits for the next connection and wraps it in a subjectConn.
@@ -104,28 +103,27 @@ func (l subjectListener) Accept() (net.Conn, error) {
 // [interceptor.Connection].
 type requestConn struct {
 	*subjectConn
-	tls net.Conn // the TLS connection over subjectConn
+	tls net.Conn // the TLS connection on top of subjectConn
 }
 
-// connOf returns the connection on which a request arrived. ctx is the context of the
-// request.
+// connOf returns the connection on which a request arrived. ctx is the request's context.
 func connOf(ctx context.Context) requestConn {
 	conn := ctx.Value(connKey{}).(*tls.Conn)
 	return requestConn{conn.NetConn().(*subjectConn), conn}
 }
 
-// BeginDelivery waits until no reset is in progress, and prevents a reset until
-// EndDelivery.
+// BeginDelivery prevents a reset of the connection until EndDelivery is called. If a reset is in
+// progress, it waits until the reset has ended.
 func (c requestConn) BeginDelivery() { c.delivering.RLock() }
 
-// EndDelivery ends a delivery. When no delivery is in progress any more, the connection may be
-// reset.
+// EndDelivery ends a delivery. A waiting Reset continues when all deliveries have ended.
 func (c requestConn) EndDelivery() { c.delivering.RUnlock() }
 
 // Broken reports whether the connection was reset.
 func (c requestConn) Broken() bool { return c.broken.Load() }
 
-// Reset resets the connection after its recorded responses are written.
+// Reset resets the connection after its recorded responses are written, or after
+// writeDrainTimeout.
 func (c requestConn) Reset() {
 	c.resetAfterWrites(c.tls, time.After(writeDrainTimeout))
 }

@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// streamsPerConn is the maximum number of concurrent requests, including watches, that the
-// proxy sends on one connection. The API server allows 100.
+// streamsPerConn is the maximum number of concurrent requests, including watches, that the proxy
+// sends on one connection. The API server allows 100.
 //
-// The proxy distributes the requests over connections itself, because http.Transport does it
-// badly. By default, http.Transport opens a connection for each request that finds no free
-// stream, which causes dozens of TLS handshakes for 1000 pods. With
-// StrictMaxConcurrentRequests, it counts waiting requests as streams and blocks when 100
-// requests wait.
+// The proxy itself distributes requests over connections, because http.Transport does not do
+// this well. By default, http.Transport opens a connection for each request that finds no free
+// stream. For 1000 pods, this causes dozens of TLS handshakes. With StrictMaxConcurrentRequests,
+// http.Transport counts waiting requests as streams, and blocks when 100 requests wait.
 const streamsPerConn = 80
 
-// transportPool contains the connections to the API server for one replica of the subject.
+// transportPool contains one replica's connections to the API server.
 //
-// It opens another connection when all have streamsPerConn requests. Otherwise requests would
-// wait, and slow creates could delay the renewal of the leader-election lease.
+// If every connection carries streamsPerConn requests, the pool opens another connection for the
+// next request. Otherwise requests would wait, and slow creates could delay the renewal of the
+// leader-election lease.
 type transportPool struct {
 	newTransport func() *http.Transport
 
@@ -34,8 +34,8 @@ type pooledTransport struct {
 	inUse int // number of requests in flight
 }
 
-// RoundTrip sends a request to the API server on a connection that has a free stream. The
-// stream is in use until the caller closes the body of the response.
+// RoundTrip sends a request to the API server on a connection that has a free stream. The stream
+// is in use until the caller closes the response body.
 func (p *transportPool) RoundTrip(request *http.Request) (*http.Response, error) {
 	transport := p.acquire()
 	release := sync.OnceFunc(func() { p.release(transport) })
@@ -48,21 +48,21 @@ func (p *transportPool) RoundTrip(request *http.Request) (*http.Response, error)
 	return response, nil
 }
 
-// releasingBody is the body of a response that calls release when it is closed.
+// releasingBody is a response body that calls the function release when the caller closes the
+// body.
 type releasingBody struct {
 	io.ReadCloser
 	release func()
 }
 
-// Close closes the body of the response, and gives the connection back to the pool by calling
-// release.
+// Close closes the response body. It also calls release, which returns the stream to the pool.
 func (b *releasingBody) Close() error {
 	defer b.release()
 	return b.ReadCloser.Close()
 }
 
-// acquire returns a transport that has fewer than streamsPerConn requests, and counts one
-// more request on it.
+// acquire returns a transport that carries fewer than streamsPerConn requests. It adds one to
+// the transport's number of requests, for the caller's request.
 func (p *transportPool) acquire() *pooledTransport {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,8 +77,8 @@ func (p *transportPool) acquire() *pooledTransport {
 	return opened
 }
 
-// release tells the pool that a request no longer uses the transport, so that another
-// request can use it.
+// release tells the pool that a request on the transport has ended. Another request can then use
+// the transport.
 func (p *transportPool) release(t *pooledTransport) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

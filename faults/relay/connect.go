@@ -14,7 +14,8 @@ import (
 
 // TunnelOptions contains the settings of a [Tunnel].
 type TunnelOptions struct {
-	// Name is the name in the certificate of the relay, as given to [NewPair].
+	// Name is the name in the relay's certificate, which the caller passed to [NewPair]. The
+	// Tunnel verifies it.
 	Name string
 	// Identity authenticates the gauntlet process. It is the second result of [NewPair].
 	Identity Identity
@@ -22,26 +23,27 @@ type TunnelOptions struct {
 	Relay func(context.Context) (net.Conn, error)
 	// Proxy opens a TCP connection to the fault proxy.
 	Proxy func(context.Context) (net.Conn, error)
-	// OnLost is called when an idle connection to the relay breaks. The relay has then
-	// exited or cannot be reached. OnLost may be nil. It must not block.
+	// OnLost is a function that the Tunnel calls when an idle connection to the relay breaks.
+	// The relay has then exited or cannot be reached. OnLost may be nil. OnLost must not block.
 	OnLost func(error)
 }
 
 const (
 	// idleWanted is the number of idle connections to the relay that a Tunnel keeps open.
 	//
-	// It is larger than the number of connections that a subject opens at the same time: one
-	// for each of its clients.
+	// A subject opens one connection for each of its clients. idleWanted is larger than the
+	// number of connections that the subject opens at the same time.
 	idleWanted = 4
-	// backoffMin and backoffMax are the shortest and the longest time between two attempts
-	// to connect to the relay. The time doubles after each failed attempt.
+	// backoffMin and backoffMax are the shortest and the longest time between two attempts to
+	// connect to the relay. The time between attempts doubles after each failed attempt.
 	backoffMin = 20 * time.Millisecond
 	backoffMax = time.Second
 )
 
-// Tunnel connects the relay in a pod with the fault proxy. It runs in the gauntlet process, and
-// keeps idle connections to the relay open. When the subject needs one of them, the Tunnel
-// connects it to the fault proxy.
+// Tunnel connects the relay in a pod with the fault proxy. The relay is the container through
+// which the subject, the controllers under test, sends its requests. A Tunnel runs in the
+// gauntlet process, and keeps idle connections to the relay open. When the subject needs a
+// connection, the Tunnel joins one of the idle connections with the fault proxy.
 type Tunnel struct {
 	options TunnelOptions
 	tls     *tls.Config
@@ -50,15 +52,14 @@ type Tunnel struct {
 	all     sync.WaitGroup // goroutines of the Tunnel
 
 	once  sync.Once     // closes ready
-	ready chan struct{} // closed after the relay has accepted the first connection for its pool
+	ready chan struct{} // closed after the relay has added the first connection to its pool
 
 	mu      sync.Mutex
-	lastErr error // error of the last failed attempt to connect to the relay or to the proxy
+	lastErr error // latest error of an attempt to connect to the relay or to the proxy
 }
 
-// Connect starts a [Tunnel], which keeps idle connections to a relay open. It returns at
-// once, and the relay may start later. Canceling ctx does not stop the Tunnel; call
-// [Tunnel.Close].
+// Connect starts a [Tunnel] and returns at once. The relay may start later. Canceling ctx does
+// not stop the Tunnel; call [Tunnel.Close].
 func Connect(ctx context.Context, o TunnelOptions) (*Tunnel, error) {
 	config, err := o.Identity.tls()
 	if err != nil {
@@ -73,15 +74,15 @@ func Connect(ctx context.Context, o TunnelOptions) (*Tunnel, error) {
 	return t, nil
 }
 
-// Close resets all connections of the Tunnel and waits for its goroutines. It may be called
-// more than once.
+// Close resets all connections of the Tunnel and waits until its goroutines have ended. Close
+// may be called more than once.
 func (t *Tunnel) Close() {
 	t.cancel()
 	t.all.Wait()
 }
 
-// WaitReady waits until the relay has accepted the first connection for its pool. If ctx is
-// canceled first, the returned error contains the last failure to connect.
+// WaitReady waits until the relay has added the first connection of the Tunnel to its pool. If
+// ctx is canceled first, the error contains the latest failure to connect.
 func (t *Tunnel) WaitReady(ctx context.Context) error {
 	select {
 	case <-t.ready:
@@ -95,8 +96,8 @@ func (t *Tunnel) WaitReady(ctx context.Context) error {
 	return fmt.Errorf("connecting to the relay in the pod of %s: %w; last error: %w", t.options.Name, context.Cause(ctx), t.lastErr)
 }
 
-// maintainIdle keeps one idle connection to the relay open. It opens the next connection
-// when the relay takes the current one for the subject, or when the current one breaks.
+// maintainIdle keeps one idle connection to the relay open. When the relay takes this connection
+// for the subject, or when the connection breaks, maintainIdle opens the next one.
 func (t *Tunnel) maintainIdle() {
 	backoff := backoffMin
 	for t.ctx.Err() == nil {
@@ -122,15 +123,15 @@ func (t *Tunnel) maintainIdle() {
 			if t.options.OnLost != nil {
 				t.options.OnLost(fmt.Errorf("an idle connection to the relay in the pod of %s broke: %w", t.options.Name, err))
 			}
-			// The relay accepted the connection, which broke afterwards. The relay may be
-			// failing, so the next attempt waits.
+			// The relay had accepted the connection before it broke. The relay may be failing,
+			// so the next attempt waits.
 			t.sleep(backoffMin)
 		}
 	}
 }
 
-// openIdle opens a connection to the relay. It returns after the relay has accepted the
-// connection for its pool.
+// openIdle opens a connection to the relay. It returns after the relay has added the connection
+// to its pool.
 func (t *Tunnel) openIdle() (conn *tls.Conn, err error) {
 	ctx, cancel := context.WithTimeoutCause(t.ctx, handshakeTimeout, fmt.Errorf("the relay did not accept the connection within %s", handshakeTimeout))
 	defer cancel()
@@ -158,14 +159,14 @@ func (t *Tunnel) openIdle() (conn *tls.Conn, err error) {
 	return conn, nil
 }
 
-// forward opens a connection to the fault proxy and joins it with conn. conn is a connection
-// that the relay has taken from its pool for the subject.
+// forward opens a connection to the fault proxy and joins this connection with conn. The relay
+// has taken conn from its pool for the subject.
 func (t *Tunnel) forward(conn *tls.Conn) {
 	ctx, cancel := context.WithTimeout(t.ctx, joinTimeout)
 	defer cancel()
 	raw, err := t.options.Proxy(ctx)
 	if err != nil {
-		tcp.Reset(conn) // the relay then tries its next idle connection, if it has one
+		tcp.Reset(conn) // after the reset, the relay tries its next idle connection, if there is one
 		t.setLastErr(err)
 		return
 	}
@@ -184,8 +185,8 @@ func (t *Tunnel) forward(conn *tls.Conn) {
 	join(t.ctx, conn, proxy)
 }
 
-// setLastErr stores the error of a failed attempt to connect, unless Close caused the
-// error.
+// setLastErr stores the error of a failed attempt to connect. It ignores errors after Close,
+// because Close may have caused them.
 func (t *Tunnel) setLastErr(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

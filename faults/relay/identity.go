@@ -12,22 +12,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/pki"
 )
 
-// Identity contains the TLS credentials of one side of a relay: the pod or the test
-// process. All fields are in PEM.
+// Identity contains the TLS credentials of one side of a relay. The two sides are the relay in
+// the pod and the gauntlet process. All fields are in PEM.
 type Identity struct {
 	// Certificate is the certificate of this side.
 	Certificate []byte
 	// Key is the private key of Certificate.
 	Key []byte
-	// Authority is the certificate of the authority that signed the certificates of the two
-	// sides. The authority has signed no others.
+	// Authority is the CA certificate that signed the certificates of the two sides, and no
+	// other certificates.
 	Authority []byte
 }
 
-// NewPair creates the identities of the two sides of one relay: pod and gauntlet process (run).
-// name is the name of the relay, a DNS label such as "subject-0". The gauntlet process verifies
-// the name, so it never connects to the relay of another replica. The certificate of one
-// side is not valid for the other. NewPair discards the private key of the authority.
+// NewPair creates the identities of the two sides of one relay. pod is the identity of the relay
+// in the pod, and run is the identity of the gauntlet process.
+//
+// name is a DNS label such as "subject-0". The gauntlet process verifies the name, so it never
+// connects to the relay of another replica. One side cannot use the certificate of the other
+// side. NewPair discards the private key of the CA.
 func NewPair(name string, now time.Time) (pod, run Identity, err error) {
 	authority, err := pki.NewAuthority("gauntlet relay of "+name, now)
 	if err != nil {
@@ -44,21 +46,22 @@ func NewPair(name string, now time.Time) (pod, run Identity, err error) {
 	return pod, run, nil
 }
 
-// These are the file names of an identity. They are the usual keys of a kubernetes.io/tls
-// Secret.
+// These are the names of the files that contain an identity. A kubernetes.io/tls Secret usually
+// has the same keys.
 const (
 	certificateFile = "tls.crt"
 	keyFile         = "tls.key"
 	authorityFile   = "ca.crt"
 )
 
-// Files returns the files of the identity: their names and contents.
+// Files returns the files that contain the identity. The map's keys are file names, such as
+// tls.crt.
 func (i Identity) Files() map[string][]byte {
 	return map[string][]byte{certificateFile: i.Certificate, keyFile: i.Key, authorityFile: i.Authority}
 }
 
-// ReadIdentity reads the identity whose files, as returned by [Identity.Files], are in the
-// given directory.
+// ReadIdentity reads an identity from a directory, which contains the files that
+// [Identity.Files] describes.
 func ReadIdentity(dir string) (Identity, error) {
 	var i Identity
 	for name, content := range map[string]*[]byte{certificateFile: &i.Certificate, keyFile: &i.Key, authorityFile: &i.Authority} {
@@ -70,7 +73,7 @@ func ReadIdentity(dir string) (Identity, error) {
 	return i, nil
 }
 
-// tls returns the TLS configuration of this side of a relay, as server or as client. It accepts
+// tls returns this side's TLS configuration. It is for use as server and as client, and accepts
 // only the certificate of the other side.
 func (i Identity) tls() (*tls.Config, error) {
 	own, err := tls.X509KeyPair(i.Certificate, i.Key)

@@ -1,21 +1,20 @@
 // Package relay connects a subject in a pod to the fault proxy in the gauntlet process.
 //
-// The subject is the controllers under test. In this package, the gauntlet process is the
-// process that runs the fault proxy; the relay is another process, in the pod. A pod cannot
-// connect to the gauntlet process, which is behind the network of the container engine or on
-// another machine. The gauntlet process therefore opens all connections, as for a reverse
-// tunnel:
+// The subject is the controllers under test. The gauntlet process is the process that runs the
+// fault proxy. The relay is another process, a container in the subject's pod. A pod cannot
+// connect to the gauntlet process, because a container network or another machine is in
+// between. The gauntlet process therefore opens all connections, as for a reverse tunnel:
 //
 //	in the pod                       in the gauntlet process
 //	subject ─▶ Serve ◀═ mutual TLS ═ Connect ─▶ fault proxy
 //
-// The relay in the pod has a pool of idle connections, which the gauntlet process has opened.
-// When the subject opens a connection to the relay, the relay takes one connection from the
-// pool and joins the two. It forwards all data, the end of the data in each direction, and
-// TCP resets. Each connection of the subject uses a separate connection of the pool.
+// The relay has a pool of idle connections that the gauntlet process has opened. When the
+// subject opens a connection to the relay, the relay takes a connection from the pool. The relay
+// joins the two connections. It forwards all data, the end of the data in each direction, and
+// TCP resets. Each connection of the subject uses its own connection from the pool.
 //
-// Three messages of one byte each are sent on a connection of the pool. All bytes after the
-// third message are data of the subject and the proxy.
+// The relay and the gauntlet process exchange three messages of one byte each on a connection of
+// the pool. All bytes after the third message are data of the subject and the proxy.
 //
 //	parked   the relay has accepted the connection and adds it to its pool
 //	taken    the relay has taken the connection for a connection of the subject
@@ -37,34 +36,35 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// These are the messages of the relay protocol, as the package comment describes them.
+// These are the messages of the relay protocol; see the package comment.
 const (
-	messageParked byte = 'p' // from the relay: it adds the connection to its pool
-	messageTaken  byte = 't' // from the relay: connect this connection to the proxy
-	messageJoined byte = 'j' // from the gauntlet process: the connection to the proxy is open
+	messageParked byte = 'p' // sent by the relay: the relay adds the connection to its pool
+	messageTaken  byte = 't' // sent by the relay: connect this connection to the proxy
+	messageJoined byte = 'j' // sent by the gauntlet process: the connection to the proxy is open
 )
 
 const (
-	// handshakeTimeout is the maximum time to open a connection of the pool: from the dial
-	// until messageParked has arrived.
+	// handshakeTimeout is the maximum time to open a connection and add it to the pool. It is
+	// measured from the dial until messageParked has arrived.
 	handshakeTimeout = 10 * time.Second
-	// joinTimeout is the maximum time to connect a connection of the pool to the proxy. It
-	// is the time from messageTaken until messageJoined has arrived.
+	// joinTimeout is the maximum time to join a connection from the pool with the proxy. It is
+	// measured from messageTaken until messageJoined has arrived.
 	joinTimeout = 5 * time.Second
 )
 
-// duplexConn is a connection of which one direction can be closed while the other stays
-// open. TCP connections, and TLS connections over TCP, implement it.
+// duplexConn is a connection whose CloseWrite closes one direction while the other direction
+// stays open. TCP connections, and TLS connections over TCP, implement it.
 type duplexConn interface {
 	net.Conn
 	CloseWrite() error
 }
 
-// tunnelConn is the TCP connection that carries TLS between the pod and the gauntlet process.
-// Its Read returns an error in place of EOF, because EOF means that the connection broke.
+// tunnelConn is the TCP connection that carries TLS between the relay in the pod and the
+// gauntlet process. Its Read returns an error in place of io.EOF, because EOF means that the
+// connection broke.
 //
-// A TLS connection ends with a close_notify alert, after which TLS does not read up to EOF. A
-// port forwarder, such as that of a container engine, may turn a TCP reset into EOF.
+// A complete TLS connection ends with a close_notify alert, after which TLS does not read up to
+// EOF. But a port forwarder, such as that of a container engine, may turn a TCP reset into EOF.
 type tunnelConn struct{ *net.TCPConn }
 
 // Read reads from the TCP connection. It returns errNoCloseNotify in place of io.EOF.
@@ -76,8 +76,8 @@ func (c tunnelConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errNoCloseNotify means that the peer closed the connection without a close_notify alert
-// of TLS. The error is not io.ErrUnexpectedEOF, because crypto/tls turns
+// errNoCloseNotify means that the peer closed the TCP connection without sending TLS's
+// close_notify alert. The error is not io.ErrUnexpectedEOF, because crypto/tls turns
 // io.ErrUnexpectedEOF between two TLS records into a normal io.EOF.
 var errNoCloseNotify = errors.New("the connection was closed without a TLS close_notify alert")
 
@@ -91,7 +91,7 @@ func newTunnelConn(conn net.Conn) (tunnelConn, error) {
 	return tunnelConn{raw}, nil
 }
 
-// sendMessage sends one message of the relay protocol.
+// sendMessage sends one message of the relay protocol, such as messageTaken.
 func sendMessage(conn net.Conn, message byte) error {
 	if _, err := conn.Write([]byte{message}); err != nil {
 		return fmt.Errorf("sending relay message %q: %w", message, err)
@@ -99,8 +99,8 @@ func sendMessage(conn net.Conn, message byte) error {
 	return nil
 }
 
-// receiveMessage waits for the expected message of the relay protocol. It reads no byte
-// after the message.
+// receiveMessage waits for one message of the relay protocol. It returns an error if the message
+// is not the expected one. It reads no byte after the message.
 func receiveMessage(conn net.Conn, expected byte) error {
 	var received [1]byte
 	if _, err := io.ReadFull(conn, received[:]); err != nil {
@@ -112,9 +112,9 @@ func receiveMessage(conn net.Conn, expected byte) error {
 	return nil
 }
 
-// join forwards data between two connections until both directions are closed. When one
-// connection ends a direction, join closes this direction of the other connection. If a
-// connection fails or ctx is canceled, join resets both connections.
+// join forwards data between the connections a and b until both directions are closed. When a
+// ends its direction, join closes this direction on b, and vice versa. If a connection fails or
+// ctx is canceled, join resets a and b.
 func join(ctx context.Context, a, b duplexConn) {
 	resetBoth := func() {
 		tcp.Reset(a)

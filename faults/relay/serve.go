@@ -14,7 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// Options contains the settings of [Serve], the side of a relay that runs in the pod.
+// Options contains the settings of [Serve], which runs the relay in the pod.
 type Options struct {
 	// Subject is the TCP listener to which the subject connects. Serve closes it.
 	Subject net.Listener
@@ -22,40 +22,40 @@ type Options struct {
 	Control net.Listener
 	// Identity authenticates the relay in the pod. It is the first result of [NewPair].
 	Identity Identity
-	// Patience is the maximum time that a connection of the subject waits for an idle
-	// connection of the gauntlet process. After that time, Serve resets the connection of the
-	// subject. Patience must be longer than the gauntlet process needs to open a connection.
+	// Patience is the maximum time that a connection of the subject waits for a connection from
+	// the pool. After that time, Serve resets the subject's connection. Patience must be longer
+	// than the time that the gauntlet process needs to open a connection.
 	Patience time.Duration
-	// Log logs a failure. It may be nil.
+	// Log is called with a text about each failure. Log may be nil.
 	Log func(format string, args ...any)
 }
 
 // idleMax is the maximum number of idle connections in the pool. A gauntlet process that is
-// killed can leave dead connections in the pool. Without the limit, their number would grow
-// with each such process.
+// killed can leave dead connections in the pool. Without this limit, each killed process would
+// add more dead connections.
 const idleMax = 64
 
-// server is the side of a relay that runs in the pod.
+// server runs the relay in the pod; see [Serve].
 type server struct {
 	Options
 	controlTLS *tls.Config
 
 	mu   sync.Mutex
 	pool []*idleConn   // idle connections; the newest is last
-	grew chan struct{} // closed when a connection is added to the pool, and then replaced
+	grew chan struct{} // closed and replaced by a new channel when a connection is added to the pool
 }
 
-// idleConn is a connection in the pool, which the gauntlet process has opened.
+// idleConn is an idle connection in the pool. The gauntlet process has opened it.
 type idleConn struct {
 	conn *tls.Conn
-	// joined receives nil when messageJoined has arrived. It receives an error if the
-	// connection broke before that.
+	// joined receives nil when messageJoined has arrived. It receives an error if the connection
+	// breaks earlier.
 	joined chan error
 }
 
-// Serve runs the relay in the pod until ctx is canceled. It then resets all connections,
-// waits for its goroutines and returns nil. It returns an error if the identity is invalid
-// or a listener fails.
+// Serve runs the relay in the pod until ctx is canceled. It then resets all connections, waits
+// until its goroutines have ended and returns nil. It returns an error if the identity is
+// invalid or a listener fails.
 func Serve(ctx context.Context, o Options) error {
 	control, err := o.Identity.tls()
 	if err != nil {
@@ -71,13 +71,13 @@ func Serve(ctx context.Context, o Options) error {
 	return group.Wait()
 }
 
-// accept calls handle in a new goroutine for every connection of a listener, until ctx is
-// canceled. It returns after all these calls have returned.
+// accept calls handle in a new goroutine for every connection that a listener accepts, until ctx
+// is canceled. It returns after all calls of handle have returned.
 func accept(ctx context.Context, listener net.Listener, handle func(context.Context, net.Conn)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var handlers sync.WaitGroup
 	defer handlers.Wait()
-	defer cancel() // runs before handlers.Wait, so that a failure of the listener ends the calls of handle
+	defer cancel() // runs before handlers.Wait: after a failure of the listener, the calls of handle must end
 	cancelClose := context.AfterFunc(ctx, func() { listener.Close() })
 	defer cancelClose()
 	for {
@@ -95,8 +95,8 @@ func accept(ctx context.Context, listener net.Listener, handle func(context.Cont
 	}
 }
 
-// park adds a connection of the gauntlet process to the pool. It returns when the connection is
-// joined with the proxy (messageJoined) or broken.
+// park adds a connection that the gauntlet process has opened to the pool. It returns when
+// messageJoined has arrived, or when the connection breaks.
 func (s *server) park(ctx context.Context, accepted net.Conn) {
 	raw, err := newTunnelConn(accepted)
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *server) park(ctx context.Context, accepted net.Conn) {
 	if err != nil {
 		cancelReset()
 		s.Log("rejected a connection from %s to the control listener: %v", raw.RemoteAddr(), err)
-		_ = conn.Close() // not a reset, so that the client receives the TLS alert
+		_ = conn.Close() // Close instead of a reset, so that the client receives the TLS alert
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
@@ -129,14 +129,14 @@ func (s *server) park(ctx context.Context, accepted net.Conn) {
 	idle.joined <- err
 }
 
-// addToPool adds a connection to the pool. If the pool then exceeds idleMax, it resets and
-// removes the oldest connection.
+// addToPool adds a connection to the pool. If the pool then has more than idleMax connections,
+// addToPool resets and removes the oldest connection.
 func (s *server) addToPool(idle *idleConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pool = append(s.pool, idle)
 	if len(s.pool) > idleMax {
-		tcp.Reset(s.pool[0].conn) // makes receiveMessage in park return an error
+		tcp.Reset(s.pool[0].conn) // the reset makes receiveMessage in park return an error
 		s.pool = s.pool[1:]
 	}
 	close(s.grew)
@@ -155,8 +155,8 @@ func (s *server) removeFromPool(idle *idleConn) {
 	}
 }
 
-// forward joins a connection of the subject with a connection to the proxy. It resets the
-// connection of the subject if the proxy cannot be reached.
+// forward joins a connection of the subject with a connection to the proxy. If no connection to
+// the proxy is possible, forward resets the subject's connection.
 func (s *server) forward(ctx context.Context, raw net.Conn) {
 	subject, ok := raw.(duplexConn)
 	if !ok {
@@ -173,9 +173,9 @@ func (s *server) forward(ctx context.Context, raw net.Conn) {
 	join(ctx, subject, control)
 }
 
-// connectProxy takes a connection from the pool and asks the gauntlet process to connect it to
-// the proxy. It waits for a usable connection, at most for the time Patience, and discards
-// broken connections.
+// connectProxy takes a connection from the pool, and asks the gauntlet process to join this
+// connection with the proxy. It discards broken connections and tries the next one. If it finds
+// no usable connection within the time Patience, it returns an error.
 func (s *server) connectProxy(ctx context.Context) (*tls.Conn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.Patience, fmt.Errorf("the gauntlet process opened no usable connection within %s", s.Patience))
 	defer cancel()
@@ -203,12 +203,12 @@ func (s *server) connectProxy(ctx context.Context) (*tls.Conn, error) {
 	}
 }
 
-// connectProxy asks the gauntlet process to connect this connection to the proxy. It returns
-// nil after the gauntlet process has answered that the proxy is connected.
+// connectProxy asks the gauntlet process to join this connection with the proxy. It returns nil
+// after the gauntlet process has answered that it has done so.
 func (idle *idleConn) connectProxy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, fmt.Errorf("the gauntlet process did not answer within %s", joinTimeout))
 	defer cancel()
-	cancelReset := context.AfterFunc(ctx, func() { tcp.Reset(idle.conn) }) // makes receiveMessage in park return an error
+	cancelReset := context.AfterFunc(ctx, func() { tcp.Reset(idle.conn) }) // the reset makes receiveMessage in park return an error
 	err := sendMessage(idle.conn, messageTaken)
 	if err != nil {
 		tcp.Reset(idle.conn)

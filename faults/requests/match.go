@@ -33,8 +33,9 @@ type Match struct {
 // countMax is the largest permitted value of the parameters nth, every and times.
 const countMax = 1_000_000
 
-// withMatch returns the documentation of all parameters of a fault type that embeds [Match]. own
-// documents the type's other parameters. verbs lists the verbs that the fault type supports.
+// withMatch returns the documentation of all parameters of a fault type whose parameters include
+// [Match]. own documents the type's other parameters. verbs lists the verbs that the fault type
+// supports.
 func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
 		{Name: "verb", Description: "The verb of the requests.", Bounds: "one of " + strings.Join(verbs, ", ")},

@@ -79,7 +79,7 @@ func objectRef(request *history.Request) *history.Ref {
 	return &history.Ref{Resource: request.Resource, Namespace: request.Namespace, Name: request.ObjectName()}
 }
 
-// breakNames are the permitted values of the parameter breaks.
+// breakNames lists the permitted values of the parameter breaks: "request" and "connection".
 var breakNames = []string{string(interceptor.BreakRequest), string(interceptor.BreakConnection)}
 
 // breaksParam returns the documentation of the parameter breaks, which several fault types

@@ -23,12 +23,12 @@ type EventMatch struct {
 // eventTypes lists the permitted values of the parameter type.
 var eventTypes = []string{string(history.Added), string(history.Modified), string(history.Deleted)}
 
-// nthMax is the largest permitted value of the parameter nth.
+// nthMax is the largest permitted value of the parameter nth, which counts matching events.
 const nthMax = 1_000_000
 
-// withEventMatch returns the documentation of all parameters of a fault type that embeds
-// [EventMatch]. own documents the type's other parameters. resource is the first sentence about
-// the parameter resource. nth is the default value of the parameter nth, as text.
+// withEventMatch returns the documentation of all parameters of a fault type whose parameters
+// include [EventMatch]. own documents the type's other parameters. resource is the first
+// sentence about the parameter resource. nth is the default value of the parameter nth, as text.
 func withEventMatch(resource, nth string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
 		resourceParam(resource),

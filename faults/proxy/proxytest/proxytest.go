@@ -16,9 +16,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 )
 
-// Start starts a fault proxy in front of a TLS server. The server uses the given handler
-// and acts as the API server. Start returns the interceptor of the proxy and the client
-// configuration of replica subject-0. Proxy and server stop at the end of the test.
+// Start starts a TLS server that acts as the API server, and a fault proxy in front of it. The
+// server's requests go to the given handler. Start returns the proxy's interceptor, and the
+// client configuration for the replica subject-0. The proxy and the server stop at the end of
+// the test.
 func Start(t *testing.T, handler http.HandlerFunc, recorder interceptor.Recorder, clock clock.WithTicker) (*interceptor.Interceptor, *rest.Config) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)

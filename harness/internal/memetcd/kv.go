@@ -43,7 +43,7 @@ func (k kvServer) DeleteRange(ctx context.Context, r *pb.DeleteRangeRequest, _ .
 	return response.GetResponseDeleteRange(), nil
 }
 
-// write executes one operation as a transaction without conditions.
+// write executes one operation as a transaction without comparisons.
 func (k kvServer) write(ctx context.Context, op *pb.RequestOp) (*pb.ResponseOp, error) {
 	response, err := k.Txn(ctx, &pb.TxnRequest{Success: []*pb.RequestOp{op}})
 	if err != nil {
