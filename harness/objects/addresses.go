@@ -12,11 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// AddressesMax is the maximum number of addresses in one Endpoints object.
+// AddressesMax is the maximum number of addresses that the Endpoints controller writes to one
+// Endpoints object.
 const AddressesMax = 1000
 
-// PodAddress contains the addresses of one version of a pod. Decoding is expensive, so it
-// decodes the pod only when a caller first needs the addresses.
+// PodAddress gives access to the addresses of one version of a pod. Decoding is expensive, so
+// PodAddress decodes the pod only when a caller first needs the addresses.
 type PodAddress struct {
 	Body    []byte      // the JSON body of the pod; nil after the first call of Network
 	decoded *PodNetwork // nil before the first call of Network
@@ -40,7 +41,8 @@ func (a *PodAddress) Network() (*PodNetwork, error) {
 	return a.decoded, a.err
 }
 
-// AddressSet is a set of addresses with ports. The value is true if the address is ready.
+// AddressSet is the set of addresses with ports in an Endpoints object. The value is true if the
+// address is ready.
 type AddressSet map[AddressAndPort]bool
 
 // AddressAndPort is one address of a pod together with one port.
@@ -49,21 +51,21 @@ type AddressAndPort struct {
 	Port EndpointPort
 }
 
-// PodTarget is an address, and the pod that has this address.
+// PodTarget is an IP address in Endpoints, and the pod that has this address.
 type PodTarget struct {
 	IP, Node, Hostname string
-	Pod                string    // the targetRef as "kind namespace/name"; "" if there is none
-	UID                types.UID // the UID in the targetRef
+	Pod                string    // the address's targetRef as "kind namespace/name"; "" without targetRef
+	UID                types.UID // the UID in the address's targetRef
 }
 
-// EndpointPort is a port in Endpoints. The zero value means that an address has no port,
-// which is possible only for headless Services.
+// EndpointPort is a port in Endpoints. The zero value stands for an address without ports, which
+// is possible only for headless Services.
 type EndpointPort struct {
 	Name, Protocol, Application string // Application is the appProtocol
 	Number                      int32
 }
 
-// String returns the address and the port for evidence, followed by the pod in parentheses.
+// String returns the address as text for evidence, such as "10.0.0.7:8080 (Pod default/web-1)".
 func (p AddressAndPort) String() string {
 	address := p.IP
 	if p.Port != (EndpointPort{}) {
@@ -72,8 +74,8 @@ func (p AddressAndPort) String() string {
 	return fmt.Sprintf("%s (%s)", address, cmp.Or(p.Pod, "no targetRef"))
 }
 
-// Add adds an address with a port. If the set already contains this entry, the entry is
-// ready only if it was ready both times.
+// Add adds an address with a port to the set. If the set already contains the address with this
+// port, it stays ready only if the argument ready is true too.
 func (addresses AddressSet) Add(p AddressAndPort, ready bool) {
 	if readyBefore, ok := addresses[p]; ok {
 		ready = ready && readyBefore
@@ -123,14 +125,14 @@ func podTargetOf(a corev1.EndpointAddress) PodTarget {
 	return target
 }
 
-// EndpointPortOf returns the port that Endpoints list for a port of the Service. The
-// parameter number is the port number of the pod.
+// EndpointPortOf returns the port that Endpoints must list for a port of a Service. The argument
+// number is the port number of the pod.
 func EndpointPortOf(p *corev1.ServicePort, number int32) EndpointPort {
 	return EndpointPort{p.Name, string(p.Protocol), stringOrEmpty(p.AppProtocol), number}
 }
 
-// IP returns the address of the pod in the first IP family of the Service. It returns "" if
-// the pod has no such address.
+// IP returns the pod's IP address in the first IP family of the Service. It returns "" if the
+// pod has no such address.
 func (r *PodNetwork) IP(s *Service) string {
 	ips := r.Status.PodIPs
 	if len(ips) == 0 && r.Status.PodIP != "" {
@@ -147,8 +149,8 @@ func (r *PodNetwork) IP(s *Service) string {
 	return ""
 }
 
-// Port returns the port number of the pod that is the target of a Service port. It returns
-// 0 if the targetPort is a name that no container port has.
+// Port returns the port number of the pod to which a Service port refers with targetPort. It
+// returns 0 if targetPort is a name that no container port of the pod has.
 func (r *PodNetwork) Port(p *corev1.ServicePort) int32 {
 	if p.TargetPort.Type == intstr.Int {
 		if p.TargetPort.IntVal == 0 {
@@ -172,12 +174,11 @@ func (r *PodNetwork) Port(p *corev1.ServicePort) int32 {
 	return 0
 }
 
-// Size returns the number of addresses that count against AddressesMax, and how many of them
-// are ready.
+// Size returns how many addresses count toward [AddressesMax], and how many of these are ready.
 //
-// If two ports have exactly the same addresses, they share one subset of the Endpoints, and
-// each address counts once. Otherwise each port has its own subset, and an address counts once
-// for each subset that lists it.
+// If two ports have exactly the same addresses, they share one subset of the Endpoints, and each
+// address counts once. Otherwise each port has its own subset, and an address counts once for
+// each subset that lists the address.
 func (addresses AddressSet) Size() (total, ready int) {
 	targets := map[EndpointPort][]string{}
 	readyAt := map[EndpointPort]int{}

@@ -12,16 +12,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Decoder decodes recorded objects and caches the results. A history contains one version of an
-// object up to three times (commit, delivery, response), usually within a second.
+// Decoder decodes recorded objects and caches the results. The cache is useful because a history
+// contains a version of an object up to three times, usually within a second. These are its
+// commit, its delivery to the controller, and the API server's response.
 //
-// If a fault skewed the timestamps in a version, its occurrences may differ. The Decoder then
-// decodes each of them, and caches only the last result. A Decoder is not safe for concurrent
-// use.
+// A fault may skew the timestamps in a version. The copies of such a version may differ, so the
+// Decoder decodes each copy again, and caches only the last result. A Decoder is not safe for
+// concurrent use.
 type Decoder struct {
-	versionCache // contains *Pod, *Owner, *Deployment and *Service
-	// generic contains *Generic. It is a separate cache, because callers may decode the
-	// same version both by its kind and as a generic object.
+	versionCache // the values are of type *Pod, *Owner, *Deployment or *Service
+	// generic is the cache of *Generic values. It is a separate cache, because callers may
+	// decode the same version both by its kind and as a generic object.
 	generic versionCache
 	// Templates and selectors have separate caches, because the thousands of versions of an
 	// owner usually share one template and one selector.
@@ -33,21 +34,21 @@ type Decoder struct {
 // that was added first.
 type versionCache struct {
 	decoded map[VersionKey]any
-	oldest  []VersionKey // ring buffer of the keys of decoded, in the order of insertion
-	next    int          // index in the ring buffer of the key to evict next, once the buffer is full
+	oldest  []VersionKey // ring buffer of the keys of the map decoded, in the order of insertion
+	next    int          // index in oldest of the next key to evict, once oldest is full
 }
 
 func newVersionCache() versionCache { return versionCache{decoded: map[VersionKey]any{}} }
 
-// VersionKey identifies one version of an object. It is the key of the Decoder's caches.
+// VersionKey identifies one version of an object in the caches of a Decoder.
 type VersionKey struct {
 	UID     types.UID
 	Version history.Version
 	Skewed  bool // a fault skewed the timestamps in this version
 }
 
-// decodedMax is the maximum number of cached versions. It is enough for the versions that a
-// run creates in a few seconds.
+// decodedMax is the maximum number of versions in one cache. It is more than a run creates in a
+// few seconds.
 const decodedMax = 1 << 14
 
 // NewDecoder returns a Decoder with an empty cache.
@@ -64,16 +65,16 @@ func NewDecoder() *Decoder {
 	return d
 }
 
-// parsedText caches a decoded part of an object, such as a selector. The key is the JSON
-// text of this part, so that each text is decoded once.
+// parsedText caches the decoded form of a part of objects, such as a selector. The key of the
+// map is the JSON text of the part, so that each different text is decoded only once.
 type parsedText[T any] map[string]T
 
-// parsedTextMax is the maximum number of entries of a parsedText, which is emptied when it is
-// full. A run has only a few different texts at a time.
+// parsedTextMax is the maximum number of entries of a parsedText. A full parsedText is emptied,
+// so that it does not grow without limit. A run has only a few different texts at a time.
 const parsedTextMax = 1 << 10
 
-// read returns the cached value for a JSON text. If there is none, it calls decode and caches
-// the result.
+// read returns the cached value for a JSON text. If the cache has no such value, read calls
+// decode and caches the result.
 func (t parsedText[T]) read(raw json.RawMessage, decode func(json.RawMessage) (T, error)) (T, error) {
 	if value, ok := t[string(raw)]; ok {
 		return value, nil
@@ -89,9 +90,10 @@ func (t parsedText[T]) read(raw json.RawMessage, decode func(json.RawMessage) (T
 	return value, nil
 }
 
-// Decode decodes an object to the Go type that its row in package kube says:
-// [kube.Kind.Decoding]. It returns nil for kinds without a row and for those that are decoded
-// [kube.AsGeneric]. Use [Decoder.Generic] for these.
+// Decode decodes an object to the Go type for its kind, such as *Pod. The field
+// [kube.Kind.Decoding] says which type this is. For kinds without a row in package kube and for
+// kinds that are decoded [kube.AsGeneric], Decode returns nil. Use [Decoder.Generic] for such
+// kinds.
 func (d *Decoder) Decode(o *history.Object) (any, error) {
 	kind, _ := kube.ByResource(o.Resource)
 	switch kind.Decoding {
@@ -104,7 +106,7 @@ func (d *Decoder) Decode(o *history.Object) (any, error) {
 	case kube.AsService:
 		return d.Service(o)
 	case kube.AsEndpoints:
-		return NewEndpoints(o), nil // not cached, because Endpoints are as large as all pods of the Service together
+		return NewEndpoints(o), nil // not cached, because Endpoints have an entry for each pod of the Service
 	}
 	return nil, nil
 }
@@ -129,14 +131,16 @@ func (d *Decoder) Owner(kind *OwnerKind, o *history.Object) (*Owner, error) {
 	return decodeOnce(&d.versionCache, o, func(o *history.Object) (*Owner, error) { return d.DecodeOwner(kind, o) })
 }
 
-// decodeOnce returns a version of an object from the cache, or decodes and caches it.
+// decodeOnce returns the decoded version of an object from the cache. If the cache does not have
+// the version, it calls decode and caches the result.
 func decodeOnce[T any](c *versionCache, o *history.Object, decode func(*history.Object) (*T, error)) (*T, error) {
 	if o.UID == "" || o.Version == 0 { // for example the object in a create request
 		return decodeVersion(o, decode)
 	}
 	key := VersionKey{UID: o.UID, Version: o.Version, Skewed: o.Skewed}
 	cached, again := c.decoded[key]
-	// A skewed version may have different timestamps in each delivery, so it is decoded again.
+	// A fault may skew the timestamps differently in each delivery of a version, so a skewed
+	// version is decoded again.
 	if version, ok := cached.(*T); ok && !o.Skewed {
 		return version, nil
 	}
@@ -151,8 +155,8 @@ func decodeOnce[T any](c *versionCache, o *history.Object, decode func(*history.
 	return decoded, nil
 }
 
-// decodeVersion decodes an object without the cache. An error names the object and its
-// version.
+// decodeVersion calls decode for an object without using the cache. Its errors name the object
+// and the version.
 func decodeVersion[T any](o *history.Object, decode func(*history.Object) (*T, error)) (*T, error) {
 	decoded, err := decode(o)
 	if err != nil {
@@ -161,8 +165,8 @@ func decodeVersion[T any](o *history.Object, decode func(*history.Object) (*T, e
 	return decoded, nil
 }
 
-// evict removes a version if the cache is full, because the caller is about to add one. It
-// records the key of the version to add.
+// evict removes the oldest version from a full cache. Callers call evict before they add a
+// version, whose key is the argument.
 func (c *versionCache) evict(key VersionKey) {
 	if len(c.oldest) < decodedMax {
 		c.oldest = append(c.oldest, key)
@@ -173,18 +177,18 @@ func (c *versionCache) evict(key VersionKey) {
 	c.next = (c.next + 1) % decodedMax
 }
 
-// Cached returns a decoded version of an object. It returns nil if the Decoder has not
-// decoded the version or has evicted it.
+// Cached returns the decoded version of an object that has the given UID and resourceVersion. It
+// returns nil if the Decoder has not decoded the version, or no longer has it in its cache.
 func Cached[T any](d *Decoder, uid types.UID, at history.Version) *T {
 	version, ok := d.decoded[VersionKey{UID: uid, Version: at}].(*T)
-	if !ok { // the version was delivered with skewed timestamps before its commit record
+	if !ok { // a fault skewed the timestamps in the only decoded copy of this version
 		version, _ = d.decoded[VersionKey{UID: uid, Version: at, Skewed: true}].(*T)
 	}
 	return version
 }
 
-// Unmarshal decodes JSON into the value to which into points. If the JSON text is empty,
-// the value remains unchanged.
+// Unmarshal decodes JSON into the value to which into points. If the JSON text is empty, it does
+// not change the value and returns no error.
 func Unmarshal(raw json.RawMessage, into any) error {
 	if len(raw) == 0 {
 		return nil
@@ -192,8 +196,8 @@ func Unmarshal(raw json.RawMessage, into any) error {
 	return history.Unmarshal(raw, into)
 }
 
-// WholeNumber returns the integer in the value of an annotation. If the value is empty or no
-// integer, it returns none.
+// WholeNumber parses an integer, such as the value of an annotation. It returns none if the text
+// is empty or not an integer.
 func WholeNumber(s string, none int64) int64 {
 	if s == "" { // the most frequent case: creating the error of ParseInt is expensive
 		return none

@@ -13,15 +13,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// notInheritedAnnotations are the annotations that the Deployment controller does not copy
-// to the new ReplicaSet. It copies all other annotations of the Deployment (contract
-// Deployment 19).
+// notInheritedAnnotations are the annotations of a Deployment that the Deployment controller
+// does not copy to the new ReplicaSet. It copies all other annotations; see the statement
+// Deployment 19 in controllers/CONTRACT.md.
 var notInheritedAnnotations = []string{
 	RevisionAnnotation, DesiredReplicasAnnotation, MaxReplicasAnnotation, RevisionHistoryAnnotation, LastAppliedAnnotation, RollbackAnnotation,
 }
 
-// inheritedAnnotations returns the annotations that are not in notInheritedAnnotations. It
-// returns nil if there are none.
+// inheritedAnnotations returns the annotations that the Deployment controller copies from a
+// Deployment to its new ReplicaSet. It returns nil if there are none.
 func inheritedAnnotations(annotations map[string]string) map[string]string {
 	var inherited map[string]string
 	for key, value := range annotations {
@@ -46,22 +46,22 @@ type Deployment struct {
 	Replicas    int  // spec.replicas
 	Selector    labels.Selector
 	Template    *Template
-	Annotations map[string]string // the annotations that the new ReplicaSet must also have
+	Annotations map[string]string // the Deployment's annotations that its new ReplicaSet must also have
 	MinReady    time.Duration     // spec.minReadySeconds
-	// MaxSurge and MaxUnavailable are numbers of pods, computed from percentages if
-	// necessary. Both are 0 for the strategy Recreate.
+	// MaxSurge and MaxUnavailable are numbers of pods. A percentage in the spec is converted to
+	// a number of pods. Both fields are 0 for the strategy Recreate.
 	MaxSurge, MaxUnavailable int
 	RevisionHistoryLimit     int
-	// RollbackTo is the revision in RollbackAnnotation. 0 requests the previous revision.
-	// -1 means that the annotation is missing or is no integer.
+	// RollbackTo is the revision in RollbackAnnotation, to which the user wants to return. 0
+	// means the previous revision. -1 means that the annotation is missing or is not an integer.
 	RollbackTo int64
 	// ProgressDeadline is spec.progressDeadlineSeconds. 0 means that the Deployment has no
-	// deadline. The controller then does not set the condition Progressing.
+	// deadline. The Deployment controller then does not set the condition Progressing.
 	ProgressDeadline time.Duration
 	Status           DeploymentStatus
 }
 
-// DeploymentStatus is the status of a Deployment.
+// DeploymentStatus contains the decoded status of a Deployment.
 type DeploymentStatus struct {
 	ObservedGeneration  int64 `json:"observedGeneration"`
 	Replicas            int   `json:"replicas"`
@@ -87,14 +87,14 @@ func (c Condition) IsReplicaFailure() bool {
 	return c.Type == ReplicaFailureCondition && c.Status == "True"
 }
 
-// Condition returns the condition of the given type, or the zero value if the status does
-// not have it.
+// Condition returns the condition with the given type, such as "Progressing". It returns the
+// zero value if the status does not have this condition.
 func (s *DeploymentStatus) Condition(name string) Condition {
 	return s.ConditionWithTime(name).Condition
 }
 
-// ConditionWithTime returns the condition of the given type with its lastUpdateTime. It
-// returns the zero value if the status does not have the condition.
+// ConditionWithTime returns the condition with the given type and its lastUpdateTime. It returns
+// the zero value if the status does not have this condition.
 func (s *DeploymentStatus) ConditionWithTime(name string) ConditionWithTime {
 	for _, c := range s.Conditions {
 		if c.Type == name {
@@ -107,30 +107,30 @@ func (s *DeploymentStatus) ConditionWithTime(name string) ConditionWithTime {
 // String returns "Deployment namespace/name".
 func (d *Deployment) String() string { return DeploymentKind + " " + d.Namespace + "/" + d.Name }
 
-// MaxPods returns replicas + maxSurge. During a rollout, the sum of spec.replicas of the
-// Deployment's ReplicaSets must not exceed this number.
+// MaxPods returns replicas + maxSurge. During a rollout, the ReplicaSets of the Deployment must
+// not have more replicas in spec.replicas together.
 func (d *Deployment) MaxPods() int { return d.Replicas + d.MaxSurge }
 
 // MinAvailable returns replicas - maxUnavailable, the number of pods that a rolling update
 // must leave available.
 func (d *Deployment) MinAvailable() int { return d.Replicas - d.MaxUnavailable }
 
-// Complete reports whether the rollout is complete according to the status. The controller
-// has observed the latest spec, and all replicas are updated and available.
+// Complete reports whether the rollout is complete according to the Deployment's status. The
+// controller must have observed the latest spec, and all replicas must be updated and available.
 func (d *Deployment) Complete() bool {
 	s := &d.Status
 	return s.ObservedGeneration >= d.Generation && s.Replicas == d.Replicas && s.UpdatedReplicas == d.Replicas && s.AvailableReplicas == d.Replicas
 }
 
-// Counts reports whether a ReplicaSet counts as a ReplicaSet of the Deployment. It does if the
-// Deployment controls it, its labels match the selector of the Deployment, and it is not
-// terminating.
+// Counts reports whether a ReplicaSet belongs to the Deployment. This is so if the Deployment
+// controls the ReplicaSet, and the ReplicaSet's labels match the Deployment's selector. The
+// ReplicaSet must not be terminating.
 func (d *Deployment) Counts(set *Owner) bool {
 	return set.Controller.UID == d.UID && !set.Terminating && d.Selector.Matches(set.Labels)
 }
 
-// DecodeDeployment decodes a Deployment without the cache of versions. Callers use it for
-// objects in requests.
+// DecodeDeployment decodes a Deployment without using the cache of versions. Callers use it for
+// objects in requests, which etcd has not committed.
 func (d *Decoder) DecodeDeployment(o *history.Object) (*Deployment, error) {
 	var body struct {
 		Spec struct {
@@ -189,10 +189,11 @@ func (d *Decoder) DecodeDeployment(o *history.Object) (*Deployment, error) {
 	return result, err
 }
 
-// fenceposts returns maxSurge and maxUnavailable as numbers of pods (contract Deployment 8).
-// maxUnavailable is never more than replicas.
+// fenceposts returns maxSurge and maxUnavailable as numbers of pods. The returned maxUnavailable
+// is at most replicas. The statement Deployment 8 in controllers/CONTRACT.md specifies the
+// rounding.
 //
-// If both are 0, no rollout could proceed, so it returns maxUnavailable 1.
+// If both results were 0, no rollout could proceed. fenceposts then returns 1 as maxUnavailable.
 func fenceposts(maxSurge, maxUnavailable *intstr.IntOrString, replicas int) (surge, unavailable int, err error) {
 	zero := intstr.FromInt32(0)
 	if surge, err = intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(maxSurge, zero), replicas, true); err != nil {

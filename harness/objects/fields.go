@@ -9,15 +9,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Fields returns the fields of an object as text, by path. A path is a JSON pointer without
-// the first slash, such as spec/replicas. Metadata that the API server sets is left out.
+// Fields returns the fields of an object as text, such as "3" for the path spec/replicas. The
+// keys of the map are paths. A path is a JSON pointer without the first slash. The result does
+// not contain metadata that the API server sets.
 //
-// The items of a list have their own paths if the field uid, type or name identifies each of
-// them. The path then contains the value of this field in place of the index. Each finalizer
-// also has its own path. Any other list is one field.
+// A list is a single field, except in two cases. The items of a list have paths of their own if
+// the field uid, type or name identifies each item. The path then contains the value of this
+// field in place of the index. Each finalizer also has its own path.
 //
-// A field that is null or empty counts as absent. The result is nil if the body of the object
-// is not a JSON object.
+// A field that is null or empty counts as absent. The result is nil if the body of the object is
+// not a JSON object.
 func Fields(o *history.Object) map[string]string {
 	fields := map[string]string{}
 	if len(o.Body) > 0 {
@@ -44,7 +45,7 @@ func Fields(o *history.Object) map[string]string {
 	return fields
 }
 
-// addFields adds a JSON value and all fields in it to a map of fields.
+// addFields adds a JSON value at the given path, and all values inside it, to the map fields.
 func addFields(fields map[string]string, path string, value any) {
 	switch value := value.(type) {
 	case nil:
@@ -64,8 +65,9 @@ func addFields(fields map[string]string, path string, value any) {
 	}
 }
 
-// itemsByKey returns the items of a list by their field uid, type or name. It returns nil if the
-// list is empty, or if none of these fields identifies each item.
+// itemsByKey returns the items of a list as a map. The key is the value of the item's field uid,
+// type or name, whichever identifies each item. It returns nil if the list is empty or none of
+// these fields identifies each item.
 func itemsByKey(list []any) map[string]any {
 	for _, field := range []string{"uid", "type", "name"} {
 		items := map[string]any{}
@@ -83,18 +85,19 @@ func itemsByKey(list []any) map[string]any {
 	return nil
 }
 
-// escapePath converts a key to a part of a JSON pointer. fieldName converts a JSON pointer to the
-// name of a field.
+// escapePath escapes a map key for use in a JSON pointer. fieldName converts a JSON pointer to
+// the name of a field, such as spec.replicas.
 var (
 	escapePath = strings.NewReplacer("~", "~0", "/", "~1")
 	fieldName  = strings.NewReplacer("/", ".", "~1", "/", "~0", "~")
 )
 
-// FieldName returns a path from [Fields] as users write the name of a field, such as
-// spec.replicas.
+// FieldName converts a path from [Fields] to the form that users write. For example, it returns
+// spec.replicas for spec/replicas.
 func FieldName(path string) string { return fieldName.Replace(path) }
 
-// joinPath appends a key to a path.
+// joinPath appends a map key to a path and escapes the key. For example, it returns
+// spec/replicas for spec and replicas.
 func joinPath(path, key string) string {
 	return strings.TrimPrefix(path+"/"+escapePath.Replace(key), "/")
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Generic contains the fields that objects of many kinds have, for one version of an
-// object. It is immutable. A field with an unusual JSON type counts as absent. An absent
-// number is nil.
+// Generic contains the fields that objects of many kinds have, such as spec.replicas, for one
+// version of an object. It is immutable. A field whose JSON has an unexpected type counts as
+// absent. An absent number is nil.
 type Generic struct {
 	history.Ref
-	Controller         history.Owner // UID is empty if there is no controllerRef
+	Controller         history.Owner // the controllerRef; its UID is empty if the object has none
 	Labels             labels.Set
 	Generation         int64
 	Created            time.Time
@@ -27,8 +27,8 @@ type Generic struct {
 	Status             GenericStatus
 }
 
-// GenericStatus contains the replica counts in the status of an object. An absent count is
-// nil.
+// GenericStatus contains the replica counts in the status of an object. A count is nil if the
+// status does not have it.
 type GenericStatus struct {
 	Replicas          *int
 	UpdatedReplicas   *int
@@ -36,8 +36,9 @@ type GenericStatus struct {
 	AvailableReplicas *int
 }
 
-// Generic returns the fields that objects of many kinds have. It accepts objects of every kind.
-// It returns an error if the body of the object is not a JSON object.
+// Generic decodes the fields that objects of many kinds have, or returns them from the cache. It
+// accepts objects of every kind. It returns an error if the body of the object is not a JSON
+// object.
 func (d *Decoder) Generic(o *history.Object) (*Generic, error) {
 	return decodeOnce(&d.generic, o, decodeGeneric)
 }
@@ -69,7 +70,8 @@ func decodeGeneric(o *history.Object) (*Generic, error) {
 	return g, nil
 }
 
-// fields returns the fields of a JSON object. It returns nil if raw is not a JSON object.
+// fields returns the fields of a JSON object without decoding the values. It returns nil if raw
+// is not a JSON object.
 func fields(raw json.RawMessage) map[string]json.RawMessage {
 	var all map[string]json.RawMessage
 	if Unmarshal(raw, &all) != nil {
@@ -78,8 +80,8 @@ func fields(raw json.RawMessage) map[string]json.RawMessage {
 	return all
 }
 
-// readField decodes a field of a JSON object into the variable to which into points. If the
-// field is absent or has another type, it leaves the variable unchanged.
+// readField decodes one field of a JSON object into the variable to which into points. If the
+// field is absent or its JSON has another type, it does not change the variable.
 func readField[T any](from map[string]json.RawMessage, name string, into *T) {
 	var value T
 	if raw, ok := from[name]; ok && Unmarshal(raw, &value) == nil {
@@ -87,8 +89,8 @@ func readField[T any](from map[string]json.RawMessage, name string, into *T) {
 	}
 }
 
-// String returns the object as kind namespace/name. If package kube does not know the kind, it
-// returns the resource instead of the kind.
+// String returns the object as text, such as "ReplicaSet default/web". If package kube has no
+// row for the kind, the text has the resource instead of the kind.
 func (g *Generic) String() string {
 	named := g.Ref
 	if kind, ok := kube.ByResource(g.Resource); ok {
@@ -97,8 +99,8 @@ func (g *Generic) String() string {
 	return named.String()
 }
 
-// Condition returns the condition of the given type, or the zero value if the status does
-// not have it.
+// Condition returns the condition with the given type, such as "Ready". It returns the zero
+// value if the status does not have this condition.
 func (g *Generic) Condition(name string) Condition {
 	for _, c := range g.Conditions {
 		if c.Type == name {
@@ -108,21 +110,22 @@ func (g *Generic) Condition(name string) Condition {
 	return Condition{}
 }
 
-// Observed reports whether the controller has observed the latest spec. It is true if the
-// object has no status.observedGeneration.
+// Observed reports whether the controller has observed the latest spec:
+// status.observedGeneration is at least metadata.generation. It returns true if the object has
+// no status.observedGeneration.
 func (g *Generic) Observed() bool {
 	return g.ObservedGeneration == nil || *g.ObservedGeneration >= g.Generation
 }
 
-// Scaling reports whether status.replicas differs from spec.replicas. An absent
-// status.replicas counts as 0. The result is false if the object has no spec.replicas.
+// Scaling reports whether status.replicas differs from spec.replicas. An absent status.replicas
+// counts as 0. Scaling returns false if the object has no spec.replicas.
 func (g *Generic) Scaling() bool {
 	return g.Replicas != nil && *g.Replicas != valueOrZero(g.Status.Replicas)
 }
 
-// Complete reports whether the controller has observed the latest spec and the status agrees
-// with it. If the object has spec.replicas, status.replicas and status.readyReplicas must be
-// equal to it.
+// Complete reports whether the status says that the controller has finished its work. The
+// controller must have observed the latest spec. If the object has spec.replicas,
+// status.replicas and status.readyReplicas must have the same value.
 func (g *Generic) Complete() bool {
 	return g.Observed() && !g.Scaling() && (g.Replicas == nil || *g.Replicas == valueOrZero(g.Status.ReadyReplicas))
 }

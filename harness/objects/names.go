@@ -2,7 +2,7 @@ package objects
 
 import "github.com/kube-gauntlet/gauntlet/harness/kube"
 
-// The resources with their API groups, as histories name them.
+// The resources of frequently used kinds as histories contain them, such as "replicasets.apps".
 var (
 	PodResource                   = kube.MustNamed(kube.Pod).Resource()
 	ReplicaSetResource            = kube.MustNamed(kube.ReplicaSet).Resource()
@@ -12,61 +12,64 @@ var (
 	EndpointsResource             = kube.MustNamed(kube.Endpoints).Resource()
 )
 
-// The kinds, as ownerReferences name them.
+// The names of frequently used kinds as ownerReferences contain them.
 const (
 	ReplicaSetKind = kube.ReplicaSet
-	// ReplicationControllerKind is the kind of ReplicationControllers. Their upstream
-	// controller does not wait until its cache contains its own writes, but the ReplicaSet
-	// controller does.
+	// ReplicationControllerKind is the name of the kind. The ReplicaSet controller of Kubernetes
+	// waits until its cache contains its own writes. The ReplicationController controller does
+	// not.
 	ReplicationControllerKind = kube.ReplicationController
 	DeploymentKind            = kube.Deployment
 )
 
-// The annotations that controllers and users set.
+// The annotations of Kubernetes that checks read.
 const (
-	// PodDeletionCostAnnotation contains the pod-deletion-cost. Scale-down deletes pods
+	// PodDeletionCostAnnotation contains the deletion cost of a pod. A scale-down deletes pods
 	// with a lower cost first.
 	PodDeletionCostAnnotation = "controller.kubernetes.io/pod-deletion-cost"
 
 	// RevisionAnnotation contains the revision of a ReplicaSet, and the current revision of
 	// a Deployment.
 	RevisionAnnotation = "deployment.kubernetes.io/revision"
-	// DesiredReplicasAnnotation of a ReplicaSet contains spec.replicas of its Deployment. The
-	// value is from the time when the Deployment controller last scaled the ReplicaSet.
+	// DesiredReplicasAnnotation of a ReplicaSet contains the Deployment's spec.replicas. The
+	// Deployment controller writes the annotation when it scales the ReplicaSet, so the value
+	// may be outdated.
 	DesiredReplicasAnnotation = "deployment.kubernetes.io/desired-replicas"
-	// MaxReplicasAnnotation of a ReplicaSet contains replicas + maxSurge of its Deployment. The
-	// value is from the time when the Deployment controller last scaled the ReplicaSet.
+	// MaxReplicasAnnotation of a ReplicaSet contains the Deployment's replicas + maxSurge. The
+	// Deployment controller writes the annotation when it scales the ReplicaSet, so the value
+	// may be outdated.
 	MaxReplicasAnnotation = "deployment.kubernetes.io/max-replicas"
-	// RevisionHistoryAnnotation contains the earlier revisions of a ReplicaSet. A ReplicaSet
-	// gets a new revision when its Deployment returns to the pod template of this ReplicaSet.
+	// RevisionHistoryAnnotation contains the earlier revisions of a ReplicaSet, such as "1,3".
+	// When a Deployment returns to the pod template of a ReplicaSet, this ReplicaSet gets a new
+	// revision.
 	RevisionHistoryAnnotation = "deployment.kubernetes.io/revision-history"
 	// LastAppliedAnnotation contains the manifest of the last kubectl apply.
 	LastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
-	// RollbackAnnotation requests a rollback of a Deployment. Its value is a revision, or 0
-	// for the previous revision.
+	// RollbackAnnotation requests a rollback of a Deployment. The value is the revision to
+	// return to, or 0 for the previous revision.
 	RollbackAnnotation = "deprecated.deployment.rollback.to"
 
-	// LeaderAnnotation marks Endpoints that are a leader-election record. No Service has
-	// these Endpoints, and controllers must not change them.
+	// LeaderAnnotation marks an Endpoints object that leader election uses as its lock. No
+	// Service has such Endpoints, and the Endpoints controller must not change them.
 	LeaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
-	// OverCapacityAnnotation marks truncated Endpoints. They list only AddressesMax
-	// addresses, although the Service has more.
+	// OverCapacityAnnotation marks truncated Endpoints. They list only [AddressesMax] addresses,
+	// although the Service has more.
 	OverCapacityAnnotation = "endpoints.kubernetes.io/over-capacity"
 )
 
 // The labels that controllers set, and the values of these labels.
 const (
-	// PodTemplateHashLabel distinguishes the ReplicaSets of one Deployment. The template of
-	// a ReplicaSet has this label, and the template of the Deployment does not.
+	// PodTemplateHashLabel distinguishes the ReplicaSets of one Deployment. The pod template of
+	// a ReplicaSet has this label, and the pod template of the Deployment does not.
 	PodTemplateHashLabel = "pod-template-hash"
 	// HeadlessLabel marks the Endpoints of a headless Service.
 	HeadlessLabel = "service.kubernetes.io/headless"
-	// ManagedByLabel names the controller that writes the Endpoints.
+	// ManagedByLabel names the controller that writes an Endpoints object.
 	ManagedByLabel         = "endpoints.kubernetes.io/managed-by"
-	EndpointControllerName = "endpoint-controller" // the value of ManagedByLabel
+	EndpointControllerName = "endpoint-controller" // value of ManagedByLabel that the Endpoints controller sets
 )
 
-// The types of conditions.
+// The types of conditions in the status of objects.
 const (
 	ReadyCondition          = "Ready"          // condition of a pod
 	ReplicaFailureCondition = "ReplicaFailure" // condition of a ReplicaSet, ReplicationController or Deployment

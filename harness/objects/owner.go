@@ -16,18 +16,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// OwnerKind describes a kind of owner: ReplicaSet or ReplicationController.
+// OwnerKind describes one of the two kinds of owners: ReplicaSet or ReplicationController.
 type OwnerKind struct {
 	Name     string // the kind in a controllerRef, such as "ReplicaSet"
 	Resource string // the resource in a request, such as "replicasets.apps"
-	// ParseSelector parses spec.selector.
+	// ParseSelector parses the JSON of spec.selector.
 	ParseSelector func(json.RawMessage) (labels.Selector, error)
 }
 
-// OwnerKinds contains the kinds of owners in the table of package kube.
+// OwnerKinds contains the descriptions of ReplicaSet and ReplicationController.
 var OwnerKinds = ownerKinds()
 
-// ownerKinds returns the kinds that package kube says to decode as ReplicaSets or
+// ownerKinds returns the kinds whose objects package kube says to decode as ReplicaSets or
 // ReplicationControllers.
 func ownerKinds() (kinds []OwnerKind) {
 	parsers := map[kube.Decoding]func(json.RawMessage) (labels.Selector, error){
@@ -42,8 +42,8 @@ func ownerKinds() (kinds []OwnerKind) {
 	return kinds
 }
 
-// OwnerKindByName returns the OwnerKind with the given name. It returns nil if the kind is
-// neither ReplicaSet nor ReplicationController.
+// OwnerKindByName returns the OwnerKind with the given name, such as "ReplicaSet". It returns
+// nil if the name is neither ReplicaSet nor ReplicationController.
 func OwnerKindByName(name string) *OwnerKind {
 	for i := range OwnerKinds {
 		if OwnerKinds[i].Name == name {
@@ -113,25 +113,25 @@ type OwnerStatus struct {
 	TerminatingReplicas  *int  `json:"terminatingReplicas"` // nil if the field is absent
 }
 
-// ReplicaSetFields contains the fields of an owner that only the Deployment controller reads.
-// It decides by them what to do with a ReplicaSet.
+// ReplicaSetFields contains the fields of an owner that the Deployment controller reads to
+// manage a ReplicaSet. They have no meaning for a ReplicationController.
 type ReplicaSetFields struct {
-	Controller history.Owner // UID is empty if there is no controllerRef
+	Controller history.Owner // the controllerRef; its UID is empty if the object has none
 	Labels     labels.Set
 	Template   *Template
-	Revision   int64 // annotation deployment.kubernetes.io/revision; 0 if absent
+	Revision   int64 // value of RevisionAnnotation; 0 if the annotation is absent
 	// DesiredReplicas is the value of DesiredReplicasAnnotation, or -1 if the annotation is
 	// absent.
 	DesiredReplicas int
 	// MaxReplicas is the value of MaxReplicasAnnotation, or 0 if the annotation is absent.
 	MaxReplicas int
 	Created     time.Time
-	// Annotations contains the annotations that the Deployment controller may have copied
-	// from the Deployment.
+	// Annotations contains the annotations that the Deployment controller may have copied from
+	// the Deployment to the ReplicaSet.
 	Annotations map[string]string
 }
 
-// OlderThan reports whether the ReplicaSet was created before the other one. If the
+// OlderThan reports whether the ReplicaSet o was created before the ReplicaSet other. If the
 // creation timestamps are equal, the ReplicaSet whose name sorts first is older.
 func (o *Owner) OlderThan(other *Owner) bool {
 	return cmp.Or(o.Created.Compare(other.Created), strings.Compare(o.Name, other.Name)) < 0
@@ -140,8 +140,8 @@ func (o *Owner) OlderThan(other *Owner) bool {
 // String returns "kind namespace/name".
 func (o *Owner) String() string { return o.Kind.Name + " " + o.Namespace + "/" + o.Name }
 
-// OwnerStatusBody is the status of a ReplicaSet or ReplicationController in the JSON form
-// of the API.
+// OwnerStatusBody is the status of a ReplicaSet or ReplicationController, in the JSON form of
+// the API. Unlike OwnerStatus, it also has the conditions.
 type OwnerStatusBody struct {
 	OwnerStatus
 	Conditions []Condition
@@ -152,8 +152,8 @@ func (s *OwnerStatusBody) Failing() bool {
 	return slices.ContainsFunc(s.Conditions, Condition.IsReplicaFailure)
 }
 
-// DecodeOwner decodes an owner without the cache of versions. Callers use it for objects in
-// requests.
+// DecodeOwner decodes a ReplicaSet or ReplicationController without using the cache of versions.
+// Callers use it for objects in requests, which etcd has not committed.
 func (d *Decoder) DecodeOwner(kind *OwnerKind, o *history.Object) (*Owner, error) {
 	var body struct {
 		Spec struct {

@@ -14,38 +14,39 @@ import (
 type Pod struct {
 	history.Ref
 	Labels      labels.Set
-	Controller  history.Owner // UID is empty if the pod is an orphan
+	Controller  history.Owner // the controllerRef; its UID is empty if the pod has none
 	Terminating bool
 	Phase       string    // status.phase
 	Ended       bool      // the phase is Failed or Succeeded
 	Active      bool      // the pod is neither terminating nor ended
-	Ready       bool      // the pod has the condition Ready=True
+	Ready       bool      // the status has the condition Ready=True
 	ReadySince  time.Time // lastTransitionTime of the condition Ready=True; zero if the pod is not ready
 	DeletionOrder
 }
 
-// DeletionOrder contains fields that decide which pods a scale-down deletes first (contract
-// ReplicaSet 10). The fields Ready and ReadySince of Pod also decide this.
+// DeletionOrder contains fields that decide which pods a scale-down deletes first. The fields
+// Ready and ReadySince of Pod also decide this. The statement ReplicaSet 10 in
+// controllers/CONTRACT.md specifies the order.
 type DeletionOrder struct {
 	Assigned     bool // the pod is assigned to a node
-	PhaseIndex   int  // index of the phase in Phases; 0 if Phases does not contain it
-	DeletionCost int  // value of PodDeletionCostAnnotation; 0 if absent
-	Restarts     int  // restart count of the container with the most restarts
+	PhaseIndex   int  // index of the pod's phase in Phases; 0 if Phases does not contain the phase
+	DeletionCost int  // value of PodDeletionCostAnnotation; 0 if the annotation is absent
+	Restarts     int  // highest restart count among the pod's containers
 	Created      time.Time
 }
 
-// Phases contains the phases of pods that have not ended, in the order in which scale-down
-// deletes pods.
+// Phases contains the phases of pods that have not ended. A scale-down deletes pods in this
+// order: Pending first, Running last.
 var Phases = []string{PodPending, PodUnknown, PodRunning}
 
-// HasManagedOwner reports whether the controller of the pod is a ReplicaSet or a
+// HasManagedOwner reports whether the controllerRef of the pod names a ReplicaSet or a
 // ReplicationController.
 func (p *Pod) HasManagedOwner() bool {
 	return p.Controller.UID != "" && OwnerKindByName(p.Controller.Kind) != nil
 }
 
-// DescribeState describes the phase of the pod, and whether the pod is ready or terminating. An
-// example is "Running and ready".
+// DescribeState returns the state of the pod as text for evidence, such as "terminating",
+// "Pending" or "Running and ready".
 func (p *Pod) DescribeState() string {
 	switch {
 	case p.Terminating:

@@ -17,16 +17,16 @@ type Service struct {
 	Labels      labels.Set
 	Terminating bool
 	Spec        corev1.ServiceSpec
-	Selector    labels.Selector // matches nothing if the Service has no selector
+	Selector    labels.Selector // matches no pods if the Endpoints controller does not manage the Service's Endpoints
 }
 
-// Managed reports whether the Endpoints controller manages the Endpoints of the Service. It
-// does so if the Service has a selector and is not of type ExternalName.
+// Managed reports whether the Endpoints controller must write the Endpoints of the Service. This
+// is so if the Service has a selector and is not of type ExternalName.
 func (s *Service) Managed() bool {
 	return len(s.Spec.Selector) > 0 && s.Spec.Type != corev1.ServiceTypeExternalName
 }
 
-// Headless reports whether the Service has no cluster IP.
+// Headless reports whether the Service has no cluster IP: spec.clusterIP is None or empty.
 func (s *Service) Headless() bool {
 	return s.Spec.ClusterIP == corev1.ClusterIPNone || s.Spec.ClusterIP == ""
 }
@@ -54,22 +54,22 @@ func decodeService(o *history.Object) (*Service, error) {
 
 // Endpoints contains the metadata of one version of an Endpoints object. It is immutable.
 //
-// Most versions are replaced before anybody needs their addresses. The method Addresses
-// therefore decodes the addresses only when it is called.
+// Callers rarely need the addresses of a version. The method Addresses therefore decodes the
+// addresses only when a caller needs them.
 type Endpoints struct {
 	history.Ref
 	Labels         labels.Set
 	Terminating    bool
-	LeaderElection bool            // the object is a leader-election record
-	OverCapacity   string          // value of OverCapacityAnnotation; "" if absent
-	Body           json.RawMessage // the recorded body, which contains the subsets
+	LeaderElection bool            // leader election uses the object as its lock (see LeaderAnnotation)
+	OverCapacity   string          // value of OverCapacityAnnotation; "" if the annotation is absent
+	Body           json.RawMessage // the recorded JSON of the object, which contains the subsets
 }
 
 // String returns "Endpoints namespace/name".
 func (e *Endpoints) String() string { return "Endpoints " + e.Namespace + "/" + e.Name }
 
-// CountAddresses returns the numbers of ready and of not ready addresses in all subsets. It
-// counts an address once for each subset.
+// CountAddresses returns the numbers of ready and of not ready addresses in the Endpoints. An
+// address in several subsets counts once for each subset.
 func (e *Endpoints) CountAddresses() (ready, notReady int, err error) {
 	var body struct {
 		Subsets []struct{ Addresses, NotReadyAddresses []struct{} }
@@ -84,7 +84,7 @@ func (e *Endpoints) CountAddresses() (ready, notReady int, err error) {
 	return ready, notReady, nil
 }
 
-// NewEndpoints decodes the metadata of an Endpoints object. It does not decode the
+// NewEndpoints decodes the metadata of a recorded Endpoints object. It does not decode the
 // addresses.
 func NewEndpoints(o *history.Object) *Endpoints {
 	_, record := o.Annotations[LeaderAnnotation]

@@ -6,36 +6,38 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Template contains the decoded fields of a pod template. It is immutable.
+// Template contains the decoded fields of the pod template of a ReplicaSet,
+// ReplicationController or Deployment. It is immutable.
 type Template struct {
 	Labels labels.Selector // matches pods that have every label of the template
-	// Text is the template as JSON with sorted keys. It does not contain
-	// PodTemplateHashLabel, so that templates of a Deployment and its ReplicaSets can be
-	// compared.
+	// Text is the template as JSON with sorted keys, without the label pod-template-hash. Only a
+	// ReplicaSet's template has this label, so Text can be compared with the Deployment's
+	// template.
 	Text string
-	// Hash is the value of PodTemplateHashLabel, or "" if the template does not have this
+	// Hash is the value of the label pod-template-hash, or "" if the template does not have this
 	// label.
 	Hash string
-	// Content is the content that pods created from the template must have.
+	// Content has the labels, annotations, finalizers and containers that pods created from the
+	// template must have.
 	Content PodContent
 }
 
-// PodContent contains those fields of a pod that come from its pod template. It has only fields
-// that histories record.
+// PodContent contains the fields of a pod that a controller copies from its pod template. It has
+// only fields that histories record.
 type PodContent struct {
 	Labels, Annotations map[string]string
 	Finalizers          []string
 	Containers          []Container
 }
 
-// Container is a container of a pod or of a template.
+// Container is the name and the image of a container in a pod or in a pod template.
 type Container struct{ Name, Image string }
 
-// Same reports whether two templates are equal, except for PodTemplateHashLabel.
+// Same reports whether two templates are equal. It ignores the label pod-template-hash.
 func (t *Template) Same(other *Template) bool { return t == other || t.Text == other.Text }
 
-// decodeTemplate decodes a pod template. It omits PodTemplateHashLabel and
-// creationTimestamp from Text.
+// decodeTemplate decodes the JSON of a pod template. In the field Text of the result, it omits
+// the label pod-template-hash and creationTimestamp.
 func decodeTemplate(raw json.RawMessage) (*Template, error) {
 	var typed struct {
 		Metadata struct {
@@ -53,7 +55,7 @@ func decodeTemplate(raw json.RawMessage) (*Template, error) {
 		return nil, err
 	}
 	if metadata, ok := free["metadata"].(map[string]any); ok {
-		delete(metadata, "creationTimestamp") // null or absent: both mean the same
+		delete(metadata, "creationTimestamp") // null means the same as absent
 		if set, ok := metadata["labels"].(map[string]any); ok {
 			delete(set, PodTemplateHashLabel)
 			if len(set) == 0 {
