@@ -12,19 +12,18 @@ type (
 )
 
 const (
-	// resource is the resource name of Endpoints, for package ownwrites.
+	// resource is the resource name of Endpoints, as package ownwrites uses it.
 	resource = "endpoints"
-	// EventSource is the source component of the controller's events, and the value of
-	// managedByLabel.
+	// EventSource is the source component in the events that the controller emits. It is also
+	// the value of managedByLabel.
 	EventSource = "endpoint-controller"
-	// managedByLabel is the label whose value is the controller that manages an Endpoints
-	// object.
+	// managedByLabel is the label that names the controller which manages an Endpoints object.
 	managedByLabel = "endpoints.kubernetes.io/managed-by"
-	// truncatedValue is the value of the over-capacity annotation of an Endpoints object that
-	// does not contain all addresses.
+	// truncatedValue is the value of the annotation endpoints.kubernetes.io/over-capacity. The
+	// controller sets the annotation if an Endpoints object does not contain all addresses.
 	truncatedValue = "truncated"
-	// Capacity is the maximum number of addresses in an Endpoints object. An address in
-	// several subsets counts once in each of them.
+	// Capacity is the maximum number of addresses in an Endpoints object. An address in several
+	// subsets counts once for each subset.
 	Capacity = 1000
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// eventHandlers returns the event handlers for Services, pods and Endpoints. They add the keys
-// of Services to the queue.
+// eventHandlers returns the event handlers for Services, pods and Endpoints. The handlers add
+// the keys of Services to the work queue.
 func (c *Controller) eventHandlers(config Config) []workloop.EventHandler {
 	return []workloop.EventHandler{
 		{Resource: "services", Informer: config.Services, Handler: cache.ResourceEventHandlerFuncs{
@@ -38,16 +38,17 @@ func (c *Controller) eventHandlers(config Config) []workloop.EventHandler {
 	}
 }
 
-// serviceChanged enqueues a Service when it is added, updated or deleted.
+// serviceChanged enqueues the key of an added, updated or deleted Service.
 func (c *Controller) serviceChanged(object any) {
 	if key, ok := c.keyOf(object); ok {
 		c.loop.Add(key)
 	}
 }
 
-// endpointsAdded enqueues the keys of all Endpoints in the initial list. Their Services may
-// have been deleted while no controller was running. It does not enqueue Endpoints that are
-// created later.
+// endpointsAdded enqueues the key of an Endpoints object in the informer's initial list. Its
+// Service may have been deleted while no controller was running.
+//
+// It does not enqueue Endpoints that are created later, unless endpointsObserved does.
 func (c *Controller) endpointsAdded(object any, isInInitialList bool) {
 	if key, ok := c.keyOf(object); ok && isInInitialList {
 		c.loop.Add(key)
@@ -55,11 +56,11 @@ func (c *Controller) endpointsAdded(object any, isInInitialList bool) {
 	c.endpointsObserved(object)
 }
 
-// endpointsObserved enqueues a key whose last sync found that the cache lacks the controller's
-// last write.
+// endpointsObserved enqueues the key of an observed Endpoints object if a sync waits for this
+// event. The last sync of the key found that the cache lacked the controller's own last write.
 //
-// It enqueues no other keys. A manual change of Endpoints therefore stays until the next event
-// of the Service or its pods.
+// It enqueues no other keys. If a user changes Endpoints, the change therefore stays until the
+// next event of the Service or its pods.
 func (c *Controller) endpointsObserved(object any) {
 	key, ok := c.keyOf(object)
 	if !ok {
@@ -70,10 +71,11 @@ func (c *Controller) endpointsObserved(object any) {
 	}
 }
 
-// endpointsDeleted enqueues the key of deleted Endpoints, so that a sync creates them again.
+// endpointsDeleted enqueues the key of deleted Endpoints, so that a sync creates the Endpoints
+// again.
 //
 // If the Service does not exist, it only drops the recorded writes for the key. New Endpoints
-// with this name may then belong to another component, for example to leader election.
+// with this name may then belong to another component, for example to a leader election.
 func (c *Controller) endpointsDeleted(object any) {
 	c.endpointsObserved(object)
 	key, ok := c.keyOf(object)
@@ -87,8 +89,8 @@ func (c *Controller) endpointsDeleted(object any) {
 	c.loop.Add(key)
 }
 
-// keyOf returns the key of the object of an event. It returns false if the object has an
-// unexpected type.
+// keyOf returns the key of the object in an informer event. It returns false if the object has
+// an unexpected type.
 func (c *Controller) keyOf(object any) (string, bool) {
 	changed, ok := tombstone.LastKnown[metav1.Object](c.logger, object)
 	if !ok {
@@ -97,17 +99,17 @@ func (c *Controller) keyOf(object any) (string, bool) {
 	return cache.MetaObjectToName(changed).String(), true
 }
 
-// podDeleted enqueues the Services that selected a deleted pod.
+// podDeleted enqueues the Services whose selector matched a deleted pod.
 func (c *Controller) podDeleted(object any) {
 	if pod, ok := tombstone.LastKnown[*corev1.Pod](c.logger, object); ok {
 		c.podChanged(pod, nil)
 	}
 }
 
-// podChanged enqueues the Services whose Endpoints may change when old becomes pod. For an
-// added pod, old is nil. For a deleted pod, pod is nil.
+// podChanged enqueues the Services whose Endpoints may change when the pod old changes to pod.
+// For an added pod, old is nil. For a deleted pod, pod is nil.
 //
-// It delays the keys by the batch period or by batchDelay, whichever is longer.
+// podChanged delays each key by batchPeriod or by the result of batchDelay, whichever is longer.
 func (c *Controller) podChanged(old, pod *corev1.Pod) {
 	keys, err := affectedServices(c.services, old, pod)
 	if err != nil {
@@ -119,12 +121,12 @@ func (c *Controller) podChanged(old, pod *corev1.Pod) {
 	}
 }
 
-// batchDelay returns how long pod changes are collected before the Endpoints with the given key
-// are written again. This is the duration of the last write, at most maxBatchDelay.
+// batchDelay returns how long the controller collects pod changes before it writes Endpoints
+// again. The result is the duration of the last write for this key, at most maxBatchDelay.
 //
-// When many pods change at once, every write is outdated soon. With this delay, the controller
-// spends at most half of the time on writes of one Service. If a write takes longer than
-// maxBatchDelay, it spends more.
+// When many pods change at once, every write is soon outdated. With this delay, the controller
+// writes the Endpoints of one Service at most half of the time. If a write takes longer than
+// maxBatchDelay, the share is higher.
 func (c *Controller) batchDelay(key string) time.Duration {
 	took, written := c.writeDurations.Load(key)
 	if !written {
@@ -134,13 +136,13 @@ func (c *Controller) batchDelay(key string) time.Duration {
 }
 
 // affectedServices returns the keys of the Services whose Endpoints may change when the pod old
-// becomes pod.
+// changes to pod. For an added pod, old is nil; for a deleted pod, pod is nil.
 //
-//   - If a field that Endpoints depend on has changed (podContribution), these are all Services
-//     that select old or pod.
-//   - If only the labels have changed, these are the Services that select exactly one of old
-//     and pod.
-//   - If no Endpoints contain old or pod, there are none.
+//   - If no Endpoints contain old or pod, the result is empty.
+//   - If a field of podContribution has changed, the result contains all Services that
+//     select old or pod.
+//   - If only labels have changed, the result contains the Services that select exactly one
+//     of old and pod.
 func affectedServices(services cache.Indexer, old, pod *corev1.Pod) ([]string, error) {
 	before, after := podContributionOf(old), podContributionOf(pod)
 	if before == after && (after == podContribution{} || maps.Equal(old.Labels, pod.Labels)) {
@@ -163,9 +165,8 @@ func affectedServices(services cache.Indexer, old, pod *corev1.Pod) ([]string, e
 	return slices.Compact(keys), nil
 }
 
-// servicesOf returns the keys of the Services that select a pod. The argument as is the
-// podContribution of the pod. If it is zero, no Endpoints contain the pod, and servicesOf
-// returns no keys.
+// servicesOf returns the keys of the Services that select a pod. The argument as is the pod's
+// podContribution. If as is zero, no Endpoints contain the pod, and servicesOf returns no keys.
 func servicesOf(services cache.Indexer, pod *corev1.Pod, as podContribution) ([]string, error) {
 	if (as == podContribution{}) {
 		return nil, nil
@@ -173,7 +174,7 @@ func servicesOf(services cache.Indexer, pod *corev1.Pod, as podContribution) ([]
 	return servicesSelecting(services, pod.Namespace, pod.Labels)
 }
 
-// podContribution contains the fields of a pod that Endpoints depend on and that can change.
+// podContribution contains those fields of a pod that Endpoints depend on and that can change.
 // The zero value means that no Endpoints contain the pod.
 type podContribution struct {
 	uid         types.UID
@@ -185,10 +186,10 @@ type podContribution struct {
 	subdomain   string
 }
 
-// podContributionOf returns the fields of a pod that Endpoints depend on. It returns zero if no
-// Endpoints contain the pod: if it is nil, is terminal or has no IP.
+// podContributionOf returns those fields of a pod that Endpoints depend on. It returns zero for
+// a pod that no Endpoints contain: if pod is nil, is terminal or has no IP.
 //
-// A terminal pod may still have the condition Ready.
+// The result does not depend on the condition Ready of a terminal pod, which may still be True.
 func podContributionOf(pod *corev1.Pod) podContribution {
 	if pod == nil || podutil.Terminal(pod) {
 		return podContribution{}

@@ -10,16 +10,16 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// addressEntry is an address with the ports that it serves. It has no ports if the Service is
-// headless and has none.
+// addressEntry is the Endpoints address of one pod, with the ports that the pod serves. The list
+// of ports is empty only for a headless Service without ports.
 type addressEntry struct {
 	address address
 	ready   bool
 	ports   []portID
 }
 
-// portID is an Endpoints port in a form that can be a map key. The zero value stands for
-// entries without ports.
+// portID is an Endpoints port in a form that can be a map key. The zero value is the key for
+// addresses without ports.
 type portID struct {
 	name           string
 	number         int32
@@ -28,12 +28,12 @@ type portID struct {
 	hasAppProtocol bool
 }
 
-// portIDOf returns the portID of an Endpoints port.
+// portIDOf converts an Endpoints port to a portID.
 func portIDOf(p port) portID {
 	return portID{p.Name, p.Port, p.Protocol, ptr.Deref(p.AppProtocol, ""), p.AppProtocol != nil}
 }
 
-// port returns the Endpoints port for this map key.
+// port converts a portID back to an Endpoints port.
 func (id portID) port() port {
 	p := port{Name: id.name, Port: id.number, Protocol: id.protocol}
 	if id.hasAppProtocol {
@@ -42,7 +42,7 @@ func (id portID) port() port {
 	return p
 }
 
-// compare orders ports by all their fields.
+// compare orders ports by name, then by number, then by the other fields.
 func (id portID) compare(other portID) int {
 	return cmp.Or(
 		cmp.Compare(id.name, other.name),
@@ -53,7 +53,7 @@ func (id portID) compare(other portID) int {
 	)
 }
 
-// compareBool orders false before true.
+// compareBool orders false before true: it returns -1 if only b is true.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:
@@ -65,16 +65,18 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// portHost says that a host serves a port, and whether the host is ready.
+// portHost says that a host serves a certain port, and whether the host is ready. A host is an
+// IP and a pod UID.
 type portHost struct {
-	host  int // index in the list of hosts
+	host  int // index of the host in the list hosts of pack
 	ready bool
 }
 
 // pack converts entries to sorted subsets. The order of the entries does not affect the result.
 //
-// Ports with the same ready and not-ready addresses share a subset. A host, which is an IP and
-// a pod UID, appears once per port. It is not ready if one of its entries is not ready.
+// Ports with the same ready and not-ready addresses share a subset. A host is an IP and a pod
+// UID. Each host appears once per port. A host is not ready if at least one of its entries is
+// not ready.
 func pack(entries []addressEntry) []subset {
 	entries = slices.Clone(entries)
 	slices.SortFunc(entries, func(a, b addressEntry) int { return compareAddresses(a.address, b.address) })
@@ -95,7 +97,8 @@ func pack(entries []addressEntry) []subset {
 	return groupByHosts(hosts, hostsByPort)
 }
 
-// addHost appends h to hosts. If the last element is the same host, addHost merges both.
+// addHost appends h to hosts. If the last element is the same host, addHost instead merges the
+// two. The merged host is ready if both are ready.
 func addHost(hosts []portHost, h portHost) []portHost {
 	if last := len(hosts) - 1; last >= 0 && hosts[last].host == h.host {
 		hosts[last].ready = hosts[last].ready && h.ready
@@ -104,7 +107,8 @@ func addHost(hosts []portHost, h portHost) []portHost {
 	return append(hosts, h)
 }
 
-// groupByHosts returns one subset for each group of ports with the same hosts.
+// groupByHosts returns one subset for each group of ports with the same hosts. The values of
+// hostsByPort are indexes in hosts.
 func groupByHosts(hosts []address, hostsByPort map[portID][]portHost) []subset {
 	groups := map[string][]portID{}
 	for id, portHosts := range hostsByPort {
@@ -136,8 +140,8 @@ func groupByHosts(hosts []address, hostsByPort map[portID][]portHost) []subset {
 	return subsets
 }
 
-// groupKey returns a string that is equal for equal lists of hosts, and different for
-// different lists.
+// groupKey returns a string that identifies a list of hosts. Two lists have the same string only
+// if they are equal.
 func groupKey(hosts []portHost) string {
 	key := make([]byte, 0, 2*len(hosts))
 	for _, s := range hosts {
@@ -150,7 +154,7 @@ func groupKey(hosts []portHost) string {
 	return string(key)
 }
 
-// unpack returns the entries that the subsets contain. The subsets need not come from pack.
+// unpack converts subsets to entries, one for each address. The subsets need not come from pack.
 func unpack(subsets []subset) []addressEntry {
 	var entries []addressEntry
 	for i := range subsets {
@@ -168,8 +172,8 @@ func unpack(subsets []subset) []addressEntry {
 	return entries
 }
 
-// hostKey identifies the host of an address. The IP alone does not identify a pod, because
-// pods with hostNetwork have the IP of their node.
+// hostKey identifies the host of an address: the IP and the UID of the pod. The IP alone is not
+// enough, because pods with hostNetwork have the IP of their node.
 type hostKey struct {
 	ip  string
 	pod types.UID
@@ -180,8 +184,8 @@ func hostKeyOf(a address) hostKey {
 	return hostKey{a.IP, targetRefOf(a).UID}
 }
 
-// targetRefOf returns the targetRef of an address without its resourceVersion, which says
-// nothing about which pod it is.
+// targetRefOf returns the targetRef of an address, without the resourceVersion. The
+// resourceVersion does not help to identify the pod.
 func targetRefOf(a address) corev1.ObjectReference {
 	ref := ptr.Deref(a.TargetRef, corev1.ObjectReference{})
 	ref.ResourceVersion = ""
@@ -189,7 +193,7 @@ func targetRefOf(a address) corev1.ObjectReference {
 }
 
 // compareAddresses orders addresses by IP, then by pod UID, and then by all other fields. If a
-// host has several entries, pack therefore always uses the same one.
+// host has several entries, pack therefore always keeps the same one.
 func compareAddresses(a, b address) int {
 	x, y := targetRefOf(a), targetRefOf(b)
 	return cmp.Or(
@@ -205,8 +209,8 @@ func compareAddresses(a, b address) int {
 	)
 }
 
-// equalSubsets reports whether two packed lists of subsets are equal, so that no write is
-// necessary.
+// equalSubsets reports whether two lists of subsets are equal. Both must be results of pack. If
+// they are equal, no write is necessary.
 func equalSubsets(a, b []subset) bool {
 	equalAddresses := func(a, b address) bool { return compareAddresses(a, b) == 0 }
 	return slices.EqualFunc(a, b, func(a, b subset) bool {

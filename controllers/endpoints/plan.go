@@ -10,8 +10,8 @@ import (
 
 // plan returns the Endpoints to write for a Service, or nil if no write is necessary.
 //
-// The argument current contains the existing Endpoints, which plan does not modify, or nil. The
-// argument trigger is the time of the change that caused the sync, or zero if this time is
+// The argument current contains the existing Endpoints, or nil; plan does not modify it. The
+// argument trigger is the time of the change that caused the sync, or zero if the time is
 // unknown.
 func plan(service *corev1.Service, pods []*corev1.Pod, current *endpoints, trigger time.Time) *endpoints {
 	subsets, truncated := truncate(pack(addressEntries(service, pods)), Capacity)
@@ -32,14 +32,15 @@ func plan(service *corev1.Service, pods []*corev1.Pod, current *endpoints, trigg
 	return next
 }
 
-// hasTruncationAnnotation reports whether current has the correct over-capacity annotation:
-// the value truncated if truncated is true, and no annotation otherwise.
+// hasTruncationAnnotation reports whether the over-capacity annotation of current is correct. If
+// the argument truncated is true, its value must be "truncated". Otherwise it must be missing.
 func hasTruncationAnnotation(current *endpoints, truncated bool) bool {
 	value, present := current.Annotations[corev1.EndpointsOverCapacity]
 	return present == truncated && (!present || value == truncatedValue)
 }
 
-// annotate sets the annotation if present is true, and removes it otherwise.
+// annotate sets the annotation key to value if present is true. Otherwise it removes the
+// annotation.
 func annotate(object *endpoints, key, value string, present bool) {
 	if present {
 		metav1.SetMetaDataAnnotation(&object.ObjectMeta, key, value)
@@ -48,8 +49,8 @@ func annotate(object *endpoints, key, value string, present bool) {
 	}
 }
 
-// labelsOf returns the labels of the Endpoints of a Service. These are the labels of the
-// Service and the labels that the controller sets. The latter take precedence.
+// labelsOf returns the labels for the Endpoints of a Service: the Service's labels and those
+// that the controller sets. The controller's labels take precedence.
 func labelsOf(service *corev1.Service) map[string]string {
 	labels := make(map[string]string, len(service.Labels)+2)
 	maps.Copy(labels, service.Labels)

@@ -10,14 +10,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// managesEndpoints reports whether the controller manages the Endpoints of a Service. It does
-// not if the Service has the type ExternalName or no selector.
+// managesEndpoints reports whether the controller manages the Endpoints of a Service. It manages
+// none if the Service has the type ExternalName or no selector.
 func managesEndpoints(service *corev1.Service) bool {
 	return service.Spec.Type != corev1.ServiceTypeExternalName && len(service.Spec.Selector) > 0
 }
 
-// selects reports whether the selector of a Service matches the labels. The selector must not
-// be empty.
+// selects reports whether the Service's selector matches labels. The selector must not be empty.
 func selects(service *corev1.Service, labels map[string]string) bool {
 	for key, value := range service.Spec.Selector {
 		if actual, present := labels[key]; !present || actual != value {
@@ -27,9 +26,11 @@ func selects(service *corev1.Service, labels map[string]string) bool {
 	return true
 }
 
-// addressEntries returns the entries of the Endpoints of a Service. Each pod with an address
-// and a port for the Service has an entry. A headless Service without ports needs only the
-// address. Terminal pods have no entry. Terminating pods have one only if the Service has
+// addressEntries returns the addresses and ports for the Endpoints of a Service: one entry for
+// each pod. A pod has an entry if it has an IP address and at least one port for the Service.
+// For a headless Service without ports, the IP address is enough.
+//
+// Terminal pods have no entry. Terminating pods have an entry only if the Service has
 // publishNotReadyAddresses.
 func addressEntries(service *corev1.Service, pods []*corev1.Pod) []addressEntry {
 	entries := make([]addressEntry, 0, len(pods))
@@ -51,14 +52,15 @@ func addressEntries(service *corev1.Service, pods []*corev1.Pod) []addressEntry 
 	return entries
 }
 
-// publishesWithoutPorts reports whether a Service without ports gets addresses. Only a
-// headless Service does, because a cluster IP without ports forwards no traffic.
+// publishesWithoutPorts reports whether the Service has no ports but gets addresses
+// nevertheless. Only a headless Service does, because a cluster IP without ports forwards no
+// traffic.
 func publishesWithoutPorts(service *corev1.Service) bool {
 	return len(service.Spec.Ports) == 0 && service.Spec.ClusterIP == corev1.ClusterIPNone
 }
 
-// addressOf returns the address of a pod in the IP family of the Service. It returns false if
-// the pod has no such address.
+// addressOf returns the Endpoints address of a pod, in the IP family of the Service. The result
+// ok is false if the pod has no IP of this family.
 func addressOf(service *corev1.Service, pod *corev1.Pod) (a address, ok bool) {
 	ip, ok := ipOf(pod, familyOf(service, pod))
 	if !ok {
@@ -69,7 +71,7 @@ func addressOf(service *corev1.Service, pod *corev1.Pod) (a address, ok bool) {
 		TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 	}
 	if pod.Spec.NodeName != "" {
-		a.NodeName = &pod.Spec.NodeName // part of a cached pod: must not be modified
+		a.NodeName = &pod.Spec.NodeName // points into a cached pod, so do not modify the string
 	}
 	if pod.Spec.Subdomain == service.Name {
 		a.Hostname = pod.Spec.Hostname
@@ -77,11 +79,11 @@ func addressOf(service *corev1.Service, pod *corev1.Pod) (a address, ok bool) {
 	return a, true
 }
 
-// familyOf returns the IP family of the addresses in the Endpoints of a Service: the first
-// family of the Service.
+// familyOf returns the IP family of the addresses in the Endpoints of a Service. The result is
+// the first element of spec.ipFamilies.
 //
-// Services that an old API server stored may have no ipFamilies. For them it is the family of
-// the cluster IP, or else of the pod IP.
+// A Service that an old API server stored may have no ipFamilies. The result is then the family
+// of the cluster IP or, without a cluster IP, of the pod's IP.
 func familyOf(service *corev1.Service, pod *corev1.Pod) corev1.IPFamily {
 	switch {
 	case len(service.Spec.IPFamilies) > 0:
@@ -93,7 +95,7 @@ func familyOf(service *corev1.Service, pod *corev1.Pod) corev1.IPFamily {
 	}
 }
 
-// ipFamily returns the IP family of an IP address.
+// ipFamily returns the family of an IP address: IPv4 or IPv6.
 func ipFamily(ip string) corev1.IPFamily {
 	if netutils.IsIPv6String(ip) {
 		return corev1.IPv6Protocol
@@ -101,10 +103,11 @@ func ipFamily(ip string) corev1.IPFamily {
 	return corev1.IPv4Protocol
 }
 
-// ipOf returns the first IP of a pod in the given family, in canonical form.
+// ipOf returns the first IP of a pod in the given family, in canonical form. It returns false if
+// the pod has no such IP.
 //
-// A container runtime may report an IP with leading zeros, which the API server rejects in
-// Endpoints.
+// The canonical form has no leading zeros. A container runtime may report an IP with leading
+// zeros, which the API server rejects in Endpoints.
 func ipOf(pod *corev1.Pod, family corev1.IPFamily) (string, bool) {
 	for _, reported := range ipsOf(pod) {
 		ip := netutils.ParseIPSloppy(reported)
@@ -127,7 +130,8 @@ func ipsOf(pod *corev1.Pod) []string {
 	return ips
 }
 
-// portsOf returns the ports that a pod serves for a Service.
+// portsOf returns the Endpoints ports of a pod: one for each port of the Service that the pod
+// has.
 func portsOf(service *corev1.Service, pod *corev1.Pod) []portID {
 	ports := make([]portID, 0, len(service.Spec.Ports))
 	for i := range service.Spec.Ports {
@@ -143,9 +147,9 @@ func portsOf(service *corev1.Service, pod *corev1.Pod) []portID {
 	return ports
 }
 
-// resolvePort returns the number of the pod's port for a port of a Service. It finds a named
-// target port by its name and protocol, first in the containers and then in the sidecars. It
-// returns false if no container has this port.
+// resolvePort returns the port number of a pod for one port of a Service. It finds a named
+// target port by name and protocol, first in the containers and then in the sidecars. The result
+// ok is false if no container has this port.
 func resolvePort(pod *corev1.Pod, wanted *corev1.ServicePort) (number int32, ok bool) {
 	if wanted.TargetPort.Type == intstr.Int {
 		return wanted.TargetPort.IntVal, true

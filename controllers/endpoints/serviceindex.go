@@ -9,12 +9,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// servicesBySelector is an index of Services. The index value of a Service contains one entry
-// of its selector. Every pod that the Service selects has this entry among its labels, so a
-// lookup of each label finds the Services of a pod.
+// servicesBySelector is the name of an informer index of Services. The index value of a Service
+// contains one key and value of the Service's selector. Every pod that the Service selects has
+// this label. To find the Services that select a pod, look up each label of the pod.
 const servicesBySelector = "gauntlet/services-by-selector"
 
-// addServiceIndex adds the index servicesBySelector to the informer of Services.
+// addServiceIndex adds the index servicesBySelector to the informer of Services. The informer
+// must not be started yet.
 func addServiceIndex(services cache.SharedIndexInformer) error {
 	err := services.AddIndexers(cache.Indexers{
 		servicesBySelector: func(object any) ([]string, error) {
@@ -32,15 +33,17 @@ func addServiceIndex(services cache.SharedIndexInformer) error {
 	return nil
 }
 
-// indexValue returns the value of the index servicesBySelector for one key and value of a label
-// selector. The value is unambiguous: namespaces and label values contain no slash, and no part
+// indexValue returns an index value for servicesBySelector, such as "default/app=web". The
+// arguments key and value are one entry of a label selector.
+//
+// The value is unambiguous: namespaces and label values contain no slash, and no argument
 // contains an equal sign.
 func indexValue(namespace, key, value string) string {
 	return namespace + "/" + key + "=" + value
 }
 
-// servicesSelecting returns the keys of the cached Services that select the labels, each key
-// once. It skips Services whose Endpoints the controller does not manage.
+// servicesSelecting returns the keys of the cached Services whose selector matches labels. It
+// returns each key once. It skips Services whose Endpoints the controller does not manage.
 func servicesSelecting(services cache.Indexer, namespace string, labels map[string]string) ([]string, error) {
 	var keys []string
 	for key, value := range labels {

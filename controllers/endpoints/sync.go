@@ -17,10 +17,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// maxBatchDelay is the maximum delay that batchDelay returns.
+// maxBatchDelay is the maximum result of batchDelay.
 const maxBatchDelay = 250 * time.Millisecond
 
-// sync reconciles the Endpoints with the given key.
+// sync reconciles the Endpoints with the given key, "namespace/name", in these steps:
 //
 //  1. If the cache does not contain this controller's last write, the sync is retried
 //     later.
@@ -30,8 +30,8 @@ const maxBatchDelay = 250 * time.Millisecond
 //     may have succeeded although its response was lost, so the cache may be stale.
 //  5. The desired Endpoints are computed from the Service and its pods.
 //  6. The desired Endpoints are written if they differ from the existing ones.
-//  7. The changeTimes of the Service and its pods are recorded. After a failed write,
-//     they are not recorded, so that the retry has the same trigger time.
+//  7. The change times of the Service and its pods are recorded. After a failed write,
+//     they are not recorded, so that the retry writes the same trigger time.
 func (c *Controller) sync(ctx context.Context, key string) error {
 	if stale := c.staleReason(key); stale != "" {
 		return workloop.RetryAfter(workloop.StaleRetryDelay, stale)
@@ -74,8 +74,8 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	return nil
 }
 
-// getLive reads the Endpoints of a Service from the API server. It returns nil if there are
-// none. Later syncs are retried until the cache contains the returned version.
+// getLive reads the Endpoints of a Service from the API server. It returns nil if they do not
+// exist. Later syncs wait until the cache contains the returned version.
 func (c *Controller) getLive(ctx context.Context, service *corev1.Service) (*endpoints, error) {
 	found, err := c.client.CoreV1().Endpoints(service.Namespace).Get(ctx, service.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -88,11 +88,11 @@ func (c *Controller) getLive(ctx context.Context, service *corev1.Service) (*end
 	return found, nil
 }
 
-// staleReason says which write the cache does not contain yet. It returns "" if the cache
-// contains all writes.
+// staleReason says which of the controller's own writes the cache still lacks. It returns "" if
+// the cache contains all writes.
 //
-// Otherwise the key stays in awaitingCache, so that the informer event of the write enqueues
-// the key. To miss no event, staleReason stores the key there before it checks the cache.
+// If a write is missing, the key stays in awaitingCache, and the write's informer event enqueues
+// the key. To miss no event, staleReason stores the key before it checks the cache.
 func (c *Controller) staleReason(key string) string {
 	c.awaitingCache.Store(key, nil)
 	stale := c.writes.StaleReason(key)
@@ -102,8 +102,8 @@ func (c *Controller) staleReason(key string) string {
 	return stale
 }
 
-// getCached returns the cached object with the given key. It returns nil if the cache does not
-// contain the object.
+// getCached returns the object with the given key from an informer cache. It returns nil if the
+// cache does not contain the object.
 func getCached[T any](from cache.Indexer, key string) (found T, err error) {
 	object, exists, err := from.GetByKey(key)
 	if err != nil || !exists {
@@ -116,8 +116,8 @@ func getCached[T any](from cache.Indexer, key string) (found T, err error) {
 	return found, nil
 }
 
-// selectedPods returns the cached pods that a Service selects, in no particular order. The
-// pods are shared with the cache, so callers must not modify them.
+// selectedPods returns the cached pods that the Service's selector matches, in no particular
+// order. The cache owns the pods, so do not modify them.
 func (c *Controller) selectedPods(service *corev1.Service) ([]*corev1.Pod, error) {
 	objects, err := c.pods.ByIndex(cache.NamespaceIndex, service.Namespace)
 	if err != nil {
@@ -132,9 +132,9 @@ func (c *Controller) selectedPods(service *corev1.Service) ([]*corev1.Pod, error
 	return pods, nil
 }
 
-// write creates or updates the Endpoints. An update contains the resourceVersion, so the API
-// server returns a conflict after a concurrent change. If the namespace is terminating, write
-// does not create the Endpoints, and returns no error.
+// write creates the Endpoints or, if next has a resourceVersion, updates them. The API server
+// rejects the update with a conflict if another client has changed the Endpoints. If the
+// namespace is terminating, write creates nothing and returns nil.
 func (c *Controller) write(ctx context.Context, service *corev1.Service, next *endpoints) error {
 	client := c.client.CoreV1().Endpoints(next.Namespace)
 	key := cache.MetaObjectToName(service).String()
@@ -163,14 +163,15 @@ func (c *Controller) write(ctx context.Context, service *corev1.Service, next *e
 	return nil
 }
 
-// deleteOrphaned deletes the Endpoints of a Service that is not in the cache. It takes
-// these precautions:
+// deleteOrphaned deletes the Endpoints of a Service that is not in the cache. The argument
+// leftover contains these Endpoints from the cache, or nil. deleteOrphaned takes three
+// precautions:
 //
-//  1. It keeps a leader-election record, because this never belonged to a Service.
+//  1. It keeps a leader-election record, which never belonged to a Service.
 //  2. It reads the Service from the API server. If the cache is stale, the Service may
-//     exist and use its Endpoints.
-//  3. The delete request has the UID and the resourceVersion as preconditions, so that
-//     it deletes neither a changed nor a recreated object.
+//     exist and need its Endpoints.
+//  3. The delete request has the UID and the resourceVersion as preconditions. It
+//     therefore deletes neither a changed nor a recreated object.
 func (c *Controller) deleteOrphaned(ctx context.Context, key string, leftover *endpoints) error {
 	if leftover != nil && isLeaderElectionRecord(leftover) {
 		return nil
@@ -210,11 +211,12 @@ func (c *Controller) deleteOrphaned(ctx context.Context, key string, leftover *e
 		return fmt.Errorf("deleting orphaned Endpoints %s: %w", key, err)
 	}
 	c.writes.Deleted(ownership.ID{Key: key}, resource, key, leftover.UID)
-	c.writes.StaleReason(key) // removes the record if the delete event has already arrived
+	c.writes.StaleReason(key) // drops the recorded delete if its event has already arrived
 	return nil
 }
 
 // isLeaderElectionRecord reports whether an Endpoints object is the lock of a leader election.
+// Old clients used Endpoints instead of a Lease.
 func isLeaderElectionRecord(e *endpoints) bool {
 	_, present := e.Annotations[resourcelock.LeaderElectionRecordAnnotationKey]
 	return present

@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// changeTimes contains the times of the last changes that affect the Endpoints of a Service.
-// These are the creation of the Service, and changes of the readiness of its pods.
+// changeTimes contains the times of changes that affect the Endpoints of one Service. These are
+// the creation of the Service, and the last change of readiness of each selected pod.
 //
 // Other changes, such as new labels of a pod, are missing, because no object contains their
 // time.
@@ -22,7 +22,7 @@ type changeTimes struct {
 	pods map[types.UID]time.Time
 }
 
-// changeTimesOf returns the change times of a Service and its pods.
+// changeTimesOf reads the change times from a Service and its selected pods.
 func changeTimesOf(service *corev1.Service, pods []*corev1.Pod) *changeTimes {
 	m := &changeTimes{service: service.UID, created: service.CreationTimestamp.Time, pods: make(map[types.UID]time.Time, len(pods))}
 	for _, pod := range pods {
@@ -33,11 +33,12 @@ func changeTimesOf(service *corev1.Service, pods []*corev1.Pod) *changeTimes {
 	return m
 }
 
-// trigger returns the time of the earliest change that is newer than the times in before. It
-// returns zero if nothing has changed, or if the time of the change is unknown.
+// trigger returns the time of the earliest change in m that is not in before. The argument
+// before contains the times of the last successful sync. trigger returns zero if nothing has
+// changed, or if the time of the change is unknown.
 //
-// If before is nil or of another Service, all changes are new, and it returns the creation time
-// of the Service.
+// If before is nil or belongs to another Service, all changes are new. trigger then returns the
+// creation time of the Service.
 func (m *changeTimes) trigger(before *changeTimes) time.Time {
 	if before == nil || before.service != m.service {
 		return m.created
@@ -51,11 +52,11 @@ func (m *changeTimes) trigger(before *changeTimes) time.Time {
 	return first
 }
 
-// triggerTimeTracker contains, for each Service, the change times of its last successful sync.
-// It is safe for concurrent use.
+// triggerTimeTracker stores the change times of the last successful sync of each Service. It is
+// safe for concurrent use.
 //
-// Later changes are not written yet. The time of the earliest of them becomes the annotation
-// endpoints.kubernetes.io/last-change-trigger-time.
+// The Endpoints do not contain later changes yet. The time of the earliest later change becomes
+// the annotation endpoints.kubernetes.io/last-change-trigger-time.
 type triggerTimeTracker struct {
 	mu    sync.Mutex
 	byKey map[string]*changeTimes
@@ -66,14 +67,14 @@ func newTriggerTimeTracker() *triggerTimeTracker {
 }
 
 // last returns the change times of the last successful sync of a Service. It returns nil if no
-// sync of the Service has succeeded yet.
+// sync of the Service has succeeded. The argument key is "namespace/name".
 func (d *triggerTimeTracker) last(key string) *changeTimes {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.byKey[key]
 }
 
-// put stores the change times of a successful sync.
+// put stores the change times of a successful sync of a Service.
 func (d *triggerTimeTracker) put(key string, m *changeTimes) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

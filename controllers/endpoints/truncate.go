@@ -1,10 +1,10 @@
 package endpoints
 
-// truncate reduces packed subsets to at most capacity addresses, and reports whether it removed
-// any. It prefers ready addresses, and reduces all subsets by the same proportion.
+// truncate reduces subsets to at most capacity addresses. The result cut is true if it removed
+// any. It removes not-ready addresses first, and shrinks all subsets by the same proportion.
 //
 // Two subsets may become equal or empty, and the API server rejects empty subsets. truncate
-// therefore packs the result again.
+// therefore calls pack for the result.
 func truncate(subsets []subset, capacity int) (fitting []subset, cut bool) {
 	ready, notReady := make([]int, len(subsets)), make([]int, len(subsets))
 	for i := range subsets {
@@ -22,9 +22,9 @@ func truncate(subsets []subset, capacity int) (fitting []subset, cut bool) {
 	return pack(unpack(fitting)), true
 }
 
-// shares reduces the sizes by the same proportion, so that their sum is limit. If the sum is
-// not above limit, it returns the sizes unchanged. It rounds the first shares up, as long as
-// the sum does not exceed limit.
+// shares reduces the sizes by the same proportion, so that their sum is limit. If the sum is at
+// most limit, it returns the sizes unchanged. It rounds the first results up, as long as the sum
+// stays within limit.
 func shares(sizes []int, limit int) []int {
 	total := sum(sizes)
 	if total <= limit {

@@ -1,6 +1,6 @@
-// Package childindex adds indexes to the informers of pods and ReplicaSets. One index finds
-// the children of a controller, the other one the orphans in a namespace. With these indexes,
-// a sync need not list all objects of the namespace.
+// Package childindex adds two indexes to the informers of pods and ReplicaSets. One index finds
+// the children of a controller object, such as a ReplicaSet. The other index finds the orphans in
+// a namespace. With these indexes, a sync need not list all objects of the namespace.
 package childindex
 
 import (
@@ -11,14 +11,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// These are the names of the indexes that Add adds to an informer.
+// These are the names of the two indexes that Add adds to an informer.
 const (
 	byControllerUID    = "gauntlet/by-controller"
 	orphansByNamespace = "gauntlet/orphans-by-namespace"
 )
 
-// Add adds the indexes to the informer of the children. It does nothing if another controller
-// has already added them to the same informer.
+// Add adds the two indexes to the informer of the children. It does nothing if an earlier call
+// has added them to the same informer.
 func Add(children cache.SharedIndexInformer) error {
 	if _, present := children.GetIndexer().GetIndexers()[byControllerUID]; present {
 		return nil
@@ -46,21 +46,20 @@ func Add(children cache.SharedIndexInformer) error {
 }
 
 // ControlledBy returns the cached children whose controllerRef has the given UID, in no
-// particular order. The children are shared with the cache, so callers must not modify them.
+// particular order. The cache owns the children, so do not modify them.
 func ControlledBy[Child metav1.Object](children cache.Indexer, controller types.UID) ([]Child, error) {
 	return lookup[Child](children, byControllerUID, string(controller))
 }
 
-// Candidates returns the cached children that a controller controls or may adopt. These are the
-// children whose controllerRef has the UID of the controller, and the orphans in its namespace.
+// Candidates returns the cached children that a controller object controls or may adopt. These
+// are the children whose controllerRef has the controller's UID, and the orphans in its
+// namespace. The result contains each child once, in no particular order. The cache owns the
+// children, so do not modify them.
 //
-// Each child is returned once, in no particular order. The children are shared with the cache,
-// so callers must not modify them.
-//
-// A child may move from one index to the other between the two reads. If it was missed, the
-// controller would create a surplus pod. If it was counted twice, the controller would delete a
-// pod. Candidates therefore reads the index of controlled children again after that of orphans.
-// Of a child that it finds twice, it returns the version that it read last.
+// A child may move from one index to the other between the two reads. If the result lacked the
+// child, the caller would create a surplus pod. If the result had the child twice, the caller
+// would delete a pod. Candidates therefore reads the index of controlled children a second time,
+// after the orphans. If it finds a child twice, it returns the version that it read last.
 func Candidates[Child metav1.Object](children cache.Indexer, controller metav1.Object) ([]Child, error) {
 	controlled := func() ([]Child, error) { return ControlledBy[Child](children, controller.GetUID()) }
 	orphans := func() ([]Child, error) { return lookup[Child](children, orphansByNamespace, controller.GetNamespace()) }
@@ -83,7 +82,7 @@ func Candidates[Child metav1.Object](children cache.Indexer, controller metav1.O
 	return found, nil
 }
 
-// lookup returns the cached children that an index has under the given value.
+// lookup returns the cached children that have the given value in the given index.
 func lookup[Child metav1.Object](children cache.Indexer, index, value string) ([]Child, error) {
 	objects, err := children.ByIndex(index, value)
 	if err != nil {

@@ -1,12 +1,12 @@
-// Package expectations records the creates and deletes that a controller has requested and not
-// yet observed in events. A controller waits for these events, so that it does not repeat the
-// requests while its informer cache is stale.
+// Package expectations records the creates and deletes that a controller has requested, but not
+// yet observed in informer events. The controller waits for these events. It therefore does not
+// repeat the requests while its informer cache is stale.
 //
-// The package identifies every child by its UID. Repeated events of a child therefore count
-// once. If the response to a create is lost, the event of the created child does not satisfy
-// the expectation of another create.
+// The package identifies every child, such as a pod, by its UID. Several events of one child
+// therefore count once. If the response to a create is lost, the event of the created child does
+// not satisfy the expectation of another create.
 //
-// The package does not call the API server. It is safe for concurrent use.
+// The package sends no API requests. It is safe for concurrent use.
 package expectations
 
 import (
@@ -19,12 +19,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 )
 
-// Timeout is the maximum time for which unmet expectations block creates and deletes for their
-// owner. Without it, an event that never arrives would block them forever.
+// Timeout is the maximum time for which unmet expectations block creates and deletes for an
+// owner. Without this limit, an event that never arrives would block the owner forever.
 const Timeout = 5 * time.Minute
 
-// Tracker contains the expectations of many owners. Each owner has at most one set of
-// expectations.
+// Tracker contains the expectations of many owners. For each owner it contains the expectations
+// of the last sync that created or deleted children.
 type Tracker struct {
 	clock        clock.PassiveClock
 	cacheReached func(resourceVersion string) bool
@@ -33,38 +33,41 @@ type Tracker struct {
 	byKey map[string]*expectation
 }
 
-// expectation is the set of creates and deletes whose events one owner waits for.
+// expectation contains the creates and deletes whose events one owner still waits for.
 type expectation struct {
 	uid   types.UID
 	since time.Time
-	// unanswered is the number of creates without a result: neither a response nor an error.
+	// unanswered is the number of creates that have neither a response nor an error yet.
 	unanswered int
-	// created contains the children that were created and not yet observed. The value is the
-	// resourceVersion in the response to the create.
+	// created contains the children that were created, but not yet observed in an event. The
+	// value is the resourceVersion in the response to the create.
 	created map[types.UID]string
 	// observedEarly contains children that were observed while some creates were unanswered. A
-	// watch event may arrive before the response to the create.
+	// watch event may arrive before the response to the create of the same child.
 	observedEarly map[types.UID]struct{}
-	// deleted contains the children whose deletion was requested and not yet observed.
+	// deleted contains the children with a delete request whose event was not yet observed.
 	deleted map[types.UID]struct{}
 }
 
 // New returns an empty Tracker.
 //
 // The function reached must report whether the cache of the children contains all changes up to
-// a resourceVersion. It must return false if the versions cannot be compared. A child whose
-// resourceVersion the cache has reached counts as observed, even if the cache got the child, or
-// its deletion, from a relist without an event.
+// a resourceVersion. It must return false if the two versions cannot be compared.
+//
+// A created child counts as observed if the cache has reached its resourceVersion. No event is
+// needed: the cache may have got the child, or its deletion, from a relist.
 func New(clock clock.PassiveClock, reached func(resourceVersion string) bool) *Tracker {
 	return &Tracker{clock: clock, cacheReached: reached, byKey: map[string]*expectation{}}
 }
 
-// ExpectCreations replaces the expectations of owner by n creates.
+// ExpectCreations makes the owner wait for n creates. It replaces all earlier expectations of
+// the owner.
 func (t *Tracker) ExpectCreations(owner ownership.ID, n int) {
 	t.set(owner, &expectation{unanswered: n})
 }
 
-// ExpectDeletions replaces the expectations of owner by the deletions of the given children.
+// ExpectDeletions makes the owner wait for the deletion of the given children. It replaces all
+// earlier expectations of the owner.
 func (t *Tracker) ExpectDeletions(owner ownership.ID, children []types.UID) {
 	deleted := make(map[types.UID]struct{}, len(children))
 	for _, child := range children {
@@ -73,7 +76,7 @@ func (t *Tracker) ExpectDeletions(owner ownership.ID, children []types.UID) {
 	t.set(owner, &expectation{deleted: deleted})
 }
 
-// set replaces the expectations of owner, and starts their Timeout.
+// set replaces the expectations of the owner, and starts Timeout for the new ones.
 func (t *Tracker) set(owner ownership.ID, e *expectation) {
 	e.uid, e.since = owner.UID, t.clock.Now()
 	e.created, e.observedEarly = map[types.UID]string{}, map[types.UID]struct{}{}
@@ -82,8 +85,9 @@ func (t *Tracker) set(owner ownership.ID, e *expectation) {
 	t.byKey[owner.Key] = e
 }
 
-// Created records that a create succeeded and returned the given child. The owner then waits
-// for the event of this child, if it has not arrived yet.
+// Created records that a create for the owner succeeded, and that the response contains the
+// given child. The owner then waits for the event of this child, unless the event has already
+// arrived.
 func (t *Tracker) Created(owner ownership.ID, child types.UID, resourceVersion string) {
 	t.update(owner, func(e *expectation) {
 		if _, seen := e.observedEarly[child]; seen {
@@ -95,18 +99,19 @@ func (t *Tracker) Created(owner ownership.ID, child types.UID, resourceVersion s
 	})
 }
 
-// CreationsFailed records that n creates failed or were not sent.
+// CreationsFailed records that n expected creates for the owner failed or were not sent. The
+// owner no longer waits for them.
 func (t *Tracker) CreationsFailed(owner ownership.ID, n int) {
 	t.update(owner, func(e *expectation) { e.answer(n) })
 }
 
-// CreationObserved records an event that shows a child of owner.
+// CreationObserved records that an informer event has shown a child of the owner.
 func (t *Tracker) CreationObserved(owner ownership.ID, child types.UID) {
 	t.update(owner, func(e *expectation) { e.observe(child) })
 }
 
-// DeletionObserved records that a child of owner is terminating, deleted or released. The
-// controller also calls it after a failed delete request, because no event will follow.
+// DeletionObserved records that a child of the owner is terminating, deleted or released. Call
+// it also after a failed delete request, because no event will follow.
 func (t *Tracker) DeletionObserved(owner ownership.ID, child types.UID) {
 	t.update(owner, func(e *expectation) {
 		delete(e.deleted, child)
@@ -114,14 +119,14 @@ func (t *Tracker) DeletionObserved(owner ownership.ID, child types.UID) {
 	})
 }
 
-// Satisfied reports whether owner has no unmet expectations. Expectations older than Timeout
-// count as satisfied.
+// Satisfied reports whether the owner has no unmet expectations. Expectations older than Timeout
+// count as met.
 func (t *Tracker) Satisfied(owner ownership.ID) bool {
 	return t.Remaining(owner) == 0
 }
 
-// Remaining returns how much longer unmet expectations block creates and deletes for the
-// owner. It returns 0 if the expectations are satisfied or older than Timeout.
+// Remaining returns how much longer unmet expectations block creates and deletes for the owner.
+// It returns 0 if all expectations are met or are older than Timeout.
 func (t *Tracker) Remaining(owner ownership.ID) time.Duration {
 	var remaining time.Duration
 	t.update(owner, func(e *expectation) {
@@ -132,14 +137,14 @@ func (t *Tracker) Remaining(owner ownership.ID) time.Duration {
 	return remaining
 }
 
-// Unmet reports whether owner has unmet expectations, even if they are older than Timeout.
+// Unmet reports whether the owner has unmet expectations. Unlike Satisfied, it ignores Timeout.
 func (t *Tracker) Unmet(owner ownership.ID) (unmet bool) {
 	t.update(owner, func(e *expectation) { unmet = t.pending(e) > 0 })
 	return unmet
 }
 
-// Forget drops the expectations of owner. It does nothing if they belong to an owner with the
-// same key and another UID.
+// Forget drops the expectations of the owner. It does nothing if the recorded expectations
+// belong to another owner with the same key and a different UID.
 func (t *Tracker) Forget(owner ownership.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,7 +153,7 @@ func (t *Tracker) Forget(owner ownership.ID) {
 	}
 }
 
-// ForgetKey drops the expectations of the owner with the given key, whatever its UID is.
+// ForgetKey drops the expectations of the owner with the given key, for every UID.
 func (t *Tracker) ForgetKey(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -163,8 +168,8 @@ func (t *Tracker) update(owner ownership.ID, change func(*expectation)) {
 	}
 }
 
-// pending returns the number of events and responses that an owner still waits for. It drops
-// created children that the cache has reached.
+// pending returns the number of events and responses that an owner still waits for. First, it
+// drops created children whose resourceVersion the cache has reached.
 func (t *Tracker) pending(e *expectation) int {
 	for child, resourceVersion := range e.created {
 		if t.cacheReached(resourceVersion) {
@@ -174,7 +179,7 @@ func (t *Tracker) pending(e *expectation) int {
 	return e.unanswered + len(e.created) + len(e.deleted)
 }
 
-// answer records the results of n creates.
+// answer records that n creates have got a response or an error.
 func (e *expectation) answer(n int) {
 	e.unanswered = max(0, e.unanswered-n)
 	if e.unanswered == 0 {
@@ -182,11 +187,11 @@ func (e *expectation) answer(n int) {
 	}
 }
 
-// observe records that a child exists, or no longer exists, so that the tracker no longer waits
-// for its create.
+// observe records an event of a child, so that the owner no longer waits for the create of this
+// child.
 //
-// If a create has no response yet, it may be the one that made this child. observe then
-// remembers the child.
+// A create without a response may have created this child. observe then stores the child in
+// observedEarly.
 func (e *expectation) observe(child types.UID) {
 	if _, awaited := e.created[child]; awaited {
 		delete(e.created, child)

@@ -1,10 +1,10 @@
-// Package ownership decides which children an owner has. The owner keeps the children that it
-// controls and its selector matches. It adopts orphans that its selector matches, and releases
-// children that its selector no longer matches. The same rules apply to pods and to
-// ReplicaSets.
+// Package ownership decides which children an owner keeps, adopts and releases. An owner is, for
+// example, a ReplicaSet, and its children are pods. The owner keeps the children that it controls
+// and that its selector matches. It adopts orphans that its selector matches. It releases children
+// that its selector no longer matches.
 //
-// The caller selects the candidates. The package never writes a child that another owner
-// controls.
+// The caller selects the objects that may be children: the candidates. The package never writes a
+// candidate that another owner controls.
 package ownership
 
 import (
@@ -20,30 +20,30 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Decision says what an owner must do with a candidate.
+// Decision says what an owner must do with a candidate: ignore, keep, adopt or release it.
 type Decision int
 
 // These are the decisions that Decide returns.
 const (
-	// Ignore means that the owner must not write the child. For example, another owner
-	// controls the child, or the owner is terminating.
+	// Ignore means that the owner must not write the candidate. For example, another owner
+	// controls the candidate, or this owner is terminating.
 	Ignore Decision = iota
-	// Keep means that the owner controls the child and its selector matches. No write is
+	// Keep means that the owner controls the candidate and its selector matches. No write is
 	// necessary.
 	Keep
-	// Adopt means that the child is an orphan that the selector matches.
+	// Adopt means that the candidate is an orphan that the owner's selector matches.
 	Adopt
-	// Release means that the owner controls the child, but its selector no longer matches.
+	// Release means that the owner controls the candidate, but its selector no longer matches.
 	Release
 )
 
-// String returns the name of the decision.
+// String returns the name of the decision, such as "Adopt".
 func (d Decision) String() string {
 	return [...]string{"Ignore", "Keep", "Adopt", "Release"}[d]
 }
 
-// Decide returns what the owner must do with the child. A terminating owner neither
-// adopts nor releases: it ignores children that it no longer selects. A terminating orphan is
+// Decide returns what the owner must do with child. A terminating owner neither adopts nor
+// releases: it ignores children that its selector does not match. A terminating orphan is always
 // ignored.
 func Decide(owner, child metav1.Object, selector labels.Selector) Decision {
 	matches := selector.Matches(labels.Set(child.GetLabels()))
@@ -66,26 +66,27 @@ func Decide(owner, child metav1.Object, selector labels.Selector) Decision {
 	return Adopt
 }
 
-// Claimer adopts and releases children for one sync of an owner. Each sync needs a new
-// Claimer, because a Claimer reads the owner from the API server at most once.
+// Claimer adopts and releases children in one sync of an owner. Use a new Claimer for each sync,
+// with the version of the owner that the sync has read.
 type Claimer[Child metav1.Object] struct {
-	// Owner is the owner, as in the informer cache.
+	// Owner is the owner from the informer cache.
 	Owner metav1.Object
-	// GVK is the group, version and kind of the owner, for controllerRefs.
+	// GVK is the group, version and kind of the owner. Adoption writes it to the child's
+	// controllerRef.
 	GVK schema.GroupVersionKind
 	// Selector is the owner's label selector.
 	Selector labels.Selector
-	// Live reads the owner from the API server. Claim calls it before the first adoption,
+	// Live reads the owner from the API server. Claim calls it once, before the first adoption,
 	// because the cache may be stale. A deleted owner must not adopt children that the garbage
-	// collector has just orphaned.
+	// collector has orphaned.
 	Live func(ctx context.Context) (metav1.Object, error)
-	// Patch sends a strategic merge patch of a child to the API server.
+	// Patch sends the strategic merge patch in data to the API server, for one child.
 	Patch func(ctx context.Context, child Child, data []byte) error
 }
 
-// Claim adopts and releases candidates, and returns the children of the owner. If the write of
-// one candidate fails, Claim continues with the others and returns all errors joined. After an
-// error, callers must not use the returned children.
+// Claim adopts and releases candidates, and returns the children that the owner then controls.
+// If the write of one candidate fails, Claim continues with the others. It returns all errors
+// joined. After an error, do not use the returned children.
 func (c Claimer[Child]) Claim(ctx context.Context, candidates []Child) ([]Child, error) {
 	claimed := make([]Child, 0, len(candidates))
 	var failures []error
@@ -121,8 +122,8 @@ func (c Claimer[Child]) Claim(ctx context.Context, candidates []Child) ([]Child,
 	return claimed, errors.Join(failures...)
 }
 
-// checkLive returns an error if the owner was deleted or recreated, or is terminating,
-// according to the API server.
+// checkLive returns an error if the API server says that the owner is deleted, recreated or
+// terminating.
 func (c Claimer[Child]) checkLive(ctx context.Context) error {
 	live, err := c.Live(ctx)
 	if err != nil {
@@ -137,8 +138,8 @@ func (c Claimer[Child]) checkLive(ctx context.Context) error {
 	return nil
 }
 
-// adopt makes the owner the controller of the child. It returns false if the child no longer
-// exists.
+// adopt makes the owner the controller of the child. It returns false without an error if the
+// child no longer exists.
 func (c Claimer[Child]) adopt(ctx context.Context, child Child) (bool, error) {
 	err := c.patch(ctx, child, []any{*metav1.NewControllerRef(c.Owner, c.GVK)})
 	if apierrors.IsNotFound(err) {
@@ -150,7 +151,8 @@ func (c Claimer[Child]) adopt(ctx context.Context, child Child) (bool, error) {
 	return true, nil
 }
 
-// release removes the owner from the owner references of the child.
+// release removes the owner from the child's owner references. It returns nil if the child no
+// longer exists.
 func (c Claimer[Child]) release(ctx context.Context, child Child) error {
 	err := c.patch(ctx, child, []any{map[string]any{"$patch": "delete", "uid": c.Owner.GetUID()}})
 	// NotFound means that the child no longer exists. Invalid means that the child has another
@@ -161,8 +163,8 @@ func (c Claimer[Child]) release(ctx context.Context, child Child) error {
 	return fmt.Errorf("releasing %s from %s: %w", describeChild(child), c.describe(), err)
 }
 
-// patch changes the owner references of a child. The patch contains the child's UID, so that
-// it cannot change a new child with the same name.
+// patch sends a patch of the child's owner references. The patch contains the child's UID, so
+// that it cannot change another child with the same name.
 func (c Claimer[Child]) patch(ctx context.Context, child Child, ownerReferences []any) error {
 	data, err := json.Marshal(map[string]any{
 		"metadata": struct {
@@ -176,12 +178,12 @@ func (c Claimer[Child]) patch(ctx context.Context, child Child, ownerReferences 
 	return c.Patch(ctx, child, data)
 }
 
-// describe returns the kind, namespace and name of the owner.
+// describe returns the kind, namespace and name of the owner, such as "ReplicaSet default/web".
 func (c Claimer[Child]) describe() string {
 	return fmt.Sprintf("%s %s/%s", c.GVK.Kind, c.Owner.GetNamespace(), c.Owner.GetName())
 }
 
-// describeChild returns the namespace, name and UID of a child.
+// describeChild returns the namespace, name and UID of a child, for error messages.
 func describeChild(child metav1.Object) string {
 	return fmt.Sprintf("%s/%s (UID %s)", child.GetNamespace(), child.GetName(), child.GetUID())
 }

@@ -9,21 +9,21 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// OwnerLookup finds cached owners of one kind. It finds the owner to which a controllerRef
-// points, and the owners that could adopt an orphan.
+// OwnerLookup finds owners of one kind in the informer cache. It finds the owner to which a
+// child's controllerRef points, and the owners that could adopt an orphan.
 type OwnerLookup struct {
 	// Cache is the informer cache of the owners. It must have the namespace index.
 	Cache cache.Indexer
-	// Kind is the kind of the owners in controllerRefs.
+	// Kind is the kind of the owners, as controllerRefs contain it, such as "ReplicaSet".
 	Kind string
-	// Selector returns the selector of a cached owner. If it returns an error, the owner
-	// adopts nothing.
+	// Selector returns the label selector of a cached owner. If it returns an error, the owner
+	// cannot adopt orphans.
 	Selector func(owner any) (labels.Selector, error)
 }
 
-// ResolveControllerRef returns the cached owner to which ref points. It returns false if ref
-// is nil or has another kind. It also returns false if the cache contains no owner with this
-// name and UID.
+// ResolveControllerRef returns the cached owner to which ref points. It returns false if ref is
+// nil or has another kind. It also returns false if the cache has no owner with this name and
+// UID.
 func (o OwnerLookup) ResolveControllerRef(namespace string, ref *metav1.OwnerReference) (ID, bool) {
 	if ref == nil || ref.Kind != o.Kind {
 		return ID{}, false
@@ -36,7 +36,7 @@ func (o OwnerLookup) ResolveControllerRef(namespace string, ref *metav1.OwnerRef
 	return id, id.UID == ref.UID
 }
 
-// EnqueueMatching calls enqueue with the key of every owner that could adopt the orphan.
+// EnqueueMatching calls enqueue with the key of every cached owner that could adopt the orphan.
 func (o OwnerLookup) EnqueueMatching(logger klog.Logger, orphan metav1.Object, enqueue func(key string)) {
 	owners, err := o.Matching(orphan)
 	if err != nil {
@@ -47,8 +47,8 @@ func (o OwnerLookup) EnqueueMatching(logger klog.Logger, orphan metav1.Object, e
 	}
 }
 
-// Matching returns every owner in the orphan's namespace whose selector matches the orphan.
-// For a terminating orphan it returns none.
+// Matching returns the cached owners in the orphan's namespace whose selector matches the
+// orphan. It returns none for an orphan that is terminating or has no labels.
 func (o OwnerLookup) Matching(orphan metav1.Object) ([]ID, error) {
 	if orphan.GetDeletionTimestamp() != nil || len(orphan.GetLabels()) == 0 {
 		return nil, nil

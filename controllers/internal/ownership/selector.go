@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// SelectorOf converts the label selector of an owner. An empty or missing selector matches
-// nothing. In the API, an empty selector matches everything, but no user wants a controller to
-// select all objects.
+// SelectorOf converts the label selector of an owner to a labels.Selector. An empty or missing
+// selector matches nothing. In the API, an empty selector matches everything, but no user wants
+// a controller to select all objects.
 func SelectorOf(selector *metav1.LabelSelector) (labels.Selector, error) {
 	if selector == nil || len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
 		return labels.Nothing(), nil

@@ -1,10 +1,10 @@
 // Package ownwrites detects that the informer caches do not yet contain a controller's own
-// writes. It records the last writes for each owner. Before the next sync, it reports whether
-// the caches contain these writes.
+// writes. It records the last writes for each owner, such as a ReplicaSet. Before the next sync of
+// the owner, it reports whether the caches contain these writes.
 //
-// It compares creates and updates by resourceVersion. The response to a delete has no useful
+// For creates and updates, it compares resourceVersions. The response to a delete has no useful
 // resourceVersion, so the package checks whether the deleted object is still in the cache. The
-// package does not wait: its callers try again later.
+// package does not wait until the caches are up to date: the callers try again later.
 package ownwrites
 
 import (
@@ -19,19 +19,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 )
 
-// Cache is the informer cache of one resource. cache.Store implements this interface.
+// Cache is the informer cache of one resource. Every cache.Store implements this interface.
 type Cache interface {
-	// LastStoreSyncResourceVersion returns the resourceVersion up to which the cache has all
-	// changes, or "" if it is unknown.
+	// LastStoreSyncResourceVersion returns the resourceVersion up to which the cache contains
+	// all changes. It returns "" if this resourceVersion is unknown.
 	LastStoreSyncResourceVersion() string
-	// GetByKey returns the object with the key "namespace/name".
+	// GetByKey returns the cached object with the key "namespace/name".
 	GetByKey(key string) (object any, exists bool, err error)
 }
 
 var _ Cache = cache.Store(nil)
 
-// Reached reports whether the cache has all changes up to resourceVersion. It returns false if
-// the versions cannot be compared.
+// Reached reports whether the cache contains all changes up to resourceVersion. It returns false
+// if the two versions cannot be compared.
 func Reached(c Cache, resourceVersion string) bool {
 	order, err := resourceversion.CompareResourceVersion(c.LastStoreSyncResourceVersion(), resourceVersion)
 	return err == nil && order >= 0
@@ -45,13 +45,14 @@ type Tracker struct {
 	byKey map[string]*writes
 }
 
-// writes are the last writes for one owner.
+// writes contains the last writes for one owner that the caches may still lack.
 type writes struct {
 	ownerUID types.UID
-	// versions contains the highest resourceVersion of the written objects, by resource.
+	// versions maps a resource, such as "pods", to the highest resourceVersion of the written
+	// objects.
 	versions map[string]string
-	// deletions contains the deleted objects. StaleReason removes an object when the cache no
-	// longer contains it.
+	// deletions contains the deleted objects. StaleReason removes an element when the cache no
+	// longer contains the object.
 	deletions map[deletion]struct{}
 }
 
@@ -62,13 +63,14 @@ type deletion struct {
 	uid      types.UID
 }
 
-// New returns an empty Tracker. The keys of caches are resource names, such as "pods".
+// New returns an empty Tracker. The argument caches maps resource names, such as "pods", to
+// their informer caches.
 func New(caches map[string]Cache) *Tracker {
 	return &Tracker{caches: caches, byKey: map[string]*writes{}}
 }
 
-// Wrote records that the controller created or updated an object for owner. The response had
-// the given resourceVersion.
+// Wrote records that the controller created or updated an object for the owner. The argument
+// resourceVersion is from the API server's response.
 func (l *Tracker) Wrote(owner ownership.ID, resource, resourceVersion string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,15 +84,16 @@ func (l *Tracker) Wrote(owner ownership.ID, resource, resourceVersion string) {
 	w.versions[resource] = resourceVersion
 }
 
-// Deleted records that the controller deleted the object with the given key and UID for owner.
+// Deleted records that the controller deleted an object for the owner. The arguments key and uid
+// belong to the deleted object.
 func (l *Tracker) Deleted(owner ownership.ID, resource, key string, uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.writesOf(owner).deletions[deletion{resource, key, uid}] = struct{}{}
 }
 
-// writesOf returns the writes for owner. It drops the writes for an earlier owner with the
-// same key. The caller must hold l.mu.
+// writesOf returns the recorded writes for an owner, to add another write. It drops the writes
+// for an earlier owner with the same key. The caller must hold l.mu.
 func (l *Tracker) writesOf(owner ownership.ID) *writes {
 	w := l.byKey[owner.Key]
 	if w == nil || w.ownerUID != owner.UID {
@@ -100,9 +103,11 @@ func (l *Tracker) writesOf(owner ownership.ID) *writes {
 	return w
 }
 
-// StaleReason says which write for an owner the caches do not contain yet. It returns "" if
-// they contain all writes. A sync of the owner must call it first, before it reads the caches
-// and before it records writes.
+// StaleReason says which recorded write for an owner the caches still lack. It returns "" if the
+// caches contain all recorded writes. The argument key is the owner's key.
+//
+// Call StaleReason at the start of a sync, before the sync reads the caches and before it
+// records writes.
 func (l *Tracker) StaleReason(key string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,8 +133,8 @@ func (l *Tracker) StaleReason(key string) string {
 	return ""
 }
 
-// cached reports whether the cache still contains the deleted object without a deletion
-// timestamp.
+// cached reports whether the cache still contains a deleted object. An object with a deletion
+// timestamp does not count.
 func (l *Tracker) cached(d deletion) bool {
 	object, exists, err := l.caches[d.resource].GetByKey(d.key)
 	if err != nil || !exists {
@@ -139,8 +144,8 @@ func (l *Tracker) cached(d deletion) bool {
 	return err == nil && accessor.GetUID() == d.uid && accessor.GetDeletionTimestamp() == nil
 }
 
-// Forget drops the writes for owner. It does nothing if they belong to an owner with the same
-// key and another UID.
+// Forget drops the recorded writes for an owner. It does nothing if the recorded writes belong
+// to another owner with the same key and a different UID.
 func (l *Tracker) Forget(owner ownership.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,7 +154,7 @@ func (l *Tracker) Forget(owner ownership.ID) {
 	}
 }
 
-// ForgetKey drops the writes for the owner with the given key, whatever its UID is.
+// ForgetKey drops the recorded writes for the owner with the given key, for every UID.
 func (l *Tracker) ForgetKey(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

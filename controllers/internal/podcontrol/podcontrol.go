@@ -1,5 +1,5 @@
-// Package podcontrol creates, deletes and patches pods for a controller, and emits events
-// about the results.
+// Package podcontrol creates, deletes and patches pods for a controller. It emits events about
+// creates and deletes.
 package podcontrol
 
 import (
@@ -24,25 +24,28 @@ const (
 	FailedDelete     = "FailedDelete"
 )
 
-// Owner is the object for which the controller writes pods. The events are about this object.
+// Owner is the ReplicaSet or ReplicationController for which the controller writes pods. The
+// events are about the owner.
 type Owner interface {
 	metav1.Object
 	runtime.Object
 }
 
-// Control creates, deletes and patches pods, and emits events.
+// Control creates, deletes and patches pods, and emits events about creates and deletes.
 type Control struct {
 	client kubernetes.Interface
 	events record.EventRecorder
 }
 
-// New returns a Control that writes pods through client and emits events through events.
+// New returns a Control that sends its requests through client and emits its events through
+// events.
 func New(client kubernetes.Interface, events record.EventRecorder) *Control {
 	return &Control{client: client, events: events}
 }
 
-// Create creates a pod from template. The owner of kind gvk controls the pod. Create emits an
-// event, except if the namespace is terminating; see NamespaceTerminating.
+// Create creates a pod from template. The controllerRef of the pod points to owner, whose kind
+// is gvk. Create emits an event about the result, except if the namespace is terminating; see
+// NamespaceTerminating.
 func (c *Control) Create(ctx context.Context, owner Owner, gvk schema.GroupVersionKind, template *corev1.PodTemplateSpec) (*corev1.Pod, error) {
 	pod, err := c.client.CoreV1().Pods(owner.GetNamespace()).Create(ctx, FromTemplate(owner, gvk, template), metav1.CreateOptions{})
 	if err != nil {
@@ -55,8 +58,8 @@ func (c *Control) Create(ctx context.Context, owner Owner, gvk schema.GroupVersi
 	return pod, nil
 }
 
-// Delete deletes a pod, with its UID as a precondition, and emits an event. If the pod no
-// longer exists, Delete emits no event and returns a NotFound error.
+// Delete deletes a pod and emits an event about the result. The request has the pod's UID as a
+// precondition. If the pod does not exist, Delete emits no event and returns a NotFound error.
 func (c *Control) Delete(ctx context.Context, owner Owner, pod *corev1.Pod) error {
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
 	err := c.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options)
@@ -70,20 +73,22 @@ func (c *Control) Delete(ctx context.Context, owner Owner, pod *corev1.Pod) erro
 	return nil
 }
 
-// Patch sends a strategic merge patch for pod and returns the patched pod.
+// Patch sends the strategic merge patch in data for a pod. It returns the patched pod, and emits
+// no event.
 func (c *Control) Patch(ctx context.Context, pod *corev1.Pod, data []byte) (*corev1.Pod, error) {
 	return c.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, data, metav1.PatchOptions{})
 }
 
-// NamespaceTerminating reports whether err says that the API server rejected a create because
-// the namespace is terminating. A retry of such a create fails too.
+// NamespaceTerminating reports whether err means that the namespace of a create is terminating.
+// The API server then rejects every further create in the namespace.
 func NamespaceTerminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// FromTemplate returns the pod that Create sends to the API server.
+// FromTemplate returns the pod that Create sends to the API server. The API server generates the
+// name from the owner's name and a random suffix.
 func FromTemplate(owner metav1.Object, gvk schema.GroupVersionKind, template *corev1.PodTemplateSpec) *corev1.Pod {
-	// Copy the template, because it is a part of an object in the cache.
+	// Copy the template, because an object in the informer cache contains it.
 	template = template.DeepCopy()
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

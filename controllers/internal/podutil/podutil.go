@@ -1,5 +1,5 @@
-// Package podutil determines the state of a pod: whether it is active, ready, available or
-// terminating, and since when. All functions read only the given pod.
+// Package podutil answers questions about one pod: whether it is active, ready, available or
+// terminating, and since when. No function modifies the pod or reads anything else.
 package podutil
 
 import (
@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Active reports whether a pod counts as a replica. An active pod is not terminating, and its
-// phase is neither Succeeded nor Failed.
+// Active reports whether a pod counts as a replica. A pod is active if it has no deletion
+// timestamp and its phase is neither Succeeded nor Failed.
 func Active(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && !Terminal(pod)
 }
@@ -19,12 +19,13 @@ func Terminal(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// Terminating reports whether a pod has a deletion timestamp, and is not terminal.
+// Terminating reports whether a pod has a deletion timestamp and its phase is neither Succeeded
+// nor Failed.
 func Terminating(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil && !Terminal(pod)
 }
 
-// Ready reports whether a pod is ready, and since when. The time has a resolution of one
+// Ready reports whether a pod is ready, and since when. The time since has a resolution of one
 // second. It is zero if the condition Ready has no lastTransitionTime.
 func Ready(pod *corev1.Pod) (since time.Time, ready bool) {
 	condition := readyCondition(pod)
@@ -34,8 +35,8 @@ func Ready(pod *corev1.Pod) (since time.Time, ready bool) {
 	return condition.LastTransitionTime.Time, true
 }
 
-// ReadyTransitionTime returns the lastTransitionTime of the condition Ready. The time has a
-// resolution of one second. It is zero if the pod has no such condition.
+// ReadyTransitionTime returns the lastTransitionTime of a pod's condition Ready, with a
+// resolution of one second. It returns zero if the pod has no such condition.
 func ReadyTransitionTime(pod *corev1.Pod) time.Time {
 	if condition := readyCondition(pod); condition != nil {
 		return condition.LastTransitionTime.Time
@@ -54,10 +55,12 @@ func readyCondition(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// AvailableAt returns the time at which a pod becomes available if it stays ready: minReady
-// after it became ready. If minReady is 0, a ready pod is available, and the time is zero. The
-// result ok is false if the pod is not ready. It is also false if minReady is positive and the
-// condition Ready has no lastTransitionTime.
+// AvailableAt returns the time at which a pod becomes available if it stays ready. This is
+// minReady after the pod became ready. If minReady is 0, a ready pod is available, and the time
+// is zero.
+//
+// The result ok is false if the pod is not ready. It is also false if minReady is positive and
+// the condition Ready has no lastTransitionTime.
 func AvailableAt(pod *corev1.Pod, minReady time.Duration) (at time.Time, ok bool) {
 	since, ready := Ready(pod)
 	switch {
@@ -72,7 +75,7 @@ func AvailableAt(pod *corev1.Pod, minReady time.Duration) (at time.Time, ok bool
 	}
 }
 
-// Restarts returns the highest restart count of a pod's containers, and the highest of its
+// Restarts returns the highest restart count among a pod's containers, and the highest among its
 // sidecars.
 func Restarts(pod *corev1.Pod) (containers, sidecars int32) {
 	for i := range pod.Status.ContainerStatuses {
@@ -87,7 +90,7 @@ func Restarts(pod *corev1.Pod) (containers, sidecars int32) {
 	return containers, sidecars
 }
 
-// isSidecarName reports whether the init container with the given name is a sidecar.
+// isSidecarName reports whether the pod has a sidecar with the given name.
 func isSidecarName(pod *corev1.Pod, name string) bool {
 	for i := range pod.Spec.InitContainers {
 		if container := &pod.Spec.InitContainers[i]; container.Name == name {
@@ -97,8 +100,8 @@ func isSidecarName(pod *corev1.Pod, name string) bool {
 	return false
 }
 
-// IsSidecar reports whether an init container is a sidecar, which means that its restartPolicy
-// is Always.
+// IsSidecar reports whether an init container is a sidecar. A sidecar has the restartPolicy
+// Always.
 func IsSidecar(init *corev1.Container) bool {
 	return init.RestartPolicy != nil && *init.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }

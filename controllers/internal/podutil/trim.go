@@ -5,9 +5,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Trim returns a copy of a pod with only the fields that the controllers read. The informer
-// caches contain every pod of the cluster, and most of a pod is container configuration. When
-// a controller starts to read another field, add the field here. Never write a trimmed pod to
+// Trim returns a copy of a pod with only the fields that the controllers read. Informer caches
+// contain every pod of the cluster, and most of a pod is container configuration. The copy
+// therefore saves much memory.
+//
+// If a controller starts to read another field, add the field here. Never write a trimmed pod to
 // the API server.
 func Trim(pod *corev1.Pod) *corev1.Pod {
 	trimmed := &corev1.Pod{
@@ -49,7 +51,7 @@ func Trim(pod *corev1.Pod) *corev1.Pod {
 	return trimmed
 }
 
-// trimContainers returns the sidecars and the containers with ports. It keeps only their
+// trimContainers returns the containers that have ports or a restart policy. It keeps only their
 // names, ports and restart policies.
 func trimContainers(containers []corev1.Container) []corev1.Container {
 	var kept []corev1.Container
@@ -61,7 +63,8 @@ func trimContainers(containers []corev1.Container) []corev1.Container {
 	return kept
 }
 
-// trimStatuses returns the restart counts of the containers that have restarted.
+// trimStatuses returns the statuses of containers that have restarted. It keeps only their names
+// and restart counts.
 func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var kept []corev1.ContainerStatus
 	for i := range statuses {

@@ -1,5 +1,6 @@
-// Package slowstart makes calls in batches of 1, 2, 4, 8, … until a call fails. If all calls
-// would fail for the same reason, such as an exhausted quota, it makes only a few of them.
+// Package slowstart calls a function many times, in batches of 1, 2, 4, 8 and so on. It stops after
+// the first batch with an error. If all calls would fail for the same reason, such as an exhausted
+// quota, only a few calls are made.
 package slowstart
 
 import (
@@ -7,9 +8,11 @@ import (
 	"sync"
 )
 
-// Run makes up to n calls. It makes the calls of a batch concurrently, and waits for all of
-// them. It returns the number of calls made, and the first error of the last batch. It starts
-// no further batch after ctx is done.
+// Run calls the function call up to n times, in growing batches. The calls of a batch run
+// concurrently, and Run waits for all of them. After an error, or after ctx is done, Run starts
+// no further batch.
+//
+// Run returns the number of calls, and the first error of the last batch or the error of ctx.
 func Run(ctx context.Context, n int, call func(ctx context.Context) error) (started int, err error) {
 	for size := 1; started < n; size *= 2 {
 		if err := ctx.Err(); err != nil {
@@ -24,8 +27,8 @@ func Run(ctx context.Context, n int, call func(ctx context.Context) error) (star
 	return started, nil
 }
 
-// runBatch makes size calls concurrently. It returns the first error after all calls have
-// returned.
+// runBatch calls the function call size times concurrently. After all calls have returned, it
+// returns the first error.
 func runBatch(ctx context.Context, size int, call func(ctx context.Context) error) error {
 	var calls sync.WaitGroup
 	var once sync.Once

@@ -1,9 +1,9 @@
 // Package templatehash compares pod templates. It also computes a short hash of a template for
-// object names and label values.
+// object names and label values, such as "6b9fd5c8xz".
 //
-// The hash is computed from the JSON of the template. Therefore, new Go fields that are not
-// set do not change it. Different templates may have the same hash, so use Equal to compare
-// templates.
+// The hash is computed from the JSON of the template. Therefore, the hash stays the same if a new
+// Kubernetes version adds a field that is not set. Different templates may have the same hash, so
+// use Equal to compare templates.
 package templatehash
 
 import (
@@ -18,41 +18,43 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Label is the label whose value is the hash, on ReplicaSets and pods.
+// Label is the label pod-template-hash. ReplicaSets and pods have it, and its value is a hash
+// from Of.
 const Label = appsv1.DefaultDeploymentUniqueLabelKey
 
-// alphabet contains the characters of a hash. It lacks the vowels, and the digits 0, 1 and 3,
-// which look like letters, so that no hash is a word.
+// alphabet contains the characters of a hash. It has no vowels and no 0, 1 or 3, which look like
+// letters. Therefore no hash is a word.
 const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 
 // Length is the number of characters of every hash.
 const Length = 10
 
-// Of returns the hash of a template, ignoring Label. The argument collisions is the
-// collisionCount of the Deployment's status: a different count gives the same template a
-// different hash. Nil and 0 give different hashes too.
+// Of returns the hash of a pod template. It ignores the label Label of the template.
+//
+// The argument collisions is the collisionCount in the Deployment's status. A different count
+// gives the same template a different hash. Nil and 0 also give different hashes.
 func Of(template *corev1.PodTemplateSpec, collisions *int32) (string, error) {
 	content, err := json.Marshal(withoutLabel(template))
 	if err != nil {
 		return "", fmt.Errorf("encoding the pod template: %w", err)
 	}
 	if collisions != nil {
-		// The end of a JSON value is unambiguous, so the number after it cannot be read as a
-		// part of it.
+		// The end of a JSON value is unambiguous. The number after the JSON therefore cannot be
+		// confused with a part of the template.
 		content = fmt.Append(content, *collisions)
 	}
 	sum := sha256.Sum256(content)
 	return encode(binary.BigEndian.Uint64(sum[:])), nil
 }
 
-// Equal reports whether two templates are semantically equal, ignoring Label. A missing field
-// and an empty field are equal.
+// Equal reports whether two templates are semantically equal. It ignores the label Label, and
+// treats a missing field like an empty field.
 func Equal(a, b *corev1.PodTemplateSpec) bool {
 	return equality.Semantic.DeepEqual(withoutLabel(a), withoutLabel(b))
 }
 
-// withoutLabel returns a template without Label. The result shares all other fields with the
-// argument.
+// withoutLabel returns a template without the label Label. The result shares all other fields
+// with the argument. If the label is missing, the result is the argument itself.
 func withoutLabel(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	if _, labeled := template.Labels[Label]; !labeled {
 		return template
@@ -63,8 +65,8 @@ func withoutLabel(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	return &bare
 }
 
-// encode writes sum as a number whose digits are the characters of alphabet. It returns the
-// Length lowest digits, the lowest one first.
+// encode returns sum as a text of Length digits. The digits are characters of alphabet, and the
+// lowest digit comes first.
 func encode(sum uint64) string {
 	var text [Length]byte
 	for i := range text {

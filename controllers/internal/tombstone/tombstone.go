@@ -1,4 +1,4 @@
-// Package tombstone returns the deleted objects of the delete events of informers.
+// Package tombstone extracts the deleted object from a delete event of an informer.
 package tombstone
 
 import (
@@ -9,9 +9,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// LastKnown returns the object of a delete event. If the informer missed the deletion, this is
-// the last known state in a cache.DeletedFinalStateUnknown. If the object is not a T,
-// LastKnown logs an error and returns false.
+// LastKnown returns the deleted object of a delete event. If the informer missed the deletion,
+// the event contains a cache.DeletedFinalStateUnknown with the last known version. LastKnown
+// then returns this version. If the object is not a T, LastKnown logs an error and returns
+// false.
 func LastKnown[T any](logger klog.Logger, object any) (known T, ok bool) {
 	if missed, is := object.(cache.DeletedFinalStateUnknown); is {
 		object = missed.Obj

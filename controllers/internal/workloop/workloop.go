@@ -1,10 +1,12 @@
 // Package workloop runs the syncs of a controller. It has a work queue of keys, worker
-// goroutines that sync the keys, and retries with exponential backoff.
+// goroutines that sync the keys, and retries with exponential backoff. A key is the
+// "namespace/name" of an object.
 //
-// Two workers never sync the same key at the same time. A failing key does not delay other
-// keys. The first retry of a key waits 5 ms, and each further retry twice as long, up to
-// MaxRetryDelay. All retries with a shorter delay share a token bucket of 10 per second with a
-// burst of 100. The loop never gives up a key.
+// Two workers never sync the same key at the same time. The first retry of a failing key waits
+// 5 ms. Each further retry waits twice as long, up to MaxRetryDelay. The loop never gives up a key.
+//
+// All retries with a delay below MaxRetryDelay share a token bucket of 10 per second with a burst
+// of 100. Keys that do not fail need no token, so failing keys do not delay them.
 package workloop
 
 import (
@@ -19,36 +21,38 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// StaleRetryDelay is the time after which a sync that found a stale cache is retried. An event
-// may cause a sync earlier. The retry makes no API call while the cache is still stale.
+// StaleRetryDelay is the delay of the retry after a sync has found a stale informer cache. An
+// informer event may cause an earlier sync. If the cache is still stale, the retry sends no API
+// request.
 const StaleRetryDelay = time.Second
 
-// These are the limits of retries. They equal those of kube-controller-manager's work queues,
-// except for MaxRetryDelay.
+// These constants limit the retries of failing keys. They equal the limits of
+// kube-controller-manager's work queues, except for MaxRetryDelay.
 //
-// Upstream's maximum is 1000 s, so recovery after a long outage can take as long as the outage
-// (kubernetes/kubernetes#98656).
+// In kube-controller-manager, the maximum delay is 1000 s. Recovery after a long outage can then
+// take as long as the outage (kubernetes/kubernetes#98656).
 const (
-	// MaxRetryDelay is the maximum delay of a retry.
+	// MaxRetryDelay is the maximum delay of a retry with backoff.
 	MaxRetryDelay = time.Minute
 	minRetryDelay = 5 * time.Millisecond
 	retryRate     = rate.Limit(10) // per second, for all keys together
 	retryBurst    = 100
 )
 
-// SyncFunc reconciles the object with the given key, "namespace/name". If it returns an error,
-// the loop retries the key with backoff. After an error from RetryAfter, the loop retries the
-// key after the given delay instead.
+// SyncFunc reconciles the object with the given key, "namespace/name". After an error, the loop
+// retries the key with backoff. After an error from RetryAfter, the loop retries the key after
+// the delay in that error.
 type SyncFunc func(ctx context.Context, key string) error
 
-// Loop is a work queue with the workers that sync its keys.
+// Loop contains a work queue, and runs the workers that sync the keys in the queue.
 type Loop struct {
 	name  string
 	sync  SyncFunc
 	queue workqueue.TypedRateLimitingInterface[string]
 }
 
-// New returns a Loop whose work queue has the given name in metrics.
+// New returns a Loop that calls sync for each key. The name is the name of the work queue in
+// metrics.
 func New(name string, sync SyncFunc) *Loop {
 	return &Loop{
 		name: name,
@@ -60,16 +64,17 @@ func New(name string, sync SyncFunc) *Loop {
 	}
 }
 
-// rateLimiter delays a retry by the backoff of its key and by a token bucket for all keys.
+// rateLimiter determines the delay of a retry. The delay is the backoff of the key, or longer if
+// the token bucket of all keys is empty.
 //
 // A retry with a delay of MaxRetryDelay takes no token. Otherwise, 600 such keys would keep the
-// bucket empty and delay all other keys.
+// token bucket empty and delay the retries of all other keys.
 type rateLimiter struct {
 	workqueue.TypedRateLimiter[string] // backoff per key
 	bucket                             *rate.Limiter
 }
 
-// newRateLimiter returns the rate limiter for the retries of one loop.
+// newRateLimiter returns the rate limiter for the retries of one Loop.
 func newRateLimiter() workqueue.TypedRateLimiter[string] {
 	return rateLimiter{
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, MaxRetryDelay),
@@ -86,19 +91,19 @@ func (l rateLimiter) When(key string) time.Duration {
 	return max(wait, l.bucket.Reserve().Delay())
 }
 
-// Add adds a key to the queue. A key that is already in the queue is not added twice. A key
-// that is being synced is synced again afterwards.
+// Add adds a key to the work queue. It does nothing if the key is already in the queue. If a
+// worker is syncing the key, the key is synced once more afterwards.
 func (l *Loop) Add(key string) { l.queue.Add(key) }
 
-// AddAfter adds a key to the queue after a delay. If it was called several times for a key, the
-// earliest time counts.
+// AddAfter adds a key to the work queue after a delay. Of several calls for a key, the earliest
+// time counts.
 func (l *Loop) AddAfter(key string, delay time.Duration) { l.queue.AddAfter(key, delay) }
 
 // Run starts the workers when all functions in synced return true. It returns when all workers
-// have stopped. It can be called once.
+// have stopped. Call it only once.
 //
-// After drain is closed, each worker finishes its current sync and starts no other. The context
-// of all syncs is ctx; if it is canceled, the syncs are aborted.
+// After the caller closes drain, each worker finishes its current sync and starts no other. All
+// syncs use ctx. If the caller cancels ctx, the current syncs are aborted, and the workers stop.
 func (l *Loop) Run(ctx context.Context, drain <-chan struct{}, synced []cache.InformerSynced, workers int) {
 	var running sync.WaitGroup
 	stopped := make(chan struct{})
@@ -129,7 +134,7 @@ func HasSynced(synced []cache.InformerSynced) bool {
 	return true
 }
 
-// work syncs keys from the queue until the queue is shut down.
+// work syncs keys from the work queue until the queue is shut down or stopped is closed.
 func (l *Loop) work(ctx context.Context, stopped <-chan struct{}) {
 	for {
 		key, shutdown := l.queue.Get()
@@ -138,7 +143,7 @@ func (l *Loop) work(ctx context.Context, stopped <-chan struct{}) {
 		}
 		select {
 		case <-stopped:
-			// The queue still returns its keys after ShutDown.
+			// After ShutDown, Get still returns the keys that are in the queue.
 			l.queue.Done(key)
 			return
 		default:
@@ -147,7 +152,7 @@ func (l *Loop) work(ctx context.Context, stopped <-chan struct{}) {
 	}
 }
 
-// process syncs one key and schedules the retry, if one is necessary.
+// process syncs one key. If a retry is necessary, it adds the key to the queue again.
 func (l *Loop) process(ctx context.Context, key string) {
 	defer l.queue.Done(key)
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "controller", l.name, "key", key)
@@ -169,8 +174,9 @@ func (l *Loop) process(ctx context.Context, key string) {
 	}
 }
 
-// RetryAfter returns an error for a sync that cannot run yet, for the given reason. The loop
-// retries the key after delay, without a change of its backoff.
+// RetryAfter returns an error that a SyncFunc returns if the sync cannot run yet. The loop
+// retries the key after delay, and does not change the backoff of the key. The log contains the
+// reason.
 func RetryAfter(delay time.Duration, reason string) error {
 	return &retryAfter{delay: delay, reason: reason}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// EnqueuedKeys calls event with a new loop, and returns the keys that event adds to this loop,
-// sorted.
+// EnqueuedKeys calls event with a new Loop. It returns the keys that event adds to the work
+// queue, sorted.
 func EnqueuedKeys(t *testing.T, event func(*workloop.Loop)) []string {
 	t.Helper()
 	const last = "the last key"
