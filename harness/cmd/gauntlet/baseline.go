@@ -21,11 +21,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// baselineFlags are the flags of "gauntlet baseline".
+// baselineFlags has the values of the flags of "gauntlet baseline".
 type baselineFlags struct {
 	run    runFlags
-	runs   int    // number of runs without faults
-	output string // the file to write; empty for the default
+	runs   int    // the number of runs without faults
+	output string // the file to write; empty for the default name
 }
 
 func newBaseline(code *int) *cobra.Command {
@@ -61,8 +61,8 @@ the command prints the verdict, and still writes the file.`,
 	return cmd
 }
 
-// learn makes the runs and writes the baseline. It prints the verdicts of runs in which a check
-// failed, and returns the exit code for them.
+// learn runs the scenario without faults and writes the baseline, which is what these runs have in
+// common. It prints the verdicts of runs in which a check failed, and returns the exit code.
 func (f *baselineFlags) learn(cmd *cobra.Command, name string) (int, error) {
 	if f.runs < 1 {
 		return exitPass, fmt.Errorf("--runs=%d: expected at least 1", f.runs)
@@ -88,7 +88,7 @@ func (f *baselineFlags) learn(cmd *cobra.Command, name string) (int, error) {
 	return f.learnFrom(cmd, all, parallel)
 }
 
-// options returns the options of the runs without faults.
+// options returns the options of the runs without faults. Each run has the next seed.
 func (f *baselineFlags) options(cmd *cobra.Command, s *scenario.Scenario) ([]run.Options, error) {
 	var all []run.Options
 	f.run.terminal = f.run.newTerminal(cmd)
@@ -104,7 +104,8 @@ func (f *baselineFlags) options(cmd *cobra.Command, s *scenario.Scenario) ([]run
 	return all, nil
 }
 
-// learnFrom makes the runs and writes the baseline, if all of them were completed.
+// learnFrom makes the runs. If all runs were completed, it writes the baseline. It returns
+// exitFail if a check failed in a run.
 func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, parallel int) (int, error) {
 	var attempts []campaign.Attempt
 	for _, o := range all {
@@ -122,7 +123,7 @@ func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, paralle
 	if err == nil && len(runs) < len(all) {
 		err = fmt.Errorf("interrupted after %d of %d runs without faults", len(runs), len(all))
 	}
-	failed := slices.DeleteFunc(runs, func(r reports.Run) bool { return r.Verdict != check.Fail }) // the others are unknown, as they have no faults
+	failed := slices.DeleteFunc(runs, func(r reports.Run) bool { return r.Verdict != check.Fail }) // without faults, other runs have the verdict unknown
 	code := exitPass
 	if len(failed) > 0 {
 		code = exitFail
@@ -142,7 +143,8 @@ func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, paralle
 	return code, nil
 }
 
-// loadBaseline returns the baseline of the flag --baseline. It returns nil if the flag is not set.
+// loadBaseline reads the baseline file that the flag --baseline names. It returns nil if the flag
+// is not set. It returns an error if the baseline is not from the only scenario.
 func loadBaseline(path string, scenarios []*scenario.Scenario) (*baseline.Baseline, error) {
 	if path == "" {
 		return nil, nil

@@ -22,23 +22,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// campaignFlags are the flags of the commands that make series of runs: nightly, and the
+// campaignFlags has the values of the flags of commands that make many runs: nightly and the
 // subcommands of sweep.
 type campaignFlags struct {
-	runs     runFlags // for every run; runs.subject is replaced by each of subjects
+	runs     runFlags // the flags for every run; each of subjects replaces runs.subject
 	subjects []string
 }
 
-// add adds the flag --subjects and the flags that all commands that run scenarios have.
+// add adds to a command the flag --subjects, and the flags that all commands that run scenarios
+// have.
 func (f *campaignFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.subjects, "subjects", []string{"ours", "upstream"}, "the controllers under test, one after the other; see --subject of \"gauntlet run\"")
 	f.runs.addShared(flags)
 }
 
-// attemptsOf returns the runs of scenarios with a seed, each scenario on all subjects in turn.
-// With seed 0, each scenario uses its own seed.
+// attemptsOf returns an attempt for each scenario and subject, with the given seed. The scenarios
+// run in order, each on all subjects. With seed 0, each scenario uses its own seed.
 //
-// A run changes the seed in its scenario, so attemptsOf calls load once for each subject.
+// The function load returns the scenarios. A run changes the seed in its scenario, so attemptsOf
+// calls load once for each subject.
 func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.Scenario, error), seed uint64) ([]campaign.Attempt, error) {
 	if len(f.subjects) == 0 {
 		return nil, errors.New("--subjects: found none; expected one or more, separated by commas")
@@ -74,7 +76,7 @@ func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.
 	return attempts, nil
 }
 
-// attemptsOfSeed returns the runs of the scenario that a seed generates, one on each subject.
+// attemptsOfSeed returns attempts for the scenario that a seed generates, one for each subject.
 func (f *campaignFlags) attemptsOfSeed(cmd *cobra.Command, generated generateFlags, seed uint64) ([]campaign.Attempt, error) {
 	return f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) {
 		s, err := generated.generate(seed, f.runs.provider)
@@ -82,8 +84,8 @@ func (f *campaignFlags) attemptsOfSeed(cmd *cobra.Command, generated generateFla
 	}, seed)
 }
 
-// attempt returns an attempt that makes one run. It prints the seed and the subject when the
-// run starts, and the verdict when it ends.
+// attempt returns a function that makes one run with the given options. The function prints the
+// seed and the subject when the run starts, and the verdict when the run ends.
 func attempt(o run.Options) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
 		o.Progress(fmt.Sprintf("seed %d, subject %s", o.Scenario.Seed, o.Target))
@@ -95,11 +97,11 @@ func attempt(o run.Options) campaign.Attempt {
 	}
 }
 
-// retryUnknown returns an attempt that repeats a run while its verdict is unknown. The
-// parameter times is the maximum number of runs.
+// retryUnknown returns a function that repeats a run as long as the verdict is unknown. The
+// argument times is the maximum number of runs.
 //
-// A repetition can help, because the timing of a run decides whether a trigger matches or a
-// fault finds an object. A failed run is not repeated.
+// Repeating can help, because the timing of a run decides whether a trigger matches or a fault
+// finds an object. A failed run is not repeated.
 func retryUnknown(once campaign.Attempt, times int, progress func(string)) campaign.Attempt {
 	return func(ctx context.Context) (result *reports.Run, err error) {
 		for n := 1; ; n++ {
@@ -115,7 +117,7 @@ func retryUnknown(once campaign.Attempt, times int, progress func(string)) campa
 	}
 }
 
-// seriesOf returns an iterator over the attempts. The iterator yields no errors.
+// seriesOf returns an iterator over the given attempts. The errors that it yields are all nil.
 func seriesOf(all []campaign.Attempt) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
 		for _, attempt := range all {
@@ -126,11 +128,11 @@ func seriesOf(all []campaign.Attempt) iter.Seq2[campaign.Attempt, error] {
 	}
 }
 
-// seriesOfRounds returns an iterator over the runs of several rounds: from the number first to
-// the number last.
+// seriesOfRounds returns an iterator over the attempts of several rounds, with the numbers first
+// to last.
 //
-// It calls round only when the runs of that round are needed. An error of round ends the
-// iteration.
+// The iterator calls the function round for the attempts of a round only when it reaches that
+// round. An error of round ends the iteration.
 func seriesOfRounds(first, last uint64, round func(n uint64) ([]campaign.Attempt, error)) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
 		for n := first; n <= last; n++ {
@@ -148,8 +150,9 @@ func seriesOfRounds(first, last uint64, round func(n uint64) ([]campaign.Attempt
 	}
 }
 
-// runCampaign runs a campaign and returns the exit code for its verdicts. It writes the
-// reports to a new directory, whose name is the given name and the start time.
+// runCampaign runs a campaign, which is a series of runs, and returns the exit code for the
+// verdicts. It writes the reports to a new directory. The directory's name has the argument name
+// and the start time.
 func (f *campaignFlags) runCampaign(cmd *cobra.Command, name string, o campaign.Options) (int, error) {
 	begun := time.Now()
 	o.Clock = clock.RealClock{}
@@ -171,8 +174,8 @@ func (f *campaignFlags) runCampaign(cmd *cobra.Command, name string, o campaign.
 	return code, nil
 }
 
-// reportCampaign prints the failures of a campaign in groups. It writes these groups, and the
-// reports of all runs, to dir.
+// reportCampaign prints the failures of a campaign in groups of equal failures. It writes the
+// groups and the reports of all runs to dir.
 func reportCampaign(cmd *cobra.Command, dir string, results campaign.Results) error {
 	var lines bytes.Buffer
 	if err := reports.FailureGroups(&lines, results.Runs, results.Failed); err != nil {

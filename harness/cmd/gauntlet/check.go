@@ -29,7 +29,8 @@ same history always gets the same verdicts.`,
 	}
 }
 
-// checkAll checks saved runs, prints their verdicts, and returns the exit code for them.
+// checkAll checks the saved runs in the given directories, prints the verdicts, and returns the
+// exit code.
 func checkAll(cmd *cobra.Command, paths []string) (int, error) {
 	relaxGarbageCollection()
 	var all []reports.Run
@@ -53,8 +54,8 @@ func checkAll(cmd *cobra.Command, paths []string) (int, error) {
 	return verdictCode(all), nil
 }
 
-// relaxGarbageCollection lets the heap grow more between garbage collections, which makes a
-// check faster. A check allocates many short-lived records and retains little memory.
+// relaxGarbageCollection makes garbage collections less frequent, so that checks run faster. A
+// check allocates many short-lived records and retains little memory.
 //
 // If the user has set GOGC, it does nothing.
 func relaxGarbageCollection() {
@@ -63,12 +64,12 @@ func relaxGarbageCollection() {
 	}
 }
 
-// printVerdicts prints the verdicts of runs. In a GitHub Actions job it also prints the
-// workflow commands that annotate the job.
+// printVerdicts prints the verdicts of runs. In a GitHub Actions job, it also prints workflow
+// commands that annotate the job.
 func printVerdicts(out io.Writer, all []reports.Run) error { return printVerdictsOf(out, all, all) }
 
-// printVerdictsOf prints the verdicts of some of the runs. In a GitHub Actions job it also
-// prints the annotations of all runs.
+// printVerdictsOf prints the verdicts of the runs in shown. In a GitHub Actions job, it also
+// prints workflow commands that annotate the job with the failures in all.
 func printVerdictsOf(out io.Writer, shown, all []reports.Run) error {
 	if len(shown) > 0 {
 		if err := reports.Terminal(out, shown, terminalWidth(out)); err != nil {
@@ -84,7 +85,8 @@ func printVerdictsOf(out io.Writer, shown, all []reports.Run) error {
 	return nil
 }
 
-// writeAnnotations calls write in a GitHub Actions job, and otherwise does nothing.
+// writeAnnotations calls the function write if gauntlet runs in a GitHub Actions job. Otherwise it
+// does nothing.
 func writeAnnotations(write func() error) error {
 	if os.Getenv("GITHUB_ACTIONS") != "true" {
 		return nil
@@ -92,8 +94,8 @@ func writeAnnotations(write func() error) error {
 	return write()
 }
 
-// verdictCode returns the exit code for the worst verdict of the runs. Without runs, it
-// returns exitUnknown.
+// verdictCode returns the exit code for the worst verdict of the runs: exitPass, exitFail or
+// exitUnknown. Without runs, it returns exitUnknown.
 func verdictCode(all []reports.Run) int {
 	if len(all) == 0 {
 		return exitUnknown

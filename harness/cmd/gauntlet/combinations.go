@@ -10,11 +10,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-// combinationsFlags are the flags of "gauntlet coverage scenarios".
+// combinationsFlags has the values of the flags of "gauntlet coverage scenarios".
 type combinationsFlags struct {
 	tier      tierFlag
 	generated generateFlags
-	seeds     int // how many generated scenarios to count; 0 for none
+	seeds     int // the number of generated scenarios to count; 0 to count built-in or named ones
 	provider  string
 }
 
@@ -56,7 +56,7 @@ the scenarios that the seeds from 1 on generate.`,
 	return cmd
 }
 
-// scenarios returns the scenarios to count.
+// scenarios returns the scenarios that the command counts: named, built-in or generated ones.
 func (f *combinationsFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Scenario, error) {
 	if f.seeds == 0 {
 		if err := checkTier(cmd, len(names) > 0); err != nil {

@@ -21,11 +21,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// compareFlags are the flags of "gauntlet compare". The flags in runs apply to each run.
+// compareFlags has the values of the flags of "gauntlet compare". The flags in runs apply to each
+// run.
 type compareFlags struct {
 	runs     runFlags
-	subjects []string // the subject, and the base to compare it with
-	pairs    int      // number of pairs of runs of each scenario
+	subjects []string // two values: the subject, and the base with which it is compared
+	pairs    int      // the number of pairs of runs for each scenario
 }
 
 func newCompare(code *int) *cobra.Command {
@@ -69,7 +70,7 @@ document instead. Everything else goes to standard error.`,
 	return cmd
 }
 
-// compare makes all pairs of runs, compares the runs of each pair, and returns the exit code.
+// compare makes all pairs of runs, compares the two runs of each pair, and returns the exit code.
 func (f *compareFlags) compare(cmd *cobra.Command, format outputFormat, names []string) (int, error) {
 	if len(f.subjects) != 2 {
 		return exitPass, fmt.Errorf("--subjects: found %d (%s); expected two subjects separated by a comma, such as --subjects=exec:./new,exec:./old", len(f.subjects), strings.Join(f.subjects, ", "))
@@ -125,8 +126,8 @@ func (f *compareFlags) compare(cmd *cobra.Command, format outputFormat, names []
 	return code, nil
 }
 
-// planPairs returns the options of all runs that a comparison needs. For each pair and each of
-// the two subjects, there is one run for each scenario.
+// planPairs returns the options of all runs of a comparison. The indexes are the pair, the subject
+// (0) or the base (1), and the scenario.
 func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run.Options, error) {
 	random := seedOf()
 	warnings := cmd.ErrOrStderr()
@@ -153,8 +154,8 @@ func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run
 	return pairs, nil
 }
 
-// comparePairs makes all pairs of runs of the scenario with the given index. It compares the
-// two runs of each pair.
+// comparePairs makes all pairs of runs of one scenario, and compares the two runs of each pair.
+// The argument index is the scenario's position in the plan.
 func (f *compareFlags) comparePairs(ctx context.Context, index int, pairs [][2][]run.Options) (reports.Comparison, error) {
 	c := reports.Comparison{Scenario: pairs[0][0][index].Scenario.Name, Subject: f.subjects[0], Base: f.subjects[1]}
 	var costs []compare.Pair
@@ -184,8 +185,8 @@ func (f *compareFlags) comparePairs(ctx context.Context, index int, pairs [][2][
 	return c, nil
 }
 
-// runSide makes one of the two runs of a pair. It returns the run and the part of its history
-// that compare needs.
+// runSide makes one of the two runs of a pair. It returns the run, and what package compare has
+// read from the run's history.
 func (f *compareFlags) runSide(ctx context.Context, o run.Options) (*reports.Run, *compare.Side, error) {
 	result, err := retryUnknown(attempt(o), f.runs.attempts, o.Progress)(ctx)
 	if err != nil {
@@ -195,8 +196,8 @@ func (f *compareFlags) runSide(ctx context.Context, o run.Options) (*reports.Run
 	return result, side, err
 }
 
-// writeComparisons prints the comparisons and writes their reports to dir. The reports include
-// a page for each pair.
+// writeComparisons prints the comparisons and writes reports to dir. The reports include a page
+// for each pair of runs.
 func writeComparisons(out io.Writer, dir string, all []reports.Comparison) error {
 	if err := reports.Compared(out, all); err != nil {
 		return err

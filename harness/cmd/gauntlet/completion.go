@@ -17,8 +17,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/schema"
 )
 
-// flagValues has functions that return the values which a shell offers for a flag. A flag
-// without a function here takes a file or any text.
+// flagValues has a function for each flag with known values. The function returns the values that
+// shell completion offers. A flag without a function takes a file or any text.
 var flagValues = map[string]func(*cobra.Command) []string{
 	"subject":  func(*cobra.Command) []string { return subjects },
 	"subjects": func(*cobra.Command) []string { return subjects },
@@ -30,10 +30,11 @@ var flagValues = map[string]func(*cobra.Command) []string{
 	"output":   func(*cobra.Command) []string { return outputFormats },
 }
 
-// subjects are the values of --subject, or how they begin.
+// subjects has the values of the flag --subject that shell completion offers. Values that end with
+// a colon need more text.
 var subjects = []string{"ours", "upstream", "exec:", "image:"}
 
-// completeFlags makes the shell complete the flags of all commands.
+// completeFlags registers shell completion for the flags of a command and of all its subcommands.
 func completeFlags(cmd *cobra.Command) {
 	for name, values := range flagValues {
 		if flag := cmd.Flags().Lookup(name); flag == nil || (name == "output" && flag.Value.Type() == "string") {
@@ -51,7 +52,7 @@ func completeFlags(cmd *cobra.Command) {
 	}
 }
 
-// providersOf returns the providers that a command accepts.
+// providersOf returns the providers that a command accepts in the flag --provider.
 func providersOf(cmd *cobra.Command) []string {
 	switch cmd.Name() {
 	case "up":
@@ -62,7 +63,7 @@ func providersOf(cmd *cobra.Command) []string {
 	return providers.Names()
 }
 
-// tiers returns the names of the tiers of the library.
+// tiers returns the names of the scenario library's tiers, such as quick.
 func tiers() []string {
 	var names []string
 	for _, tier := range library.Tiers {
@@ -71,7 +72,7 @@ func tiers() []string {
 	return names
 }
 
-// profiles returns the names of the profiles of generated scenarios.
+// profiles returns the names of the profiles for generated scenarios, such as calm.
 func profiles() []string {
 	var names []string
 	for _, p := range generate.Profiles {
@@ -89,7 +90,8 @@ func checkIDs() []string {
 	return ids
 }
 
-// actionsOf returns the names of the faults of "gauntlet sweep crash" and "gauntlet explore".
+// actionsOf returns the fault names that the flag --at of a command accepts. These are "gauntlet
+// sweep crash" and "gauntlet explore".
 func actionsOf(cmd *cobra.Command) []string {
 	if cmd.Name() == "explore" {
 		return actionNames(explore.Actions)
@@ -97,7 +99,7 @@ func actionsOf(cmd *cobra.Command) []string {
 	return actionNames(writeActions)
 }
 
-// completeScenarios completes the name of a built-in scenario, or of a file.
+// completeScenarios offers the names of built-in scenarios and files for shell completion.
 func completeScenarios(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	for _, s := range library.All() {
@@ -108,12 +110,13 @@ func completeScenarios(_ *cobra.Command, _ []string, typed string) ([]string, co
 	return names, cobra.ShellCompDirectiveDefault
 }
 
-// completeMutants completes the ID of a mutant.
+// completeMutants offers the IDs of mutants for shell completion.
 func completeMutants(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return mutants.IDs(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeStanding completes the name of a standing cluster.
+// completeStanding offers the names of standing clusters, which "gauntlet up" started, for shell
+// completion.
 func completeStanding(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	found, err := standing.List(cmd.Context())
 	if err != nil {
@@ -128,7 +131,8 @@ func completeStanding(cmd *cobra.Command, _ []string, _ string) ([]string, cobra
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeEntries completes the arguments of "gauntlet list": a section, and names of its entries.
+// completeEntries offers arguments of "gauntlet list" for shell completion: first a section, then
+// names of entries in that section.
 func completeEntries(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return reference.SectionNames(), cobra.ShellCompDirectiveNoFileComp
@@ -140,8 +144,8 @@ func completeEntries(_ *cobra.Command, args []string, _ string) ([]string, cobra
 	return section.Names(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completePaths completes the argument of "gauntlet explain": the kind, then the name, or the
-// next field of a path.
+// completePaths offers arguments of "gauntlet explain" for shell completion. An argument is a kind
+// and a name, such as fault/watch-delay, or a path of fields.
 func completePaths(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -173,7 +177,7 @@ func completePaths(_ *cobra.Command, args []string, typed string) ([]string, cob
 	return append(all, "scenario."), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// fieldNames returns the names of fields.
+// fieldNames returns the name of each field.
 func fieldNames(fields []schema.Field) []string {
 	var names []string
 	for _, f := range fields {

@@ -46,8 +46,8 @@ nightly. It replaces an earlier table, and no other file.`,
 	return cmd
 }
 
-// writeCoverageOf prints the table of the runs in the directories. If out is not empty, it also
-// writes the table to this file.
+// writeCoverageOf prints the coverage table of the runs in the given directories. If out is not
+// empty, it also writes the table to this file.
 func writeCoverageOf(cmd *cobra.Command, dirs []string, out string) (*coverage.Table, error) {
 	files, err := findHistories(dirs)
 	if err != nil {
@@ -75,8 +75,8 @@ func writeCoverageOf(cmd *cobra.Command, dirs []string, out string) (*coverage.T
 	return &table, nil
 }
 
-// findHistories returns the absolute paths of the histories of all runs in the directories,
-// each path once. It skips runs that have no directory any more.
+// findHistories returns the absolute path of each run's history in the given directories, sorted
+// and without repetitions. It skips runs whose directory was deleted.
 func findHistories(dirs []string) ([]string, error) {
 	var files, campaigns []string
 	for _, dir := range dirs {
@@ -108,8 +108,8 @@ func findHistories(dirs []string) ([]string, error) {
 	return slices.Compact(files), nil
 }
 
-// checkCoverageOut returns an error if writing to path would destroy another file, such as the
-// history of a run. It accepts a file that "gauntlet coverage --out" has written.
+// checkCoverageOut returns an error if path is an existing file that is no coverage table, such as
+// the history of a run. A coverage table is a file that "gauntlet coverage --out" has written.
 func checkCoverageOut(path string) error {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil // a new file, or a device such as /dev/stdout
@@ -132,7 +132,7 @@ func writeCoverage(path string, table *coverage.Table) error {
 	return nil
 }
 
-// readCoverage reads a file that writeCoverage wrote.
+// readCoverage reads a coverage table from a file that writeCoverage wrote.
 func readCoverage(path string) (*coverage.Table, error) {
 	text, err := inputfile.Read(path)
 	if err != nil {

@@ -21,14 +21,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// exploreFlags are the flags of "gauntlet explore".
+// exploreFlags has the values of the flags of "gauntlet explore".
 type exploreFlags struct {
 	runs     runFlags
-	dir      string   // directory of the search; empty for the default
-	at       []string // names of the faults to inject
-	baseline int      // number of runs without faults
+	dir      string   // the directory of the search; empty for the default
+	at       []string // the names of the faults to inject
+	baseline int      // the number of runs without faults
 	budget   time.Duration
-	shrink   bool // shrink one run for each failed check
+	shrink   bool // after the search, shrink one run for each failed check
 }
 
 func newExplore(code *int) *cobra.Command {
@@ -66,7 +66,8 @@ runs that failed.`,
 	return cmd
 }
 
-// run makes the search and prints its outcome. It returns the exit code for the verdicts.
+// run searches for places at which a fault makes a check fail, and prints the outcome. It returns
+// the exit code for the verdicts.
 func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 	if f.baseline < 1 || f.budget < 0 {
 		return exitPass, fmt.Errorf("--baseline=%d --budget=%s: expected at least 1 run without faults, and a budget that is not negative", f.baseline, f.budget)
@@ -112,7 +113,7 @@ func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 	return code, nil
 }
 
-// options returns the options of the search. It starts nothing.
+// options returns the options of the search. It starts no run.
 func (f *exploreFlags) options(cmd *cobra.Command, name string) (explore.Options, error) {
 	actions, err := explore.ParseActions(f.at, explore.Actions...)
 	if err != nil {
@@ -146,8 +147,8 @@ func (f *exploreFlags) options(cmd *cobra.Command, name string) (explore.Options
 	}, err
 }
 
-// start returns a function that makes one run of the search. It prints the progress of the run
-// only with --verbose.
+// start returns a function that makes one run of the search. That function prints the run's
+// progress only with --verbose.
 func (f *exploreFlags) start(cmd *cobra.Command) func(context.Context, *scenario.Scenario, string, func(*history.Record)) (*reports.Run, error) {
 	return func(ctx context.Context, s *scenario.Scenario, out string, onRecord func(*history.Record)) (*reports.Run, error) {
 		flags := f.runs
@@ -166,7 +167,8 @@ func (f *exploreFlags) start(cmd *cobra.Command) func(context.Context, *scenario
 	}
 }
 
-// shrinkFailures shrinks the first run of each failed check.
+// shrinkFailures shrinks the scenario of one run for each failed check: the first run in which the
+// check failed.
 func (f *exploreFlags) shrinkFailures(cmd *cobra.Command, failed []reports.Run) error {
 	done := map[string]bool{}
 	for _, r := range failed {

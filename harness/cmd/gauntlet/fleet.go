@@ -34,14 +34,15 @@ func newFleet(code *int) *cobra.Command {
 	return cmd
 }
 
-// fleetCampaignFlags are the flags that describe a campaign.
+// fleetCampaignFlags has the values of the flags that describe a campaign: seeds, subjects and
+// scenarios.
 type fleetCampaignFlags struct {
 	campaign  fleet.Campaign
 	seeds     string
 	generated generateFlags
 }
 
-// add adds the flags.
+// add adds to a command the flags that describe a campaign.
 func (f *fleetCampaignFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.seeds, "seeds", "1..1000", "the `range` of seeds, FIRST..LAST")
 	flags.Uint64Var(&f.campaign.PerPod, "per-pod", 50, "the number of seeds that one pod runs")
@@ -52,7 +53,8 @@ func (f *fleetCampaignFlags) add(flags *pflag.FlagSet) {
 	_ = flags.MarkHidden("prefer-uncovered") // the file would have to be in the pods
 }
 
-// complete completes the campaign from the flags. It returns an error if a Job cannot run it.
+// complete sets the fields of f.campaign from the flags. It returns an error if the pods of a Job
+// cannot run the campaign.
 func (f *fleetCampaignFlags) complete(cmd *cobra.Command) error {
 	var err error
 	if f.campaign.Seeds, err = fleet.ParseSeeds(f.seeds); err != nil {
@@ -82,19 +84,20 @@ func (f *fleetCampaignFlags) complete(cmd *cobra.Command) error {
 	return f.campaign.Validate()
 }
 
-// fleetClusterFlags select the cluster and the namespace of a campaign.
+// fleetClusterFlags has the values of the flags that select the cluster and the namespace of a
+// campaign's Job.
 type fleetClusterFlags struct {
 	existing  cluster.Existing
 	namespace string
 }
 
-// add adds the flags.
+// add adds to a command the flags that select the cluster and the namespace.
 func (f *fleetClusterFlags) add(flags *pflag.FlagSet) {
 	existingFlags(flags, &f.existing)
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "the namespace of the Job (default: that of the context)")
 }
 
-// connect returns the cluster. It sends no request.
+// connect returns a client for the selected cluster and namespace. It sends no request.
 func (f *fleetClusterFlags) connect() (*fleet.Cluster, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.existing.Kubeconfig
@@ -116,18 +119,18 @@ func (f *fleetClusterFlags) connect() (*fleet.Cluster, error) {
 	return &fleet.Cluster{Client: client, Namespace: namespace}, nil
 }
 
-// fleetImageDefault is the reference of the image that gauntlet image --fleet builds.
+// fleetImageDefault is the default name of the image that "gauntlet image --fleet" builds.
 const fleetImageDefault = "localhost/gauntlet-fleet:dev"
 
-// fleetPodFlags are the flags that say how the pods of a campaign run.
+// fleetPodFlags has the values of the flags that say how Kubernetes runs the pods of a campaign.
 type fleetPodFlags struct {
 	pods                fleet.Pods
 	cpu, memory, disk   string
-	tolerations         string // path of a YAML file
+	tolerations         string // the path of a YAML file; empty for none
 	parallelism, repeat int
 }
 
-// add adds the flags.
+// add adds to a command the flags that say how Kubernetes runs the pods.
 func (f *fleetPodFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.pods.Image, "image", fleetImageDefault, "the `image` that \"gauntlet image --fleet\" built")
 	flags.StringVar(&f.pods.Claim, "claim", "", "the PersistentVolumeClaim `name` for the results; its access mode must be ReadWriteMany if pods run on several nodes")
@@ -144,7 +147,8 @@ func (f *fleetPodFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.disk, "disk", fleet.DefaultDisk.String(), "the `limit` of a pod's ephemeral storage")
 }
 
-// complete completes the description of the pods.
+// complete sets the fields of f.pods from the flags. It returns an error if a flag has an invalid
+// value.
 func (f *fleetPodFlags) complete() error {
 	if f.pods.Claim == "" {
 		return errors.New("--claim: found none; expected the name of a PersistentVolumeClaim for the results")
@@ -183,7 +187,7 @@ func (f *fleetPodFlags) complete() error {
 	return nil
 }
 
-// fleetParallelismMax is the maximum of --parallelism.
+// fleetParallelismMax is the maximum value of the flag --parallelism.
 const fleetParallelismMax = 10_000
 
 func newFleetRun(code *int) *cobra.Command {
@@ -246,11 +250,11 @@ what the verdicts are.`,
 	return cmd
 }
 
-// fleetPollInterval is the time between two requests for the status of a Job.
+// fleetPollInterval is the time between two requests for the status of a campaign's Job.
 const fleetPollInterval = 5 * time.Second
 
-// followFleet prints each change of the status of a campaign until its Job ends. It returns the
-// exit code.
+// followFleet prints each change of a campaign's status until the campaign's Job ends. It returns
+// the exit code.
 func followFleet(cmd *cobra.Command, cluster *fleet.Cluster, name string) (int, error) {
 	ctx := cmd.Context()
 	ticker := clock.RealClock{}.NewTicker(fleetPollInterval)
@@ -278,12 +282,14 @@ func followFleet(cmd *cobra.Command, cluster *fleet.Cluster, name string) (int, 
 	}
 }
 
-// leftRunning returns the error of an interrupt, which says how to come back.
+// leftRunning returns the error for an interrupt. The error says that the Job still runs, and how
+// to observe or delete it.
 func leftRunning(name string) error {
 	return &unfinishedError{fmt.Errorf("interrupted; the job still runs: \"gauntlet fleet status %s\" shows its progress, \"gauntlet fleet delete %s\" deletes it", name, name)}
 }
 
-// fleetCode returns the exit code for the status of a campaign.
+// fleetCode returns the exit code for the status of a campaign. It is exitPass if the campaign is
+// complete, and exitUnknown otherwise.
 func fleetCode(status *fleet.Status) int {
 	if status.Complete() {
 		return exitPass

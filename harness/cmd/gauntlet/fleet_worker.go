@@ -17,7 +17,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// fleetWorkerFlags are the flags of the command that a pod of a campaign runs.
+// fleetWorkerFlags has the values of the flags of "gauntlet fleet worker", the command that each
+// pod of a campaign runs.
 type fleetWorkerFlags struct {
 	fleetCampaignFlags
 	runs           runFlags
@@ -54,7 +55,8 @@ manifest sets POD_NAME and NODE_NAME.`,
 	return cmd
 }
 
-// work makes the runs of the index in the environment of the process.
+// work makes the runs of the pod's Job index. It reads the index and the names of the pod and the
+// node from environment variables.
 func (f *fleetWorkerFlags) work(cmd *cobra.Command) error {
 	if err := f.complete(cmd); err != nil {
 		return err
@@ -98,7 +100,7 @@ func (f *fleetWorkerFlags) work(cmd *cobra.Command) error {
 	return &unfinishedError{err}
 }
 
-// prepare returns the attempt that makes the run of a unit.
+// prepare returns an attempt for a unit, which is one seed on one subject.
 func (f *fleetWorkerFlags) prepare(cmd *cobra.Command, u fleet.Unit) (campaign.Attempt, error) {
 	flags := campaignFlags{runs: f.runs, subjects: []string{u.Subject}}
 	if f.campaign.Scenario == "" {
@@ -110,7 +112,7 @@ func (f *fleetWorkerFlags) prepare(cmd *cobra.Command, u fleet.Unit) (campaign.A
 	}, u.Seed))
 }
 
-// first returns the only attempt of a list, or the error.
+// first returns the only attempt of a list. If err is not nil, it returns err.
 func first(attempts []campaign.Attempt, err error) (campaign.Attempt, error) {
 	if err != nil {
 		return nil, err
@@ -118,8 +120,8 @@ func first(attempts []campaign.Attempt, err error) (campaign.Attempt, error) {
 	return attempts[0], nil
 }
 
-// serveMetrics serves the metrics of a worker until the returned function is called. It serves
-// none if the address is empty.
+// serveMetrics serves the metrics of a worker over HTTP until the caller calls stop. It serves
+// nothing if the address is empty.
 func serveMetrics(address string, metrics *fleet.Metrics) (stop func(), err error) {
 	if address == "" {
 		return func() {}, nil

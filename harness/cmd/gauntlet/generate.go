@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// generateFlags are the flags of commands that generate a scenario, besides --seed and
-// --provider.
+// generateFlags has the values of the flags that decide how a scenario is generated. Commands have
+// the flags --seed and --provider separately.
 type generateFlags struct {
 	profile         string
 	duration        time.Duration
@@ -31,7 +31,7 @@ func (f *generateFlags) addDuration(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.duration, "duration", 0, "how long the workload of a generated scenario lasts; 0 uses the duration of the profile")
 }
 
-// generate returns the scenario that the flags, a seed and a provider determine.
+// generate returns the scenario that the seed, the provider and the flags determine.
 func (f *generateFlags) generate(seed uint64, provider string) (*scenario.Scenario, error) {
 	profile, err := generate.ProfileNamed(f.profile)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// imageDefault is the image reference in the manifests of controllers/deploy. Its registry
-// host is localhost, so that no node pulls an image with this name from a public registry.
+// imageDefault is the name of the image in the manifests of controllers/deploy. Its registry host
+// is localhost, so that no node pulls an image with this name from a public registry.
 const imageDefault = "localhost/workload-controller-manager:dev"
 
 func newImage() *cobra.Command {
@@ -82,7 +82,8 @@ the credentials of "docker login".`,
 	return cmd
 }
 
-// fleetPrograms sets the programs of a fleet in spec. It builds those that are missing.
+// fleetPrograms adds the programs that the pods of a fleet need to the contents of an image. It
+// builds programs that are missing.
 func fleetPrograms(cmd *cobra.Command, spec *image.Spec) error {
 	if !cmd.Flags().Changed("reference") {
 		spec.Reference = fleetImageDefault
@@ -99,7 +100,7 @@ func fleetPrograms(cmd *cobra.Command, spec *image.Spec) error {
 	return nil
 }
 
-// writeImage writes the image archive to path. It replaces an existing file only after the
+// writeImage writes the image as an archive to path. It replaces an existing file only after the
 // archive is complete.
 func writeImage(path string, built *image.Image) error {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")

@@ -5,10 +5,10 @@ import (
 	"errors"
 )
 
-// orInterrupted calls work and returns its results. If ctx ends first, it returns an error at
-// once, although work still runs. The caller must then end the command.
+// orInterrupted calls the function work and returns its results. If ctx ends first, it returns an
+// error at once, although work still runs. The caller must then end the process.
 //
-// Work may only read files and write reports.
+// Because work may be cut off, it must only read files and write reports.
 func orInterrupted[T any](ctx context.Context, work func() (T, error)) (T, error) {
 	type results struct {
 		value T

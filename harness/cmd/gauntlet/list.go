@@ -58,8 +58,8 @@ entry has kind, name and description, and the properties that "gauntlet explain"
 	return cmd
 }
 
-// sectionsHelp returns the part of the help text that describes the sections of "gauntlet
-// list", such as checks. Each is one line.
+// sectionsHelp returns the lines of the help text that describe the sections of "gauntlet list". A
+// section is, for example, checks.
 func sectionsHelp() string {
 	var rows [][]string
 	for _, s := range reference.Sections {
@@ -85,7 +85,8 @@ func entriesNamed(s *reference.Section, names []string) ([]reference.Entry, erro
 	return all, nil
 }
 
-// sectionTables formats a table for each section. If there are several, each has a heading.
+// sectionTables formats a table for each section. If there are several sections, each table has a
+// heading.
 func sectionTables(sections []reference.Section, listed map[string][]reference.Entry, width int) string {
 	var out strings.Builder
 	for i := range sections {
@@ -101,7 +102,7 @@ func sectionTables(sections []reference.Section, listed map[string][]reference.E
 	return out.String()
 }
 
-// sectionRows returns the rows of the table of a section, with the header.
+// sectionRows returns the rows of a section's table. The first row is the header.
 func sectionRows(s *reference.Section, entries []reference.Entry) [][]string {
 	header := []string{"NAME"}
 	for _, column := range s.Columns {
@@ -125,10 +126,11 @@ func sectionRows(s *reference.Section, entries []reference.Entry) [][]string {
 	return rows
 }
 
-// sentenceEnd matches the end of a sentence that another sentence follows.
+// sentenceEnd matches the end of a sentence that is followed by another sentence.
 var sentenceEnd = regexp.MustCompile(`[.?!] +\p{Lu}`)
 
-// firstSentence returns the first sentence of a text.
+// firstSentence returns the first sentence of a text. A text without a second sentence is returned
+// whole.
 func firstSentence(text string) string {
 	if end := sentenceEnd.FindStringIndex(text); end != nil {
 		return text[:end[0]+1]

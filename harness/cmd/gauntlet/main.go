@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// These are the exit codes of gauntlet. docs/reference/exit-codes.md documents them.
+// The exit codes of gauntlet. docs/reference/exit-codes.md documents them for users.
 const (
 	exitPass    = 0 // every check passed
 	exitFail    = 1 // a check failed
@@ -21,13 +21,13 @@ const (
 	exitUsage   = 3 // the command line or an input is wrong; nothing ran
 )
 
-// revision is the version of gauntlet, such as a Git commit. The linker sets it.
+// revision is the version of gauntlet, such as a Git commit. The linker sets this variable.
 var revision = "unknown"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The second signal ends gauntlet immediately, and the guard process removes what it
-	// started.
+	// A second signal ends gauntlet immediately. The guard process then removes the processes and
+	// directories that gauntlet created.
 	context.AfterFunc(ctx, stop)
 	code := exitPass
 	root := newRoot(&code)
@@ -39,8 +39,8 @@ func main() {
 	os.Exit(exitCode(code, err))
 }
 
-// exitCode returns the exit code of gauntlet. The argument verdicts is the exit code for the
-// verdicts of the command, and err is the error of the command.
+// exitCode returns the exit code of gauntlet after a command has ended. The argument verdicts is
+// the exit code for the command's verdicts, and err is the command's error.
 func exitCode(verdicts int, err error) int {
 	var unfinished *unfinishedError
 	switch {
@@ -55,15 +55,15 @@ func exitCode(verdicts int, err error) int {
 	}
 }
 
-// unfinishedError says why a command stopped before its work was complete. All other errors of
-// a command are wrong arguments or input files; gauntlet then exits with exitUsage.
+// unfinishedError says why a command could not complete its work. All other errors of a command
+// are wrong arguments or input files, for which gauntlet exits with exitUsage.
 type unfinishedError struct{ err error }
 
 func (e *unfinishedError) Error() string { return e.err.Error() }
 func (e *unfinishedError) Unwrap() error { return e.err }
 
-// newRoot returns the command gauntlet with all its subcommands. A subcommand stores in code
-// the exit code for its verdicts.
+// newRoot returns the command gauntlet with all its subcommands. A subcommand stores the exit code
+// for its verdicts in *code.
 func newRoot(code *int) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "gauntlet",

@@ -16,7 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-// matrixFlags are the flags that only "gauntlet mutants matrix" has, not "gauntlet mutants".
+// matrixFlags has the values of the flags that "gauntlet mutants matrix" has in addition to those
+// of "gauntlet mutants".
 type matrixFlags struct {
 	budget    time.Duration
 	tier      tierFlag
@@ -94,7 +95,7 @@ mutants matrix" in the source tree.`,
 	return cmd
 }
 
-// fillMatrix makes runs that the matrix of mutants and scenarios lacks, until the time budget
+// fillMatrix makes the runs that the matrix of mutants and scenarios lacks, until the time budget
 // is used up.
 func (f *mutantsFlags) fillMatrix(cmd *cobra.Command, selected []mutant.Mutant) error {
 	names, err := f.matrix.names()
@@ -127,7 +128,7 @@ func (f *mutantsFlags) fillMatrix(cmd *cobra.Command, selected []mutant.Mutant) 
 	return nil
 }
 
-// names returns the names of the selected scenarios. If the flags select a tier, these are its
+// names returns the names of the scenarios that the flags select. Of a tier, it returns the
 // scenarios that can run on mutants.
 func (f *matrixFlags) names() ([]string, error) {
 	if len(f.scenarios) == 0 {
@@ -142,15 +143,15 @@ func (f *matrixFlags) names() ([]string, error) {
 	return f.scenarios, nil
 }
 
-// matrixFile returns the path of the file to which all calls of "gauntlet mutants matrix" add
-// their runs.
+// matrixFile returns the path of the file in which "gauntlet mutants matrix" saves the results of
+// all its calls.
 func (f *mutantsFlags) matrixFile() string { return filepath.Join(f.runs.out, "matrix.json") }
 
-// matrixOfTree returns the path of the saved matrix in a source tree.
+// matrixOfTree returns the path of the matrix that a source tree contains.
 func matrixOfTree(tree string) string { return filepath.Join(tree, "harness", "mutant", "matrix.json") }
 
-// readMatrix returns the results that are up to date, from the given outcomes and from the
-// files at paths. It ignores files that do not exist.
+// readMatrix returns a matrix with the results in the given outcomes and in the files at paths. It
+// omits results that are out of date, and ignores files that do not exist.
 func readMatrix(outcomes map[string]mutant.Outcome, paths ...string) (*mutant.Matrix, error) {
 	all, texts := mutants.All(), mutants.Texts()
 	matrix := mutant.NewMatrix()

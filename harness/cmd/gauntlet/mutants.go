@@ -25,11 +25,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// mutantsFlags are the flags of "gauntlet mutants" and of its subcommand matrix.
+// mutantsFlags has the values of the flags of "gauntlet mutants" and its subcommand matrix.
 type mutantsFlags struct {
 	runs     runFlags
-	tree     string // root directory of the source tree
-	missing  bool   // run only mutants without a current outcome "detected"
+	tree     string // the root directory of the source tree
+	missing  bool   // run only mutants that were not detected in their current form
 	keepRuns bool
 	matrix   matrixFlags
 }
@@ -69,7 +69,7 @@ pass.`,
 	return cmd
 }
 
-// add adds the flags that all commands that run mutants have.
+// add adds to a command the flags that all commands that run mutants have.
 func (f *mutantsFlags) add(flags *pflag.FlagSet) {
 	treeFlag(flags, &f.tree)
 	flags.Uint64Var(&f.runs.seed, "seed", 1, "the seed of every run")
@@ -105,7 +105,8 @@ func selectMutants(ids []string) ([]mutant.Mutant, error) {
 	return selected, nil
 }
 
-// run builds and runs the selected mutants, and returns the exit code for their outcomes.
+// run builds and runs the selected mutants, and returns the exit code. The code is exitFail if no
+// check detected a mutant that a check must detect.
 func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, error) {
 	trial, builder, err := f.prepare(cmd, selected)
 	if err != nil {
@@ -137,8 +138,8 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 	return code, nil
 }
 
-// prepare creates the output directory. It returns a trial of the selected mutants, whose field
-// Done the caller sets, and the builder of the mutants.
+// prepare creates the output directory, and returns a trial of the selected mutants. The caller
+// must set the trial's field Done. prepare also returns the builder of the mutants.
 func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*mutant.Trial, *mutant.Builder, error) {
 	f.runs.provider, f.runs.terminal = providers.Default(), f.runs.newTerminal(cmd)
 	parallel, err := f.runs.parallelRuns()
@@ -176,12 +177,12 @@ func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*m
 	}, builder, nil
 }
 
-// outcomesFile returns the path of the file to which all calls of "gauntlet mutants" add their
-// outcomes.
+// outcomesFile returns the path of the file in which "gauntlet mutants" saves the outcomes of all
+// its calls.
 func (f *mutantsFlags) outcomesFile() string { return filepath.Join(f.runs.out, "outcomes.json") }
 
-// runOne runs a scenario on a mutant or on the unmodified controllers. If the verdict is the
-// expected one, it deletes the run directory, except with --keep-runs.
+// runOne runs a scenario on a mutant or on the unmodified controllers. If the subject has the
+// expected verdict, it deletes the run directory, except with --keep-runs.
 func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, subject mutant.Subject, name string) (*reports.Run, error) {
 	s, ok := library.Find(name)
 	if !ok {
@@ -204,8 +205,8 @@ func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, subject m
 	return result, err
 }
 
-// removeExecutable removes the executable of a mutant that a check has detected. It keeps those
-// of other mutants, for further runs.
+// removeExecutable removes a mutant's executable if a check has detected the mutant. It keeps the
+// executable of any other mutant, so that users can investigate.
 func (f *mutantsFlags) removeExecutable(w *mutant.Builder, m *mutant.Mutant, o mutant.Outcome) error {
 	if o.State != mutant.Detected {
 		return nil
@@ -213,13 +214,13 @@ func (f *mutantsFlags) removeExecutable(w *mutant.Builder, m *mutant.Mutant, o m
 	return os.Remove(w.Executable(m))
 }
 
-// readAllOutcomes returns the latest outcome of each mutant, from the source tree and the
-// output directory.
+// readAllOutcomes returns the latest outcome of each mutant. It reads the files in the source tree
+// and in the output directory.
 func (f *mutantsFlags) readAllOutcomes() (map[string]mutant.Outcome, error) {
 	return readOutcomes(mutants.All(), f.outcomesFile(), filepath.Join(f.tree, "harness", "mutant", "outcomes.json"))
 }
 
-// writeTable writes the outcomes of all mutants, and what each tier catches, to TABLE.md.
+// writeTable writes TABLE.md: the outcomes of all mutants, and which mutants each tier detects.
 func (f *mutantsFlags) writeTable(outcomes map[string]mutant.Outcome) error {
 	matrix, err := readMatrix(outcomes, matrixOfTree(f.tree), f.matrixFile())
 	if err != nil {
@@ -232,9 +233,11 @@ func (f *mutantsFlags) writeTable(outcomes map[string]mutant.Outcome) error {
 	return os.WriteFile(filepath.Join(f.runs.out, "TABLE.md"), table.Bytes(), 0o644)
 }
 
-// readOutcomes returns the latest outcome of each mutant by its ID, from the files at paths.
+// readOutcomes reads the files at paths and returns the latest outcome of each mutant, by the
+// mutant's ID.
 //
-// It ignores files that do not exist, and outcomes of mutants that have changed since then.
+// It ignores files that do not exist. It also ignores outcomes that are out of date because the
+// mutant has changed.
 func readOutcomes(all []mutant.Mutant, paths ...string) (map[string]mutant.Outcome, error) {
 	outcomes := map[string]mutant.Outcome{}
 	for _, path := range paths {
@@ -253,8 +256,8 @@ func readOutcomes(all []mutant.Mutant, paths ...string) (map[string]mutant.Outco
 	return outcomes, nil
 }
 
-// readJSONIfExists reads JSON from the file at path. It changes nothing if the file does not exist.
-// The argument expected describes the content in errors.
+// readJSONIfExists decodes the JSON file at path into the value into. If the file does not exist,
+// it leaves the value unchanged. The argument expected describes the content in error messages.
 func readJSONIfExists(path string, into any, expected string) error {
 	content, err := inputfile.Read(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -269,8 +272,8 @@ func readJSONIfExists(path string, into any, expected string) error {
 	return nil
 }
 
-// writeJSON writes a value as JSON to the file at path. It replaces an existing file only
-// after the new content is complete.
+// writeJSON writes a value as JSON to the file at path. It replaces an existing file only after
+// the new content has been written completely.
 func writeJSON(path string, value any) error {
 	content, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {

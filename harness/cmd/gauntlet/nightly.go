@@ -14,7 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-// nightlyFlags are the flags of "gauntlet nightly".
+// nightlyFlags has the values of the flags of "gauntlet nightly".
 type nightlyFlags struct {
 	campaignFlags
 	duration  time.Duration
@@ -54,7 +54,7 @@ makes one page of several such directories.`,
 	return cmd
 }
 
-// run starts runs until the duration has passed, and returns the exit code for the verdicts.
+// run starts new runs until --duration has passed, and returns the exit code for the verdicts.
 func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 	if f.duration <= 0 {
 		return exitPass, fmt.Errorf("--duration: found %s; expected more than 0", f.duration)

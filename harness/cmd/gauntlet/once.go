@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// acceptOneValue makes all commands refuse a flag that is given twice. Flags that take several
-// values are an exception.
+// acceptOneValue makes a command and its subcommands refuse a flag that is given twice. Flags that
+// take several values are an exception.
 //
-// It also makes them refuse an empty text for a flag whose default is not empty, such as --out.
+// The commands also refuse an empty value for a flag whose default is not empty, such as --out.
 func acceptOneValue(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		if _, list := flag.Value.(pflag.SliceValue); list || flag.Value.Type() == "stringToString" {
@@ -32,15 +32,15 @@ var (
 	errEmpty = errors.New("found an empty value; expected a value, or no such flag")
 )
 
-// onceValue is the value of a flag that may be given only once.
+// onceValue wraps the value of a flag that may be given only once.
 type onceValue struct {
 	pflag.Value
-	needsText bool // an empty text is no value
+	needsText bool // an empty text is refused
 	set       bool
 }
 
-// Set sets the value of the flag. It returns an error if the flag already has a value from the
-// command line.
+// Set sets the value of the flag. It returns an error if the command line has already set the
+// flag, or if an empty text is refused.
 func (v *onceValue) Set(text string) error {
 	switch {
 	case v.set:

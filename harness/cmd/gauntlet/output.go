@@ -22,14 +22,14 @@ type outputFormat string
 
 // The values of the flag --output.
 const (
-	asTable outputFormat = "table" // for people
+	asTable outputFormat = "table" // a table for people
 	asJSON  outputFormat = "json"
 	asYAML  outputFormat = "yaml"
 )
 
 var outputFormats = []string{string(asTable), string(asJSON), string(asYAML)}
 
-// outputFlag adds the flag --output.
+// outputFlag adds the flag --output to a command, with the default table.
 func outputFlag(cmd *cobra.Command, format *outputFormat, usage string) {
 	*format = asTable
 	cmd.Flags().VarP(format, "output", "o", usage)
@@ -37,10 +37,10 @@ func outputFlag(cmd *cobra.Command, format *outputFormat, usage string) {
 
 func (f *outputFormat) String() string { return string(*f) }
 
-// Type returns the name of the value in the help text.
+// Type returns what the help text shows as the value of the flag: the names of all formats.
 func (f *outputFormat) Type() string { return strings.Join(outputFormats, "|") }
 
-// Set sets the format. It returns an error for a value that is none.
+// Set sets the format. It returns an error if the value is not the name of a format.
 func (f *outputFormat) Set(value string) error {
 	if !slices.Contains(outputFormats, value) {
 		return fmt.Errorf("expected %s", nearest.List(outputFormats, "or"))
@@ -49,7 +49,7 @@ func (f *outputFormat) Set(value string) error {
 	return nil
 }
 
-// writeValue writes a value as JSON or YAML to standard output. JSON is indented.
+// writeValue writes a value to standard output, as indented JSON or as YAML.
 func writeValue(cmd *cobra.Command, format outputFormat, value any) error {
 	var encoded bytes.Buffer
 	encoder := json.NewEncoder(&encoded)
@@ -68,8 +68,9 @@ func writeValue(cmd *cobra.Command, format outputFormat, value any) error {
 	return writeText(cmd, encoded.String())
 }
 
-// writeDocument writes one of several values to standard output: as a line of JSON, or as a
-// YAML document. The function encode writes the value as JSON on one line.
+// writeDocument writes a value to standard output, as a line of JSON or as a YAML document. A
+// command calls it once for each of several values. The function encode writes the value as one
+// line of JSON.
 func writeDocument(cmd *cobra.Command, format outputFormat, encode func(io.Writer) error) error {
 	var encoded bytes.Buffer
 	if err := encode(&encoded); err != nil {
@@ -93,7 +94,7 @@ func writeText(cmd *cobra.Command, text string) error {
 	return nil
 }
 
-// terminalWidth returns the number of columns of a terminal. It returns 0 if out is not a
+// terminalWidth returns the width of a terminal in characters. It returns 0 if out is not a
 // terminal.
 func terminalWidth(out io.Writer) int {
 	file, ok := fileOf(out)
@@ -112,13 +113,13 @@ const (
 	defaultWidth = 80
 	// proseWidth is the maximum width of wrapped text, because longer lines are hard to read.
 	proseWidth = 100
-	// lastColumnMin is the least width to which a table wraps its last column.
+	// lastColumnMin is the minimum width to which a table wraps its last column.
 	lastColumnMin = 24
 )
 
-// formatTable formats rows in aligned columns. The first row is the header.
+// formatTable formats rows of cells as a table with aligned columns. The first row is the header.
 //
-// The last column is wrapped so that the table fits the width. If the width is 0, nothing is
+// The last column is wrapped so that the table is not wider than width. If width is 0, nothing is
 // wrapped.
 func formatTable(rows [][]string, width int) string {
 	if len(rows) == 0 {

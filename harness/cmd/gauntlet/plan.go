@@ -20,8 +20,8 @@ type plannedRun struct {
 	Seed     uint64 `json:"seed"`
 }
 
-// printPlan prints which runs the flags ask for, without making them. It returns an error if
-// the provider does not support one of them.
+// printPlan prints which runs the command would make, and makes none of them. It returns an error
+// if the provider does not support one of the scenarios.
 func (f *runFlags) printPlan(cmd *cobra.Command, format outputFormat, scenarios []*scenario.Scenario) error {
 	target, provider, err := f.check(scenarios)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/relay"
 )
 
-// newRelay returns the hidden command that runs next to the subject in the subject's pod. It
-// forwards the connections of the subject to the fault proxy; see package relay.
+// newRelay returns the hidden command that runs beside the subject in the subject's pod. The
+// command forwards the subject's connections to the fault proxy; see package relay.
 func newRelay() *cobra.Command {
 	var subject, control, identity string
 	var patience time.Duration
@@ -57,7 +57,7 @@ func newRelay() *cobra.Command {
 		required = append(required, cmd.MarkFlagRequired(name))
 	}
 	if err := errors.Join(required...); err != nil {
-		panic(err) // required has a name that no flag above has
+		panic(err) // no flag above has this name
 	}
 	return cmd
 }

@@ -16,8 +16,8 @@ var renamedFlags = map[string]string{
 	"displace": "controller-switch",
 }
 
-// acceptRenamedFlags makes all commands accept the old names of flags. At the first use of
-// each old name, gauntlet prints a warning to standard error.
+// acceptRenamedFlags makes all commands accept the old names of flags. When a command line first
+// uses an old name, gauntlet prints a warning to standard error.
 func acceptRenamedFlags(root *cobra.Command) {
 	warned := map[string]bool{}
 	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {

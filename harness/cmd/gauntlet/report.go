@@ -45,8 +45,8 @@ the failure groups, the trend by day, and links to the page of each run.`,
 	return cmd
 }
 
-// readRuns reads the verdicts of the runs in all directories. It returns each run once, even if
-// the arguments contain both its directory and that of its campaign.
+// readRuns reads the verdicts of all runs in the given directories. It returns each run once.
+// Repetitions occur if dirs contains a run's directory and the directory of its campaign.
 func readRuns(dirs []string) ([]reports.Run, error) {
 	var all []reports.Run
 	seen, read := map[string]bool{}, map[string]bool{}
@@ -73,7 +73,7 @@ func readRuns(dirs []string) ([]reports.Run, error) {
 	return all, nil
 }
 
-// writeReports writes the report files to dir and prints the verdicts.
+// writeReports writes the reports of runs to dir and prints the verdicts.
 func writeReports(cmd *cobra.Command, dir string, all []reports.Run) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

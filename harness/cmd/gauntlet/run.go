@@ -32,8 +32,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// runFlags are the flags of `gauntlet run`. Other commands that run scenarios use some of
-// them.
+// runFlags has the values of the flags of "gauntlet run". Other commands that run scenarios use
+// some of these flags.
 type runFlags struct {
 	subject     string
 	provider    string
@@ -43,21 +43,22 @@ type runFlags struct {
 	upstreamDir string
 	nodeImage   string
 	existing    cluster.Existing // the cluster of provider existing
-	parallel    int              // 0: as many as cores and memory allow
-	attempts    int              // maximum number of runs of a scenario
-	tier        tierFlag         // which built-in scenarios run if none is named
-	generated   generateFlags    // for a scenario that a seed generates
+	parallel    int              // the maximum number of runs at the same time; 0: as many as cores and memory allow
+	attempts    int              // the maximum number of runs of a scenario
+	tier        tierFlag         // the built-in scenarios that run if the user names none
+	generated   generateFlags    // the flags for a scenario that a seed generates
 
-	quiet, verbose bool // how much progress to print
+	quiet, verbose bool // print no progress, or detailed progress
 
-	// stdin has the scenario with the name "-"; nil if the command does not read one.
+	// stdin contains the scenario with the name "-". It is nil if the command cannot read a
+	// scenario from standard input.
 	stdin io.Reader
-	// terminal prints progress lines. If it is nil, the method options creates a terminal.
+	// terminal prints progress lines. If terminal is nil, the method options creates one.
 	terminal *terminal
-	// operators has the subject files that were loaded, by the value of --subject.
+	// operators has the subject files that were loaded, by their paths as in --subject.
 	operators map[string]*operator.Operator
-	// label is appended to the scenario name in progress lines. Commands set it if several
-	// runs have the same scenario, so that users can distinguish the lines of these runs.
+	// label follows the scenario's name in progress lines. If several runs have the same scenario,
+	// label distinguishes the lines of these runs.
 	label string
 }
 
@@ -134,7 +135,7 @@ document instead. Everything else goes to standard error.`,
 	return cmd
 }
 
-// addAttempts adds the flag --attempts.
+// addAttempts adds the flag --attempts to a command.
 func (f *runFlags) addAttempts(flags *pflag.FlagSet) {
 	flags.IntVar(&f.attempts, "attempts", 1, "the maximum number of runs of a scenario; the scenario runs again with the same seed while its verdict is unknown; a failed run is not repeated")
 }
@@ -147,7 +148,7 @@ func (f *runFlags) checkAttempts() error {
 	return nil
 }
 
-// addShared adds the flags that all commands that run scenarios have.
+// addShared adds to a command the flags that all commands that run scenarios have.
 func (f *runFlags) addShared(flags *pflag.FlagSet) {
 	providerFlag(flags, &f.provider)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print no progress, only results, warnings and errors")
@@ -160,7 +161,8 @@ func (f *runFlags) addShared(flags *pflag.FlagSet) {
 	flags.StringVar(&f.existing.ControllerSwitch, "controller-switch", "", "a `program` that turns off the existing cluster's own instances of the controllers under test; gauntlet calls it with \"off\" before the run and with \"on\" after the run")
 }
 
-// Several commands have the following flags, which select the control plane.
+// The following functions add flags that several commands have. The flags select the control
+// plane.
 
 // providerFlag adds the flag --provider.
 func providerFlag(f *pflag.FlagSet, provider *string) {
@@ -191,11 +193,11 @@ func existingFlags(f *pflag.FlagSet, o *cluster.Existing) {
 	f.StringVar(&o.Context, "context", "", "the context in the kubeconfig file (default: its current context)")
 }
 
-// check returns the subject and the provider that the flags name, validates the scenarios, and
-// sets their seeds. It reads nothing from the disk and starts nothing.
+// check returns the subject and the provider that the flags select. It also validates the
+// scenarios and sets their seeds. It reads nothing from the disk and starts nothing.
 func (f *runFlags) check(scenarios []*scenario.Scenario) (subject.Target, providers.Provider, error) {
 	var target subject.Target
-	if !isSubjectFile(f.subject) { // loadSubject reads and builds what a subject file names
+	if !isSubjectFile(f.subject) { // loadSubject later reads the subject file and builds its program
 		var err error
 		if target, err = subject.ParseTarget(f.subject); err != nil {
 			return target, providers.Provider{}, err
@@ -220,22 +222,23 @@ func (f *runFlags) check(scenarios []*scenario.Scenario) (subject.Target, provid
 	return target, provider, nil
 }
 
-// newTerminal returns a terminal that prints the progress messages for which the flags ask.
+// newTerminal returns a terminal that prints progress messages to standard error. With --quiet, it
+// prints nothing.
 func (f *runFlags) newTerminal(cmd *cobra.Command) *terminal {
 	t := newTerminal(cmd.ErrOrStderr())
 	t.quiet = f.quiet
 	return t
 }
 
-// announce prints a message about all runs to standard error, unless the user wants no progress.
+// announce prints a message about all runs to standard error, unless --quiet is set.
 func (f *runFlags) announce(cmd *cobra.Command, format string, args ...any) {
 	if !f.quiet {
 		fmt.Fprintf(cmd.ErrOrStderr(), format, args...)
 	}
 }
 
-// options returns the options of one run for each scenario. It starts nothing. It returns an
-// error if a run is not possible, for example because an executable is missing.
+// options returns the options of one run for each scenario. It starts no run. It returns an error
+// if a run is not possible, for example because an executable is missing.
 func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) ([]run.Options, error) {
 	target, provider, err := f.check(scenarios)
 	if err != nil {
@@ -305,8 +308,9 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	return all, nil
 }
 
-// executables returns the paths of gauntlet and, if the target is our controllers, of
-// workload-controller-manager. An installed gauntlet builds the latter if it is missing.
+// executables returns the path of gauntlet's executable. If the target is our controllers, it also
+// returns the path of workload-controller-manager. An installed gauntlet builds
+// workload-controller-manager if it is missing.
 func executables(ctx context.Context, target subject.Target) (gauntlet, ours string, err error) {
 	gauntlet, err = os.Executable()
 	if err != nil {
@@ -318,8 +322,8 @@ func executables(ctx context.Context, target subject.Target) (gauntlet, ours str
 	return gauntlet, ours, err
 }
 
-// setUpPrograms builds the programs of the control plane and of the subject upstream that are
-// missing in the cache.
+// setUpPrograms builds the programs of the control plane that are missing in the cache. If the
+// target is upstream, it also builds kube-controller-manager.
 func setUpPrograms(ctx context.Context, provider providers.Provider, target subject.Target, upstreamDir string) error {
 	if err := provider.Setup(ctx, providers.Options{UpstreamDir: upstreamDir}); err != nil {
 		return buildError(upstreamDir, err)
@@ -331,8 +335,9 @@ func setUpPrograms(ctx context.Context, provider providers.Provider, target subj
 	return buildError(upstreamDir, err)
 }
 
-// buildError returns the error of a command that cannot find the upstream programs. If the user
-// has named their directory, the directory is wrong; otherwise the build has failed.
+// buildError classifies the error of a search for the upstream programs. If the user has named a
+// directory, the command line is wrong. Otherwise a build has failed, so it returns an
+// unfinishedError.
 func buildError(upstreamDir string, err error) error {
 	if err == nil || upstreamDir != "" {
 		return err
@@ -340,11 +345,11 @@ func buildError(upstreamDir string, err error) error {
 	return &unfinishedError{err}
 }
 
-// scenarios returns the scenarios that the command line selects:
+// scenarios returns the scenarios that the command line selects. They are one of:
 //
-//   - the named scenarios,
-//   - one generated scenario, or
-//   - the built-in scenarios of the tier that the provider supports.
+//   - the named scenarios
+//   - one generated scenario
+//   - the built-in scenarios of the tier, as far as the provider supports them
 func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Scenario, error) {
 	if len(names) == 0 && isSubjectFile(f.subject) {
 		return nil, errSubjectFileWithoutScenario(f.subject)
@@ -367,7 +372,7 @@ func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Sc
 }
 
 // supportedScenarios returns the built-in scenarios of the tier that the provider supports. For
-// every other scenario of the tier it prints why the provider does not support it.
+// each other scenario of the tier, it prints why the provider does not support it.
 func (f *runFlags) supportedScenarios(warnings io.Writer) []*scenario.Scenario {
 	return slices.DeleteFunc(library.InTier(library.Tier(f.tier)), func(s *scenario.Scenario) bool {
 		err := run.Supported(s, f.provider)
@@ -378,8 +383,8 @@ func (f *runFlags) supportedScenarios(warnings io.Writer) []*scenario.Scenario {
 	})
 }
 
-// loadScenarios returns the scenarios with the given names or file paths. If names is
-// empty, it returns the built-in scenarios of the tier that the provider supports.
+// loadScenarios returns the scenarios with the given names or file paths. Without names, it
+// returns the built-in scenarios of the tier that the provider supports.
 func (f *runFlags) loadScenarios(names []string, warnings io.Writer) ([]*scenario.Scenario, error) {
 	if len(names) == 0 {
 		if _, err := providers.Named(f.provider); err != nil {
@@ -402,12 +407,13 @@ func (f *runFlags) loadScenarios(names []string, warnings io.Writer) ([]*scenari
 	return all, nil
 }
 
-// standardInput is the name of the scenario that "gauntlet run" and "gauntlet validate" read from
-// standard input.
+// standardInput is the scenario name with which "gauntlet run" and "gauntlet validate" read a
+// scenario from standard input.
 const standardInput = "-"
 
-// loadScenario returns the built-in scenario with the given name. If there is none, it reads
-// the YAML file at the path name. It prints a warning for each old name that the scenario uses.
+// loadScenario returns the built-in scenario with the given name. If there is no such scenario, it
+// reads the YAML file whose path is name. It prints a warning for each old name that the scenario
+// uses.
 func loadScenario(name string, warnings io.Writer) (*scenario.Scenario, error) {
 	s, ok := library.Find(name)
 	var err error
@@ -423,14 +429,14 @@ func loadScenario(name string, warnings io.Writer) (*scenario.Scenario, error) {
 	return s, err
 }
 
-// printWarnings prints a warning for each old name that a scenario uses.
+// printWarnings prints a warning for each outdated field or fault name that a scenario uses.
 func printWarnings(s *scenario.Scenario, warnings io.Writer) {
 	for _, warning := range s.Warnings() {
 		fmt.Fprintln(warnings, "warning:", warning)
 	}
 }
 
-// noScenario returns the error about a name that is neither a built-in scenario nor a file.
+// noScenario returns the error for a name that is neither a built-in scenario nor a file.
 func noScenario(name string) error {
 	found := "no such file, and no built-in scenario of this name"
 	if strings.ContainsRune(name, filepath.Separator) || slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) {
@@ -457,7 +463,8 @@ func seedOf(seeds ...uint64) uint64 {
 	return 1 + rand.Uint64N(1<<32) // at most 10 digits, so that users can type it
 }
 
-// parallelRuns returns the maximum number of runs in progress at the same time.
+// parallelRuns returns the maximum number of runs at the same time. It returns an error if
+// --parallel is out of range.
 func (f *runFlags) parallelRuns() (int, error) {
 	switch {
 	case f.parallel < 0 || f.parallel > parallelMax:
@@ -472,21 +479,22 @@ func (f *runFlags) parallelRuns() (int, error) {
 	return min(campaign.DefaultParallel(), parallelMax), nil
 }
 
-// parallelMax is the maximum value of --parallel. Each run needs its own ports, and a machine
+// parallelMax is the maximum value of --parallel. Each run needs ports of its own, and a machine
 // has a limited number of ports.
 const parallelMax = 64
 
-// errCannotStart ends a series of runs early. What prevents one run from starting usually
-// prevents the others too.
+// errCannotStart ends a series of runs early. A reason that prevents one run from starting usually
+// prevents the other runs too.
 var errCannotStart = errors.New("a run could not start")
 
-// runAll makes the runs, at most parallel of them at the same time, and prints their verdicts.
+// runAll makes the runs, at most parallel of them at the same time, and prints the verdicts. It
+// returns the exit code.
 //
-// It repeats a run while its verdict is unknown, until it has made the run times times. If the
-// cluster has no room for one of several runs, it skips that run. After any other failed start,
-// or after an interrupt, no further run starts.
+// It repeats a run while the verdict is unknown, up to a total of times runs. If the cluster has
+// no room for one of several runs, it skips that run. After any other failed start, or after an
+// interrupt, no further run starts.
 //
-// In the formats JSON and YAML, it prints each run to standard output when the run ends, and
+// In the formats JSON and YAML, it prints each run to standard output when the run ends. It prints
 // everything else to standard error.
 func runAll(cmd *cobra.Command, format outputFormat, all []run.Options, parallel, times int) (int, error) {
 	results, errs := make([]*reports.Run, len(all)), make([]error, len(all))

@@ -44,7 +44,8 @@ The command prints the paths of all programs to standard output.`,
 	return cmd
 }
 
-// setUpAll builds the programs of the embedded control plane and our controllers.
+// setUpAll builds the programs of the embedded control plane and our controllers, if they are
+// missing. It returns the paths of all these programs.
 func setUpAll(ctx context.Context) ([]string, error) {
 	paths, err := setup.Upstream(ctx)
 	if err != nil {

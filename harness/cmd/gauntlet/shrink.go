@@ -20,11 +20,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// shrinkFlags are the flags of "gauntlet shrink".
+// shrinkFlags has the values of the flags of "gauntlet shrink".
 type shrinkFlags struct {
-	// runs are the settings of all runs of the search.
+	// runs has the flags that apply to every run of the search.
 	runs runFlags
-	// check is the ID of the check that must fail. It is empty until it is determined.
+	// check is the ID of the check that must fail. If --check is not set, it is empty until the
+	// method run sets it to the first failed check.
 	check string
 }
 
@@ -57,8 +58,8 @@ Started again, the command resumes. The exit status is 0 if the search is comple
 	return cmd
 }
 
-// run shrinks the scenario of the run in the directory at path. It adds the result to the
-// reports of that run.
+// run shrinks the scenario of the failed run in the directory path. It adds the smallest scenario
+// to that run's reports.
 func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	failed, err := orInterrupted(cmd.Context(), func() (*reports.Run, error) { return run.Check(path) })
 	switch {
@@ -99,8 +100,8 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	return nil
 }
 
-// findFailedCheck returns the ID of the first failed check of a run. If id is not empty, only
-// the check with this ID counts.
+// findFailedCheck returns the ID of the first check that failed in a run. If id is not empty, only
+// the check with this ID counts. It returns an error if no such check failed.
 func findFailedCheck(r *reports.Run, id string) (string, error) {
 	for _, result := range r.Results {
 		if result.Verdict == check.Fail && (id == "" || result.Check == id) {
@@ -113,12 +114,12 @@ func findFailedCheck(r *reports.Run, id string) (string, error) {
 	return "", fmt.Errorf("check %q did not fail in the run; expected a run in which it failed", id)
 }
 
-// confirmationRuns is how often the smallest scenario is run at the end of the search. These
-// runs show how often the check fails in it.
+// confirmationRuns is how often the smallest scenario runs at the end of the search. These runs
+// show how often the check fails in the smallest scenario.
 const confirmationRuns = 5
 
-// shrink searches for the smallest failing scenario and writes it to smallest.yaml in
-// f.runs.out.
+// shrink searches for the smallest scenario in which the check fails, and writes the scenario to
+// smallest.yaml in f.runs.out.
 func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	prober, closeJournal, err := f.prober(cmd)
@@ -155,9 +156,9 @@ func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario) er
 	return writeScenario(smallest, small)
 }
 
-// prober returns a prober, which runs scenarios for the search. It uses the results of earlier
-// runs of the same search, and appends each new run to their file. The returned function closes
-// the file.
+// prober returns a prober, which runs scenarios for the search. A journal file has the results of
+// earlier runs of the same search. The prober reads this file, and appends the result of each new
+// run. The returned function closes the file.
 func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error) {
 	if err := os.MkdirAll(f.runs.out, 0o755); err != nil {
 		return nil, nil, err
@@ -182,8 +183,8 @@ func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error)
 	return p, func() { journal.Close() }, nil
 }
 
-// fails makes one run and deletes its directory. It reports whether the check with the ID
-// f.check failed.
+// fails runs a scenario once and deletes the run's directory. It reports whether the check f.check
+// failed in the run.
 func (f *shrinkFlags) fails(ctx context.Context, cmd *cobra.Command, s *scenario.Scenario) (bool, error) {
 	options, err := f.runs.options(cmd, []*scenario.Scenario{s.Clone()})
 	if errors.Is(err, errNothingToReconcile) {

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// upNodesDefault and upNodesMax are the default and the maximum of the flag --nodes.
+	// upNodesDefault is the default of the flag --nodes, and upNodesMax is its maximum.
 	upNodesDefault = 1
 	upNodesMax     = 20
 )
@@ -89,11 +89,12 @@ The command prints only the path of the kubeconfig to standard output.`,
 	return cmd
 }
 
-// noSubject is the value of --subject for a cluster without subject: nothing runs the
-// controllers under test.
+// noSubject is the value of --subject for a cluster without subject. Nothing then runs the
+// controllers.
 const noSubject = "none"
 
-// setUpStanding builds the programs of a standing cluster that are missing in the cache.
+// setUpStanding builds the programs that a standing cluster needs and that are missing in the
+// cache.
 func setUpStanding(ctx context.Context, provider providers.Provider, upstreamDir string, installed *environment.SubjectOptions) error {
 	var target subject.Target
 	if installed != nil {
@@ -105,8 +106,8 @@ func setUpStanding(ctx context.Context, provider providers.Provider, upstreamDir
 	return setUpPrograms(ctx, provider, target, upstreamDir)
 }
 
-// standingSubject returns the subject that the flags --subject and --replicas select. It
-// returns nil for noSubject.
+// standingSubject returns the subject that the flags --subject and --replicas select. For
+// noSubject, it returns nil.
 func standingSubject(ctx context.Context, target string, replicas int) (*environment.SubjectOptions, error) {
 	if replicas < 1 || replicas > scenario.SubjectsMax {
 		return nil, fmt.Errorf("--replicas=%d: expected 1 to %d", replicas, scenario.SubjectsMax)
@@ -160,8 +161,8 @@ that exists.`,
 	return cmd
 }
 
-// chooseDown returns the clusters to remove. It returns an error for a cluster that a running
-// command uses.
+// chooseDown returns the clusters that "gauntlet down" removes: the named ones, all, or the only
+// one. It returns an error for a cluster that a running command uses.
 func chooseDown(found []standing.Cluster, names []string, all bool) ([]standing.Cluster, error) {
 	byName := map[string]standing.Cluster{}
 	var up []standing.Cluster
@@ -244,7 +245,7 @@ on an existing cluster.`,
 	return cmd
 }
 
-// cleanExisting removes the objects that a killed run left on an existing cluster.
+// cleanExisting removes the objects that a killed run has left on an existing cluster.
 func cleanExisting(cmd *cobra.Command, o cluster.Existing) error {
 	removed, err := environment.CleanExisting(cmd.Context(), o.Kubeconfig, o.Context)
 	switch {
@@ -258,7 +259,7 @@ func cleanExisting(cmd *cobra.Command, o cluster.Existing) error {
 	return nil
 }
 
-// printCleaned prints the removed clusters, and the state of the clusters that were not
+// printCleaned prints which clusters were removed, and the state of each cluster that was not
 // removed.
 func printCleaned(out io.Writer, removed, spared []standing.Cluster) {
 	for _, c := range removed {
@@ -272,8 +273,8 @@ func printCleaned(out io.Writer, removed, spared []standing.Cluster) {
 	}
 }
 
-// newStandingHost returns the hidden command of the process that hosts a standing cluster.
-// "gauntlet up" starts this process in the background; see package standing.
+// newStandingHost returns the hidden command that hosts a standing cluster. "gauntlet up" starts
+// this command in the background; see package standing.
 func newStandingHost() *cobra.Command {
 	return &cobra.Command{
 		Use:    standing.HostCommand + " PROVIDER DIR NODES UPSTREAMDIR [SUBJECT REPLICAS OURS]",

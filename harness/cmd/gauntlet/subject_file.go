@@ -14,13 +14,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// isSubjectFile reports whether the value of --subject is the path of a subject file.
+// isSubjectFile reports whether a value of --subject is the path of a subject file, which
+// describes a controller in YAML.
 func isSubjectFile(value string) bool {
 	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(value))
 }
 
-// checkSubject returns an error if a value of --subject is neither a target nor the path of a subject
-// file. It does not read the file.
+// checkSubject returns an error if a value of --subject is invalid. Valid are targets, such as
+// ours, and paths of subject files. It does not read the file.
 func checkSubject(value string) error {
 	if isSubjectFile(value) {
 		return nil
@@ -29,10 +30,10 @@ func checkSubject(value string) error {
 	return err
 }
 
-// loadSubject reads the subject file that the flag --subject names, and builds its program. It
-// does so once for all runs.
+// loadSubject reads the subject file that --subject names, and builds the subject's program. It
+// does this once for all runs.
 //
-// The controllers of the file become the controllers under test of the scenarios.
+// The controllers in the subject file become the controllers under test of the scenarios.
 func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenario) (subject.Target, error) {
 	loaded, ok := f.operators[f.subject]
 	if !ok {
@@ -56,14 +57,14 @@ func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenari
 	return loaded.Target, nil
 }
 
-// errNothingToReconcile is the error of a scenario without objects for the operator.
+// errNothingToReconcile is the error of a scenario that creates no object for the controllers of
+// the subject file.
 var errNothingToReconcile = errors.New("found no object that the controllers of the subject file reconcile")
 
-// setOperator makes the controllers of an operator the controllers under test of a scenario.
-// The scenario keeps the kinds of its own field operator.
+// setOperator makes the controllers of an operator the controllers under test of a scenario. The
+// Kinds in the scenario's own field operator remain known.
 //
-// It returns an error if the workload creates no object that one of these controllers
-// reconciles.
+// It returns an error if the workload creates no object that one of these controllers reconciles.
 func setOperator(s *scenario.Scenario, o *scenario.Operator) error {
 	var kinds []string
 	for _, c := range o.Controllers {
@@ -86,7 +87,8 @@ func setOperator(s *scenario.Scenario, o *scenario.Operator) error {
 	return s.Errorf("workload", "%w: expected a step that creates a %s", errNothingToReconcile, strings.Join(kinds, " or a "))
 }
 
-// errSubjectFileWithoutScenario is the error of a run of the built-in scenarios with a subject file.
+// errSubjectFileWithoutScenario returns the error for a command line with a subject file and no
+// scenario.
 func errSubjectFileWithoutScenario(file string) error {
 	return fmt.Errorf("--subject=%s: found no scenario; expected a file with a scenario that creates custom resources, because the built-in scenarios test the controllers of Kubernetes", file)
 }

@@ -20,11 +20,11 @@ func newSweep(code *int) *cobra.Command {
 	return cmd
 }
 
-// sweepSeedsFlags are the flags of "gauntlet sweep seeds".
+// sweepSeedsFlags has the values of the flags of "gauntlet sweep seeds".
 type sweepSeedsFlags struct {
 	campaignFlags
 	generated generateFlags
-	from, to  uint64 // first and last seed, inclusive
+	from, to  uint64 // the first and the last seed
 }
 
 func newSweepSeeds(code *int) *cobra.Command {
@@ -55,7 +55,7 @@ same lines and the reports of all runs.`,
 	return cmd
 }
 
-// run runs the generated scenario of each seed, and returns the exit code for the verdicts.
+// run runs the scenario that each seed generates, and returns the exit code for the verdicts.
 func (f *sweepSeedsFlags) run(cmd *cobra.Command) (int, error) {
 	if f.from < 1 || f.to < f.from || f.to == math.MaxUint64 {
 		return exitPass, fmt.Errorf("--from=%d --to=%d: expected a first seed of at least 1 and a last seed that is not less than it", f.from, f.to)

@@ -15,17 +15,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// sweepCrashFlags are the flags of "gauntlet sweep crash".
+// sweepCrashFlags has the values of the flags of "gauntlet sweep crash".
 type sweepCrashFlags struct {
 	campaignFlags
-	faults   []string // names of the faults to inject
-	from, to int      // first and last write, counted from 1; to is 0 for the last write of the run
+	faults   []string // the names of the faults to inject
+	from, to int      // the first and the last write, counted from 1; a to of 0 means the last write of the run
 }
 
-// writeActions are the faults that "gauntlet sweep crash" injects at each write.
+// writeActions has the faults that "gauntlet sweep crash" can inject at a write of the subject.
 var writeActions = []explore.Action{explore.Crash, explore.Lost}
 
-// actionNames returns the names of actions.
+// actionNames returns the name of each action.
 func actionNames(actions []explore.Action) []string {
 	var names []string
 	for _, a := range actions {
@@ -67,7 +67,7 @@ same lines and the reports of all runs.
 	return cmd
 }
 
-// run makes all runs of the sweep, and returns the exit code for their verdicts.
+// run makes all runs of the sweep, and returns the exit code for the verdicts.
 func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	if f.from < 1 || f.to < 0 || (f.to > 0 && f.to < f.from) {
 		return exitPass, fmt.Errorf("--from=%d --to=%d: expected a first write of at least 1 and a last write that is not before it", f.from, f.to)
@@ -94,8 +94,8 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 }
 
 // plan returns an attempt for each combination of a write of the subject and a fault. It first
-// makes a run without faults, which determines the writes. A write that the API server refuses
-// commits nothing, so that no fault separates its commit from its response.
+// makes a run without faults to learn the writes. It omits writes that the API server refused.
+// Such a write commits nothing, so no fault can separate its commit from its response.
 func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scenario, actions []explore.Action, subject string) ([]campaign.Attempt, error) {
 	only := f.campaignFlags
 	only.subjects = []string{subject}
@@ -125,7 +125,8 @@ func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scena
 	return only.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return disturbed, nil }, withoutFaults.Seed)
 }
 
-// subjectWrites makes a run without faults and returns the writes of the subject in this run.
+// subjectWrites makes a run without faults and returns the subject's writes in this run. It
+// returns an error if a check failed.
 func (f *campaignFlags) subjectWrites(cmd *cobra.Command, withoutFaults *scenario.Scenario) ([]explore.LearntWrite, error) {
 	attempts, err := f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return []*scenario.Scenario{withoutFaults.Clone()}, nil }, withoutFaults.Seed)
 	if err != nil {

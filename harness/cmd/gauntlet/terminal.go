@@ -11,7 +11,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// terminal prints progress messages of concurrent runs, one line for each message.
+// terminal prints progress messages of concurrent runs. Each message is one line.
 type terminal struct {
 	begun time.Time
 	quiet bool // print no progress messages
@@ -24,7 +24,7 @@ func newTerminal(out io.Writer) *terminal {
 	return &terminal{out: out, begun: time.Now()}
 }
 
-// progress prints one line with the time since the terminal was created, the scenario and the
+// progress prints one line: the time since the terminal was created, the scenario, and the
 // message.
 func (t *terminal) progress(scenario, message string) {
 	if t.quiet {
@@ -35,8 +35,8 @@ func (t *terminal) progress(scenario, message string) {
 	fmt.Fprintf(t.out, "%6.1fs  %s: %s\n", time.Since(t.begun).Seconds(), scenario, message)
 }
 
-// recordText returns a progress message for a record about a step, a fault or a process. It returns
-// "" for all other records.
+// recordText formats a record about a step, a fault or a process as a progress message. It returns
+// "" for all other records, and for each time that a fault fires.
 func recordText(record *history.Record) string {
 	var text string
 	switch {
@@ -53,8 +53,8 @@ func recordText(record *history.Record) string {
 	return strings.TrimSpace(text)
 }
 
-// keepUpUntilInterrupt prints the path of the kubeconfig of a control plane, and returns when
-// ctx ends.
+// keepUpUntilInterrupt prints how to reach a control plane that stays up, and returns when ctx
+// ends.
 func (t *terminal) keepUpUntilInterrupt(ctx context.Context, kubeconfig string) {
 	fmt.Fprintf(t.out, "The control plane stays up until Ctrl-C. To use it:\n\n    export KUBECONFIG=%s\n\n", kubeconfig)
 	<-ctx.Done()

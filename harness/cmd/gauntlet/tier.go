@@ -13,15 +13,15 @@ import (
 // tierFlag is the value of the flag --tier.
 type tierFlag library.Tier
 
-// add adds the flag --tier. The current value is the default.
+// add adds the flag --tier to a command. The flag's default is the current value of f.
 func (f *tierFlag) add(flags *pflag.FlagSet) {
 	flags.Var(f, "tier", fmt.Sprintf("the built-in scenarios that run without SCENARIO: quick, default or full (default %q)", f))
-	flags.Lookup("tier").DefValue = "" // pflag would print it without quotation marks
+	flags.Lookup("tier").DefValue = "" // the usage text has the default in quotation marks, which pflag would omit
 }
 
 func (f *tierFlag) String() string { return string(*f) }
 
-// Set sets the value to a known tier.
+// Set sets the value. It returns an error if there is no such tier.
 func (f *tierFlag) Set(value string) error {
 	tier, err := library.ParseTier(value)
 	*f = tierFlag(tier)
@@ -30,8 +30,8 @@ func (f *tierFlag) Set(value string) error {
 
 func (f *tierFlag) Type() string { return "tier" }
 
-// checkTier returns an error if the flag --tier is set and other arguments already select the
-// scenarios. The argument selected says whether they do.
+// checkTier returns an error if the flag --tier is set although other arguments select the
+// scenarios. The argument selected says whether other arguments do.
 func checkTier(cmd *cobra.Command, selected bool) error {
 	if selected && cmd.Flags().Changed("tier") {
 		return errors.New("--tier selects built-in scenarios: found it together with a scenario, --profile, --duration or --prefer-uncovered; expected only one of them")

@@ -16,10 +16,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// runRoot runs the command line of root. It refuses bad usage with messages of one line.
+// runRoot executes the command line with the command root. For wrong usage, such as an unknown
+// flag, it returns an error of one line.
 //
-// A command may ignore that a write to standard output has failed. runRoot returns an error
-// even then.
+// If a command ignores that a write to standard output failed, runRoot returns that error.
 func runRoot(ctx context.Context, root *cobra.Command) error {
 	out := &standardOutput{to: root.OutOrStdout()}
 	root.SetOut(out)
@@ -32,13 +32,14 @@ func runRoot(ctx context.Context, root *cobra.Command) error {
 	return out.err
 }
 
-// standardOutput is the standard output of gauntlet. It keeps the first error of a write.
+// standardOutput writes to the standard output of gauntlet. It keeps the error of the first failed
+// write.
 type standardOutput struct {
 	to  io.Writer
 	err error
 }
 
-// Write writes to standard output. Its error is an unfinishedError.
+// Write writes to standard output. It returns an unfinishedError if the write fails.
 func (o *standardOutput) Write(p []byte) (int, error) {
 	n, err := o.to.Write(p)
 	if err != nil {
@@ -53,7 +54,7 @@ func (o *standardOutput) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// fileOf returns the file to which out writes. It returns false if out does not write to a file.
+// fileOf returns the file to which out writes. The bool is false if out does not write to a file.
 func fileOf(out io.Writer) (*os.File, bool) {
 	if standard, ok := out.(*standardOutput); ok {
 		out = standard.to
@@ -62,8 +63,8 @@ func fileOf(out io.Writer) (*os.File, bool) {
 	return file, ok
 }
 
-// refuseBadUsage makes a command and its subcommands refuse bad usage with messages of one line.
-// Bad usage is an unknown command or flag, or a wrong number of arguments.
+// refuseBadUsage makes a command and its subcommands report wrong usage in an error of one line.
+// Wrong usage is an unknown command or flag, or a wrong number of arguments.
 func refuseBadUsage(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	switch {
@@ -85,9 +86,9 @@ func refuseBadUsage(cmd *cobra.Command) {
 	}
 }
 
-// refuseUnknownCommands makes a command that only has subcommands refuse all other arguments.
-// The root command without arguments prints its help. Any other command without arguments is an
-// error.
+// refuseUnknownCommands makes a command that has only subcommands refuse all other arguments.
+// Without arguments, the root command prints its help. Any other command without arguments returns
+// an error.
 func refuseUnknownCommands(cmd *cobra.Command) {
 	cmd.DisableFlagsInUseLine = true
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -104,7 +105,7 @@ func refuseUnknownCommands(cmd *cobra.Command) {
 	}
 }
 
-// unknownCommand returns the error about a subcommand that parent does not have.
+// unknownCommand returns the error for a subcommand that the command parent does not have.
 func unknownCommand(parent *cobra.Command, found string) error {
 	advice := nearest.Suggestion(found, commandNames(parent))
 	if advice == "" {
@@ -118,7 +119,7 @@ func commandWords(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 }
 
-// commandNames returns the names of the subcommands that the help text of a command lists.
+// commandNames returns the names of those subcommands that the help text of a command lists.
 func commandNames(parent *cobra.Command) []string {
 	var names []string
 	for _, sub := range parent.Commands() {
@@ -129,9 +130,9 @@ func commandNames(parent *cobra.Command) []string {
 	return names
 }
 
-// countArguments returns a check of the arguments of a command, which refuses empty arguments
-// and what the given check refuses. The error says which arguments the command has and which it
-// expects.
+// countArguments returns a function that validates the arguments of a command. The function
+// refuses empty arguments and arguments that the given check refuses. Its error says which
+// arguments were found, and which are expected.
 func countArguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -156,8 +157,8 @@ func countArguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// expectedArguments returns the arguments in the usage line of a command, such as "RUNDIR…", or
-// "none".
+// expectedArguments returns the arguments that a command expects, as in its usage line, such as
+// "RUNDIR…". For a command without arguments, it returns "none".
 func expectedArguments(cmd *cobra.Command) string {
 	words := strings.Fields(cmd.Use)[1:]
 	words = slices.DeleteFunc(words, func(word string) bool { return strings.HasPrefix(word, "-") })
@@ -167,8 +168,8 @@ func expectedArguments(cmd *cobra.Command) string {
 	return strings.Join(words, " ")
 }
 
-// flagError returns an error about a flag in the style of this project's messages. The argument
-// err is an error of package pflag.
+// flagError converts an error of package pflag to a message in this project's style. The message
+// names the flag, the value that was found, and the expected value.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError
@@ -197,21 +198,21 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w; \"%s --help\" lists the flags", err, cmd.CommandPath())
 }
 
-// expectedValue says which values a flag accepts. For flags with a type of this project, it
-// takes the text from the end of the error of the method Set.
+// expectedValue says which values a flag accepts. For a flag type of this project, it takes the
+// text from the error that the type's method Set returned.
 func expectedValue(invalid *pflag.InvalidValueError) string {
 	if words := valueWords(invalid.GetFlag()); words != "" {
 		return "expected " + words
 	}
 	words := errors.Unwrap(invalid).Error()
 	if _, expected, ok := strings.Cut(words, "; expected "); ok {
-		return "expected " + expected // what was found is said already
+		return "expected " + expected // the caller has already named the value that was found
 	}
 	return words
 }
 
-// valueWords describes the values of a flag by the type of the flag. It returns "" for a type
-// of this project.
+// valueWords says which values a flag of a standard type accepts. It returns "" for a type of this
+// project.
 func valueWords(flag *pflag.Flag) string {
 	switch flag.Value.Type() {
 	case "uint64":

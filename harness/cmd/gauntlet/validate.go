@@ -63,12 +63,12 @@ func supportedBy(s *scenario.Scenario) string {
 	return strings.Join(names, ", ")
 }
 
-// stdinLimit is the maximum number of bytes that are read from standard input. It is more than
-// the maximum size of a scenario, so package scenario can report a scenario that is too large.
+// stdinLimit is the maximum number of bytes that are read from standard input. Scenarios must be
+// smaller, so that package scenario can report a scenario that is too large.
 const stdinLimit = 1 << 20
 
-// readScenario reads a scenario from standard input. It prints a warning for each old name that
-// the scenario uses.
+// readScenario reads a scenario from standard input. It prints a warning for each old name in the
+// scenario.
 func (f *runFlags) readScenario(_ string, warnings io.Writer) (*scenario.Scenario, error) {
 	data, err := io.ReadAll(io.LimitReader(f.stdin, stdinLimit))
 	if err != nil {
@@ -84,8 +84,8 @@ func (f *runFlags) readScenario(_ string, warnings io.Writer) (*scenario.Scenari
 	return s, err
 }
 
-// interruptibleReader reads from in until ctx ends. Without it, a read of a terminal or a pipe
-// would wait until there is something to read.
+// interruptibleReader reads from in until ctx ends. Without it, gauntlet could not be interrupted
+// while it waits for input from a terminal or a pipe.
 type interruptibleReader struct {
 	ctx context.Context
 	in  io.Reader
@@ -97,7 +97,7 @@ func (r *interruptibleReader) Read(into []byte) (int, error) {
 		err  error
 	}
 	done := make(chan result, 1)
-	go func() { // after an interrupt, it ends with the process
+	go func() { // after an interrupt, this goroutine ends with the process
 		data := make([]byte, len(into))
 		n, err := r.in.Read(data)
 		done <- result{data[:n], err}
