@@ -9,7 +9,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// TestLoadBaseline checks which values of --baseline are refused.
+// TestLoadBaseline checks for which values of --baseline loadBaseline returns an error.
 func TestLoadBaseline(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "baseline.yaml")
 	if err := (&baseline.Baseline{Scenario: "burst", Runs: 3, End: baseline.Facts{"pods ns/web-*": "3"}}).Write(path); err != nil {
@@ -34,8 +34,8 @@ func TestLoadBaseline(t *testing.T) {
 	}
 }
 
-// TestBaselineKeepsFiles checks that "gauntlet baseline" does not replace a file, which a user may
-// have edited.
+// TestBaselineKeepsFiles checks that "gauntlet baseline" does not replace an existing file. A user
+// may have edited the file.
 func TestBaselineKeepsFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mine.yaml")
 	if err := (&baseline.Baseline{Scenario: "burst", Runs: 3}).Write(path); err != nil {

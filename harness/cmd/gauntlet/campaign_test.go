@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// TestUntilKnown checks how often retryUnknown repeats a run. Each test case lists the
-// verdicts of consecutive runs; an empty verdict means that the run could not start.
+// TestUntilKnown checks how often retryUnknown repeats a run. Each test case lists the verdicts of
+// successive attempts. An empty verdict means that the attempt could not start.
 func TestUntilKnown(t *testing.T) {
 	tests := []struct {
 		name     string

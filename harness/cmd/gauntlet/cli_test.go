@@ -18,14 +18,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// command runs a command line and returns its standard output.
+// command runs gauntlet with the given arguments and returns the standard output.
 func command(t *testing.T, args ...string) (out string, err error) {
 	t.Helper()
 	out, _, err = commandOutput(t, args...)
 	return out, err
 }
 
-// commandOutput runs a command line and returns its standard output and standard error.
+// commandOutput runs gauntlet with the given arguments and returns the standard output and the
+// standard error.
 func commandOutput(t *testing.T, args ...string) (out, errOut string, err error) {
 	t.Helper()
 	var code int
@@ -38,8 +39,8 @@ func commandOutput(t *testing.T, args ...string) (out, errOut string, err error)
 	return stdout.String(), stderr.String(), err
 }
 
-// TestRenamedFlags checks that each old flag name has the effect of the new name. The command
-// must print one warning, which contains the new name.
+// TestRenamedFlags checks that each old flag name has the effect of the new name. The command must
+// print one warning, which contains the new flag name.
 func TestRenamedFlags(t *testing.T) {
 	for old, current := range renamedFlags {
 		_, errOut, err := commandOutput(t, "nightly", "nothing", "--"+old+"=x", "--"+old+"=y")
@@ -50,9 +51,9 @@ func TestRenamedFlags(t *testing.T) {
 	}
 }
 
-// TestRenamedScenario checks the warning about the old name of a scenario. A command must
-// print it once, even if it loads the scenario several times. No run starts, because the
-// directory of binaries is empty.
+// TestRenamedScenario checks the warning about an old name in a scenario. A command must print the
+// warning once, even if it loads the scenario several times. No run starts, because the directory
+// of binaries is empty.
 func TestRenamedScenario(t *testing.T) {
 	for _, args := range [][]string{
 		{"run", "moments"}, {"nightly", "moments"}, {"compare", "moments", "--pairs=2"},
@@ -64,8 +65,8 @@ func TestRenamedScenario(t *testing.T) {
 	}
 }
 
-// TestDefaultScenarios checks which scenarios a command without names runs. It must run those
-// that the provider supports, and name those that it skips.
+// TestDefaultScenarios checks which scenarios a command runs if the user names none. It must run
+// the scenarios that the provider supports, and print the names of the others.
 func TestDefaultScenarios(t *testing.T) {
 	f := runFlags{provider: "embedded", tier: tierFlag(library.Full)}
 	var warnings strings.Builder

@@ -108,8 +108,9 @@ func findHistories(dirs []string) ([]string, error) {
 	return slices.Compact(files), nil
 }
 
-// checkCoverageOut returns an error if path is an existing file that is no coverage table, such as
-// the history of a run. A coverage table is a file that "gauntlet coverage --out" has written.
+// checkCoverageOut returns an error if path is an existing file but no coverage table. Such a file
+// may be the history of a run. A coverage table is a file that "gauntlet coverage --out" has
+// written.
 func checkCoverageOut(path string) error {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil // a new file, or a device such as /dev/stdout

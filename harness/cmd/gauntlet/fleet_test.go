@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFleetRunRefuses checks that "gauntlet fleet run" refuses what the pods cannot run, before it
-// sends a request.
+// TestFleetRunRefuses checks that "gauntlet fleet run" refuses campaigns that the pods cannot run.
+// It must send no request for them.
 func TestFleetRunRefuses(t *testing.T) {
 	for _, test := range []struct{ flag, want string }{
 		{"--subjects=exec:/bin/true", `--subjects: found "exec:/bin/true"; expected ours or upstream, which are in the image`},

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// These are the contents of the files that a killed run may leave in its directory.
+// The contents of files that a killed run may leave in its directory.
 const (
 	wroteScenario    = "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n"
 	wroteEnvironment = `{"scenario": "x", "seed": 7, "subject": "ours", "provider": "embedded", "command": ["gauntlet", "run"]}`

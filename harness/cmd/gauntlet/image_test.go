@@ -47,8 +47,8 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestImageThatFails checks that a failed write does not change the existing archive and
-// leaves no other file.
+// TestImageThatFails checks that a failed write leaves the existing archive unchanged, and leaves
+// no temporary file.
 func TestImageThatFails(t *testing.T) {
 	dir := t.TempDir()
 	archive := filepath.Join(dir, "image.tar")

@@ -41,7 +41,7 @@ func TestInstalledLive(t *testing.T) {
 	}
 }
 
-// cacheWithUpstream returns an empty cache directory, except for the programs of upstream.
+// cacheWithUpstream returns a new cache directory that contains only the programs of upstream.
 func cacheWithUpstream(t *testing.T) string {
 	t.Helper()
 	manager, err := providers.UpstreamControllerManager("")
@@ -59,8 +59,8 @@ func cacheWithUpstream(t *testing.T) string {
 	return cache
 }
 
-// serveModule writes the files of a module proxy that serves this source tree as one version, and
-// returns their directory.
+// serveModule writes the files of a module proxy that serves this source tree as one version. It
+// returns the directory of these files.
 func serveModule(t *testing.T, version module.Version) string {
 	t.Helper()
 	proxy := t.TempDir()

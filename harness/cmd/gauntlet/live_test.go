@@ -14,8 +14,8 @@ import (
 
 // The live tests run commands on control planes, with controllers that have a deliberate bug.
 
-// startsOnce returns a value of --subject. The subject is our controllers, except that they cannot
-// be started a second time.
+// startsOnce returns a value of --subject for our controllers with a deliberate bug: they cannot
+// start a second time.
 func startsOnce(t *testing.T) string {
 	t.Helper()
 	ours, err := filepath.Abs(filepath.Join("..", "..", "..", "bin", "workload-controller-manager"))
@@ -50,8 +50,8 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-// failedIn returns the path of the only run directory in out. The test fails if the check with
-// the given ID did not fail in that run.
+// failedIn returns the path of the only run directory in out. The test fails if the given check
+// did not fail in that run.
 func failedIn(t *testing.T, out, id string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(out, "*", "scenario.yaml"))
@@ -72,8 +72,9 @@ func failedIn(t *testing.T, out, id string) string {
 	return ""
 }
 
-// TestSweepCrashLive checks that a crash at a write makes a passing workload fail, and that a
-// lost response does not. The command must keep only the directory of the failed run.
+// TestSweepCrashLive checks "gauntlet sweep crash" with a subject that does not survive a crash. A
+// crash at a write must make a passing workload fail, but a lost response must not. The command
+// must keep only the directories of failed runs.
 func TestSweepCrashLive(t *testing.T) {
 	out := t.TempDir()
 	small := file(t, `name: small
@@ -93,8 +94,8 @@ settle: {within: 30s}
 	failedIn(t, out, "process-alive")
 }
 
-// TestExploreLive checks that a search finds the crash that makes a passing workload fail. It must
-// say how many places there are.
+// TestExploreLive checks that a search finds the crash that makes a passing workload fail. The
+// command must print how many places it found.
 func TestExploreLive(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute or more: make test-slow has it")
@@ -119,8 +120,8 @@ settle: {within: 30s}
 	}
 }
 
-// TestShrinkLive checks that shrink removes the parts of a scenario that the failure does not
-// need. The same check must fail in a new run of the result.
+// TestShrinkLive checks that "gauntlet shrink" removes those parts of a scenario without which the
+// same check still fails. That check must fail in a new run of the smallest scenario.
 func TestShrinkLive(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute or more: make test-slow has it")

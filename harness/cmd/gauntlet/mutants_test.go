@@ -47,8 +47,8 @@ func TestReadOutcomes(t *testing.T) {
 	}
 }
 
-// TestMutantsTiers checks that the command prints the tiers of a source tree, and writes them
-// to it.
+// TestMutantsTiers checks that "gauntlet mutants tiers" prints the tiers of a source tree. With
+// --write, it must write the tiers to that tree.
 func TestMutantsTiers(t *testing.T) {
 	tree, root := t.TempDir(), filepath.Join("..", "..", "..")
 	for _, file := range []string{"harness/mutant/outcomes.json", "harness/mutant/matrix.json", "harness/scenario/library/tiers.txt"} {
@@ -80,7 +80,7 @@ func TestMutantsTiers(t *testing.T) {
 	}
 }
 
-// TestCoverageScenarios checks the last line, which has the totals, for built-in, named and
+// TestCoverageScenarios checks the totals, which are in the last line, for built-in, named and
 // generated scenarios.
 func TestCoverageScenarios(t *testing.T) {
 	for _, test := range []struct{ args, want string }{

@@ -14,15 +14,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// notebookSource is the source file of the small operator.
+// notebookSource is the source file of the small operator in examples/.
 const notebookSource = "examples/operators/notebook/main.go"
 
-// createClaim is how the small operator creates a claim.
+// createClaim is the source text with which the small operator creates a PersistentVolumeClaim.
 const createClaim = `		_, err := client.Create(ctx, newClaim(notebook, size), metav1.CreateOptions{})
 		return err
 `
 
-// notebookMutants are bugs of the small operator. Only the check in Checks may detect each.
+// notebookMutants are mutants of the small operator. Of all checks, only the one in Checks may
+// detect the mutant.
 var notebookMutants = []mutant.Mutant{
 	{
 		ID:        "notebook-lost-update",
@@ -65,12 +66,13 @@ var notebookMutants = []mutant.Mutant{
 	},
 }
 
-// needBaseline are the checks that compare a run with a baseline. They also detect the bugs for
-// which there are other checks, so only the runs for these checks have a baseline.
+// needBaseline has the checks that compare a run with a baseline. These checks also detect the
+// bugs for which there are other checks. Therefore only the runs for these checks have a baseline.
 var needBaseline = []string{"same-end-state", "no-extra-effects"}
 
-// TestNotebookMutantsLive runs each bug of the small operator, and the operator without the bug, in
-// the same scenario. Exactly the expected check must fail, and nothing without the bug.
+// TestNotebookMutantsLive runs one scenario with each mutant of the small operator, and with the
+// operator without a bug. Only the expected check must fail for a mutant. Without a bug, no check
+// must fail.
 func TestNotebookMutantsLive(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes: make test-slow has it")
@@ -98,8 +100,8 @@ func TestNotebookMutantsLive(t *testing.T) {
 	}
 }
 
-// notebookCommand builds the small operator, and executes a command of gauntlet with its scenario.
-// It returns the directory of the runs.
+// notebookCommand builds the small operator and runs a command of gauntlet on the operator's
+// scenario. It returns the directory of the runs.
 func notebookCommand(t *testing.T, builder *mutant.Builder, tree string, m *mutant.Mutant, name string, flags ...string) (out string) {
 	t.Helper()
 	executable, err := builder.Build(t.Context(), m)
@@ -124,8 +126,7 @@ func notebookCommand(t *testing.T, builder *mutant.Builder, tree string, m *muta
 	return out
 }
 
-// failedChecks runs the scenario of the small operator, and returns the IDs of the checks that
-// failed.
+// failedChecks runs the small operator's scenario, and returns the IDs of the checks that failed.
 func failedChecks(t *testing.T, builder *mutant.Builder, tree string, m *mutant.Mutant, flags ...string) (failed []string) {
 	t.Helper()
 	out := notebookCommand(t, builder, tree, m, "run", flags...)

@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/reference"
 )
 
-// TestList checks that the tables name every entry, and that a section or names limit them.
+// TestList checks that the tables of "gauntlet list" name every entry. A section or names as
+// arguments must limit the entries.
 func TestList(t *testing.T) {
 	all, err := command(t, "list")
 	if err != nil {
@@ -32,7 +33,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestListValues checks the formats JSON and YAML of a list.
+// TestListValues checks the output of "gauntlet list" in the formats JSON and YAML.
 func TestListValues(t *testing.T) {
 	encoded, err := command(t, "list", "checks", "max-surge", "--output=json")
 	var listed map[string][]map[string]any
@@ -47,7 +48,8 @@ func TestListValues(t *testing.T) {
 	}
 }
 
-// TestExplain checks that explain prints the promise of a check, and several entries of a name.
+// TestExplain checks that "gauntlet explain" prints a check's contract statements, and all entries
+// with the same name.
 func TestExplain(t *testing.T) {
 	for _, test := range []struct{ path, want string }{
 		{"check/max-surge", "maxSurge rounds up and maxUnavailable rounds down."},
@@ -78,7 +80,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestFormatTable checks that a table wraps its last column to fit the width.
+// TestFormatTable checks that formatTable wraps the last column to fit the width.
 func TestFormatTable(t *testing.T) {
 	rows := [][]string{{"NAME", "PROPERTY", "DESCRIPTION"}, {"max-surge", "safety", "It stays within replicas and maxSurge, always."}, {"é", "", "Short."}}
 	for _, test := range []struct {
@@ -109,7 +111,7 @@ max-surge  safety    It stays within replicas
 	}
 }
 
-// TestCompletion checks what the shell offers for arguments.
+// TestCompletion checks which values shell completion offers for arguments and flags.
 func TestCompletion(t *testing.T) {
 	for _, test := range []struct {
 		args []string

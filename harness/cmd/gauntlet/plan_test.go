@@ -15,8 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// commandWithInput runs a command line with a text on its standard input, and returns its standard
-// output.
+// commandWithInput runs gauntlet with a text as standard input, and returns the standard output.
 func commandWithInput(t *testing.T, input string, args ...string) (string, error) {
 	t.Helper()
 	var code int
@@ -30,7 +29,7 @@ func commandWithInput(t *testing.T, input string, args ...string) (string, error
 	return out.String(), err
 }
 
-// TestDryRun checks that --dry-run prints the runs, and needs no programs.
+// TestDryRun checks that --dry-run prints the planned runs and needs no executables.
 func TestDryRun(t *testing.T) {
 	for _, test := range []struct {
 		args []string
@@ -48,7 +47,8 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// TestStandardInput checks that run and validate read the scenario "-" from standard input, once.
+// TestStandardInput checks that run and validate read the scenario "-" from standard input. A
+// second "-" must be an error.
 func TestStandardInput(t *testing.T) {
 	burst, _ := library.Find("burst")
 	text, err := burst.Marshal()
@@ -75,7 +75,7 @@ func TestStandardInput(t *testing.T) {
 	}
 }
 
-// TestInterruptedInput checks that a read of standard input ends with the context.
+// TestInterruptedInput checks that a read of standard input returns when the context ends.
 func TestInterruptedInput(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	in, out := io.Pipe() // nobody writes to it
@@ -88,7 +88,8 @@ func TestInterruptedInput(t *testing.T) {
 	}
 }
 
-// TestValidate checks that validate names the providers of valid scenarios, and all mistakes.
+// TestValidate checks that "gauntlet validate" prints the providers of valid scenarios, and every
+// mistake of invalid ones.
 func TestValidate(t *testing.T) {
 	first := file(t, "name: x\nfalts: []\n")
 	second := file(t, "name: y\nworkload: 3\n")
@@ -105,7 +106,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestQuiet checks which progress messages a terminal prints.
+// TestQuiet checks that a quiet terminal prints no progress messages.
 func TestQuiet(t *testing.T) {
 	for _, quiet := range []bool{false, true} {
 		var out bytes.Buffer
@@ -136,8 +137,8 @@ func TestRecordText(t *testing.T) {
 	}
 }
 
-// TestRunLines checks that a run is printed as one line of JSON, and that everything else goes to
-// standard error. No run starts, because the scenario has no workload.
+// TestRunLines checks that -o json prints a run as one line to standard output. Everything else
+// must go to standard error. No run starts, because the scenario has no workload.
 func TestRunLines(t *testing.T) {
 	var out, errOut bytes.Buffer
 	var code int

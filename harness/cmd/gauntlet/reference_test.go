@@ -13,7 +13,8 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// man is the directory to which TestManPages writes the man pages. Empty means a temporary one.
+// man is the directory to which TestManPages writes the man pages. If it is empty, the test uses a
+// temporary directory.
 var man = flag.String("man", "", "write the man pages to this `directory`")
 
 // TestManPages checks that each command has a man page with its examples.
@@ -36,8 +37,8 @@ func TestManPages(t *testing.T) {
 	}
 }
 
-// commandsOf returns a command and all its subcommands, except those that are hidden and those
-// that cobra adds.
+// commandsOf returns a command and all its subcommands. It omits hidden commands and those that
+// cobra adds.
 func commandsOf(cmd *cobra.Command) []*cobra.Command {
 	if cmd.Hidden || cmd.Name() == "help" || cmd.Name() == "completion" {
 		return nil
@@ -49,7 +50,8 @@ func commandsOf(cmd *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// TestExamples checks that each command has examples, and that they parse.
+// TestExamples checks that each command has examples, and that each example is a valid command
+// line.
 func TestExamples(t *testing.T) {
 	var code int
 	for _, cmd := range commandsOf(newRoot(&code)) {
@@ -88,7 +90,7 @@ func TestExamples(t *testing.T) {
 
 var update = flag.Bool("update", false, "write docs/reference/cli.md")
 
-// TestReference compares docs/reference/cli.md with the commands and flags.
+// TestReference checks that docs/reference/cli.md describes the current commands and flags.
 func TestReference(t *testing.T) {
 	var code int
 	root := newRoot(&code)
@@ -108,7 +110,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// writeReference writes the sections of a command and of its subcommands.
+// writeReference writes to a page the sections about a command and its subcommands.
 func writeReference(t *testing.T, page *bytes.Buffer, cmd *cobra.Command) {
 	t.Helper()
 	if cmd.Hidden || cmd.Name() == "help" || cmd.Name() == "completion" {

@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// TestReport checks that the report has each run once, even if a run and its campaign are both
-// given. It also checks the GitHub annotations.
+// TestReport checks that a report has each run once, even if the arguments contain a run and its
+// campaign. It also checks the GitHub annotations.
 func TestReport(t *testing.T) {
 	t.Setenv("GITHUB_ACTIONS", "true")
 	top := t.TempDir()

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// statusCase has command lines of one command. The command is a prefix of each of them. An empty
-// command line is one that the command cannot have.
+// statusCase has command lines of one command for the test of exit statuses. The command's name
+// precedes each of these texts. An empty text means that no such command line exists.
 type statusCase struct {
 	good     string // succeeds and prints something; without it, the test uses --help
 	badFlag  string // has a flag value that is invalid; without it, the test uses an unknown flag
@@ -22,8 +22,8 @@ type statusCase struct {
 	goodCode int    // the exit status of good
 }
 
-// statusCases returns the command lines of each command. RUN is a run directory whose history has
-// only a start record, and DIR is an empty directory.
+// statusCases has the command lines of each command. In them, RUN stands for a run directory whose
+// history has only a start record. DIR stands for an empty directory.
 var statusCases = map[string]statusCase{
 	"":                   {badArg: "frob"},
 	"check":              {good: "RUN", goodCode: exitUnknown, badArg: "DIR", noFile: "DIR/none"},
@@ -64,9 +64,9 @@ var statusCases = map[string]statusCase{
 	"version":            {good: " ", badArg: "x"},
 }
 
-// TestExitStatuses checks the exit status of every command for good and for bad command lines.
-// It also lets every write to standard output fail. Bad usage must print one line to standard error, and nothing
-// to standard output.
+// TestExitStatuses checks the exit status of every command for good and for wrong command lines.
+// It also checks the status if every write to standard output fails. Wrong usage must print one
+// line to standard error, and nothing to standard output.
 func TestExitStatuses(t *testing.T) {
 	var code int
 	root := newRoot(&code)
@@ -99,7 +99,8 @@ func TestExitStatuses(t *testing.T) {
 	}
 }
 
-// commandsBelow returns the path of a command and of all commands below it.
+// commandsBelow returns the command path, such as "gauntlet run", of a command and of all its
+// subcommands.
 func commandsBelow(cmd *cobra.Command) []string {
 	all := []string{cmd.CommandPath()}
 	for _, sub := range cmd.Commands() {
@@ -108,8 +109,8 @@ func commandsBelow(cmd *cobra.Command) []string {
 	return all
 }
 
-// checkStatus runs a command and checks its exit status. If full is true, every write to
-// standard output fails.
+// checkStatus runs gauntlet and checks the exit status. If full is true, every write to standard
+// output fails.
 func checkStatus(t *testing.T, name, args string, full bool, want int) {
 	t.Helper()
 	line := strings.Fields(strings.NewReplacer("RUN", statusRun(t), "DIR", t.TempDir()).Replace(name + " " + args))
@@ -137,7 +138,7 @@ func checkStatus(t *testing.T, name, args string, full bool, want int) {
 	}
 }
 
-// statusRun returns a new run directory, whose history has only a start record.
+// statusRun creates a run directory whose history has only a start record.
 func statusRun(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -149,7 +150,7 @@ func statusRun(t *testing.T) string {
 	return dir
 }
 
-// fullDisk is a writer without space, as /dev/full.
+// fullDisk is a writer whose writes fail because the disk is full, as with /dev/full.
 type fullDisk struct{}
 
 var _ io.Writer = fullDisk{}

@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// TestSetOperator checks which controllers and kinds a scenario gets from a subject file.
+// TestSetOperator checks which controllers and Kinds setOperator copies from a subject file to a
+// scenario.
 func TestSetOperator(t *testing.T) {
 	operator := &scenario.Operator{
 		Kinds:       []scenario.ExternalKind{{APIVersion: "example.com/v1", Kind: "Widget", Plural: "widgets"}},
