@@ -20,61 +20,67 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// Chaos records each feature of a suite, and runs the checks at its end:
+// Chaos records each feature of a suite, and runs the checks at the end of the feature:
 //
 //	testenv.BeforeEachFeature(chaos.Begin)
 //	testenv.AfterEachFeature(chaos.End)
 //
-// Begin starts the program under test behind the fault proxy. If the test binary runs the
-// controllers itself, a step starts them with the client configuration of [ProxyConfig]. Steps
-// inject faults with [Inject]. Features with the label [Recording] = off are not recorded.
+// Begin starts the program under test, with the fault proxy between the program and the API server.
+// If the test binary runs the controllers itself, a step starts the controllers with the client
+// configuration of [ProxyConfig]. Steps inject faults with [Inject]. Chaos does not record features
+// with the label [Recording] = off.
 //
-// One cluster records one feature at a time. Features can run in parallel only with NewCluster.
+// A cluster can record only one feature at a time. With NewCluster, each feature has its own
+// cluster, so that features can run in parallel.
 type Chaos struct {
 	// Cluster is the name of a cluster that a provider of this package has created.
 	Cluster string
-	// NewCluster, if set, returns the provider of a cluster that only one feature uses. Begin
-	// creates it under the name Cluster, and End destroys it. Features that are not recorded also
-	// get a cluster.
+	// NewCluster, if set, gives each feature its own cluster. It returns a provider. Begin creates
+	// a cluster with this provider under the name Cluster, and End destroys the cluster. Features
+	// that are not recorded also get a cluster.
 	NewCluster func() support.E2EClusterProvider
-	// Controllers lists the controllers under test. The general checks apply to them.
+	// Controllers lists the controllers under test. The checks that apply to any controller run on
+	// their requests.
 	Controllers []scenario.ExternalController
-	// Kinds lists the kinds of objects that gauntlet does not know, such as custom resources. The
-	// history contains their objects.
+	// Kinds lists Kinds that gauntlet does not know, such as custom resources. The history contains
+	// the objects of these Kinds.
 	Kinds []scenario.ExternalKind
-	// Subject is the program under test, as subject.Command returns it. The zero value means that
-	// the test binary runs the controllers. On a kind cluster, it must be the zero value.
+	// Subject is the program under test, for example a result of subject.Command. The zero value
+	// means that the test binary runs the controllers. On a kind cluster, Subject must be the zero
+	// value.
 	Subject subject.Target
 	// Replicas is the number of replicas of Subject; 0 means 1.
 	Replicas int
-	// Faults are injected while the steps of each feature run. Each fault begins and ends as its
-	// triggers and times say. To read faults from a scenario file, use scenario.Load.
+	// Faults lists faults that act while the steps of each feature run. The triggers and times of a
+	// fault say when the fault begins and ends. To read faults from a scenario file, use
+	// scenario.Load.
 	Faults []scenario.Fault
-	// Namespace is the namespace that is recorded. Empty means that of the framework's
-	// configuration. If that is also empty, it is environment.Namespace, and Begin sets it in the
-	// configuration of the feature.
+	// Namespace is the namespace that Chaos records. Empty means the namespace in the framework's
+	// configuration. If that namespace is empty too, Chaos records the namespace "gauntlet", and
+	// Begin writes "gauntlet" to the feature's configuration.
 	Namespace string
 	// Out is the parent directory of the run directories, which contain the histories and the
 	// reports. Empty means out/e2e-framework.
 	Out string
-	// Settle is the time in which the objects must converge after the last step, and the time
-	// without writes after that. Zero values mean the defaults of scenarios.
+	// Settle contains two times. Within Settle.Within after the last step, all objects must
+	// converge. The controllers must then write nothing for Settle.Quiet. Zero values mean the
+	// defaults of scenarios.
 	Settle scenario.Settle
-	// Seed is the seed of the faults' random choices.
+	// Seed is the random seed of the faults.
 	Seed uint64
 }
 
-// Recording is the key of a feature label. If its value is off, [Chaos] does not record the
-// feature. For example, features that run a scenario have the label, because a scenario records
-// itself.
+// Recording is the key of a feature label. If the label's value is off, [Chaos] does not record the
+// feature. Features that call [RunScenario] need the label, because RunScenario itself records.
 const Recording = "recording"
 
 // defaultOut is the default of Chaos.Out, and of run.Options.Out in [RunScenario].
 const defaultOut = "out/e2e-framework"
 
-// Begin starts the history and the fault proxy of a feature. It is a types.FeatureEnvFunc.
+// Begin starts the recording of a feature: the history, the fault proxy and the program under test.
+// Pass Begin to testenv.BeforeEachFeature.
 func (c *Chaos) Begin(ctx context.Context, cfg *envconf.Config, t *testing.T, of types.Feature) (context.Context, error) {
-	if previous := currentFeature(ctx); previous != nil { // a step of it called t.FailNow or t.SkipNow, so End was not called
+	if previous := currentFeature(ctx); previous != nil { // a step of the previous feature called t.FailNow or t.SkipNow, so End was not called
 		previous.abandon(ctx, t)
 	}
 	ctx = context.WithValue(ctx, featureKey{}, nil)
@@ -93,12 +99,12 @@ func (c *Chaos) Begin(ctx context.Context, cfg *envconf.Config, t *testing.T, of
 // isRecorded reports whether a feature does not have the label [Recording] = off.
 func isRecorded(of types.Feature) bool { return !of.Labels().Contains(Recording, "off") }
 
-// start reserves a cluster, and begins the recording of a feature on it. A feature that is not
-// recorded only gets its own cluster.
+// start reserves a cluster for a feature and begins the recording. With NewCluster, start first
+// creates the cluster. For a feature that is not recorded, it does nothing else.
 func (c *Chaos) start(ctx context.Context, cfg *envconf.Config, f *feature) (_ context.Context, err error) {
 	if c.NewCluster != nil {
 		f.own = c.NewCluster()
-		cfg.WithClient(nil) // it would be that of another cluster
+		cfg.WithClient(nil) // the client belongs to another cluster
 		if ctx, err = envfuncs.CreateCluster(f.own, c.Cluster)(ctx, cfg); err != nil {
 			return ctx, err
 		}
@@ -137,13 +143,14 @@ func (c *Chaos) start(ctx context.Context, cfg *envconf.Config, f *feature) (_ c
 	return ctx, nil
 }
 
-// notInNames matches characters that the name of a scenario must not contain.
+// notInNames matches characters that a scenario's name must not contain.
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// nameMax is the maximum length of the name of a scenario.
+// nameMax is the maximum length of a scenario's name.
 const nameMax = 63
 
-// scenario returns the scenario of a feature, whose workload is the steps of the feature.
+// scenario returns the scenario with which a feature is recorded. The steps of the feature are the
+// workload.
 func (c *Chaos) scenario(feature string) *scenario.Scenario {
 	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(feature), "-"), "-")
 	name = strings.Trim(name[:min(len(name), nameMax)], "-")
@@ -158,11 +165,11 @@ func (c *Chaos) scenario(feature string) *scenario.Scenario {
 }
 
 // End heals all faults, waits until the objects have converged, runs the checks, and writes the
-// reports. It is a types.FeatureEnvFunc.
+// reports. Pass End to testenv.AfterEachFeature.
 //
-// The controllers must still run. A violation fails the test with its evidence. The test also fails
-// if faults were injected and none of them had an effect, or if a fault with mustFire had none. If
-// the verdict is unknown for any other reason, End only logs the reason.
+// The controllers must still run. If a check finds a violation, the test fails, with the evidence.
+// The test also fails if no injected fault had an effect, or if a fault with mustFire had no
+// effect. If the verdict is unknown for any other reason, End only logs the reason.
 func (c *Chaos) End(ctx context.Context, _ *envconf.Config, t *testing.T, of types.Feature) (context.Context, error) {
 	f := currentFeature(ctx)
 	if f == nil && !isRecorded(of) {

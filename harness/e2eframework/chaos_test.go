@@ -29,15 +29,16 @@ import (
 )
 
 // TestChaos tests a small controller under a fault, in the test binary and as a process. The
-// controller copies ConfigMaps. With back-off it passes, and without it the check back-off fails.
+// controller copies ConfigMaps. With back-off, the checks pass. Without back-off, the check
+// back-off fails.
 func TestChaos(t *testing.T) {
 	for _, test := range []struct {
 		name       string
 		backOff    bool
 		process    bool
-		background bool          // the fault is in Chaos.Faults, and not injected by a step
-		fails      int           // how many creates fail
-		want       check.Verdict // of the check back-off
+		background bool          // true: the fault is in Chaos.Faults; false: a step injects the fault
+		fails      int           // number of creates that the fault makes fail
+		want       check.Verdict // expected verdict of the check back-off
 	}{
 		{"with back-off", true, false, false, 6, check.Pass},
 		{"without back-off", false, false, false, 300, check.Fail},
@@ -129,7 +130,8 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// backgroundFaults returns the faults of a scenario file. The second one waits for the first.
+// backgroundFaults returns the fault api-error with params, and the fault watch-end, which waits
+// until api-error has acted.
 func backgroundFaults(t *testing.T, params string) []scenario.Fault {
 	s, err := scenario.Parse("faults.yaml", fmt.Appendf(nil, `
 name: background
@@ -163,8 +165,8 @@ func verdictOf(result *reports.Run, id string) check.Verdict {
 	return ""
 }
 
-// copierArgument is the first argument with which the test binary runs only the copier. The others
-// are the namespace, whether it backs off, and the path of the kubeconfig.
+// copierArgument is the first argument that makes the test binary run only the copier. The further
+// arguments are the namespace, "true" for back-off, and the path of the kubeconfig.
 const copierArgument = "copier"
 
 // copierMain runs the copier until the process ends.
@@ -177,8 +179,8 @@ func copierMain(ctx context.Context, args []string) error {
 	return runCopier(ctx, config, args[0], args[1] == "true")
 }
 
-// runCopier runs a controller that creates a copy of each ConfigMap with the label copy, until ctx
-// ends.
+// runCopier runs a controller until ctx ends. The controller creates a copy of each ConfigMap that
+// has the label copy.
 func runCopier(ctx context.Context, config *rest.Config, namespace string, backOff bool) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -221,7 +223,8 @@ func runCopier(ctx context.Context, config *rest.Config, namespace string, backO
 	}
 }
 
-// createCopy creates the copy of a cached ConfigMap, which is the controller of the copy.
+// createCopy creates a copy of a cached ConfigMap. The owner reference of the copy names that
+// ConfigMap as the controller.
 func createCopy(ctx context.Context, client kubernetes.Interface, informer cache.SharedIndexInformer, key string) error {
 	object, _, err := informer.GetIndexer().GetByKey(key)
 	if err != nil {

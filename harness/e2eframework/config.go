@@ -20,13 +20,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
-// CreateWithConfig starts the cluster with a kind configuration file. An empty path means the same as
-// Create.
+// CreateWithConfig starts the cluster with a kind configuration file. With an empty path, it does
+// the same as Create.
 //
-// On a kind cluster, the file has the effect that it has for kind, except that gauntlet sets the
-// name, the images and the pod network. On an embedded cluster, only the number and the labels of the
-// nodes have an effect, and on an existing cluster, nothing has. A warning in the log names each
-// field that affects only kind clusters.
+// For a kind cluster, the file has the same effect as for kind. Only the name, the images and the
+// pod network are from gauntlet. For an embedded cluster, only the number of nodes and the node
+// labels have an effect. For an existing cluster, the file has no effect. A warning in the log
+// names each field without effect.
 func (p *provider) CreateWithConfig(ctx context.Context, path string) (string, error) {
 	if path == "" || p.environment != nil {
 		return p.Create(ctx)
@@ -46,7 +46,7 @@ func (p *provider) CreateWithConfig(ctx context.Context, path string) (string, e
 	}
 	p.nodes, p.kindConfig = max(len(config.Nodes)-1, 1), config
 	kubeconfig, err := p.Create(ctx)
-	if err != nil || p.name != providers.Embedded { // kind labels the nodes itself
+	if err != nil || p.name != providers.Embedded { // for a kind cluster, kind has set the node labels
 		return kubeconfig, err
 	}
 	if err := p.labelNodes(ctx, config.Nodes); err != nil {
@@ -55,7 +55,8 @@ func (p *provider) CreateWithConfig(ctx context.Context, path string) (string, e
 	return kubeconfig, nil
 }
 
-// parseKindConfig returns a kind configuration. Its first node is the control plane.
+// parseKindConfig parses a kind configuration file in YAML. The first node of the result is the
+// control plane node.
 func parseKindConfig(data []byte) (*v1alpha4.Cluster, error) {
 	config := &v1alpha4.Cluster{}
 	if err := yaml.UnmarshalStrict(data, config); err != nil {
@@ -89,8 +90,8 @@ func parseKindConfig(data []byte) (*v1alpha4.Cluster, error) {
 	return config, nil
 }
 
-// kindOnlyFields returns the names of the fields of a configuration that affect only kind clusters.
-// They are sorted.
+// kindOnlyFields returns the fields in a kind configuration that affect only kind clusters, such as
+// featureGates. The names are sorted.
 func kindOnlyFields(config *v1alpha4.Cluster) []string {
 	used := map[string]bool{
 		"containerdConfigPatches": len(config.ContainerdConfigPatches)+len(config.ContainerdConfigPatchesJSON6902) > 0,
@@ -109,8 +110,9 @@ func kindOnlyFields(config *v1alpha4.Cluster) []string {
 	return slices.Sorted(maps.Keys(used))
 }
 
-// labelNodes sets the labels of the simulated nodes of an embedded cluster, which are the workers. In a
-// configuration without workers, the only simulated node has the labels of the control plane.
+// labelNodes sets the node labels of an embedded cluster. Its simulated nodes get the labels of the
+// workers in nodes. Without workers, the only simulated node gets the labels of the control plane
+// node.
 func (p *provider) labelNodes(ctx context.Context, nodes []v1alpha4.Node) error {
 	client := p.environment.Admin.CoreV1().Nodes()
 	list, err := client.List(ctx, metav1.ListOptions{})

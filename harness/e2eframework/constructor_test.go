@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestConstructor tests that a suite for another provider runs after a change of only the
-// constructor. The suite in testdata/kindsuite has the kind provider of e2e-framework.
+// TestConstructor verifies that a suite for e2e-framework's own kind provider also runs with a
+// provider of this package. The test changes only the constructor in the suite testdata/kindsuite.
 func TestConstructor(t *testing.T) {
 	path, err := filepath.Abs(filepath.Join("testdata", "kindsuite", "suite_test.go"))
 	if err != nil {
@@ -37,7 +37,7 @@ func TestConstructor(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"vet", "./testdata/kindsuite"}, // the suite as it is
+		{"vet", "./testdata/kindsuite"}, // the unchanged suite
 		{"test", "-count=1", "-v", "-overlay=" + overlayPath, "./testdata/kindsuite", "-args", "--labels=type=workload", "--fail-fast"},
 	} {
 		cmd := exec.CommandContext(t.Context(), "go", args...)

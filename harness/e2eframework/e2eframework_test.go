@@ -47,8 +47,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testenv.Run(m))
 }
 
-// TestEmbedded tests that all controllers of Kubernetes run on an embedded cluster, and that nodes
-// stop and start.
+// TestEmbedded verifies that all controllers of Kubernetes run on an embedded cluster, and that
+// nodes can be stopped and started.
 func TestEmbedded(t *testing.T) {
 	deployment := newDeployment()
 	feature := features.New("embedded cluster").
@@ -148,7 +148,8 @@ func TestDestroy(t *testing.T) {
 	}
 }
 
-// labeledNodes is a kind configuration. It has settings that a provider without containers ignores.
+// labeledNodes is a kind configuration with node labels, and with settings that an embedded cluster
+// ignores.
 const labeledNodes = `
 kind: Cluster
 apiVersion: kind.x-k8s.io/v1alpha4
@@ -167,7 +168,8 @@ nodes:
   labels: {disk: fast}
 `
 
-// requireLabel requires that one node has the label of [labeledNodes], and that its name has a suffix.
+// requireLabel requires that exactly one node has the label of [labeledNodes], and that this node's
+// name ends with suffix.
 func requireLabel(t *testing.T, p support.E2EClusterProvider, suffix string) {
 	t.Helper()
 	client := kubernetes.NewForConfigOrDie(p.KubernetesRestConfig())
@@ -190,7 +192,7 @@ func TestCreateCanceled(t *testing.T) {
 	}
 }
 
-// TestErrors tests that wrong options start nothing.
+// TestErrors verifies that Create returns an error for wrong options, and starts nothing.
 func TestErrors(t *testing.T) {
 	for _, test := range []struct {
 		what   string

@@ -6,7 +6,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// EndFeature ends the recording of the current feature as Chaos.End does, but fails no test.
+// EndFeature ends the recording of the current feature as Chaos.End does. It returns the verdicts
+// instead of failing the test.
 func EndFeature(ctx context.Context) (*reports.Run, error) {
 	f, err := featureOf(ctx)
 	if err != nil {

@@ -13,41 +13,42 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// feature is the state of a feature of the e2e-framework that Chaos records. It also exists for a
-// feature that only has a cluster of its own. The context contains it from Chaos.Begin to Chaos.End.
+// feature is a feature of the e2e-framework that [Chaos] records, or that has a cluster of its own.
+// From Chaos.Begin to Chaos.End, the context of the steps contains the feature.
 type feature struct {
 	name     string
 	recorded bool
-	own      support.E2EClusterProvider // the cluster of only this feature, or nil
+	own      support.E2EClusterProvider // the cluster that only this feature uses, or nil
 	reserved *provider                  // the cluster on which the feature is recorded, or nil
 	session  *run.Session               // nil if the feature is not recorded
 	ended    bool
 
-	heals    []func(context.Context) error // heal the faults that steps injected, in the order of injection
-	injected int                           // number of background faults and of faults that steps injected
-	// background is nil if the feature has no background faults.
+	heals    []func(context.Context) error // functions that heal the faults of steps, in the order of injection
+	injected int                           // number of background faults, plus number of faults that steps have injected
+	// background is nil if Chaos.Faults is empty.
 	background *background
 }
 
 // background runs the faults of Chaos.Faults while the steps of the feature run.
 type background struct {
 	cancel    context.CancelFunc // aborts the faults
-	stepsDone chan struct{}      // closed when the faults that last as long as the steps must end
-	healed    chan error         // receives the result when all faults are healed
+	stepsDone chan struct{}      // closed after the last step, to end faults without a duration
+	healed    chan error         // receives an error or nil when all faults are healed
 }
 
 type featureKey struct{}
 
-// currentFeature returns the current feature, or nil.
+// currentFeature returns the feature that ctx contains, or nil.
 func currentFeature(ctx context.Context) *feature {
 	f, _ := ctx.Value(featureKey{}).(*feature)
 	return f
 }
 
-// errNotRecorded is the error if the current feature is not recorded.
+// errNotRecorded is the error of steps such as [Inject] in a feature that [Chaos] does not record.
 var errNotRecorded = errors.New("found no recording of a feature; expected testenv.BeforeEachFeature(chaos.Begin), and no label recording=off")
 
-// featureOf returns the current feature, which must be recorded.
+// featureOf returns the feature that ctx contains. If the feature is not recorded, it returns
+// [errNotRecorded].
 func featureOf(ctx context.Context) (*feature, error) {
 	f := currentFeature(ctx)
 	if f == nil || !f.recorded {
@@ -56,7 +57,7 @@ func featureOf(ctx context.Context) (*feature, error) {
 	return f, nil
 }
 
-// begin begins the chaos phase, with the background faults.
+// begin begins the chaos phase, in which the steps run, and starts the background faults.
 func (f *feature) begin(ctx context.Context) error {
 	if len(f.session.Scenario.Faults) == 0 {
 		return f.session.Begin(ctx)
@@ -78,13 +79,14 @@ func (f *feature) begin(ctx context.Context) error {
 	case <-began:
 		f.background = b
 		return nil
-	case err := <-b.healed: // the chaos phase has not begun
+	case err := <-b.healed: // the start of the chaos phase has failed
 		cancel()
 		return err
 	}
 }
 
-// end ends the recording and returns the verdicts.
+// end heals all faults, waits for convergence, and runs the checks. It returns the verdicts. For a
+// feature that is not recorded, it only releases the cluster.
 func (f *feature) end(ctx context.Context) (*reports.Run, error) {
 	if !f.recorded {
 		f.ended = true
@@ -101,13 +103,13 @@ func (f *feature) end(ctx context.Context) (*reports.Run, error) {
 	return f.stop(ctx, err)
 }
 
-// errAbandoned is the reason why a recording ended without a call of Chaos.End.
+// errAbandoned means that the recording of a feature ended without [Chaos.End].
 var errAbandoned = errors.New("the feature did not reach its end, because a step ended the test")
 
-// abandon ends the recording if Chaos.End was not called, because a step has called t.FailNow
-// or t.SkipNow.
+// abandon ends the recording if Chaos.End was not called. The reason is usually a step that has
+// called t.FailNow or t.SkipNow.
 //
-// The controllers may have stopped, so it does not wait for convergence.
+// The controllers may have stopped, so abandon does not wait for convergence.
 func (f *feature) abandon(ctx context.Context, t *testing.T) {
 	if f.ended {
 		return
@@ -149,8 +151,8 @@ func (f *feature) stop(ctx context.Context, runErr error) (*reports.Run, error) 
 	return result, err
 }
 
-// release makes the cluster available to other features, or destroys it if only this feature uses
-// it.
+// release makes the cluster available to other features. A cluster that only this feature uses is
+// destroyed.
 func (f *feature) release(ctx context.Context) error {
 	if f.reserved != nil {
 		f.reserved.reserved.Store(nil)
@@ -171,7 +173,7 @@ func (f *feature) inject(ctx context.Context, fault, params string) error {
 	return nil
 }
 
-// heal heals all faults that steps injected, the last one first.
+// heal heals all faults that steps have injected, in reverse order of injection.
 func (f *feature) heal(ctx context.Context) error {
 	var errs []error
 	for len(f.heals) > 0 {
@@ -182,8 +184,8 @@ func (f *feature) heal(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// reserve reserves the cluster for one user, such as a feature. A cluster has only one history
-// and one fault proxy.
+// reserve reserves the cluster for one user, such as "feature scale-up". If the cluster is already
+// reserved, reserve returns an error, because a cluster has only one history and one fault proxy.
 func (p *provider) reserve(user string) error {
 	if !p.reserved.CompareAndSwap(nil, &user) {
 		return fmt.Errorf("cluster %s is in use by %s; expected one feature or scenario at a time: with --parallel, set Chaos.NewCluster; features that run scenarios have the label %s=off",

@@ -21,8 +21,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/image"
 )
 
-// TestKind tests the life cycle of a kind cluster. It needs a container engine, and the node image
-// of `make engine node-image`.
+// TestKind tests the life cycle of a kind cluster. The test needs a container engine and a node
+// image (`make engine node-image`).
 func TestKind(t *testing.T) {
 	requireKind(t)
 	p := e2eframework.NewKind().SetDefaults().WithName("e2e").(support.E2EClusterProviderWithLifeCycle)

@@ -11,8 +11,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// TestAdminKubeconfig requires that a suite on an existing cluster gets the user's credentials. It
-// gets only those of the chosen context, whatever their kind.
+// TestAdminKubeconfig requires that a suite on an existing cluster gets the user's credentials for
+// the chosen context. These may be, for example, a token or an exec plugin. The suite must not get
+// credentials of other contexts.
 func TestAdminKubeconfig(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	plugin := &api.ExecConfig{Command: "aws", Args: []string{"eks", "get-token"}, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: api.IfAvailableExecInteractiveMode}
@@ -33,7 +34,7 @@ func TestAdminKubeconfig(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.renameContext(config)
-		name := cmp.Or(context, "b") // the framework's flag --context has this name
+		name := cmp.Or(context, "b") // the expected name of the context
 		if len(config.Clusters) != 1 || config.Clusters[name].Server != want || config.CurrentContext != name || p.GetKubectlContext() != name {
 			t.Errorf("context %q: %+v; want one cluster at %s", context, config.Clusters, want)
 		}
@@ -48,7 +49,7 @@ func TestAdminKubeconfig(t *testing.T) {
 }
 
 // TestCheckVersion requires that WithVersion accepts a version of the command kind. Suites for the
-// framework's own kind provider state such a version.
+// framework's own kind provider pass such a version.
 func TestCheckVersion(t *testing.T) {
 	for version, want := range map[string]string{"": "", "v0.26.0": "", "v1.20.0": "expected v1.20.0"} {
 		p := NewEmbedded().WithName("x").WithVersion(version).(interface{ base() *provider }).base()

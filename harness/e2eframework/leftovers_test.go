@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/kind"
 )
 
-// requireKind skips a test that needs a container engine with a node image, if there is none.
+// requireKind skips the test if there is no container engine with a node image.
 func requireKind(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -26,7 +26,7 @@ func requireKind(t *testing.T) {
 	t.Skipf("the test needs a container engine with the node image %s or %s", kind.BuiltImage, kind.ReleasedImage)
 }
 
-// stateDirOf returns the state directory that a blocking suite prints.
+// stateDirOf returns the state directory, which a suite that blocks prints to output.
 func stateDirOf(t *testing.T, output io.Reader) string {
 	t.Helper()
 	var seen []string
@@ -40,8 +40,8 @@ func stateDirOf(t *testing.T, output io.Reader) string {
 	return ""
 }
 
-// leftovers returns what a suite has created and not removed. This is the state directory, processes
-// with the directory in their arguments, and the kind cluster.
+// leftovers returns what a suite has created and not removed. Leftovers are the state directory,
+// processes that have the directory in their arguments, and the kind cluster.
 func leftovers(t *testing.T, stateDir string, onKind bool) []string {
 	t.Helper()
 	var left []string

@@ -25,16 +25,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// provider implements the methods that all providers of this package have. Only its field
-// reserved is safe for concurrent use.
+// provider implements the methods that all providers of this package share. Only the field reserved
+// may be used by several goroutines at the same time.
 type provider struct {
-	self          support.E2EClusterProvider // the provider that embeds this one
-	name          string                     // the name of gauntlet's provider
-	contextPrefix string                     // the name of the kubeconfig context is this, and the name of the cluster
-	// locate sets the options that say where the cluster or its executables are. It is nil if
-	// the provider has no such option.
+	self          support.E2EClusterProvider // the exported provider that embeds this one, such as *kindProvider
+	name          string                     // the provider in gauntlet, such as "kind"
+	contextPrefix string                     // prefix of the kubeconfig context, such as "kind-"; the name of the cluster follows
+	// locate sets the options that say where the cluster or its executables are. It is nil for kind
+	// clusters.
 	locate func(*providers.Options)
-	// usersKubeconfig is true if the user's kubeconfig says where the cluster is.
+	// usersKubeconfig is true for an existing cluster, which the user's kubeconfig selects.
 	usersKubeconfig bool
 
 	clusterName, version, path string // as set with WithName, WithVersion and WithPath
@@ -46,41 +46,44 @@ type provider struct {
 	seed                       uint64
 
 	environment *environment.Environment // nil until Create, and after Destroy
-	release     context.CancelFunc       // cancels the context of environment; nil like environment
+	release     context.CancelFunc       // cancels the context of environment; nil if environment is nil
 	reserved    atomic.Pointer[string]   // the feature or scenario that uses the cluster, or nil
-	kubeconfigs int                      // number of kubeconfig files that were written
-	kubeconfig  string                   // path of the first one
+	kubeconfigs int                      // number of kubeconfig files that GenerateKubeconfig has written
+	kubeconfig  string                   // path of the first kubeconfig file
 }
 
 func (p *provider) base() *provider { return p }
 
-// SetDefaults sets the number of nodes if it is not set.
+// SetDefaults sets the number of nodes to 1, unless [WithNodes] has set it.
 func (p *provider) SetDefaults() support.E2EClusterProvider {
 	p.nodes = max(p.nodes, 1)
 	return p.self
 }
 
-// WithName sets the name of the cluster. The name of its kubeconfig context is the same, or
-// kind-NAME for a kind cluster.
+// WithName sets the name of the cluster. The kubeconfig context has the same name, or kind-NAME for
+// a kind cluster.
 func (p *provider) WithName(name string) support.E2EClusterProvider {
 	p.clusterName = name
 	return p.self
 }
 
-// WithVersion requires a version of Kubernetes, such as v1.36.3. Create returns an error if the
-// cluster has another version. A version of the command kind, v0.x, has no effect.
+// WithVersion requires a Kubernetes version, such as v1.36.3. Create returns an error if the
+// cluster has another version. Versions v0.x, which are versions of the command kind, have no
+// effect.
 func (p *provider) WithVersion(version string) support.E2EClusterProvider {
 	p.version = version
 	return p.self
 }
 
-// WithPath sets a path, whose meaning depends on the provider; see the constructors.
+// WithPath sets the path of the executables or of the kubeconfig. The meaning depends on the
+// provider; see [NewEmbedded], [NewKind] and [NewExisting].
 func (p *provider) WithPath(path string) support.E2EClusterProvider {
 	p.path = path
 	return p.self
 }
 
-// WithOpts applies options. Options of other providers have no effect.
+// WithOpts applies options of this package, such as [WithNodes]. Options of other packages have no
+// effect.
 func (p *provider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterProvider {
 	for _, opt := range opts {
 		opt(p.self)
@@ -88,8 +91,8 @@ func (p *provider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterProvi
 	return p.self
 }
 
-// Create starts the cluster and returns the path of a kubeconfig with all permissions. If it
-// fails or ctx is canceled, it removes everything that it has created. It accepts no arguments.
+// Create starts the cluster and returns the path of a kubeconfig with all permissions. If Create
+// fails or ctx is canceled, it removes everything that it has created. Any args are an error.
 //
 // If the cluster exists, Create only returns the path of its kubeconfig.
 func (p *provider) Create(ctx context.Context, args ...string) (string, error) {
@@ -115,8 +118,9 @@ func (p *provider) Create(ctx context.Context, args ...string) (string, error) {
 	return p.kubeconfig, nil
 }
 
-// start starts the environment. It ends early if ctx is canceled. The environment outlives ctx,
-// which may be that of a setup with a timeout.
+// start starts the environment, which contains the cluster. If ctx is canceled, the start ends
+// early. After the start, the environment does not depend on ctx, which may be the context of one
+// step.
 func (p *provider) start(ctx context.Context) error {
 	outlives, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
@@ -134,7 +138,7 @@ func (p *provider) start(ctx context.Context) error {
 	return nil
 }
 
-// setUp builds the programs of the cluster that are missing.
+// setUp builds the programs that the cluster needs, if they are missing.
 func (p *provider) setUp(ctx context.Context) error {
 	of, err := providers.Named(p.name)
 	if err != nil {
@@ -143,8 +147,8 @@ func (p *provider) setUp(ctx context.Context) error {
 	return of.Setup(ctx, p.controlPlane())
 }
 
-// controlPlane returns the options of the control plane. It runs all controllers of Kubernetes,
-// except if an option excludes some.
+// controlPlane returns the options of the control plane. By default, the control plane runs all
+// controllers of Kubernetes.
 func (p *provider) controlPlane() providers.Options {
 	o := providers.Options{
 		Nodes: p.nodes, NodeImage: p.nodeImage, KindConfig: p.kindConfig,
@@ -159,8 +163,8 @@ func (p *provider) controlPlane() providers.Options {
 	return o
 }
 
-// checkVersion returns an error if the cluster would have another version than WithVersion
-// requires.
+// checkVersion returns an error if the cluster's version would differ from the version of
+// WithVersion.
 func (p *provider) checkVersion() error {
 	if p.version == "" || strings.HasPrefix(p.version, "v0.") {
 		return nil // v0.x is a version of the command kind, which no provider of this package uses
@@ -179,8 +183,8 @@ func (p *provider) checkVersion() error {
 	return nil
 }
 
-// GenerateKubeconfig writes a new kubeconfig file and returns its path. It accepts no arguments.
-// Destroy removes the file.
+// GenerateKubeconfig writes a new kubeconfig file and returns its path. Destroy removes the file.
+// Any args are an error.
 func (p *provider) GenerateKubeconfig(args ...string) (string, error) {
 	if err := p.created(); err != nil {
 		return "", err
@@ -198,8 +202,8 @@ func (p *provider) GenerateKubeconfig(args ...string) (string, error) {
 	return path, clientcmd.WriteToFile(*config, path)
 }
 
-// adminKubeconfig returns a kubeconfig with one context and all permissions. On an existing
-// cluster, it is the user's kubeconfig, which may contain any kind of credentials.
+// adminKubeconfig returns a kubeconfig with one context and all permissions. For an existing
+// cluster, it returns one context of the user's kubeconfig, with the user's credentials.
 func (p *provider) adminKubeconfig() (*api.Config, error) {
 	if !p.usersKubeconfig {
 		data, err := cluster.Kubeconfig(p.environment.Cluster.Config(cluster.Admin))
@@ -218,8 +222,8 @@ func (p *provider) adminKubeconfig() (*api.Config, error) {
 	return config, errors.Join(api.MinifyConfig(config), api.FlattenConfig(config))
 }
 
-// renameContext gives the only cluster, user and context of a kubeconfig the name of the cluster.
-// In a kubeconfig of the user, it changes nothing.
+// renameContext renames the only cluster, user and context in config to
+// [provider.GetKubectlContext]. It does not change the user's kubeconfig of an existing cluster.
 func (p *provider) renameContext(config *api.Config) {
 	if p.usersKubeconfig {
 		p.context = config.CurrentContext
@@ -236,10 +240,11 @@ func (p *provider) renameContext(config *api.Config) {
 	config.CurrentContext = name
 }
 
-// GetKubeconfig returns the path of the kubeconfig that Create has written, or "".
+// GetKubeconfig returns the path of the kubeconfig that Create has written. It returns "" before
+// Create and after Destroy.
 func (p *provider) GetKubeconfig() string { return p.kubeconfig }
 
-// GetKubectlContext returns the name of the context in the kubeconfig.
+// GetKubectlContext returns the name of the context in the kubeconfig, such as kind-demo.
 func (p *provider) GetKubectlContext() string {
 	if p.usersKubeconfig {
 		return p.context
@@ -263,7 +268,7 @@ func (p *provider) WaitForControlPlane(ctx context.Context, _ klient.Client) err
 	return p.environment.Cluster.Health(ctx)
 }
 
-// ExportLogs writes the logs of all components to a directory, which it creates if necessary.
+// ExportLogs writes the logs of all components to the directory dest. It creates dest if necessary.
 func (p *provider) ExportLogs(ctx context.Context, dest string) error {
 	if err := p.created(); err != nil {
 		return err
@@ -290,8 +295,8 @@ func (p *provider) ExportLogs(ctx context.Context, dest string) error {
 	return nil
 }
 
-// Destroy stops the cluster and removes its files. It works after ctx is canceled. A second call
-// does nothing.
+// Destroy stops the cluster and removes its files, even if ctx is canceled. A second call does
+// nothing.
 func (p *provider) Destroy(ctx context.Context) error {
 	if p.environment == nil {
 		return nil
@@ -305,7 +310,8 @@ func (p *provider) Destroy(ctx context.Context) error {
 	return nil
 }
 
-// created returns an error if the cluster does not exist.
+// created returns nil between Create and Destroy. Otherwise, it returns an error that says that the
+// cluster does not exist.
 func (p *provider) created() error {
 	if p.environment == nil {
 		return fmt.Errorf("cluster %s does not exist; expected a call of Create before", p.clusterName)

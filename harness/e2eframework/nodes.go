@@ -15,11 +15,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// nodeProvider implements the life cycle of nodes.
+// nodeProvider adds methods to provider that list, start and stop nodes.
 type nodeProvider struct{ provider }
 
-// ListNode returns the nodes of the cluster. State is "Ready", or "NotReady". It accepts no
-// arguments.
+// ListNode returns the nodes of the cluster. The field State of a node is "Ready" or "NotReady".
+// Any further arguments have no effect.
 func (p *nodeProvider) ListNode(ctx context.Context, _ ...string) ([]support.Node, error) {
 	if err := p.created(); err != nil {
 		return nil, err
@@ -49,8 +49,8 @@ func (p *nodeProvider) ListNode(ctx context.Context, _ ...string) ([]support.Nod
 	return nodes, nil
 }
 
-// StopNode stops a node at once, as a power failure does. In a cluster with simulated nodes,
-// only the kubelet stops.
+// StopNode stops a node at once, as a power failure does. In an embedded cluster, StopNode only
+// pauses the simulated kubelet.
 func (p *nodeProvider) StopNode(ctx context.Context, node *support.Node, _ ...string) error {
 	if err := p.created(); err != nil {
 		return err
@@ -78,12 +78,13 @@ func (p *nodeProvider) StartNode(ctx context.Context, node *support.Node, _ ...s
 	return p.unsupported("start", node)
 }
 
-// AddNode returns an error. The number of nodes is fixed at Create; see [WithNodes].
+// AddNode always returns an error, because the number of nodes is fixed at Create; see [WithNodes].
 func (p *nodeProvider) AddNode(_ context.Context, node *support.Node, _ ...string) error {
 	return p.unsupported("add", node)
 }
 
-// RemoveNode returns an error. The number of nodes is fixed at Create; see [WithNodes].
+// RemoveNode always returns an error, because the number of nodes is fixed at Create; see
+// [WithNodes].
 func (p *nodeProvider) RemoveNode(_ context.Context, node *support.Node, _ ...string) error {
 	return p.unsupported("remove", node)
 }
@@ -92,17 +93,17 @@ func (p *nodeProvider) unsupported(operation string, node *support.Node) error {
 	return fmt.Errorf("%s node %s: not supported by provider %s", operation, node.Name, p.name)
 }
 
-// embeddedProvider is the provider of [NewEmbedded].
+// embeddedProvider is the type of providers that [NewEmbedded] returns.
 type embeddedProvider struct{ nodeProvider }
 
-// LoadImage does nothing, because no containers run.
+// LoadImage does nothing, because an embedded cluster runs no containers.
 func (*embeddedProvider) LoadImage(context.Context, string, ...string) error { return nil }
 
-// LoadImageArchive does nothing, because no containers run.
+// LoadImageArchive does nothing, because an embedded cluster runs no containers.
 func (*embeddedProvider) LoadImageArchive(context.Context, string, ...string) error { return nil }
 
-// AddNode starts a simulated kubelet, and returns when its node is healthy. The name of the node
-// must have the form node-5.
+// AddNode adds a node with a simulated kubelet, and returns when the node is healthy. The node's
+// name must have the form node-5.
 func (p *embeddedProvider) AddNode(ctx context.Context, node *support.Node, _ ...string) error {
 	nodes, err := p.ListNode(ctx)
 	if err != nil {
@@ -121,7 +122,7 @@ func (p *embeddedProvider) AddNode(ctx context.Context, node *support.Node, _ ..
 	return nil
 }
 
-// RemoveNode removes a node. The controllers of the control plane then delete its pods.
+// RemoveNode deletes a Node object. The pod garbage collector then deletes the pods on that node.
 func (p *embeddedProvider) RemoveNode(ctx context.Context, node *support.Node, _ ...string) error {
 	if err := p.created(); err != nil {
 		return err
@@ -132,10 +133,11 @@ func (p *embeddedProvider) RemoveNode(ctx context.Context, node *support.Node, _
 	return nil
 }
 
-// kindProvider is the provider of [NewKind].
+// kindProvider is the type of providers that [NewKind] returns.
 type kindProvider struct{ nodeProvider }
 
-// LoadImage loads an image of the local container engine onto all nodes. It accepts no arguments.
+// LoadImage loads an image from the local container engine onto all nodes. Any further arguments
+// have no effect.
 func (p *kindProvider) LoadImage(ctx context.Context, image string, _ ...string) error {
 	nodes, err := p.access()
 	if err != nil {
@@ -153,8 +155,8 @@ func (p *kindProvider) LoadImage(ctx context.Context, image string, _ ...string)
 	return p.LoadImageArchive(ctx, archive)
 }
 
-// LoadImageArchive loads all images of a `docker save` archive onto all nodes. It accepts no
-// arguments.
+// LoadImageArchive loads all images of a `docker save` archive onto all nodes. Any further
+// arguments have no effect.
 func (p *kindProvider) LoadImageArchive(ctx context.Context, archive string, _ ...string) error {
 	nodes, err := p.access()
 	if err != nil {
@@ -172,7 +174,8 @@ func (p *kindProvider) LoadImageArchive(ctx context.Context, archive string, _ .
 	return nil
 }
 
-// access returns the nodes of the cluster.
+// access returns the cluster as a NodeAccess, which loads images onto nodes. It returns an error
+// before Create.
 func (p *kindProvider) access() (cluster.NodeAccess, error) {
 	if err := p.created(); err != nil {
 		return nil, err

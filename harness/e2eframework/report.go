@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// report fails the test for each problem, and logs the verdict. If the test has failed, also
-// because of an assertion, it logs what the faults did.
+// report logs the verdict and fails the test once per problem. If the test has failed for any
+// reason, report also logs what the faults did.
 func report(t *testing.T, result *reports.Run, problems []string) {
 	t.Logf("verdict of the checks: %s: %s; report: %s/report.html", result.Verdict, result.Reason, result.Directory)
 	for _, r := range result.Results {
@@ -35,7 +35,7 @@ func report(t *testing.T, result *reports.Run, problems []string) {
 	}
 }
 
-// violations describes each violated check with its evidence.
+// violations returns one text per failed check, with the check's evidence.
 func violations(result *reports.Run) (all []string) {
 	for _, r := range result.Results {
 		if r.Verdict != check.Fail {
@@ -50,8 +50,9 @@ func violations(result *reports.Run) (all []string) {
 	return all
 }
 
-// withoutEffect describes faults that had no effect. A fault with mustFire must have one. Of all
-// injected faults, at least one must: otherwise the feature has tested nothing under faults.
+// withoutEffect returns one text per problem with faults that had no effect. A fault with mustFire
+// must have an effect. At least one of the injected faults must have an effect; otherwise, the
+// feature has tested nothing under faults.
 func withoutEffect(result *reports.Run) (all []string) {
 	injected, fired := 0, 0
 	for _, fault := range result.Faults {
@@ -67,17 +68,17 @@ func withoutEffect(result *reports.Run) (all []string) {
 	return all
 }
 
-// firingsMax is the maximum number of actions of faults that the log of a failed test shows.
+// firingsMax is the maximum number of fault actions that report logs for a failed test.
 const firingsMax = 10
 
-// firings describes what the faults did in a run, for the log of a failed test. Each line has
-// one action of a fault, its time since the start of the recording, and the object.
+// firings returns one line per action of a fault in a run, for the log of a failed test. A line
+// contains the fault, the time since the start of the recording, the action and the object.
 //
-// If a fault withheld the response to a create, the object has the name that the API server
-// gave it.
+// If a fault withheld the response to a create, the line contains the object name that the API
+// server generated.
 func firings(runDirectory string) ([]string, error) {
 	var fired []history.Record
-	byRequest := map[uint64]int{} // index in fired, by the ID of the request
+	byRequest := map[uint64]int{} // index in fired, by request ID
 	total := 0
 	for record, err := range history.ReadFile(filepath.Join(runDirectory, "history.jsonl")) {
 		if err != nil {

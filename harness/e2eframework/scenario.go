@@ -20,16 +20,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// RunScenario returns a step function that runs a scenario on a cluster of this package. If the
-// verdict is fail or unknown, it fails the test with the evidence of the checks.
+// RunScenario returns a step function that runs the scenario in o on the named cluster. If the
+// verdict is fail or unknown, the test fails with the evidence of the checks.
 //
-// The cluster needs the option [WithScenario], and the feature the label [Recording] = off.
-// RunScenario sets the field On of the options. Empty fields Out and Progress mean
-// out/e2e-framework and the log of the test.
+// The cluster needs the option [WithScenario], and the feature needs the label [Recording] = off.
+// RunScenario sets o.On. An empty o.Out means out/e2e-framework. A nil o.Progress means the log of
+// the test.
 func RunScenario(clusterName string, o run.Options) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		t.Helper()
-		o := o // each call of the step has its own test
+		o := o // copy o, because each execution of the step has its own t
 		if o.Progress == nil {
 			o.Progress = func(message string) { t.Log(message) }
 		}
@@ -47,13 +47,14 @@ func RunScenario(clusterName string, o run.Options) types.StepFunc {
 	}
 }
 
-// runScenario runs a scenario on the named cluster.
+// runScenario runs o.Scenario on the named cluster. It returns an error if the cluster does not
+// have the nodes and controllers that the scenario requires.
 func runScenario(ctx context.Context, clusterName string, o run.Options) (*reports.Run, error) {
 	p, err := createdProvider(ctx, clusterName)
 	if err != nil {
 		return nil, err
 	}
-	if o.Scenario != nil { // run.Run reports the error
+	if o.Scenario != nil { // run.Run returns an error for a nil scenario
 		if err := checkCluster(o.Scenario, p.environment.ControlPlane, p.environment.Capabilities()); err != nil {
 			return nil, fmt.Errorf("running scenario %s on cluster %s: %w; expected the option WithScenario of the cluster", o.Scenario.Name, clusterName, err)
 		}
@@ -66,26 +67,27 @@ func runScenario(ctx context.Context, clusterName string, o run.Options) (*repor
 	return run.Run(ctx, o)
 }
 
-// WithScenario gives the cluster the form that a scenario requires. It sets the number of
-// nodes, the delays of simulated pods, and the controllers that the cluster does not run.
+// WithScenario configures the cluster as a scenario requires. It sets the number of nodes, the
+// start and stop delays of simulated pods, and the controllers that the cluster does not run.
 func WithScenario(s *scenario.Scenario) support.ClusterOpts {
 	return WithControlPlane(func(o *providers.Options) { forScenario(s, o) })
 }
 
-// forScenario sets those options of a control plane that depend on the scenario.
+// forScenario sets the options of a control plane that depend on the scenario, such as the number
+// of nodes.
 func forScenario(s *scenario.Scenario, o *providers.Options) {
 	o.Nodes, o.Pods, o.Relays = s.Cluster.Nodes, s.PodsMax(), s.Subject.Replicas
 	o.PodStartDelay, o.PodStopDelay = s.Cluster.PodStartDelay, s.Cluster.PodStopDelay
 	o.Controllers = []kube.Controller{}
 	for _, c := range s.Controllers() {
-		if slices.Contains(kube.ControllerNames(), c.Name) { // all others are not part of the cluster
+		if slices.Contains(kube.ControllerNames(), c.Name) { // other controllers are not part of Kubernetes, so the cluster cannot run them
 			o.Controllers = append(o.Controllers, c)
 		}
 	}
 }
 
-// checkCluster returns an error if a cluster with the options found does not have the form that
-// the scenario requires.
+// checkCluster returns an error if a scenario cannot run on a cluster with the options found. The
+// error contains the option that differs, such as the number of nodes.
 func checkCluster(s *scenario.Scenario, found providers.Options, capabilities cluster.Capabilities) error {
 	var want providers.Options
 	forScenario(s, &want)
@@ -93,7 +95,7 @@ func checkCluster(s *scenario.Scenario, found providers.Options, capabilities cl
 		return fmt.Errorf("controllers that the cluster does not run: found %q; expected %q, which are under test", found, want)
 	}
 	if want.Pods == 0 {
-		return nil // the nodes have no effect
+		return nil // without pods, the number of nodes does not matter
 	}
 	if owns := capabilities.Has(cluster.OwnsControlPlane); owns && found.Nodes < want.Nodes {
 		return fmt.Errorf("found %d nodes; expected %d", found.Nodes, want.Nodes)

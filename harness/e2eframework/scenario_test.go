@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// TestCheckCluster tests which clusters a scenario accepts. The embedded cluster has the option
-// WithScenario and the change of the test.
+// TestCheckCluster tests on which clusters checkCluster accepts a scenario. The clusters have the
+// option WithScenario and one change.
 func TestCheckCluster(t *testing.T) {
 	const pods = "cluster: {nodes: 2, podStartDelay: 50ms}\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n"
 	const external = "externalWorkload: {}\noperator: {controllers: [{name: copier, kind: ConfigMap}]}\n"

@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/types"
 )
 
-// ProxyConfig returns a client configuration with all permissions that connects through the fault
-// proxy. The history shows its requests under the name of the client. Use one name for each process
-// or manager, and a new name after a restart.
+// ProxyConfig returns a client configuration for controllers that the test binary runs. Clients
+// connect through the fault proxy and have all permissions. The history contains their requests
+// under the name client. Use one name for each process or manager, and a new name after a restart.
 func ProxyConfig(ctx context.Context, client string) (*rest.Config, error) {
 	f, err := featureOf(ctx)
 	if err != nil {
@@ -21,7 +21,8 @@ func ProxyConfig(ctx context.Context, client string) (*rest.Config, error) {
 }
 
 // Inject returns a step function that injects a fault. The fault is active until [Heal], or until
-// the end of the feature. Params are the parameters of the fault, as a scenario has them, in YAML:
+// the end of the feature. The argument params contains the fault's parameters in YAML, as in a
+// scenario:
 //
 //	Inject("api-error", "{verb: create, resource: pods, code: 500, every: 3}")
 func Inject(fault, params string) types.StepFunc {
@@ -34,13 +35,14 @@ func Heal() types.StepFunc {
 }
 
 // Converged returns a step function that waits until all objects have converged. Faults may be
-// active. It fails the test if the objects have not converged within [Chaos].Settle.
+// active. The step function fails the test if the objects have not converged within
+// Chaos.Settle.Within.
 func Converged() types.StepFunc {
 	return onFeature(func(ctx context.Context, f *feature) error { return f.session.Converged(ctx) })
 }
 
-// onFeature returns a step function that calls act with the recording of the feature. An error
-// of act ends the test.
+// onFeature returns a step function that calls act with the current feature. An error of act ends
+// the test.
 func onFeature(act func(context.Context, *feature) error) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		t.Helper()

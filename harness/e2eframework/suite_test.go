@@ -29,18 +29,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// suiteVariable is an environment variable. If it is set, the test binary runs as the suite of a
-// user, with the flags of the framework. Its value says what the suite does; see TestSuite.
-// outVariable is the directory of its run directories.
+// Environment variables. If suiteVariable is set, the test binary runs as a user's suite, with the
+// framework's flags. The value of suiteVariable says what the suite does; see TestSuite.
+// outVariable contains the parent directory of the suite's run directories.
 const (
 	suiteVariable = "GAUNTLET_TEST_SUITE"
 	outVariable   = "GAUNTLET_TEST_OUT"
 )
 
-// suiteHas reports whether this process runs as a suite, and its value contains a word.
+// suiteHas reports whether the value of suiteVariable contains a word, such as "faults".
 func suiteHas(word string) bool { return strings.Contains(os.Getenv(suiteVariable), word) }
 
-// suiteMain is TestMain of the suite. It returns the exit code.
+// suiteMain is the TestMain of the suite. It returns the exit status.
 func suiteMain(m *testing.M) int {
 	config, err := envconf.NewFromFlags()
 	if err != nil {
@@ -80,7 +80,8 @@ func suiteMain(m *testing.M) int {
 	return testenv.Run(m)
 }
 
-// suiteScenario is a scenario whose verdict is pass, or unknown because its fault never fires.
+// suiteScenario returns a scenario whose verdict is pass. For some values of suiteVariable, the
+// fault never fires, and the verdict is unknown.
 func suiteScenario() *scenario.Scenario {
 	nth := 1
 	if suiteHas("never") {
@@ -98,7 +99,7 @@ faults:
 `, nth))
 }
 
-// parseScenario returns a scenario with a name, a description and a seed, and the text.
+// parseScenario parses a scenario. It adds a name, a description and a seed to the YAML text.
 func parseScenario(text string) *scenario.Scenario {
 	s, err := scenario.Parse("scenario.yaml", []byte("name: lost-create\ndescription: the response to a create of a pod is lost\nseed: 1\n"+text))
 	if err != nil {
@@ -107,7 +108,7 @@ func parseScenario(text string) *scenario.Scenario {
 	return s
 }
 
-// TestSuite is the test of the suite. TestFlags and TestKilled run it as a process.
+// TestSuite is the only test of the suite. TestFlags and TestKilled run the suite as a process.
 func TestSuite(t *testing.T) {
 	if os.Getenv(suiteVariable) == "" {
 		t.Skip("the test runs in processes that other tests start")
@@ -125,7 +126,7 @@ func TestSuite(t *testing.T) {
 	testenv.TestInParallel(t,
 		features.New("orders").WithLabel("size", "small").
 			WithSetup("ready", func(ctx context.Context, t *testing.T, c *envconf.Config) context.Context {
-				if suiteHas("injects-nothing") { // no request has this verb and resource
+				if suiteHas("injects-nothing") { // the suite sends no request with this verb and resource
 					e2eframework.Inject("api-error", "{verb: delete, resource: pods, code: 500}")(ctx, t, c)
 				}
 				if suiteHas("waits") {
@@ -165,7 +166,8 @@ func TestSuite(t *testing.T) {
 	)
 }
 
-// createConfigMap returns a step that creates a ConfigMap in the namespace of the configuration.
+// createConfigMap returns a step that creates the named ConfigMap in the namespace of the
+// framework's configuration.
 func createConfigMap(name string) features.Func {
 	return func(ctx context.Context, t *testing.T, c *envconf.Config) context.Context {
 		t.Logf("%s in namespace %s", name, c.Namespace())
@@ -177,14 +179,16 @@ func createConfigMap(name string) features.Func {
 	}
 }
 
-// suiteCommand returns the command that runs the suite.
+// suiteCommand returns the command that runs the suite with a value of suiteVariable and with
+// flags.
 func suiteCommand(ctx context.Context, suite, out string, flags ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], append([]string{"-test.run=^TestSuite$", "-test.v"}, flags...)...)
 	cmd.Env = append(os.Environ(), suiteVariable+"="+suite, outVariable+"="+out)
 	return cmd
 }
 
-// TestFlags tests that the flags of the framework work with Chaos, and how features end.
+// TestFlags verifies that the framework's flags work with Chaos, and that features end in the right
+// way.
 func TestFlags(t *testing.T) {
 	for _, test := range []struct {
 		name, suite string
@@ -256,7 +260,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// recordedNamespace returns the namespace of a history.
+// recordedNamespace returns the namespace that the history file at path recorded.
 func recordedNamespace(t *testing.T, path string) string {
 	for record, err := range history.ReadFile(path) {
 		if err != nil {
@@ -269,8 +273,8 @@ func recordedNamespace(t *testing.T, path string) string {
 	return ""
 }
 
-// TestExisting tests suites on an existing cluster, with the flags of the framework. A suite that is
-// killed must leave no namespace.
+// TestExisting runs suites on an existing cluster, with the framework's flags. After a suite is
+// killed, its namespace must be deleted.
 func TestExisting(t *testing.T) {
 	p := e2eframework.NewEmbedded().SetDefaults().WithName("existing")
 	kubeconfig, err := p.Create(t.Context())
@@ -327,7 +331,7 @@ func TestExisting(t *testing.T) {
 	}
 }
 
-// TestKilled tests that a suite leaves nothing behind if a signal ends it.
+// TestKilled verifies that a suite that a signal has ended leaves nothing behind.
 func TestKilled(t *testing.T) {
 	for _, test := range []struct {
 		name, suite string

@@ -1,5 +1,5 @@
-// Package kindsuite is a suite that knows only the kind provider of e2e-framework. TestConstructor
-// runs it with another constructor.
+// Package kindsuite is a suite that uses only e2e-framework's own kind provider. TestConstructor
+// runs the suite with another provider.
 package kindsuite
 
 import (

@@ -1,4 +1,4 @@
-// Command lookup resolves the host name in its argument. Its exit status is 1 if it cannot.
+// Command lookup resolves the host name in its argument. If that fails, the exit status is 1.
 package main
 
 import (
