@@ -10,11 +10,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// deploymentStatusCheck examines each write of the status of a Deployment.
+// deploymentStatusCheck examines each write of a Deployment's status.
 //
-// It skips a write that is not based on the version of the Deployment in the cache, because
-// the API server rejects it. It also skips the writes of a process that has not listed
-// ReplicaSets yet.
+// The check skips two kinds of writes:
+//
+//   - a write whose resourceVersion is not that of the Deployment in the controller's cache,
+//     because the API server rejects such a write
+//   - any write of a process that has not listed ReplicaSets yet
 var deploymentStatusCheck = Check{
 	ID:               "deployment-status",
 	Guarantee:        "The status of a Deployment matches a cached version of the Deployment and its ReplicaSets that the controller may have acted on. The controller reports ProgressDeadlineExceeded soon after the deadline, never before it, and copies ReplicaFailure from its ReplicaSets.",
@@ -26,11 +28,11 @@ var deploymentStatusCheck = Check{
 	New:              newDeploymentStatusChecker,
 }
 
-// deploymentStatusChecker compares the written status with the cached versions of the
-// Deployment and its ReplicaSets.
+// deploymentStatusChecker compares each written Deployment status with the cached versions of
+// the Deployment and its ReplicaSets.
 //
-// It does not check the replica counts if the write leaves them unchanged. A write that changes
-// only a condition or the collisionCount repeats the counts of the last status.
+// The checker examines the replica counts only if the write changes at least one of them. A
+// write that changes only a condition or collisionCount repeats the counts of the last status.
 type deploymentStatusChecker struct{ findings }
 
 func newDeploymentStatusChecker(Settings) Checker { return &deploymentStatusChecker{} }
@@ -56,7 +58,7 @@ func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 		stalledSince: func(t time.Time) time.Duration {
 			return m.stalls.since(t.Sub(m.start.Time), machine, c.process.name)
 		},
-		// The actual decision may be later, for example after a pause of the process.
+		// The process may have decided later, for example after a pause.
 		earliestDecision: m.start.Time.Add(cached.since),
 		allStatesKnown:   c.rollout.replicaSets[0].since <= cached.since && c.rollout.ownershipClear(cached.since, m.processTime),
 	}
@@ -67,39 +69,42 @@ func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// statusWrite is a write of the status of a Deployment, with the cached state against which
-// it is checked.
+// statusWrite is one write of a Deployment's status, with the cached state with which the
+// checker compares the write.
 type statusWrite struct {
-	rollout    *rolloutState
-	from       *objects.Deployment // the version on which the write is based
-	written    *objects.Deployment
-	start      time.Time // the start of the history
-	now        time.Time // when the write was sent
-	processNow time.Time // when the write was sent, on the clock of the process (Model.processTime)
-	// stalledSince returns for how long the process stalled after a time of the run.
+	rollout    *rolloutState // the cached versions of the Deployment and its ReplicaSets
+	from       *objects.Deployment // the cached version whose resourceVersion the write contains
+	written    *objects.Deployment // the Deployment as the process wrote it
+	start      time.Time           // the start of the history
+	now        time.Time           // when the write was sent
+	processNow time.Time           // when the write was sent, on the clock of the process (Model.processTime)
+	// stalledSince returns for how long the process, or the whole machine, got no CPU time after
+	// the given time.
 	stalledSince func(time.Time) time.Duration
-	// earliestDecision is when the process received the version on which the write is based. It
-	// cannot have decided on the write before that time.
+	// earliestDecision is when the process received the version in the field from. The process
+	// cannot have decided on the write earlier.
 	earliestDecision time.Time
-	// allStatesKnown is true if the model has every state that the ReplicaSets had in the cache
-	// since earliestDecision. Otherwise the checker cannot compare the replica counts, or a
-	// condition ReplicaFailure that the write adds.
+	// allStatesKnown is true if the model has every version of the ReplicaSets that the cache
+	// contained since earliestDecision. If it is false, the checker compares no replica counts,
+	// and does not check a condition ReplicaFailure that the write adds.
 	allStatesKnown bool
-	mismatches     []mismatch
+	mismatches     []mismatch // the wrong values that the checker has found so far
 }
 
-// mismatch is a value in the written status that no cached version justifies, together with
-// the expected value.
+// mismatch describes a wrong value in the written status, such as found "status.replicas 5" and
+// expected "3". No cached version justifies the found value.
 type mismatch struct{ found, expected string }
 
-// expect records a mismatch between a found and an expected value if ok is false.
+// expect records a mismatch if ok is false. The parameters found and expected describe the two
+// values for evidence.
 func (write *statusWrite) expect(ok bool, found, expected string) {
 	if !ok {
 		write.mismatches = append(write.mismatches, mismatch{found, expected})
 	}
 }
 
-// check compares the whole status with the cached state, and returns the mismatches.
+// check compares the written status with the cached state. It returns all mismatches, or nil if
+// the status is right.
 func (write *statusWrite) check() []mismatch {
 	before, after := &write.from.Status, &write.written.Status
 	write.expect(after.ObservedGeneration >= before.ObservedGeneration && after.ObservedGeneration <= write.from.Generation,
@@ -119,18 +124,17 @@ func (write *statusWrite) check() []mismatch {
 	return write.mismatches
 }
 
-// statusCounts returns the five replica counts of a status, so that two statuses can be
-// compared.
+// statusCounts returns the five replica counts of a status as an array. The operator == can then
+// compare the counts of two statuses.
 func statusCounts(s *objects.DeploymentStatus) [5]int {
 	return [5]int{s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas}
 }
 
-// countBounds returns each replica count of the written status with the lowest and the highest
+// countBounds returns each replica count of the written status, with the lowest and the highest
 // allowed value.
 //
-// It allows every combination of recent states, one for each ReplicaSet. One sync writes the
-// ReplicaSets one after another, and the cache may receive new versions of some of them in
-// between.
+// The cache may receive a new version of one ReplicaSet while a sync is running. The bounds
+// therefore allow any recent version of each ReplicaSet, in any combination.
 func (write *statusWrite) countBounds() []fieldBounds {
 	s := &write.written.Status
 	specs := write.rollout.sumRange(specReplicas)
@@ -158,9 +162,11 @@ func (write *statusWrite) countBounds() []fieldBounds {
 	return all
 }
 
-// sumRange returns the lowest and the highest possible sum of a count over all ReplicaSets
-// of the Deployment. Each ReplicaSet may be in any of its recent states, whatever the
-// states of the others.
+// sumRange returns the lowest and the highest possible sum of a replica count over all
+// ReplicaSets of the Deployment. The function of reads the count from one ReplicaSet.
+//
+// Each ReplicaSet may have any of its recent versions, in any combination with the versions of
+// the other ReplicaSets.
 func (r *rolloutState) sumRange(of func(*objects.Owner) int) (sum valueRange) {
 	each := map[string]valueRange{}
 	for i, state := range r.replicaSets {
@@ -189,9 +195,10 @@ func (r *rolloutState) sumRange(of func(*objects.Owner) int) (sum valueRange) {
 
 // checkReplicaFailure checks the condition ReplicaFailure of the Deployment.
 //
-// The write may add the condition only if a recent version of a ReplicaSet has it. It must
-// contain the condition if a ReplicaSet had it in all recent versions, and if the sync
-// evaluated the progress of the rollout. Other syncs leave the condition unchanged.
+// The write may add the condition only if a recent version of a ReplicaSet has the condition.
+// The written status must contain the condition if two facts hold. First, one ReplicaSet had the
+// condition in all its recent versions. Second, the sync evaluated the progress of the rollout;
+// any other sync leaves the condition unchanged.
 func (write *statusWrite) checkReplicaFailure() {
 	after := write.written.Status.Condition(objects.ReplicaFailureCondition)
 	if write.allStatesKnown && after.IsReplicaFailure() && !write.from.Status.Condition(objects.ReplicaFailureCondition).IsReplicaFailure() {
@@ -206,8 +213,9 @@ func (write *statusWrite) checkReplicaFailure() {
 	}
 }
 
-// onProcessClock converts a timestamp that the process wrote to its clock, which stops during
-// stalls. It leaves pauses of the process out of account.
+// onProcessClock converts a timestamp that the process wrote to the clock that the model keeps
+// for the process. That clock stops while the process or the machine stalls. The conversion
+// ignores pauses of the process.
 func (write *statusWrite) onProcessClock(t time.Time) time.Time {
 	return t.Add(write.stalledSince(t) - write.stalledSince(write.start))
 }
@@ -215,8 +223,8 @@ func (write *statusWrite) onProcessClock(t time.Time) time.Time {
 // hasReplicaFailure reports whether a ReplicaSet has the condition ReplicaFailure.
 func hasReplicaFailure(set *objects.Owner) bool { return set.Failing }
 
-// failsThroughout reports whether a ReplicaSet has the condition ReplicaFailure in every
-// cached version that the process may have acted on.
+// failsThroughout reports whether a ReplicaSet has the condition ReplicaFailure in all recent
+// states. A recent state is one on which the process may have acted.
 func (write *statusWrite) failsThroughout(set *objects.Owner) bool {
 	in := func(sets []*objects.Owner) bool {
 		found := findByName(sets, set.Name)
@@ -225,16 +233,15 @@ func (write *statusWrite) failsThroughout(set *objects.Owner) bool {
 	return every(write.rollout.replicaSets, func(s cachedVersion[replicaSetsState]) bool { return in(s.value.cached) && in(s.value.withOwnWrites) })
 }
 
-// estimatesProgress reports whether the status certainly comes from a sync that evaluated the
-// progress of the rollout. Only such a sync reads the condition ReplicaFailure of all
-// ReplicaSets.
+// estimatesProgress reports whether a sync that evaluated the progress of the rollout certainly
+// wrote the status. Only such a sync copies the condition ReplicaFailure from the ReplicaSets.
 //
-// Such a sync changes the condition Progressing to the reason ReplicaSetUpdated,
-// NewReplicaSetAvailable or ProgressDeadlineExceeded.
+// A sync has evaluated the progress if it changes the condition Progressing to the reason
+// ReplicaSetUpdated, NewReplicaSetAvailable or ProgressDeadlineExceeded.
 //
-// The client may delay a write (allowed behavior client-rate-limit), and the model may have
-// forgotten the ReplicaSets that the sync read. The result is therefore false if lastUpdateTime
-// is less than lag (1 s) after the oldest ReplicaSet state in the model.
+// The result is false if lastUpdateTime is less than lag (1 s) after the oldest ReplicaSet state
+// in the model. The client-side rate limit may have delayed the write (allowed behavior
+// client-rate-limit). The model may then have forgotten the ReplicaSets that the sync read.
 func (write *statusWrite) estimatesProgress() bool {
 	after := write.written.Status.ConditionWithTime(objects.ProgressingCondition)
 	earliest := write.start.Add(write.rollout.replicaSets[0].since + lag)
@@ -254,8 +261,8 @@ func (write *statusWrite) checkAvailable() {
 		fmt.Sprintf("condition Available=%s (%s), because at least %d replicas must be available", want.Status, want.Reason, write.written.MinAvailable()))
 }
 
-// progressStatus contains the valid reasons of the condition Progressing, with the status
-// that each reason requires.
+// progressStatus maps each valid reason of the condition Progressing to the status that this
+// reason requires.
 var progressStatus = map[string]string{
 	"NewReplicaSetCreated":               "True",
 	"FoundNewReplicaSet":                 "True",
@@ -267,8 +274,8 @@ var progressStatus = map[string]string{
 	objects.DeploymentResumedReason:      "Unknown",
 }
 
-// checkProgressing checks the condition Progressing if the write changes it. It also checks
-// that the status reports a progress deadline that has passed.
+// checkProgressing checks the condition Progressing if the write changes this condition. It also
+// calls checkOverdue, which demands a report of a missed progress deadline.
 func (write *statusWrite) checkProgressing() {
 	write.checkOverdue()
 	before, after := write.from.Status.ConditionWithTime(objects.ProgressingCondition), write.written.Status.ConditionWithTime(objects.ProgressingCondition)
@@ -299,9 +306,12 @@ func (write *statusWrite) checkProgressing() {
 
 // checkDeadline checks a write that sets the reason ProgressDeadlineExceeded.
 //
-// The write is right only if the deadline has passed since the last progress, and the rollout
-// is neither paused nor complete. A rollout that was complete before has no deadline any more
-// (allowed behavior no-deadline-after-completion).
+// The parameter found describes the written condition for evidence. The parameter before is the
+// condition Progressing before the write.
+//
+// The reason is right only if the deadline has passed since the last progress, and the rollout
+// is neither paused nor complete. If the condition before says that the rollout was complete, no
+// deadline applies (allowed behavior no-deadline-after-completion).
 func (write *statusWrite) checkDeadline(found string, before objects.ConditionWithTime) {
 	due := before.LastUpdateTime.Add(write.written.ProgressDeadline)
 	write.expect(before != objects.ConditionWithTime{} && !write.now.Add(tolerance).Before(due), found,
@@ -312,11 +322,11 @@ func (write *statusWrite) checkDeadline(found string, before objects.ConditionWi
 	write.expect(!write.couldHaveScaled(), found, "no missed deadline, because the rolling update could have scaled a ReplicaSet")
 }
 
-// couldHaveScaled reports whether the controller could have continued the rolling update
-// instead of reporting a missed deadline.
+// couldHaveScaled reports whether the controller could certainly have continued the rolling
+// update instead of reporting a missed deadline.
 //
-// The result is true only if the rolling update could scale a ReplicaSet in each recent state.
-// Recent states are those that the cache contained in the last 2 * lag (2 s) before the write.
+// The result is true only if the rolling update could scale a ReplicaSet in each state that the
+// cache contained in the 2 s (2 * lag) before the write.
 func (write *statusWrite) couldHaveScaled() bool {
 	d, at := write.written, write.processNow.Sub(write.start)
 	if d.Recreate || d.Paused || write.processNow.Sub(write.earliestDecision) < deadlineReportMax || write.rollout.mayBeDelayed(at) || !write.rollout.ownershipClear(at-2*lag, at) {
@@ -331,11 +341,11 @@ func (write *statusWrite) couldHaveScaled() bool {
 	})
 }
 
-// hasExcessAvailable reports whether an active ReplicaSet has more available pods than
-// spec.replicas.
+// hasExcessAvailable reports whether a ReplicaSet with spec.replicas above 0 has more available
+// pods than spec.replicas.
 //
-// This happens when its pods cannot be deleted. Upstream then scales no old ReplicaSet down
-// (allowed behavior undeletable-pods).
+// This happens when the API server refuses to delete the pods. Upstream then scales no old
+// ReplicaSet down (allowed behavior undeletable-pods).
 func hasExcessAvailable(set *objects.Owner) bool {
 	return set.Replicas > 0 && set.Status.AvailableReplicas > set.Replicas
 }
@@ -344,13 +354,17 @@ func hasExcessAvailable(set *objects.Owner) bool {
 // with the reason ProgressDeadlineExceeded.
 const deadlineReportMax = 3 * lag
 
-// checkOverdue reports a status without ProgressDeadlineExceeded if the progress deadline
-// passed more than deadlineReportMax ago.
+// checkOverdue reports a status without ProgressDeadlineExceeded if the progress deadline passed
+// more than deadlineReportMax ago.
 //
-// It checks only a write that is based on a version which the process received before the
-// deadline. It skips the write if the process has written the status since it received that
-// version, because that write may have reported the deadline. It also skips a terminating
-// Deployment, for which the controller writes only counts.
+// The checker skips these writes:
+//
+//   - a write for a paused or terminating Deployment, or for one without progressDeadlineSeconds
+//   - a write after a reason to which no deadline applies, such as NewReplicaSetAvailable
+//   - a write based on a version that the process received only after the deadline
+//   - a write of a process that has written the status since it received that version, because
+//     the earlier write may have reported the deadline
+//   - a write of a controller that may have been delayed (see mayBeDelayed)
 func (write *statusWrite) checkOverdue() {
 	c := write.from.Status.ConditionWithTime(objects.ProgressingCondition)
 	switch c.Reason {
@@ -370,13 +384,13 @@ func (write *statusWrite) checkOverdue() {
 		"reason "+objects.DeadlineExceededReason)
 }
 
-// mayBeDelayed reports whether something may have kept the controller from its next step for
-// the Deployment. The next step is to scale a ReplicaSet, or to report a missed deadline.
+// mayBeDelayed reports whether the controller may have had a good reason to take its next step
+// for the Deployment late. A step scales a ReplicaSet, or reports a missed deadline.
 //
-// The parameter due is when the step was due. Two things may delay the controller:
+// The parameter due is the time at which the step was due. There are two good reasons:
 //
-//   - A call for the Deployment failed or took longer than lag (1 s), at most decisionWindowMax
-//     before due, or later.
+//   - A call for the Deployment failed or took longer than lag (1 s). This happened after due,
+//     or at most decisionWindowMax (90 s) before.
 //   - The Deployment was being scaled. A sync then only scales ReplicaSets.
 func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
 	return r.delayedAt >= due-decisionWindowMax || slices.ContainsFunc(r.deployments, func(d cachedVersion[*objects.Deployment]) bool {
@@ -386,8 +400,8 @@ func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
 	})
 }
 
-// cachedSince returns the time at which the process received a version of the Deployment. It
-// returns 0 if the model no longer has this version.
+// cachedSince returns the time at which the process received the given version of the
+// Deployment. It returns 0 if the model no longer has this version.
 func (r *rolloutState) cachedSince(version *objects.Deployment) time.Duration {
 	for _, d := range r.deployments {
 		if d.value.Version == version.Version {
@@ -403,8 +417,8 @@ func (write *statusWrite) complete() bool {
 	return s.Replicas == replicas && s.UpdatedReplicas == replicas && s.AvailableReplicas == replicas
 }
 
-// progressed reports whether a written replica count shows progress, compared with the
-// version on which the write is based.
+// progressed reports whether the written replica counts show progress of the rollout, compared
+// with the counts before the write.
 func (write *statusWrite) progressed() bool {
 	before, after := &write.from.Status, &write.written.Status
 	return after.UpdatedReplicas > before.UpdatedReplicas ||

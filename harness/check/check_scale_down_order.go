@@ -15,10 +15,10 @@ import (
 )
 
 // scaleDownOrderCheck examines each complete scale-down of a ReplicaSet or
-// ReplicationController.
+// ReplicationController. A scale-down consists of the pod deletes that one sync sends.
 //
-// It skips a scale-down during which the process ended. It also skips a scale-down that
-// deleted fewer pods than necessary, because more deletes may follow.
+// The check skips a scale-down during which the process ended. It also skips a scale-down with
+// fewer deletes than necessary, because more deletes may follow.
 var scaleDownOrderCheck = Check{
 	ID:               "scale-down-order",
 	Guarantee:        "Scale-down deletes pods in this order: unassigned, not running, not ready, lower pod-deletion-cost, more pods of the same Deployment on the node, ready for a shorter time, more restarts, newer. The check does not compare the number of pods on the node. For pods of a Deployment, it does not compare the criteria after that one either.",
@@ -30,54 +30,53 @@ var scaleDownOrderCheck = Check{
 	New:              newScaleDownOrderChecker,
 }
 
-// scaleDownOrderChecker reports a scale-down that deletes one pod but leaves another pod that
-// had to be deleted first.
+// scaleDownOrderChecker reports a scale-down that deletes one pod but leaves another pod that it
+// had to delete first.
 //
 // The process may have acted on any of several cached versions of the two pods. The checker
 // reports a violation only if the remaining pod comes first in every combination of these
 // versions.
 //
-// A scale-down ends when the process is idle: it has sent nothing for a while and awaits no
-// response. It also ends when the process gets a response to a create or a status write for the
-// owner.
+// The checker treats a scale-down as complete in two cases. In the first case, the process is
+// idle: it has sent nothing for a while and awaits no response. In the second case, the process
+// gets a response to a create or a status write for the same owner.
 //
 // The checker ignores a scale-down that deleted fewer pods than necessary. More deletes may
 // follow, because the machine may have stalled.
 type scaleDownOrderChecker struct {
 	findings
 	scaleDowns perOwnerState[scaleDownState]
-	pending    map[*ownerState]bool // contains the owners with a scale-down that is not checked yet
+	pending    map[*ownerState]bool // owners with a scale-down that the checker has not examined yet
 }
 
-// scaleDownState contains the latest scale-down of one owner, and what the checker needs to
-// find its beginning.
+// scaleDownState contains the latest scale-down of one owner. It also contains what the checker
+// needs to find the beginning of a scale-down.
 type scaleDownState struct {
-	// lastAnswered is the time of the last response to a create or status write for the owner.
-	// The process decides on later scale-downs after it has received this response.
+	// lastAnswered is when the process last got a response to a create or a status write for the
+	// owner. The process decides on each later scale-down after this time.
 	lastAnswered time.Duration
-	// created contains the pods that the process created for the owner. The process deletes no
-	// pod before it has observed all of them. These pods are therefore candidates even if they
-	// arrived in the cache just before the scale-down.
+	// created contains the UIDs of the pods that the process created for the owner. The process
+	// decides on deletes only after all these pods are in its cache. They are therefore
+	// candidates even if they arrived in the cache just before the scale-down.
 	created map[types.UID]bool
-	current *scaleDown
+	current *scaleDown // the scale-down that is not examined yet, or nil
 }
 
-// scaleDown describes one scale-down of an owner, and the pods from which the controller
-// chose.
+// scaleDown is one scale-down of an owner, with the pods among which the controller chose.
 type scaleDown struct {
-	firstRecord, lastRecord int64         // sequence numbers of the first and the latest delete request
-	lastSentAt              time.Duration // when the latest delete was sent, on the clock of the process (Model.processTime)
-	now                     time.Time     // wall-clock time of the first delete
-	candidates              map[types.UID]*candidate
-	allPodsKnown            bool // every pod of the owner is a candidate
-	// excess is the highest number of pods that the process may have had to delete. sent
-	// contains the pods for which it sent a delete.
+	firstRecord, lastRecord int64                    // sequence numbers of the first and the latest delete request
+	lastSentAt              time.Duration            // when the latest delete was sent, on the clock of the process (Model.processTime)
+	now                     time.Time                // wall-clock time of the first delete
+	candidates              map[types.UID]*candidate // by UID of the pod
+	allPodsKnown            bool                     // every pod of the owner is a candidate
+	// excess is the highest number of pods that the process may have needed to delete. The map
+	// sent contains the UIDs of the pods for which the process sent a delete.
 	excess int
 	sent   map[types.UID]bool
 }
 
-// candidate is a pod that the controller certainly could choose. The owner controlled the
-// pod during the whole time in which the process may have decided on the scale-down.
+// candidate is a pod that the controller could certainly choose to delete. The owner controlled
+// this pod for as long as the process may have decided on the scale-down.
 type candidate struct {
 	states  []cachedVersion[*objects.Pod] // versions that the process may have acted on, oldest first
 	deleted bool                          // the scale-down deleted the pod
@@ -105,8 +104,8 @@ func (checker *scaleDownOrderChecker) Observe(m *Model, _ *history.Record) {
 	}
 }
 
-// recordAnswer records the time of the response to a create or a status write. It also
-// records the pod that a create returned.
+// recordAnswer records the time of a response to a create or a status write. If the response
+// contains a created pod, recordAnswer also records this pod.
 func (ownerScaleDowns *scaleDownState) recordAnswer(at time.Duration, answered *answeredCall) {
 	ownerScaleDowns.lastAnswered = at
 	if answered.verb != callCreatePod || !answered.response.OK() || answered.response.Object == nil {
@@ -118,8 +117,8 @@ func (ownerScaleDowns *scaleDownState) recordAnswer(at time.Duration, answered *
 	ownerScaleDowns.created[answered.response.Object.UID] = true
 }
 
-// recordDelete records a delete of a pod. The delete either begins a new scale-down of the
-// owner or belongs to the current one.
+// recordDelete records that the process sent a delete of a pod. The delete either begins a new
+// scale-down of the owner or belongs to the current scale-down.
 func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
 	ownerScaleDowns := checker.scaleDowns.of(c.ownerState)
 	switch observedAll := c.ownerState.deletes.inFlightExcept(c) == 0 && len(c.ownerState.deletes.unobserved) == 0; {
@@ -127,7 +126,7 @@ func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
 		checker.checkScaleDown(m, c.ownerState)
 		ownerScaleDowns.current = newScaleDown(m, c, ownerScaleDowns)
 		checker.pending[c.ownerState] = true
-	case observedAll: // further deletes belong to this scale-down or to a new one
+	case observedAll: // this delete may belong to the current scale-down or to a new one
 		ownerScaleDowns.current.addStates(c.process.view)
 	}
 	ownerScaleDowns.current.lastRecord, ownerScaleDowns.current.lastSentAt = c.seq, m.processTime
@@ -139,11 +138,13 @@ func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
 
 // newScaleDown returns a scale-down that begins with the given delete.
 //
-// Its candidates are the pods that the owner controlled during the whole time in which the
-// controller may have decided on the scale-down. This time begins batchTime before the delete,
-// because the client-side rate limit delays calls no longer than that. It begins later if the
-// last response to a create or status write for the owner arrived later: lag (1 s) before that
-// response.
+// The candidates are the pods that the owner controlled for as long as the controller may have
+// decided on the scale-down. This period ends with the delete. The period begins at the later of
+// two times:
+//
+//   - batchTime before the delete, because the client-side rate limit delays a call for at most
+//     that long
+//   - lag (1 s) before the last response to a create or a status write for the owner
 func newScaleDown(m *Model, c *call, ownerScaleDowns *scaleDownState) *scaleDown {
 	state := c.ownerState
 	begun := &scaleDown{firstRecord: c.seq, now: m.start.Time.Add(m.now), candidates: map[types.UID]*candidate{}, allPodsKnown: true,
@@ -167,7 +168,7 @@ func newScaleDown(m *Model, c *call, ownerScaleDowns *scaleDownState) *scaleDown
 	return begun
 }
 
-// addStates adds the cached versions of the candidates that arrived after the previous
+// addStates adds the versions of the candidates that arrived in the cache since the previous
 // delete. The controller may have acted on these versions too.
 func (c *scaleDown) addStates(v *view) {
 	for uid, each := range c.candidates {
@@ -179,8 +180,8 @@ func (c *scaleDown) addStates(v *view) {
 	}
 }
 
-// checkAll checks the pending scale-downs of the owners for which selected returns true. It
-// drops the scale-downs of ended processes.
+// checkAll examines the pending scale-downs of the owners for which the function selected
+// returns true. It drops pending scale-downs of ended processes.
 func (checker *scaleDownOrderChecker) checkAll(m *Model, selected func(*ownerState) bool) {
 	for state := range checker.pending {
 		switch {
@@ -192,8 +193,8 @@ func (checker *scaleDownOrderChecker) checkAll(m *Model, selected func(*ownerSta
 	}
 }
 
-// checkScaleDown reports the latest scale-down of an owner if it deleted pods in the wrong
-// order.
+// checkScaleDown reports a violation if the current scale-down of an owner deleted pods in the
+// wrong order. The owner then has no current scale-down any more.
 func (checker *scaleDownOrderChecker) checkScaleDown(m *Model, state *ownerState) {
 	delete(checker.pending, state)
 	ownerScaleDowns := checker.scaleDowns.of(state)
@@ -220,7 +221,8 @@ func (checker *scaleDownOrderChecker) checkScaleDown(m *Model, state *ownerState
 	})
 }
 
-// hasAlternatives reports whether the scale-down deleted some candidates and left others.
+// hasAlternatives reports whether the scale-down deleted at least one candidate and left at
+// least one. Only then can the order be wrong.
 func (c *scaleDown) hasAlternatives() bool {
 	deleted, left := 0, 0
 	for _, each := range c.candidates {
@@ -233,11 +235,12 @@ func (c *scaleDown) hasAlternatives() bool {
 	return deleted > 0 && left > 0
 }
 
-// findMistake returns a deleted pod (victim), a remaining pod that had to be deleted first
-// (left), and the reason. It returns nil pods if the order was right.
+// findMistake returns a deleted pod (victim), a remaining pod that the controller had to delete
+// first (left), and the reason. It returns two nil pods and "" if the order was right.
 //
-// It does not compare all pairs of pods. It compares one pair for each criterion of the
-// deletion order: the deleted pod that comes last, and the remaining pod that comes first.
+// findMistake does not compare all pairs of pods. For each criterion of the deletion order, it
+// compares only two pods. The first is the deleted pod that the order puts last. The second is
+// the remaining pod that the order puts first.
 func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, reason string) {
 	ages := c.decidingAges(o)
 	orders := ages.orders()
@@ -271,15 +274,16 @@ func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, re
 	return nil, nil, ""
 }
 
-// extremes contains two pods for one criterion of the deletion order, such as readiness. Of the
-// deleted pods, victim is the one that the order deletes last. Of the remaining pods, left is the
-// one that the order deletes first.
+// extremes contains the two pods that decide whether a scale-down respected one criterion of the
+// deletion order, such as readiness. The victim is the deleted pod that the order puts last. The
+// pod left is the remaining pod that the order puts first.
 type extremes struct{ victim, left *candidate }
 
-// include makes a candidate the new victim or left, if it is more extreme than the present one. The
-// parameter by compares two pods by the criterion.
+// include replaces victim or left by the given candidate if the candidate is more extreme. The
+// function by compares two pods by the criterion.
 //
-// Of the cached versions of a pod, include uses the one that favors the subject most.
+// If the cache had several versions of a pod, include uses the version that favors the subject
+// most.
 func (e *extremes) include(each *candidate, by func(a, b *objects.Pod) int) {
 	switch {
 	case each.deleted && (e.victim == nil || by(each.leastValued(), e.victim.leastValued()) > 0):
@@ -289,41 +293,43 @@ func (e *extremes) include(each *candidate, by func(a, b *objects.Pod) int) {
 	}
 }
 
-// leastValued returns the cached version of the pod that has the lowest class. Scale-down
-// deletes pods of a lower class first.
+// leastValued returns the version of the pod that has the lowest class among its recent cached
+// versions. Scale-down deletes pods of a lower class first.
 func (c *candidate) leastValued() *objects.Pod {
 	return slices.MinFunc(c.states, byClass).value
 }
 
-// byClass orders two cached versions by the class of the pod.
+// byClass compares two cached versions of a pod by class. The result is negative if a has the
+// lower class.
 func byClass(a, b cachedVersion[*objects.Pod]) int { return compareClass(a.value, b.value) }
 
-// mostValued returns the cached version of the pod that has the highest class. Scale-down
-// deletes pods of a higher class last.
+// mostValued returns the version of the pod that has the highest class among its recent cached
+// versions. Scale-down deletes pods of a higher class last.
 func (c *candidate) mostValued() *objects.Pod { return slices.MaxFunc(c.states, byClass).value }
 
 // latest returns the latest cached version of the pod.
 func (c *candidate) latest() *objects.Pod { return c.states[len(c.states)-1].value }
 
-// ageOrder says which ages decide the order of two pods of the same class. If both fields
+// ageOrder says by which ages the checker compares two pods of the same class. If both fields
 // are false, the checker compares no ages.
 //
-// It compares no ages for the ReplicaSet of a Deployment. The controller first compares the
-// number of pods on each node, across all ReplicaSets of the Deployment (allowed behavior
-// coarse-ranking).
+// The checker compares no ages for the ReplicaSet of a Deployment. The controller first compares
+// how many pods of the whole Deployment each node has, which the checker does not compute
+// (allowed behavior coarse-ranking).
 type ageOrder struct {
 	ready   bool // compare the time since the pods became ready
 	created bool // compare the container restarts, then the time since the creation of the pods
 }
 
-// decidingAges returns by which ages the checker may compare the candidates, that is, the pods
-// that the scale-down may delete.
+// decidingAges returns by which ages the checker may compare the candidates of this scale-down.
 //
-// If the pods became ready at different times, only these times decide. Otherwise the controller
-// compares the container restarts, and then the creation times. The checker compares restarts
-// and creation times only if every pod of the owner is a candidate with a single cached version.
-// If not, the controller may have sorted other pods or versions than the checker knows. It
-// compares no ages for the ReplicaSet of a Deployment.
+// If the pods became ready at different times, the checker compares only these times. Otherwise
+// the controller compares the container restarts, and then the creation times. The checker
+// compares restarts and creation times only if every pod of the owner is a candidate with a
+// single cached version. If not, the controller may have sorted pods or versions that the
+// checker does not know.
+//
+// The checker compares no ages for the ReplicaSet of a Deployment.
 func (c *scaleDown) decidingAges(o *objects.Owner) ageOrder {
 	if o == nil || o.Controller.UID != "" {
 		return ageOrder{}
@@ -343,8 +349,8 @@ func (c *scaleDown) decidingAges(o *objects.Owner) ageOrder {
 	return ageOrder{created: single}
 }
 
-// orders returns one comparison function for each age that the checker compares. Each puts the
-// pod that scale-down deletes earlier first.
+// orders returns one comparison function for each age that the checker compares. A negative
+// result means that scale-down deletes pod a before pod b.
 func (a ageOrder) orders() []func(a, b *objects.Pod) int {
 	switch {
 	case a.ready:
@@ -358,9 +364,8 @@ func (a ageOrder) orders() []func(a, b *objects.Pod) int {
 	return nil
 }
 
-// precedes returns the reason why scale-down must delete the pod one before the pod other.
-// The reason must exist in every combination of their cached versions. If it does not,
-// precedes returns "".
+// precedes returns the reason why scale-down must delete the pod one before the pod other, such
+// as "is not ready". It returns "" if any combination of their cached versions gives no reason.
 func (c *scaleDown) precedes(one, other *candidate, ages ageOrder) string {
 	reason := ""
 	for _, a := range one.states {
@@ -373,8 +378,8 @@ func (c *scaleDown) precedes(one, other *candidate, ages ageOrder) string {
 	return reason
 }
 
-// before returns the reason why scale-down must delete pod a before pod b. It returns "" if
-// there is none.
+// before returns the reason why scale-down must delete version a of one pod before version b of
+// another pod. It returns "" if there is no reason.
 func (c *scaleDown) before(a, b *objects.Pod, ages ageOrder) string {
 	if order := compareClass(a, b); order != 0 {
 		return classBefore(a, b, order)
@@ -392,8 +397,9 @@ func (c *scaleDown) before(a, b *objects.Pod, ages ageOrder) string {
 	return ""
 }
 
-// class contains the fields that scale-down compares before the ages of pods: assignment to
-// a node, phase, readiness and pod-deletion-cost.
+// class contains the fields of a pod that scale-down compares first. These are assignment to a
+// node, phase, readiness and pod-deletion-cost. Scale-down compares ages only among pods of the
+// same class.
 type class struct {
 	assigned bool
 	phase    int
@@ -404,7 +410,8 @@ type class struct {
 // classOf returns the class of a pod.
 func classOf(p *objects.Pod) class { return class{p.Assigned, p.PhaseIndex, p.Ready, p.DeletionCost} }
 
-// compareClass orders two pods by class. Scale-down deletes the lower pod first.
+// compareClass compares two pods by class. The result is negative if scale-down deletes p first,
+// and 0 if the classes are equal.
 func compareClass(p, other *objects.Pod) int {
 	return cmp.Or(
 		compareBool(p.Assigned, other.Assigned),
@@ -414,11 +421,11 @@ func compareClass(p, other *objects.Pod) int {
 	)
 }
 
-// classBefore says why pod p comes before the pod other in the deletion order. The reason is
-// the first field in which their classes differ.
+// classBefore returns the reason why the pod p comes before the pod other in the deletion order.
+// The reason names the first field in which the classes of the two pods differ.
 //
-// The parameter order is the result of compareClass. If it is positive, p does not come first,
-// and classBefore returns "".
+// The parameter order is the result of compareClass for the two pods. If order is positive, p
+// comes last, and classBefore returns "".
 func classBefore(p, other *objects.Pod, order int) string {
 	switch {
 	case order > 0:
@@ -433,18 +440,17 @@ func classBefore(p, other *objects.Pod, order int) string {
 	return fmt.Sprintf("has pod-deletion-cost %d, the deleted pod %d", p.DeletionCost, other.DeletionCost)
 }
 
-// ageRatio is the ratio of two ages above which two pods are certainly in different age
-// classes.
+// ageRatio is the ratio of two ages above which two pods are certainly in different age classes.
 //
-// Scale-down treats pods of one age class as equally old. The limits of age classes are powers
-// of two, so a ratio of 2 would be enough. The value is higher because clocks differ a little.
+// Scale-down treats pods of one age class as equally old. The limits of the age classes are
+// powers of two, so a ratio of 2 would be enough. The constant is higher because clocks differ a
+// little.
 const ageRatio = 2.5
 
 // younger returns the reason why timestamp a is in a younger age class (see ageRatio) than
-// timestamp b. If this is not certain, it returns "".
+// timestamp b. It returns "" if this is not certain.
 //
-// The parameter verb is used in the reason. It describes the state of the pod since the
-// timestamp, such as "has been ready".
+// The parameter verb is the beginning of the reason, such as "has been ready".
 func (c *scaleDown) younger(a, b time.Time, verb string) string {
 	if a.IsZero() || b.IsZero() {
 		return ""
@@ -456,7 +462,8 @@ func (c *scaleDown) younger(a, b time.Time, verb string) string {
 	return fmt.Sprintf("%s for %v, the deleted pod for %v", verb, young.Round(time.Second), old.Round(time.Second))
 }
 
-// compareBool compares two booleans. false comes before true.
+// compareBool compares two booleans; false comes before true. The result is negative, zero or
+// positive, like that of cmp.Compare.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:
