@@ -8,13 +8,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// backOffCheck examines each response to a call that a controller sent while it processed a
-// work queue key.
+// backOffCheck examines each response to a call that a controller sent while it processed a work
+// queue key.
 //
-// It counts consecutive failures of the same call. All failures within one batch of creates
-// count as one failure. For a controller without a contract, the check examines only
-// writes. Among these, it skips creates with generateName, because one sync may send any
-// number of them.
+// The check counts how often the same call fails in a row. Slow start sends creates of pods in
+// batches; the failures within one batch count as one. For a controller without a contract, the
+// check examines only writes. Among these writes, it skips creates with generateName, because
+// one sync may send any number of them.
 var backOffCheck = Check{
 	ID:               "back-off",
 	Guarantee:        "A controller retries a failing call with exponential back-off, unless new events enqueue the key. At most 30 failures of one call within a second are allowed (100 for a controller without a contract), and additional ones for each event.",
@@ -31,25 +31,28 @@ const (
 	// failuresMax is the maximum number of failures of one call within a second.
 	//
 	// The limit applies while the call never succeeds and no event arrives. A back-off that
-	// starts at 5 ms and doubles makes 8 attempts in the first second. The limit is higher
-	// for two reasons: one attempt may send a status update twice, and the back-off may
-	// restart at 5 ms during the second.
+	// starts at 5 ms and doubles makes 8 attempts in the first second. The limit is higher for
+	// two reasons. One attempt may send a status update twice, and the back-off may restart at 5
+	// ms during the second.
 	failuresMax = 30
 	// failuresPerObjectEvent is how many more failures within a second are allowed after each
 	// event of the reconciled object. A sync of the new version may succeed at first and then
 	// fail again.
 	//
-	// An event of a dependent object, such as a pod of a ReplicaSet, allows one more failure.
+	// An event of another object, such as a pod of the ReplicaSet, allows only one more failure.
 	failuresPerObjectEvent = 10
-	// backOffSpan is the time within which the checker adds up failures and events.
+	// backOffSpan is the length of the sliding window in which the checker counts failures and
+	// events.
 	backOffSpan = time.Second
 
-	// genericFailuresMax replaces failuresMax for the calls of a generic controller.
+	// genericFailuresMax replaces failuresMax for the calls of a generic controller, that is, a
+	// controller without a contract.
+	//
 	// RetryOnConflict of client-go may send a call 5 times in each of the 8 attempts of the
 	// first second. The back-off may also restart during that second.
 	genericFailuresMax = 100
-	// failuresPerDelivery is how many more failures are allowed after each list or watch event
-	// that a process receives. It applies only to generic controllers, because any object may
+	// failuresPerDelivery is how many more failures within a second each list or watch event
+	// allows. It applies only to the calls of generic controllers, because any object may
 	// enqueue any key of such a controller.
 	failuresPerDelivery = 5
 )
@@ -58,46 +61,46 @@ const (
 // back-off allows.
 type backOffChecker struct {
 	findings
-	batchTime time.Duration // how long a full batch of creates may take at the client-side rate limit
-	byKey     map[workQueueKey]*keyFailures
-	sweepAt   int
-	// deliveries contains, for each process, the number of additional failures that recent
-	// lists and watch events allow. The checker uses it only for the calls of generic
-	// controllers.
+	batchTime time.Duration                 // how long a full batch of creates may take at the client-side rate limit
+	byKey     map[workQueueKey]*keyFailures // recent failures and events of each key
+	sweepAt   int                           // when byKey has this many entries, the method of removes old ones
+	// deliveries contains the number of additional failures that recent lists and watch events
+	// allow each process. The checker uses it only for the calls of generic controllers.
 	deliveries map[*process]*slidingSum
 }
 
-// keyFailures contains the recent failures of calls for one work queue key, and the recent
-// events that enqueued the key.
+// keyFailures contains the recent failures of calls for one work queue key. It also contains the
+// recent events that enqueued the key.
 type keyFailures struct {
 	events  slidingSum                // the number of additional failures that recent events allow
-	streaks map[string]*failureStreak // by call.key, which is the same for each retry of a request
+	streaks map[string]*failureStreak // failures in a row, by call.key, which is the same for each retry of a request
 	// created counts the successful creates of pods for the key.
 	created int
 	// lastCreated is the time of the last successful create, on the clock of the process
 	// (Model.processTime).
 	lastCreated time.Duration
-	// batchAllowance is the number of further failed creates that the checker ignores. They may
-	// belong to the same batch as the last successful create, and are then no retries. After n
-	// successes, slow start sends batches of at most n + 1 creates.
+	// batchAllowance is the number of failed creates that the checker will still ignore. They
+	// may belong to the same slow-start batch as the last successful create, and are then no
+	// retries. After n successes, a batch has at most n + 1 creates.
 	batchAllowance int
 }
 
-// failureStreak counts consecutive failures of one call.
+// failureStreak counts how often one call failed without a success in between.
 type failureStreak struct {
-	failed   int64 // sequence number of the response record with the latest counted failure
-	failures slidingSum
-	records  []int64 // sequence numbers of the latest 5 failed requests
+	failed   int64      // sequence number of the response record of the latest counted failure
+	failures slidingSum // the number of failures within backOffSpan
+	records  []int64    // sequence numbers of the latest 5 failed requests
 }
 
 func newBackOffChecker(s Settings) Checker {
 	return &backOffChecker{batchTime: s.batchTime(), byKey: map[workQueueKey]*keyFailures{}, deliveries: map[*process]*slidingSum{}}
 }
 
-// of returns the failures of a work queue key, and creates an entry if there is none.
+// of returns the entry of a work queue key. It creates an empty entry if there is none.
 //
-// When the number of entries has doubled since the last cleanup, of removes entries of ended
-// processes. It also removes entries whose failures, events and creates are too old to count.
+// When the number of entries has doubled since the last cleanup, the method removes entries of
+// ended processes. It also removes entries whose failures, events and creates are too old to
+// count.
 func (checker *backOffChecker) of(key workQueueKey, at time.Duration) *keyFailures {
 	if s := checker.byKey[key]; s != nil {
 		return s
@@ -110,7 +113,8 @@ func (checker *backOffChecker) of(key workQueueKey, at time.Duration) *keyFailur
 	return checker.byKey[key]
 }
 
-// over reports whether all recorded failures, events and creates are too old to count.
+// over reports whether an entry is too old to affect the check at the given time. All failures,
+// events and creates in the entry are then too old.
 func (s *keyFailures) over(at, batchTime time.Duration) bool {
 	for _, streak := range s.streaks {
 		if streak.failures.total(at) > 0 {
@@ -151,16 +155,16 @@ func (checker *backOffChecker) Observe(m *Model, _ *history.Record) {
 	checker.fail(m, answered, s)
 }
 
-// recordDelivery raises the number of allowed failures after a list or watch event. It does
-// nothing if no generic controller is under test.
+// recordDelivery allows the receiving process more failures if the current record is a list or
+// watch event. It does nothing if no generic controller is under test.
 func (checker *backOffChecker) recordDelivery(m *Model) {
 	if m.delivered != nil && len(m.tested.generic) > 0 {
 		checker.deliveriesTo(m.delivered).add(m.processTime, failuresPerDelivery)
 	}
 }
 
-// deliveriesTo returns how many more failures a process may have because of recent lists and
-// watch events. It creates an entry for a new process, and then removes the entries of ended
+// deliveriesTo returns the sliding sum of additional failures that recent lists and watch events
+// allow a process. It creates a sum for a new process, and then removes the sums of ended
 // processes.
 func (checker *backOffChecker) deliveriesTo(p *process) *slidingSum {
 	if checker.deliveries[p] == nil {
@@ -170,8 +174,8 @@ func (checker *backOffChecker) deliveriesTo(p *process) *slidingSum {
 	return checker.deliveries[p]
 }
 
-// fail counts a failed call, and reports a violation if the call has failed too often
-// within backOffSpan.
+// fail counts a failed call. It reports a violation if the call has failed too often within
+// backOffSpan.
 func (checker *backOffChecker) fail(m *Model, answered *answeredCall, s *keyFailures) {
 	if s.streaks == nil {
 		s.streaks = map[string]*failureStreak{}
@@ -187,7 +191,7 @@ func (checker *backOffChecker) fail(m *Model, answered *answeredCall, s *keyFail
 		s.streaks[answered.key] = streak
 	}
 	if answered.seq < streak.failed {
-		return // the process sent this call before it received the previous failure: it is part of the same attempt
+		return // the process sent this call before it got the previous failure, so both calls belong to one attempt
 	}
 	streak.failed = m.seq
 	streak.failures.add(m.processTime, 1)
@@ -210,10 +214,10 @@ func (checker *backOffChecker) fail(m *Model, answered *answeredCall, s *keyFail
 	})
 }
 
-// slidingSum is the sum of the values that were added within the last backOffSpan.
+// slidingSum adds up values, and forgets each value after backOffSpan (1 s).
 type slidingSum struct {
-	entries []slidingSumEntry
-	sum     int
+	entries []slidingSumEntry // oldest first
+	sum     int               // of all entries
 }
 
 // slidingSumEntry is one value of a slidingSum, with the time at which it was added.
@@ -228,8 +232,8 @@ func (t *slidingSum) add(at time.Duration, n int) {
 	t.sum += n
 }
 
-// total returns the sum at the given time. It removes values that are older than
-// backOffSpan.
+// total returns the sum of the values that are not older than backOffSpan at the given time. It
+// removes older values.
 func (t *slidingSum) total(at time.Duration) int {
 	old := 0
 	for old < len(t.entries) && at-t.entries[old].at > backOffSpan {

@@ -72,7 +72,7 @@ func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 // statusWrite is one write of a Deployment's status, with the cached state with which the
 // checker compares the write.
 type statusWrite struct {
-	rollout    *rolloutState // the cached versions of the Deployment and its ReplicaSets
+	rollout    *rolloutState       // the cached versions of the Deployment and its ReplicaSets
 	from       *objects.Deployment // the cached version whose resourceVersion the write contains
 	written    *objects.Deployment // the Deployment as the process wrote it
 	start      time.Time           // the start of the history

@@ -10,18 +10,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// noLostUpdateCheck examines updates without a resourceVersion and patches.
+// noLostUpdateCheck examines patches, and updates without a resourceVersion.
 //
-// A write loses an update if it sets a field back to the value that the process had read, although
-// another client had changed the field since. The check compares four versions of the object: the
-// one that the process had read, the one before the write, the one after it, and the written one.
+// Such a write loses an update if it sets a field back to the value that the process had read,
+// although another client has changed the field since. The check compares four versions of the
+// object:
 //
-// The version that the process had read is the newest version that it had received by a list, a
-// watch event or a response when it sent the write. If this version contains the change of the
-// other client, the process may have decided against the change.
+//   - the version that the process had read
+//   - the last version before the write
+//   - the first version after the write
+//   - the content of the write itself
 //
-// The value must come from another client, too. A controller may restore a value that it set
-// itself, because the value is the state that the controller maintains.
+// The version that the process had read is the newest version that the process had received when
+// it sent the write. A list, a watch event or a response may have delivered it. If this version
+// contains the change of the other client, the check reports nothing, because the process may
+// have decided against the change.
+//
+// The restored value must also come from another client. A controller may restore a value that
+// the controller itself set, because maintaining this value is its task.
 var noLostUpdateCheck = Check{
 	ID:            "no-lost-update",
 	Guarantee:     "A controller does not undo a change of another client that was committed after the version that the controller had read.",
@@ -35,56 +41,58 @@ var noLostUpdateCheck = Check{
 	New: newNoLostUpdateChecker,
 }
 
-// recentVersionsMax is the maximum number of versions of an object that the checker keeps.
+// recentVersionsMax is the maximum number of committed versions that the checker stores for one
+// object. It drops the oldest first.
 const recentVersionsMax = 32
 
 // noLostUpdateChecker reports writes that undo a change of another client.
 type noLostUpdateChecker struct {
 	findings
-	received receivedVersions
-	objects  map[objectName]*recentVersions
-	writes   map[uint64]*unansweredWrite // the writes without a response, by request ID
-	// unknownCreates contains the resources of creates with generateName whose outcome is
-	// unknown. Any later object of the resource may be the subject's.
+	received receivedVersions               // the newest version of each object that each process has received
+	objects  map[objectName]*recentVersions // objects that are not deleted
+	writes   map[uint64]*unansweredWrite    // writes of the subject without a response, by request ID
+	// unknownCreates contains the resource of each create with generateName whose outcome is
+	// unknown. The checker then assumes that the subject made every new object of this resource.
 	unknownCreates map[string]bool
 }
 
-// recentVersions contains the last committed versions of an object, oldest first.
+// recentVersions contains the last committed versions of one object, oldest first.
 type recentVersions struct {
 	versions []committedVersion
-	// dropped is true if older versions existed.
+	// dropped is true if the checker has dropped older versions of the object.
 	dropped bool
-	// ownVersions contains the versions that responses to the subject's writes named before
-	// their commits were recorded.
+	// ownVersions contains the versions that the subject's writes made, according to their
+	// responses, but whose commit records have not arrived yet.
 	ownVersions map[history.Version]bool
 	unanswered  int  // number of the subject's writes without a response
-	unknown     bool // the outcome of a write of the subject is unknown
-	// unconditional contains the successful writes without a precondition that the checker has not
-	// compared yet.
+	unknown     bool // true if the checker does not know whether some write of the subject succeeded
+	// unconditional contains the successful writes without a precondition that the checker has
+	// not examined yet.
 	unconditional []*unansweredWrite
 }
 
-// committedVersion is a committed version of an object.
+// committedVersion is a committed version of an object, with the sequence number of its commit
+// record.
 type committedVersion struct {
 	*history.Object
 	seq int64
-	own bool // a write of the subject made this version
+	own bool // true if a write of the subject made this version
 }
 
-// unansweredWrite is a write of the subject until its response.
+// unansweredWrite is a write of the subject, from its request until the checker has examined it.
 type unansweredWrite struct {
 	*history.Request
 	name objectName
-	seq  int64
-	// read is the newest version that the process had received when it sent the write. 0 means
-	// that it had received none.
+	seq  int64 // sequence number of the request record
+	// read is the newest version of the object that the process had received when it sent the
+	// write. It is 0 if the process had received none.
 	read history.Version
 	// before is the newest committed version when the process sent the write.
 	before history.Version
-	// made is the version that the write made.
+	// made is the version of the object that the write made. It is 0 before the response.
 	made history.Version
-	// object has the versions of the written object. While the write has no response,
-	// object.unanswered counts it. object is nil if the written object did not exist when the
+	// object contains the versions of the written object. Until the response arrives,
+	// object.unanswered counts the write. The field is nil if the object did not exist when the
 	// process sent the write.
 	object *recentVersions
 }
@@ -128,7 +136,8 @@ func (checker *noLostUpdateChecker) commit(m *Model, c *history.Commit) {
 	checker.examine(m, o)
 }
 
-// object returns the versions of an object. It adds an entry if there is none.
+// object returns the stored versions of an object. If the checker has none, it adds an empty
+// entry.
 func (checker *noLostUpdateChecker) object(name objectName) *recentVersions {
 	if checker.objects[name] == nil {
 		checker.objects[name] = &recentVersions{}
@@ -136,7 +145,8 @@ func (checker *noLostUpdateChecker) object(name objectName) *recentVersions {
 	return checker.objects[name]
 }
 
-// sent records a write that a process sends.
+// sent records a write that a process sends, with the versions that the process and etcd have at
+// this time.
 func (checker *noLostUpdateChecker) sent(m *Model, r *history.Request) {
 	w := &unansweredWrite{Request: r, seq: m.seq, name: objectName{r.Resource, r.Namespace, r.Name}}
 	if r.Verb == "create" {
@@ -154,7 +164,7 @@ func (checker *noLostUpdateChecker) sent(m *Model, r *history.Request) {
 	checker.writes[r.ID] = w
 }
 
-// newest returns the newest committed version of the object.
+// newest returns the newest stored version of the object, or 0 if there is none.
 func (o *recentVersions) newest() history.Version {
 	if len(o.versions) == 0 {
 		return 0
@@ -162,7 +172,8 @@ func (o *recentVersions) newest() history.Version {
 	return o.versions[len(o.versions)-1].Version
 }
 
-// answered records the response to a write, or the loss of the response.
+// answered records the response to a write. A response record without a status code means that
+// the response was lost.
 func (checker *noLostUpdateChecker) answered(m *Model, w *unansweredWrite, r *history.Response) {
 	if w.object != nil {
 		w.object.unanswered--
@@ -193,7 +204,7 @@ func (checker *noLostUpdateChecker) answered(m *Model, w *unansweredWrite, r *hi
 	}
 }
 
-// markOwn records that a write of the subject made a version.
+// markOwn records that a write of the subject made the given version.
 func (o *recentVersions) markOwn(version history.Version) {
 	for i := range o.versions {
 		if o.versions[i].Version == version {
@@ -209,8 +220,8 @@ func (o *recentVersions) markOwn(version history.Version) {
 	}
 }
 
-// unconditional reports whether the API server accepts the write after a change of another client.
-// Server-side apply counts as conditional.
+// unconditional reports whether the API server accepts the write even if another client has
+// changed the object since. It returns false for server-side apply.
 func (w *unansweredWrite) unconditional() bool {
 	switch {
 	case w.Verb == "update":
@@ -221,8 +232,8 @@ func (w *unansweredWrite) unconditional() bool {
 	return false
 }
 
-// examine checks the unconditional writes of an object. It waits until the process has a response
-// to each of its writes, because a response shows which versions are the subject's.
+// examine checks the unconditional writes of an object, unless the subject awaits a response to
+// a write of this object. A later response may still show that the subject made a version.
 func (checker *noLostUpdateChecker) examine(m *Model, o *recentVersions) {
 	if o.unanswered > 0 || len(o.unconditional) == 0 || o.newest() < o.unconditional[len(o.unconditional)-1].made {
 		return
@@ -235,8 +246,8 @@ func (checker *noLostUpdateChecker) examine(m *Model, o *recentVersions) {
 	o.unconditional = nil
 }
 
-// compare reports a write that undid a change of another client. The change was committed after
-// the version that the process had read.
+// compare reports the write w if it undid a change of another client. The change was committed
+// after the version that the process had read.
 func (checker *noLostUpdateChecker) compare(m *Model, o *recentVersions, w *unansweredWrite) {
 	read, made := o.index(w.read), o.index(w.made)
 	if read < 0 || made < 0 || !slices.ContainsFunc(o.versions[read+1:max(read+1, made)], func(v committedVersion) bool { return !v.own }) {
@@ -269,16 +280,17 @@ func (checker *noLostUpdateChecker) compare(m *Model, o *recentVersions, w *unan
 	}
 }
 
-// index returns the index of a version, or -1 if the checker does not have it.
+// index returns the position of a version in o.versions. It returns -1 if the checker no longer
+// has the version.
 func (o *recentVersions) index(version history.Version) int {
 	return slices.IndexFunc(o.versions, func(v committedVersion) bool { return v.Version == version })
 }
 
-// changes returns the index of the first version that changed a field. It returns -1 if the
-// subject made one of the changes.
+// changes returns the position in o.versions of the first version that changed a field. It
+// returns -1 if no version or a write of the subject changed the field.
 //
-// The argument fields has the fields of consecutive versions, of which the first has the index
-// from.
+// The parameter path names the field. The parameter fields contains the fields of consecutive
+// versions; fields[0] belongs to o.versions[from].
 func (o *recentVersions) changes(fields []map[string]string, from int, path string) int {
 	first := -1
 	for i := 1; i < len(fields); i++ {
@@ -295,9 +307,11 @@ func (o *recentVersions) changes(fields []map[string]string, from int, path stri
 	return first
 }
 
-// origin returns the version in which a field got its present value. It returns nil if that
-// version is no longer known. The argument fields has the fields of all versions up to the
-// present one.
+// origin returns the version in which a field got its current value. It returns nil if the
+// checker no longer has that version.
+//
+// The parameter path names the field. The parameter fields contains the fields of all versions
+// up to the current one.
 func (o *recentVersions) origin(fields []map[string]string, path string) *committedVersion {
 	for i := len(fields) - 1; i > 0; i-- {
 		if fields[i][path] != fields[i-1][path] {
@@ -310,8 +324,8 @@ func (o *recentVersions) origin(fields []map[string]string, path string) *commit
 	return &o.versions[0]
 }
 
-// contains reports whether the write sets a field to the given value. If has is false, an update
-// must lack the field.
+// contains reports whether the write sets the field at path to the given value. If has is false,
+// the value is absent: an update then must not contain the field.
 func (w *unansweredWrite) contains(path, value string, has bool) bool {
 	if w.Verb == "patch" {
 		return patchSets(w.Request, path, value)
@@ -320,15 +334,16 @@ func (w *unansweredWrite) contains(path, value string, has bool) bool {
 	return ok == has && sent == value
 }
 
-// union returns a map with the keys of both maps.
+// union returns a map that contains the entries of a and b. If both have a key, the value of b
+// counts.
 func union(a, b map[string]string) map[string]string {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
 	return all
 }
 
-// describeValue formats the value of a field for evidence. An empty value means that the field is
-// absent.
+// describeValue formats the value of a field for evidence, in quotes and at most 60 characters
+// long. It returns "absent" for "", because a field without a value is not in the object.
 func describeValue(value string) string {
 	if value == "" {
 		return "absent"

@@ -13,26 +13,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// noStaleDeleteCheck examines deletes of objects that hold data, and scale-downs of
-// StatefulSets. It has two rules.
+// noStaleDeleteCheck examines two kinds of writes: deletes of objects that hold data, and
+// scale-downs of StatefulSets. It has two rules.
 //
-// The first rule is about two objects with the same name. A process has received an object. It
-// then deletes another object with the same name, which it has never received, or removes a
-// finalizer from it. With the UID that the process knew as a precondition, the API server would
-// have refused the write.
+// The first rule concerns two objects with the same name and different UIDs. A process received
+// one of them. The process then deletes the other one, which it has never received, or removes a
+// finalizer from it. A UID precondition would have made the API server refuse the write.
 //
-// The second rule is about the owner of the object, such as a custom resource. The delete was
+// The second rule concerns the owner of the object, such as a custom resource. The delete was
 // wrong if all these facts hold:
 //
 //   - A change of the owner was committed, and the subject received it.
-//   - After that, the object was created. No version of the owner before the change can be a
-//     reason to delete this object.
-//   - The process that deleted the object had not created it, and had not received the change
-//     of the owner. A restart from a stale list, or a failover, leads to this.
-//   - The object was created again, although the owner had not changed in the meantime.
+//   - The object was created later. Versions of the owner from before the change therefore
+//     justify no delete of this object.
+//   - The process that deleted the object had not created it, and had not received the change of
+//     the owner. This happens after a restart with a stale list, or after a failover.
+//   - After the delete, the object was created again, although the owner had not changed in the
+//     meantime.
 //
-// A UID precondition does not help against the second case. A controller that reads the owner
-// from the API server before it deletes is safe.
+// A UID precondition does not prevent a violation of the second rule. A controller prevents it
+// by a read of the owner from the API server before the delete.
 var noStaleDeleteCheck = Check{
 	ID:            "no-stale-delete",
 	Guarantee:     "A controller does not delete an object that holds data because of an outdated version of the object or of its owner.",
@@ -46,62 +46,69 @@ var noStaleDeleteCheck = Check{
 	New: newNoStaleDeleteChecker,
 }
 
-// noStaleDeleteChecker reports deletes that are explained by an outdated version of the object
-// or of its owner.
+// noStaleDeleteChecker reports deletes and scale-downs that only an outdated version of the
+// object or of its owner explains.
 type noStaleDeleteChecker struct {
 	findings
-	received receivedVersions
-	owners   map[objectName]*reconciledOwner
-	objects  map[objectName]*dataObject
+	received receivedVersions                // the newest version of each object that each process has received
+	owners   map[objectName]*reconciledOwner // objects that the controllers under test reconcile
+	objects  map[objectName]*dataObject      // objects that hold data
 	// unanswered contains the writes without a response, by request ID.
 	unanswered map[uint64]*dataWrite
-	// contradicted contains writes that an outdated version of an owner explains. For each name of
-	// an object, it has the last successful one. The checker reports this write if the object is
-	// created or scaled up again.
+	// contradicted contains the last successful delete or scale-down of each object, if an
+	// outdated version of an owner may have caused the write. The checker reports the write if
+	// the object is created or scaled up again.
 	contradicted map[objectName]*dataWrite
-	// grownBy contains the process that last created or scaled up each object, by UID of the
-	// object. An object has no entry if this process has ended.
+	// grownBy maps the UID of each object to the process that last created it or scaled it up.
+	// An object has no entry if this process has ended.
 	grownBy map[types.UID]string
-	// unreceived contains the owners whose latest change no process of the subject has received
+	// unreceived contains the owners whose latest change has reached no process of the subject
 	// yet.
 	unreceived map[objectName]bool
-	// userObjects contains the objects that steps of the workload created or changed.
+	// userObjects contains the objects that steps of the workload created or changed. The
+	// checker does not report violations of the second rule for them.
 	userObjects map[objectName]bool
 }
 
-// reconciledOwner is the committed state of an object that a controller under test reconciles.
+// reconciledOwner is the committed state of an object that a controller under test reconciles,
+// such as a custom resource.
 type reconciledOwner struct {
 	*history.Object
-	changed recordVersion // the version with the current UID, generation and deletionTimestamp
-	// knownSeq is the record in which the first process received this version. 0 means that none
-	// has received it.
+	// changed is the first version with the current UID, generation and deletionTimestamp. It is
+	// the current version if the kind has no generation.
+	changed recordVersion
+	// knownSeq is the sequence number of the record that shows that a process has received the
+	// version in changed. It is 0 if no process has received that version.
 	knownSeq int64
 }
 
-// recordVersion is a committed version with the number of its record.
+// recordVersion is the resourceVersion of a committed object, with the sequence number of the
+// commit record.
 type recordVersion struct {
 	version history.Version
 	seq     int64
 }
 
-// dataObject is the committed state of an object that holds data.
+// dataObject is the committed state of an object that holds data (see holdsData).
 type dataObject struct {
 	*history.Object
-	created  int64 // the record of its creation
-	replicas int   // spec.replicas
-	scaledUp int64 // the record of the last commit that raised spec.replicas, or that created it
+	created  int64 // sequence number of the record that shows the creation
+	replicas int   // spec.replicas of a StatefulSet; 0 for other kinds
+	scaledUp int64 // sequence number of the last commit that created the object or raised spec.replicas
 }
 
-// dataWrite is a write of an object that holds data.
+// dataWrite is a request of the subject that creates, changes or deletes an object that holds
+// data.
 type dataWrite struct {
 	*history.Request
 	name   objectName
-	seq    int64
-	target dataObject  // the object when the process sent the write
-	cached history.Ref // the version of the object that the process had received
-	// owner is an owner of the object that had changed before the write, although the process had
-	// not received this change. It is nil if there is no such owner. changed is the version with
-	// the change. read is the newest version of the owner that the process may have received.
+	seq    int64       // sequence number of the request record
+	target dataObject  // the committed state of the object when the process sent the write
+	cached history.Ref // the newest version with this name that the process had received
+	// owner is an owner of the object whose last change the process had not received when it
+	// sent the write. It is nil if there is no such owner. The field changed is the first
+	// version with that change. The field read is the newest version of the owner that the
+	// process may have received.
 	owner   *history.Ref
 	changed recordVersion
 	read    history.Version
@@ -133,11 +140,11 @@ func (checker *noStaleDeleteChecker) Observe(m *Model, r *history.Record) {
 	checker.recordKnown(m)
 }
 
-// statefulSetResource is the resource of StatefulSets, as histories name it.
+// statefulSetResource is the resource of StatefulSets in history records.
 const statefulSetResource = "statefulsets.apps"
 
-// holdsData reports whether the loss of an object of a resource usually loses data. It returns true
-// for custom resources.
+// holdsData reports whether users usually lose data if an object of the given resource is lost.
+// It returns true for all custom resources.
 func holdsData(resource string) bool {
 	switch resource {
 	case "persistentvolumes", "persistentvolumeclaims", statefulSetResource, "secrets", "configmaps":
@@ -148,8 +155,8 @@ func holdsData(resource string) bool {
 	return strings.Contains(group, ".") && !strings.HasSuffix("."+group, ".k8s.io") && !known
 }
 
-// relevant reports whether the check reads a request. It reads those that may create, delete or
-// scale an object that holds data, or change its finalizers.
+// relevant reports whether the check must remember a request. It must remember each request that
+// may create, delete or scale an object that holds data, or change its finalizers.
 func relevant(r *history.Request) bool {
 	switch {
 	case !r.IsWrite() || strings.Contains(r.Query, "dryRun="):
@@ -160,7 +167,8 @@ func relevant(r *history.Request) bool {
 	return (r.Verb == "update" || r.Verb == "patch") && r.Subresource != "status" && holdsData(r.Resource)
 }
 
-// replicasIn returns spec.replicas of an object, or 0.
+// replicasIn returns the spec.replicas of an object. It returns 0 if the object is nil or lacks
+// the field.
 func replicasIn(o *history.Object) int {
 	var body struct{ Spec struct{ Replicas int } }
 	if o == nil || objects.Unmarshal(o.Body, &body) != nil {
@@ -169,8 +177,8 @@ func replicasIn(o *history.Object) int {
 	return body.Spec.Replicas
 }
 
-// commit records a committed version of an object that holds data, or of an object that may own
-// one.
+// commit records a committed version of an object. It ignores objects that neither hold data nor
+// are reconciled by a controller under test.
 func (checker *noStaleDeleteChecker) commit(m *Model, c *history.Commit) {
 	o, name := &c.Object, nameOf(c.Object.Ref)
 	if c.Type == history.Deleted {
@@ -207,7 +215,8 @@ func (checker *noStaleDeleteChecker) commit(m *Model, c *history.Commit) {
 	checker.undone(m, now)
 }
 
-// recordKnown records which owners a process of the subject has received in their current state.
+// recordKnown updates unreceived and knownSeq for owners whose latest change a process has now
+// received.
 func (checker *noStaleDeleteChecker) recordKnown(m *Model) {
 	for name := range checker.unreceived {
 		owner := checker.owners[name]
@@ -220,7 +229,8 @@ func (checker *noStaleDeleteChecker) recordKnown(m *Model) {
 	}
 }
 
-// sent records a write that a process sends.
+// sent records a write that a process sends. It also looks for an owner whose last change the
+// process has not received, unless this process created the object or scaled it up.
 func (checker *noStaleDeleteChecker) sent(m *Model, r *history.Request) {
 	name := objectName{r.Resource, r.Namespace, r.Name}
 	if r.Verb == "create" {
@@ -230,11 +240,11 @@ func (checker *noStaleDeleteChecker) sent(m *Model, r *history.Request) {
 	checker.unanswered[r.ID] = w
 	target := checker.objects[name]
 	if target == nil || target.Terminating() {
-		return // there is nothing to destroy
+		return // there is no object that the write can destroy
 	}
 	w.target = *target
 	if checker.grownBy[target.UID] == r.Subject {
-		return // the process may have created the object for the owner that it knows
+		return // the process created the object or scaled it up itself, perhaps for the owner version that it knows
 	}
 	since := target.created
 	if r.Verb != "delete" {
@@ -245,8 +255,9 @@ func (checker *noStaleDeleteChecker) sent(m *Model, r *history.Request) {
 	}
 }
 
-// ownersOf returns the owners of an object, sorted by name. An object also counts as its owner
-// if a label has the owner's name as its value.
+// ownersOf returns the owners of an object, sorted by name. An owner is a reconciled object to
+// which the object has an ownerReference. A reconciled object also counts as an owner if one of
+// the object's labels has its name as the value.
 func (checker *noStaleDeleteChecker) ownersOf(o *dataObject) []*reconciledOwner {
 	var found []*reconciledOwner
 	for name, owner := range checker.owners {
@@ -268,11 +279,12 @@ func hasLabelValue(o *history.Object, value string) bool {
 	return slices.Contains(slices.Collect(maps.Values(o.Labels)), value)
 }
 
-// contradict records in the write that the process did not know the last change of this owner. It
-// does nothing if the process had received the change.
+// contradict notes in the write w that the process had not received the last change of the given
+// owner. It does nothing if the process had received this change.
 //
-// The write is suspicious only if the subject knew the change when the object was created or scaled
-// up. Some process must therefore have received the change before the record since.
+// The write is suspicious only if the subject already knew the change when the object was
+// created or scaled up. Some process must therefore have received the change before the record
+// with the sequence number since.
 func (checker *noStaleDeleteChecker) contradict(m *Model, w *dataWrite, owner *reconciledOwner, since int64) {
 	process := m.processes[w.Subject]
 	if process == nil || owner.Terminating() || owner.knownSeq == 0 || owner.knownSeq >= since {
@@ -285,8 +297,8 @@ func (checker *noStaleDeleteChecker) contradict(m *Model, w *dataWrite, owner *r
 	}
 }
 
-// answered records the response to a write. It reports a successful write that destroyed an object
-// which the process had never received, but which has a name that the process knew.
+// answered records the response to a write. It applies the first rule of noStaleDeleteCheck, and
+// stores the write for the second rule.
 func (checker *noStaleDeleteChecker) answered(m *Model, w *dataWrite, r *history.Response) {
 	if r.ServerCode < 200 || r.ServerCode >= 300 {
 		return
@@ -312,17 +324,18 @@ func (checker *noStaleDeleteChecker) answered(m *Model, w *dataWrite, r *history
 	}
 }
 
-// grows reports whether the write created an object, or scaled up a StatefulSet. The parameter made
-// is the object in the response.
+// grows reports whether the write created the object or scaled up a StatefulSet. The parameter
+// made is the object in the response.
 func (w *dataWrite) grows(made *history.Object) bool {
 	return made != nil && (w.Verb == "create" || w.Resource == statefulSetResource && replicasIn(made) > w.target.replicas)
 }
 
-// removedFinalizer is a result of destroys.
+// removedFinalizer is what the function destroys returns for a write that removed a finalizer.
 const removedFinalizer = "removed a finalizer of"
 
-// destroys says what the write did to the object, such as "deleted". It returns "" if the write
-// destroyed nothing. The parameter made is the object in the response.
+// destroys describes in words what the write did to the object. The result is "deleted", "scaled
+// down", "removed a finalizer of", or "" if the write destroyed nothing. The parameter made is
+// the object in the response.
 func (w *dataWrite) destroys(made *history.Object) string {
 	lost := func(finalizer string) bool { return !slices.Contains(made.Finalizers, finalizer) }
 	switch {
@@ -340,8 +353,9 @@ func (w *dataWrite) destroys(made *history.Object) string {
 	return ""
 }
 
-// undone compares a new version of an object with the last delete or scale-down of this object.
-// It reports a violation if the version takes that write back.
+// undone applies the second rule of noStaleDeleteCheck to a new version of an object. It reports
+// the last suspicious delete or scale-down if the new version shows that the object was created
+// or scaled up again.
 func (checker *noStaleDeleteChecker) undone(m *Model, now *dataObject) {
 	name := nameOf(now.Ref)
 	w := checker.contradicted[name]

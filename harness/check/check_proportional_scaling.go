@@ -11,11 +11,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// proportionalScalingCheck examines each successful change of spec.replicas of a ReplicaSet
-// of a Deployment.
+// proportionalScalingCheck examines each successful request that changes spec.replicas of a
+// Deployment's ReplicaSet.
 //
-// It skips creates. It also skips a Deployment if an orphaned or terminating ReplicaSet
-// makes it unclear which ReplicaSets belong to the Deployment.
+// The check skips creates of ReplicaSets. It also skips a Deployment if an orphaned or
+// terminating ReplicaSet makes it unclear which ReplicaSets belong to the Deployment.
 var proportionalScalingCheck = Check{
 	ID:               "proportional-scaling",
 	Guarantee:        "During a rollout, a controller scales up only the new ReplicaSet, to at most spec.replicas. It scales old ReplicaSets down, first by their unavailable pods and then the oldest ReplicaSet first. While a Deployment is paused or being scaled, each ReplicaSet gets its proportional share.",
@@ -27,21 +27,23 @@ var proportionalScalingCheck = Check{
 	New:              newProportionalScalingChecker,
 }
 
-// proportionalScalingChecker reports a size of a ReplicaSet that no cached version of the
-// Deployment and its ReplicaSets justifies. A size is a value of spec.replicas.
+// proportionalScalingChecker reports a new size of a ReplicaSet that no cached version of the
+// Deployment and its ReplicaSets justifies. The size of a ReplicaSet is its spec.replicas.
 //
-// During a rollout, the controller scales the new ReplicaSet up towards spec.replicas of the
-// Deployment, and the old ones down. If several old ReplicaSets have available pods, it scales
-// the oldest to 0 first. The checks max-surge and max-unavailable limit the size of each step.
+// During a rollout, the controller scales the new ReplicaSet up towards the Deployment's
+// spec.replicas, and scales the old ReplicaSets down. If several old ReplicaSets have available
+// pods, the controller scales the oldest of them to 0 first. The checks max-surge and
+// max-unavailable limit the size of each step.
 //
-// Other rules apply while the Deployment is paused, or after its spec.replicas changed, until
-// all ReplicaSets are scaled accordingly:
+// While the Deployment is paused, other rules apply. The same rules apply after a change of the
+// Deployment's spec.replicas, until all ReplicaSets are scaled accordingly:
 //
-//   - A single active ReplicaSet gets all replicas.
-//   - If all replicas of the new ReplicaSet are available, the controller scales the old ones
-//     to 0.
-//   - Otherwise each ReplicaSet gets its proportional share, and the largest also gets the
-//     remainder from rounding.
+//   - If only one ReplicaSet is active, it gets all replicas. A ReplicaSet is active if its
+//     spec.replicas is above 0.
+//   - If all replicas of the new ReplicaSet are available, the controller scales the old
+//     ReplicaSets to 0.
+//   - Otherwise each ReplicaSet gets its proportional share. The largest ReplicaSet also gets
+//     the remainder that rounding leaves.
 type proportionalScalingChecker struct{ findings }
 
 func newProportionalScalingChecker(Settings) Checker { return &proportionalScalingChecker{} }
@@ -49,7 +51,7 @@ func newProportionalScalingChecker(Settings) Checker { return &proportionalScali
 func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) {
 	answered := m.answered
 	if answered == nil || answered.scaling == nil || !answered.response.OK() || !answered.scaling.hasCachedState() {
-		return // the API server may have rejected the write because it is based on an outdated version
+		return // the record is no response to a successful scaling, or the model has no cached state
 	}
 	s := answered.scaling
 	if s.creates || s.stale || !s.rollout.ownershipClear(s.rollout.from, m.processTime) {
@@ -77,12 +79,12 @@ func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) 
 	})
 }
 
-// olderToGoFirst returns an older ReplicaSet that a rolling update had to scale to 0 before
-// this one (contract Deployment 9).
+// olderToGoFirst returns an older ReplicaSet that the controller had to scale to 0 first
+// (contract Deployment 9).
 //
-// It returns nil if some cached version justifies the scale-down of this ReplicaSet. For
-// example, the controller may first remove unavailable pods from a ReplicaSet of any age.
-// ReplicaSets with equal creation timestamps do not count as older.
+// It returns nil if any cached version justifies the scale-down in this call. For example, the
+// controller may first remove unavailable pods from a ReplicaSet of any age. ReplicaSets with
+// equal creation timestamps do not count as older.
 func (s *scaling) olderToGoFirst() (older *objects.Owner) {
 	if !s.isRollingUpdate() || s.mayBePending() {
 		return nil
@@ -106,14 +108,14 @@ func (s *scaling) olderToGoFirst() (older *objects.Owner) {
 	return older
 }
 
-// allowedSizes is the range of spec.replicas that the controller may set for a ReplicaSet.
-// The current value, now, is always allowed.
+// allowedSizes contains the values of spec.replicas that the controller may set for a
+// ReplicaSet. Allowed are the values from low to high, and the current value, now.
 type allowedSizes struct{ now, low, high int }
 
 // holds reports whether the controller may set spec.replicas to the given value.
 func (s allowedSizes) holds(to int) bool { return to == s.now || to >= s.low && to <= s.high }
 
-// String returns the allowed values for evidence.
+// String formats the allowed values for evidence, such as "2 to 4 replicas, or 5 (unchanged)".
 func (s allowedSizes) String() string {
 	if s.low > s.high || s.low == s.now && s.high == s.now {
 		return fmt.Sprintf("%d replicas (unchanged)", s.now)
@@ -121,8 +123,8 @@ func (s allowedSizes) String() string {
 	return fmt.Sprintf("%s replicas, or %d (unchanged)", rangeText(s.low, s.high), s.now)
 }
 
-// allowedSizesOf returns the sizes that the controller may set for a ReplicaSet. It decides
-// from one state of the Deployment and its ReplicaSets.
+// allowedSizesOf returns the sizes that the controller may set for the ReplicaSet set. The
+// parameters d and sets are one cached state of the Deployment and all its ReplicaSets.
 func allowedSizesOf(d *objects.Deployment, sets []*objects.Owner, set *objects.Owner) allowedSizes {
 	current := oldestOf(sets, d.Template)
 	switch {
@@ -139,8 +141,8 @@ func allowedSizesOf(d *objects.Deployment, sets []*objects.Owner, set *objects.O
 	}
 }
 
-// scaledSizes returns the allowed sizes of a ReplicaSet while the Deployment is paused or
-// being scaled. The parameter current is the new ReplicaSet, or nil.
+// scaledSizes returns the allowed sizes of the ReplicaSet set while the Deployment is paused or
+// being scaled. The parameter current is the new ReplicaSet, or nil if it does not exist yet.
 func scaledSizes(d *objects.Deployment, sets []*objects.Owner, set, current *objects.Owner) allowedSizes {
 	var active []*objects.Owner
 	for _, other := range sets {
@@ -162,15 +164,15 @@ func scaledSizes(d *objects.Deployment, sets []*objects.Owner, set, current *obj
 	return proportionalSizes(d, active, set)
 }
 
-// proportionalSizes returns the allowed sizes of one of several active ReplicaSets that are
-// scaled in proportion.
+// proportionalSizes returns the allowed sizes of the ReplicaSet set if several active
+// ReplicaSets are scaled in proportion.
 //
-// If the size can be computed exactly (see exactSize), only this size is allowed. Otherwise the
-// ReplicaSet may get any size between its current size and its proportional share.
+// If exactSize can compute the size, only this size is allowed. Otherwise the ReplicaSet may get
+// any size between its current size and its proportional share.
 //
-// The largest ReplicaSet also gets the remainder: the replicas that are left after all shares.
-// Because of rounding, the remainder may differ by one for each ReplicaSet. If some ReplicaSets
-// have to scale up and others down, the largest may get any size.
+// The largest ReplicaSet also gets the remainder, that is, the replicas that no share contains.
+// Rounding may change the remainder by one for each ReplicaSet. If some ReplicaSets have to
+// scale up and others down, the largest ReplicaSet may get any size.
 func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *objects.Owner) allowedSizes {
 	most := d.MaxPods()
 	if d.Replicas == 0 {
@@ -193,8 +195,9 @@ func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *obje
 	return result
 }
 
-// exactSize returns the size that one of several active ReplicaSets must get, if it can be
-// computed exactly. The parameter most is the sum of the sizes of all of them after scaling.
+// exactSize returns the size that the controller must give the ReplicaSet set, if this size can
+// be computed exactly. Several active ReplicaSets are scaled in proportion. The parameter most
+// is the sum of their sizes after scaling.
 //
 // The controller gives each ReplicaSet its share in turn, until no replicas are left to
 // distribute. The first ReplicaSet also gets the remainder.
@@ -233,12 +236,12 @@ func exactSize(d *objects.Deployment, active []*objects.Owner, set *objects.Owne
 	return to, first+missing >= 0
 }
 
-// sortForScaling returns the ReplicaSets in the order in which the controller gives them
-// their shares.
+// sortForScaling returns the ReplicaSets in the order in which the controller gives them their
+// shares. The parameter growing is true for a scale-up.
 //
-// The largest comes first. If sizes are equal, the newest comes first on scale-up, and the
-// oldest on scale-down. The result strict is false if two ReplicaSets have the same size
-// and the same creation timestamp.
+// The largest ReplicaSet comes first. Among ReplicaSets of equal size, the newest comes first on
+// scale-up, and the oldest on scale-down. The result strict is false if two ReplicaSets have the
+// same size and the same creation timestamp.
 func sortForScaling(active []*objects.Owner, growing bool) (ordered []*objects.Owner, strict bool) {
 	order := func(a, b *objects.Owner) int {
 		age := a.Created.Compare(b.Created)
@@ -259,8 +262,8 @@ func sortForScaling(active []*objects.Owner, growing bool) (ordered []*objects.O
 // proportionalShare returns the size that a ReplicaSet should get in proportion to its current
 // size.
 //
-// The parameter most is the sum of the sizes of all ReplicaSets after scaling. Shares are
-// rounded, so their sum may differ from it.
+// The parameter most is the sum of the sizes of all ReplicaSets after scaling. Because each
+// share is rounded, the sum of all shares may differ from most.
 func proportionalShare(d *objects.Deployment, set *objects.Owner, most int) int {
 	before := set.MaxReplicas
 	if before <= 0 { // the ReplicaSet has no max-replicas annotation
@@ -272,11 +275,12 @@ func proportionalShare(d *objects.Deployment, set *objects.Owner, most int) int 
 	return int(math.Round(float64(set.Replicas) * float64(most) / float64(before)))
 }
 
-// sharesConflict reports whether some ReplicaSets have to scale up and others down.
+// sharesConflict reports whether some ReplicaSets have to scale up while others have to scale
+// down.
 //
-// The parameter missing is the number of replicas to add to all ReplicaSets together. It is
-// negative for a scale-down. Shares conflict with it if the max-replicas annotation of a
-// ReplicaSet requires a change in the other direction.
+// The parameter missing is the number of replicas that all ReplicaSets together have to gain. It
+// is negative for a scale-down. A share conflicts with missing if the max-replicas annotation of
+// the ReplicaSet requires a change in the other direction.
 func sharesConflict(d *objects.Deployment, active []*objects.Owner, missing int) bool {
 	return !every(active, func(set *objects.Owner) bool {
 		return missing >= 0 && set.MaxReplicas <= d.MaxPods() || missing <= 0 && set.MaxReplicas >= d.MaxPods()
