@@ -6,22 +6,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Activity counts what happened in a run. It does not depend on the verdicts.
+// Activity counts what happened in a run: writes, faults and failed steps. It does not depend on
+// the verdicts.
 type Activity struct {
-	// Incomplete says why the history does not show the whole run. It is empty if the history
-	// shows the whole run.
+	// Incomplete says why the history does not show the whole run, such as "the history is cut
+	// short". It is empty if the history is complete.
 	Incomplete string
 	// Writes is the number of write requests that the subject sent. Writes of leases, events
 	// and access reviews are not counted.
 	Writes int
-	// Injected is the number of faults that were injected. Fired is the number of times that
-	// a fault changed something, such as a request or a process. One fault may fire many
-	// times or never.
+	// Injected is the number of faults that were injected. Fired is how often a fault changed
+	// something, such as refusing a request or killing a process. One fault may fire many times or
+	// never.
 	Injected, Fired int
-	// Faults counts the same for each fault, by its position in the scenario.
+	// Faults contains the counts of each fault, by the fault's position in the scenario.
 	Faults map[int]FaultCount
-	// Failures has one line for each fault that could not do what the scenario specifies, and
-	// one for each workload step that failed.
+	// Failures has one line for each fault that could not do what the scenario specifies. It also
+	// has one line for each workload step that failed.
 	Failures []string
 }
 
@@ -32,15 +33,15 @@ type FaultCount struct {
 	// Summary says what the fault did, such as "refused 2 of 11 matching requests". It is empty
 	// until the fault is healed.
 	Summary string
-	// MustFire is true if the run has tested nothing unless this fault fired. The scenario says so.
+	// MustFire is true if the scenario says that the run tests nothing unless this fault fires.
 	MustFire bool
 }
 
-// Missed reports whether the fault has MustFire but never fired.
+// Missed reports whether the fault had to fire (MustFire) but never did.
 func (c FaultCount) Missed() bool { return c.MustFire && c.Fired == 0 }
 
-// observe adds the write, the fault event or the failed step that a record contains to the
-// counts.
+// observe reads the next record. It counts a write request or a fault event, and stores a failed
+// fault or step.
 func (a *Activity) observe(r *history.Record) {
 	switch {
 	case r.Request != nil && r.Request.IsWrite():
@@ -60,7 +61,7 @@ func (a *Activity) observe(r *history.Record) {
 	}
 }
 
-// count changes the counts of one fault.
+// count calls change with the counts of one fault, and stores the changed counts.
 func (a *Activity) count(f *history.Fault, change func(*FaultCount)) {
 	if a.Faults == nil {
 		a.Faults = map[int]FaultCount{}
@@ -71,10 +72,11 @@ func (a *Activity) count(f *history.Fault, change func(*FaultCount)) {
 	a.Faults[f.Index] = c
 }
 
-// Overall returns the verdict on a run, and its reason.
+// Overall derives the verdict on a run from the results of its checks. It also returns the
+// reason.
 //
-//   - fail: a check failed.
-//   - known-upstream: no check is fail or unknown, at least one is known-upstream, and the
+//   - fail: at least one check failed.
+//   - known-upstream: at least one check is known-upstream, no check is fail or unknown, and the
 //     history is complete.
 //   - pass: at least one check passed, and no check is fail, known-upstream or unknown. The
 //     history is complete, a fault fired, the subject wrote something, and no fault or step

@@ -5,16 +5,16 @@ package check
 type AllowedBehavior struct {
 	// Slug identifies the behavior, for example in Check.AllowedBehaviors and in comments.
 	Slug string
-	// Topic is the heading under which docs/allowed-behaviors.md lists the behavior.
+	// Topic is the heading in docs/allowed-behaviors.md under which the behavior is listed.
 	Topic string
 	// Behavior says what a correct controller may do.
 	Behavior string
-	// Handling says how checks avoid reporting the behavior. Each entry begins with the IDs
-	// of the checks that it describes.
+	// Handling says how checks avoid reporting the behavior. Each text begins with the IDs of the
+	// checks that it describes.
 	Handling []string
 }
 
-// The topics of allowed behaviors.
+// The topics of allowed behaviors. Each topic is a heading in docs/allowed-behaviors.md.
 const (
 	topicCounting  = "Pods and ReplicaSets"
 	topicStatus    = "Status, events and revisions"
@@ -22,7 +22,7 @@ const (
 	topicTime      = "Time"
 )
 
-// AllowedBehaviors are all allowed behaviors, grouped by topic. The page
+// AllowedBehaviors lists all allowed behaviors, grouped by topic. The page
 // docs/allowed-behaviors.md is generated from this table.
 var AllowedBehaviors = []AllowedBehavior{
 	{

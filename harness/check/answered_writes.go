@@ -6,13 +6,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// answeredWrites contains the writes of the subject that have no response yet, by request ID. When
-// the response arrives, the checker gets the whole request back. The type call of the model does
-// not keep the content of requests.
+// answeredWrites contains the subject's write requests without a response, by request ID. When
+// the response arrives, the checker gets the request back from it. The type call does not keep
+// the content of requests.
 type answeredWrites map[uint64]*history.Request
 
-// observe reads the next record. If the record is the successful response to a write, and
-// contains the written object, observe returns the request. Otherwise it returns nil.
+// observe reads the next record. If the record is a successful response that contains the
+// written object, observe returns the request of that response. Otherwise it returns nil.
 func (writes answeredWrites) observe(r *history.Record) *history.Request {
 	switch {
 	case r.Request != nil && r.Request.IsWrite():

@@ -8,25 +8,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// baselineChecker compares a run with a baseline at the end of the observation.
+// baselineChecker compares a run with the baseline: what runs of the scenario without faults
+// have in common. It compares when the phase end begins.
 type baselineChecker struct {
 	findings
 	baseline *baseline.Baseline // nil if the run has none
 	observer *baseline.Observer
-	excludes []string // faults after which the baseline does not apply
-	excluded string   // the first of them that fired; empty if none did
+	excludes []string // names of faults after which a run cannot be compared with the baseline
+	excluded string   // the first fault in excludes that fired; empty if none did
 	compare  comparison
 }
 
-// comparison compares a run with a baseline. It returns the number of facts that it compared, and
-// the differences in words.
+// comparison compares a run with a baseline. It returns how many facts it compared, such as
+// objects at the end, and one text for each difference.
 type comparison func(b *baseline.Baseline, run *baseline.Observer) (compared int, differences []string)
 
-// changeWishes are faults that change what users want.
+// changeWishes lists the faults that change the desired state of the cluster, such as an edit by
+// a user.
 var changeWishes = []string{"user-edit", "namespace-terminating", "name-taken"}
 
-// newBaselineChecker returns a checker for the baseline in the settings. The baseline does not
-// apply after one of the given faults has fired.
+// newBaselineChecker returns a checker for the baseline in the settings. After one of the faults
+// in excludes has fired, the run is not compared.
 func newBaselineChecker(s Settings, excludes []string, compare comparison) *baselineChecker {
 	return &baselineChecker{baseline: s.Baseline, observer: baseline.NewObserver(), excludes: excludes, compare: compare}
 }
@@ -44,7 +46,7 @@ func (checker *baselineChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// end compares the run with the baseline.
+// end compares the run with the baseline. Each difference is a violation.
 func (checker *baselineChecker) end(m *Model) {
 	compared, differences := checker.compare(checker.baseline, checker.observer)
 	checker.exercised += compared
@@ -55,7 +57,7 @@ func (checker *baselineChecker) end(m *Model) {
 	}
 }
 
-// unusable returns the reason for which the run cannot be compared with a baseline, or "".
+// unusable returns the reason why the run cannot be compared with a baseline, or "" if it can.
 func (checker *baselineChecker) unusable() string {
 	switch {
 	case checker.baseline == nil:
@@ -68,7 +70,7 @@ func (checker *baselineChecker) unusable() string {
 	return ""
 }
 
-// Result returns the verdict. If the run cannot be compared, the guarantee was not exercised.
+// Result returns the verdict. It is not-exercised if the run cannot be compared with a baseline.
 func (checker *baselineChecker) Result() Result {
 	result := checker.findings.Result()
 	if reason := checker.unusable(); reason != "" {

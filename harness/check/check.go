@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Check is one guarantee of the subject, with the checker that decides whether a history
-// violates it.
+// Check describes one check: the guarantee that the subject must keep, and the checker that
+// finds violations of it.
 type Check struct {
 	// ID identifies the check in scenarios, in reports and on the command line.
 	ID string
@@ -20,46 +20,48 @@ type Check struct {
 	// guarantee, such as "Deployment 9". If only the documentation of Kubernetes contains the
 	// guarantee, it names the page.
 	Contract string
-	// Property is Safety or Liveness.
+	// Property says whether the guarantee is a safety property or a liveness property.
 	Property Property
 	// Scope says to which controllers the check applies.
 	Scope Scope
-	// ExercisedWhen says, in one or two sentences, which event the check counts in
-	// Result.Exercised.
+	// ExercisedWhen says, in one or two sentences, which events exercise the check. Such an event
+	// could have violated the guarantee. Result.Exercised counts these events.
 	ExercisedWhen string
-	// Ignores says which behavior the check ignores, although it concerns the guarantee. Each general check has it.
+	// Ignores says which behavior the check does not report, although the behavior concerns the
+	// guarantee. Every general check has this text; for other checks it may be empty.
 	Ignores string
-	// AllowedBehaviors are the slugs of correct behaviors that look like a violation, and
-	// that this check must not report. The variable AllowedBehaviors has a row for each slug.
+	// AllowedBehaviors lists the slugs of correct behaviors that look like a violation of this
+	// guarantee. The check must not report them. The variable AllowedBehaviors describes each slug.
 	AllowedBehaviors []string
-	// New returns a new checker. A checker reads exactly one history.
+	// New returns a new checker for one history. Settings come from the scenario of the run.
 	New func(Settings) Checker
 }
 
-// Property says whether a guarantee is a safety or a liveness property.
+// Property is the type of a guarantee: safety or liveness.
 type Property string
 
 // The values of Property.
 const (
-	// Safety means that the subject never does a certain wrong thing. Checks of this property
-	// look at every record of the run.
+	// Safety means that the subject never does a certain wrong thing. A check of a safety property
+	// looks at every record of the run.
 	Safety Property = "safety"
-	// Liveness means that the cluster eventually reaches a certain state. Checks of this
-	// property look at the time after all faults are healed.
+	// Liveness means that the cluster eventually reaches a certain state. A check of a liveness
+	// property looks at the time after all faults are healed.
 	Liveness Property = "liveness"
 )
 
-// Checker decides whether one history violates a guarantee.
+// Checker reads the records of one history and decides whether the history violates one
+// guarantee.
 type Checker interface {
-	// Observe reads the next record. The runner calls it for each record in order, after the
-	// model has processed the record. Observe must not change m or r.
+	// Observe reads the next record. The runner calls Observe for each record in order, after it
+	// has updated the model m with the record. Observe must not change m or r.
 	Observe(m *Model, r *history.Record)
-	// Result returns the verdict and its evidence. The runner calls it once, after the last
-	// record.
+	// Result returns the verdict and the evidence for it. The runner calls Result once, after the
+	// last record.
 	Result() Result
 }
 
-// Settings are the values of a scenario that checkers need.
+// Settings contains the values of a scenario and of its subject that checkers need.
 type Settings struct {
 	// Within is the time, after all faults are healed, in which the cluster must converge.
 	Within time.Duration
@@ -68,26 +70,26 @@ type Settings struct {
 	// QPS is the client-side rate limit of one replica of the subject, in requests per second.
 	// 0 means no limit.
 	QPS float64
-	// Upstream is true if the subject is kube-controller-manager, or is built from its source.
-	// A violation that matches a known upstream issue then has the verdict known-upstream. For
-	// other subjects its verdict is fail.
+	// Upstream is true if the subject is kube-controller-manager, or is built from its source. A
+	// check whose violations all match known upstream issues then has the verdict known-upstream.
+	// For other subjects, the verdict is fail.
 	Upstream bool
 	// Exercises lists the IDs of the checks that the scenario must exercise. A listed check
 	// that the run does not exercise has the verdict unknown instead of not-exercised.
 	Exercises []string
-	// Controllers are the controllers under test. If the list is empty, these are the
-	// controllers with a contract, as kube.ControllersNamed() returns them.
+	// Controllers lists the controllers under test. An empty list means the controllers with a
+	// contract, as kube.ControllersNamed() returns them.
 	Controllers []kube.Controller
-	// Baseline is what runs of the scenario without faults have in common. It may be nil. The checks
-	// same-end-state and no-extra-effects are then not exercised.
+	// Baseline is what runs of the scenario without faults have in common, such as the objects at
+	// the end. If it is nil, the checks same-end-state and no-extra-effects are not exercised.
 	Baseline *baseline.Baseline
 }
 
-// idleAfter returns how long a process must send nothing before it counts as idle. The model
-// assumes that an idle process has no sync in progress.
+// idleAfter returns how long a process must send nothing before the model considers the process
+// idle. The model assumes that an idle process has no sync in progress.
 //
-// A process that works may pause between two requests for lag (1 s). The client-side rate limit
-// may delay the next request further, by the time for two requests.
+// A busy process may pause between two requests for lag (1 s). The client-side rate limit may
+// delay the next request further, by the time for two requests.
 func (s Settings) idleAfter() time.Duration {
 	if s.QPS <= 0 {
 		return lag
@@ -95,10 +97,11 @@ func (s Settings) idleAfter() time.Duration {
 	return lag + time.Duration(2/s.QPS*float64(time.Second))
 }
 
-// batchTime returns the maximum time from the decision of a sync to its last request.
+// batchTime returns the maximum time from a controller's decision in a sync to the sync's last
+// request.
 //
 // One sync creates or deletes at most burstLimit (500) pods. The result is lag (1 s) plus the
-// time in which the client-side rate limit admits that many requests.
+// time that the client-side rate limit needs to admit 500 requests.
 func (s Settings) batchTime() time.Duration {
 	if s.QPS <= 0 {
 		return lag
@@ -148,7 +151,8 @@ var All = []Check{
 	processAliveCheck,
 }
 
-// Find returns the check with the given ID. It returns false if there is no such check.
+// Find returns the check with the given ID, and true. If there is no such check, it returns
+// false.
 func Find(id string) (Check, bool) {
 	for _, c := range All {
 		if c.ID == id {
@@ -158,18 +162,18 @@ func Find(id string) (Check, bool) {
 	return Check{}, false
 }
 
-// Run runs all checks on a history. It returns one result for each check, in the order of All,
-// and counts of what happened in the history. It reads the records once.
+// Run runs all checks on a history. It returns one result for each check, in the order of All.
+// It also returns counts of what happened in the run, such as fired faults.
 //
 // A check that applies to none of the controllers under test does not run. Its verdict is
 // not-exercised.
 //
-// A history is incomplete if it is truncated, has a gap, or does not contain the beginning of
-// the last phase (PhaseEnd). An impossible record, such as a response without its request,
-// makes it incomplete too. Checks of an incomplete history fail if it shows a safety violation.
-// Their verdict is unknown otherwise.
+// A history is incomplete if it is truncated or ends before the last phase (PhaseEnd). A gap
+// record, which says that events are missing, makes it incomplete too. So does an impossible
+// record, such as a response without its request. On an incomplete history, a check fails only
+// if it found a safety violation. Otherwise its verdict is unknown.
 //
-// Run returns any other read error without results.
+// If records cannot be read for another reason, Run returns an error and no results.
 func Run(setting Settings, records iter.Seq2[*history.Record, error]) ([]Result, Activity, error) {
 	return run(All, setting, records)
 }

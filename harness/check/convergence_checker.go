@@ -11,26 +11,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// convergenceChecker checks that the objects of one kind converge in time after the faults are
-// healed. It also checks that they stay converged.
+// convergenceChecker checks that all objects of one kind converge in time after the faults are
+// healed, and stay converged.
 //
-// An object has converged when the subject has nothing left to do for it. The checker tests
-// this only twice: when the run reports convergence (phase quiet), and when the run ends. If
-// all objects have converged at one of these times, their last change marks the time of
+// An object has converged when the subject has nothing left to do for it. The checker tests the
+// objects when the run reports convergence (phase quiet), and when the run ends (phase end). If
+// all objects have converged at one of these times, the last change of any object is the time of
 // convergence.
 type convergenceChecker struct {
-	// convergingKind describes the kind of object that this checker checks.
+	// convergingKind describes the kind of object whose convergence is checked, such as Deployment.
 	convergingKind
 	within   time.Duration // how long the objects may take to converge, from the beginning of the phase settle
 	upstream bool          // Settings.Upstream
 
 	settling      bool          // true after the phase settle has begun
 	settlingSince time.Duration // when the phase settle began
-	// lastChange is the last record of the phases settle and quiet that changed an object of
-	// the kind. Before such a record, it is the beginning of the phase settle.
+	// lastChange is when an object of the kind last changed in the phases settle and quiet. Without
+	// such a change, it is the beginning of the phase settle.
 	lastChange recordTime
-	// foundConverged is true if all objects had converged when the run reported convergence.
-	// convergedAt is the value of lastChange at that time.
+	// foundConverged is true if all objects had converged when the phase quiet began. convergedAt
+	// is the value of lastChange at that time.
 	foundConverged bool
 	convergedAt    recordTime
 
@@ -43,34 +43,34 @@ type recordTime struct {
 	seq int64
 }
 
-// convergingKind contains what a convergenceChecker must know about one kind of object.
+// convergingKind is what a convergenceChecker must know about the kind of object that it checks.
 type convergingKind struct {
-	// noneReason is the reason of the verdict not-exercised, for a run without objects of the
-	// kind.
+	// noneReason is the reason of the verdict not-exercised if the run has no objects of the kind.
 	noneReason string
 	// changed reports whether the current record may have changed an object of the kind.
 	changed func(committed *objectSet) bool
 	// all returns the UIDs of the objects of the kind in a namespace, sorted by name.
 	all func(m *Model, namespace string) []types.UID
-	// pending returns the reference of an object, and how the object differs from its
-	// converged state.
+	// pending returns the reference of the object with this UID, and its differences from the
+	// converged state. An example of a difference is a wrong status.replicas.
 	pending func(m *Model, uid types.UID) (*history.Ref, []pending)
-	// observe updates the state that knownIssue reads, such as counts of failed calls. The
-	// checker calls it for each record. It may be nil.
+	// observe updates what the function knownIssue needs, such as counts of failed calls. The
+	// checker calls observe for each record. The field may be nil.
 	observe func(m *Model, r *history.Record)
-	// knownIssue returns the known upstream issue that explains why an object has not
-	// converged, or nil if no issue explains it. The function itself may be nil.
+	// knownIssue returns the known upstream issue that explains why an object has not converged. It
+	// returns nil if no issue explains this. The field itself may be nil.
 	knownIssue func(m *Model, uid types.UID) *KnownIssue
 }
 
-// tolerance is how much a duration in the records may differ from the duration that the run
-// measured.
+// tolerance is how much a duration computed from records may differ from the duration that the
+// run waited.
 //
-// The run waits for settle.within by its own clock, so the times of the records may show a
+// The run waits for settle.within by its own clock. The times of the records may show a slightly
 // longer or shorter wait.
 const tolerance = 500 * time.Millisecond
 
-// newConvergenceChecker returns a checker for objects of the given kind.
+// newConvergenceChecker returns a checker for the objects of one kind. The verdict is unknown
+// until the phase end begins.
 func newConvergenceChecker(s Settings, kind convergingKind) *convergenceChecker {
 	return &convergenceChecker{
 		convergingKind: kind,
@@ -80,8 +80,8 @@ func newConvergenceChecker(s Settings, kind convergingKind) *convergenceChecker 
 	}
 }
 
-// Observe records when phases begin and when an object of the kind changes. At the beginning
-// of the phases quiet and end, it tests whether all objects have converged.
+// Observe reads the next record. When the phase quiet or end begins, Observe tests whether all
+// objects have converged.
 func (checker *convergenceChecker) Observe(m *Model, r *history.Record) {
 	if checker.observe != nil {
 		checker.observe(m, r)
@@ -99,11 +99,11 @@ func (checker *convergenceChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// countPending counts the differences of all objects from their converged state. It leaves out
-// those that the subject cannot resolve itself.
+// countPending counts how the objects of the kind differ from their converged state. It ignores
+// differences that the subject cannot resolve itself, such as a pod that is not ready.
 //
-// The result known is a known upstream issue if such an issue explains each object that has not
-// converged. If there are several issues, it is that of the first object.
+// The result known is nil unless known upstream issues explain each object that has not
+// converged. If there are several such issues, known is the issue of the first object.
 func (checker *convergenceChecker) countPending(m *Model) (result Result, known *KnownIssue) {
 	unexplained := false
 	for _, uid := range checker.all(m, m.start.Namespace) {
@@ -134,8 +134,8 @@ func (checker *convergenceChecker) countPending(m *Model) (result Result, known 
 	return result, known
 }
 
-// explain returns the known upstream issue that explains why an object has not converged, or
-// nil.
+// explain returns the known upstream issue that explains why an object has not converged. It
+// returns nil if no issue explains this.
 func (checker *convergenceChecker) explain(m *Model, uid types.UID) *KnownIssue {
 	if checker.knownIssue == nil {
 		return nil
@@ -143,8 +143,9 @@ func (checker *convergenceChecker) explain(m *Model, uid types.UID) *KnownIssue 
 	return checker.knownIssue(m, uid)
 }
 
-// conclude tests at the end of the run whether all objects have converged, and returns the
-// verdict.
+// conclude computes the verdict when the run ends. The verdict is fail if an object has not
+// converged, or converged too late. It is unknown if the run ended, or the machine stalled,
+// before the objects had enough time.
 func (checker *convergenceChecker) conclude(m *Model) Result {
 	result, known := checker.countPending(m)
 	converged := checker.lastChange
@@ -184,6 +185,6 @@ func (checker *convergenceChecker) conclude(m *Model) Result {
 	return result
 }
 
-// Result returns the verdict. It is unknown if the history has no record of the last phase
-// (PhaseEnd).
+// Result returns the verdict that conclude computed. Without a record of the last phase
+// (PhaseEnd), the verdict is unknown.
 func (checker *convergenceChecker) Result() Result { return checker.result }

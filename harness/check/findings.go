@@ -11,34 +11,34 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// findings collects the violations that one checker found, and derives its verdict from them.
-// Most checkers embed this type.
+// findings collects the violations that one checker finds, and derives the checker's verdict
+// from them. Most checkers embed this type.
 type findings struct {
 	exercised  int        // number of events that could have violated the guarantee
 	violations int        // number of violations, with and without a known upstream issue
 	evidence   []Evidence // the first violations, at most evidenceMax
-	// knownViolations is the number of violations that a known upstream issue explains.
-	// knownIssue is the issue that explains the first of them.
+	// knownViolations is the number of violations that a known upstream issue explains. knownIssue
+	// is the issue that explains the first such violation.
 	knownViolations int
 	knownIssue      *KnownIssue
-	// doubtful is the number of violations shortly after a stall of the machine so long that they
-	// prove nothing. stalled is the duration of the longest such stall.
+	// doubtful is the number of violations that prove nothing: the machine stalled for lag (1 s) or
+	// longer shortly before. stalled is the duration of the longest such stall.
 	doubtful int
 	stalled  time.Duration
-	// excusesStalls is true if the checker decides itself which stalls excuse a violation. No
-	// violation is then doubtful.
+	// excusesStalls is true if the checker decides itself which stalls excuse a violation. The
+	// field doubtful then stays 0.
 	excusesStalls bool
-	// upstream is Settings.Upstream: the subject is kube-controller-manager, or is built from its
-	// source.
+	// upstream is true if the subject is kube-controller-manager, or is built from its source
+	// (Settings.Upstream).
 	upstream bool
 }
 
-// evidenceMax is the maximum number of violations that a result describes. Result.Violations
-// counts all of them.
+// evidenceMax is the maximum number of violations that Result.Evidence describes.
+// Result.Violations counts further violations too.
 const evidenceMax = 5
 
-// addViolation counts a violation. It calls describe only for the first evidenceMax
-// violations, because formatting the evidence is slow.
+// addViolation counts a violation, and stores the evidence for the first evidenceMax (5)
+// violations. Only for these does it call describe, because formatting evidence is slow.
 func (f *findings) addViolation(describe func() Evidence) {
 	f.violations++
 	if len(f.evidence) < evidenceMax {
@@ -49,7 +49,8 @@ func (f *findings) addViolation(describe func() Evidence) {
 	}
 }
 
-// addKnownViolation counts a violation that the given known upstream issue explains.
+// addKnownViolation counts a violation that the given known upstream issue explains. For
+// describe, see addViolation.
 func (f *findings) addKnownViolation(issue *KnownIssue, describe func() Evidence) {
 	f.knownViolations++
 	f.knownIssue = cmp.Or(f.knownIssue, issue)
@@ -60,14 +61,15 @@ func (f *findings) addKnownViolation(issue *KnownIssue, describe func() Evidence
 	})
 }
 
-// all returns the findings. The runner calls it on checkers that embed findings.
+// all returns f. With this method, the runner gets the findings of each checker that embeds this
+// type.
 func (f *findings) all() *findings { return f }
 
-// addContext adds the cached pods and the stalls to the violations of the current record. The
-// parameter before is the number of earlier violations.
+// addContext adds the cached pods and the stalls to the evidence of the violations that the
+// current record caused. The parameter before is the number of violations before this record.
 //
-// If the machine stalled for lag (1 s) or longer, these violations prove nothing: the order of
-// the events that the subject acted on may differ from the history.
+// If the machine stalled for lag (1 s) or longer within the last 2 s, these violations count as
+// doubtful. The subject may then have received events in another order than the history shows.
 func (f *findings) addContext(m *Model, before int) {
 	if m.sent == nil || f.violations == before {
 		return
@@ -84,14 +86,14 @@ func (f *findings) addContext(m *Model, before int) {
 	}
 }
 
-// Result returns the verdict on the violations that were added.
+// Result returns the verdict that follows from the violations:
 //
-//   - known-upstream: there are violations, known upstream issues explain all of them, and the
-//     subject is kube-controller-manager or is built from its source.
-//   - unknown: the machine stalled for too long before each of them.
-//   - fail: there are violations in any other case.
-//   - pass: there are no violations, but something could have violated the guarantee.
-//   - not-exercised: nothing could have violated the guarantee.
+//   - known-upstream: known upstream issues explain every violation, and the subject is
+//     kube-controller-manager or is built from its source.
+//   - unknown: the machine stalled for lag (1 s) or longer shortly before each violation.
+//   - fail: there are violations, and neither case above applies.
+//   - pass: there are no violations, but at least one event could have violated the guarantee.
+//   - not-exercised: no event could have violated the guarantee.
 func (f *findings) Result() Result {
 	result := Result{Exercised: f.exercised, Violations: f.violations, Evidence: f.evidence}
 	switch {
@@ -115,7 +117,7 @@ func (f *findings) Result() Result {
 	return result
 }
 
-// times formats a count as "once", or for example as "3 times".
+// times formats a count for a message: "once", "2 times".
 func times(n int) string {
 	if n == 1 {
 		return "once"
@@ -123,8 +125,8 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// reason returns one line with what the check found and what it expected. Result.Reason
-// contains this line.
+// reason formats the evidence as one line for Result.Reason: what the check found, what it
+// expected, and stalls.
 func (e Evidence) reason() string {
 	reason := e.Summary
 	if e.Expected != "" {
@@ -148,7 +150,8 @@ func rangeText(low, high int) string {
 	return fmt.Sprintf("%d to %d", low, high)
 }
 
-// callName formats a call for evidence: verb, resource, subresource, and namespace/name.
+// callName formats a call for evidence, such as "update replicasets.apps status default/web-1":
+// verb, resource, subresource and namespace/name.
 func callName(c *call) string {
 	key := c.key
 	if c.verb == callCreatePod { // the key of a create ends with the UID of the owner
@@ -157,21 +160,22 @@ func callName(c *call) string {
 	return strings.Join(strings.Fields(key), " ")
 }
 
-// evidenceOf returns evidence about an object, with the time and the number of the current
-// record.
+// evidenceOf returns evidence about the object ref. The parameters found and expected say what
+// the check found and expected. Time and record are those of the current record.
 func (m *Model) evidenceOf(ref *history.Ref, found, expected string) Evidence {
 	return Evidence{Summary: found, Expected: expected, Object: ref, At: m.now, Records: []int64{m.seq}}
 }
 
-// requestRef returns the resource, namespace and name of the object that a request names.
+// requestRef returns a reference with the resource, namespace and name of the object in a
+// request. The reference has no UID and no resourceVersion.
 func requestRef(r *history.Request) *history.Ref {
 	return &history.Ref{Resource: r.Resource, Namespace: r.Namespace, Name: r.ObjectName()}
 }
 
-// seconds formats a duration for evidence, rounded to a tenth of a second.
+// seconds formats a duration for evidence, rounded to 0.1 s, such as "1.5s".
 func seconds(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
 
-// podRef returns the reference of a pod. It returns nil if p is nil.
+// podRef returns the reference of pod p, or nil if p is nil.
 func podRef(p *objects.Pod) *history.Ref {
 	if p == nil {
 		return nil

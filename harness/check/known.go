@@ -15,25 +15,24 @@ import (
 
 // KnownIssue is a bug of the kube-controller-manager of Kubernetes v1.36 that makes a check
 // fail. If the subject is kube-controller-manager, or is built from its source, the verdict is
-// then known-upstream. For any other subject, the verdict is fail.
+// known-upstream instead. For any other subject, the verdict stays fail.
 //
-// The page docs/known-upstream-issues.md is generated from KnownIssues and
-// UnrecognizedIssues.
+// The page docs/known-upstream-issues.md is generated from KnownIssues and UnrecognizedIssues.
 type KnownIssue struct {
-	// Slug identifies the issue. The scenario in suites/regression that reproduces the issue
-	// has the same name.
+	// Slug is the unique name of the issue, such as stuck-scaling. The scenario in
+	// suites/regression that reproduces the issue has the same name.
 	Slug string
 	// Description says what the controller does wrong, in one sentence.
 	Description string
-	// Reproduce says how the scenario triggers the bug.
+	// Reproduce says how the bug is triggered.
 	Reproduce string
-	// Issue is the issue on GitHub, such as kubernetes/kubernetes#102551. It is empty if no
-	// such issue is known.
+	// Issue is the number of the GitHub issue, such as kubernetes/kubernetes#102551. It is empty if
+	// no GitHub issue is known.
 	Issue string
-	// Check is the ID of the check that fails when the scenario runs on
+	// Check is the ID of the check that fails when the scenario named Slug runs on
 	// kube-controller-manager.
 	Check string
-	// Slow is true if the scenario takes minutes. Such a scenario is not among the fast tests.
+	// Slow is true if the scenario takes minutes. The fast tests leave such a scenario out.
 	Slow bool
 }
 
@@ -112,8 +111,8 @@ var (
 // generated page.
 var KnownIssues = []*KnownIssue{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, earlyLeftovers, longBackOff, latePods, droppedKey}
 
-// UnrecognizedIssues are known upstream issues that no check recognizes. They have no
-// scenario, because a check could not tell them from an unknown bug.
+// UnrecognizedIssues are known upstream issues that no check recognizes, because a check could
+// not tell them from an unknown bug. They have no scenario.
 var UnrecognizedIssues = []KnownIssue{
 	{
 		Slug:        "recreate-failed-pods",
@@ -144,7 +143,8 @@ var UnrecognizedIssues = []KnownIssue{
 	},
 }
 
-// String formats the slug, the description and the GitHub issue, for the reason of a verdict.
+// String formats the issue for a verdict's reason: "known upstream issue", the slug, the
+// description and the GitHub issue.
 func (issue *KnownIssue) String() string {
 	text := fmt.Sprintf("known upstream issue %s: %s", issue.Slug, issue.Description)
 	if issue.Issue != "" {
@@ -154,11 +154,11 @@ func (issue *KnownIssue) String() string {
 }
 
 // knownRolloutIssue returns the known upstream issue that explains why a Deployment has not
-// converged, or nil.
+// converged. It returns nil if no such issue explains this.
 //
-// The parameter abandoned is true if the controller last tried to scale down one of the
-// ReplicaSets, and failed. dropped is true if the controller has dropped the key of the
-// Deployment from its work queue.
+// The parameter abandoned is true if the controller's last attempt to scale down a ReplicaSet of
+// the Deployment failed. The parameter dropped is true if the controller has dropped the
+// Deployment's key from its work queue.
 func (state *objectSet) knownRolloutIssue(d *objects.Deployment, abandoned, dropped bool) *KnownIssue {
 	if d.Paused || d.Terminating {
 		return nil
@@ -182,21 +182,22 @@ func (state *objectSet) knownRolloutIssue(d *objects.Deployment, abandoned, drop
 	return nil
 }
 
-// processStarts reports whether the record says that a process started. Callers then forget the
-// state of ended processes: the first lists of the new process enqueue every object.
+// processStarts reports whether the record says that a process of the subject started. A caller
+// then forgets the state of ended processes, because the first lists of the new process enqueue
+// every object.
 func processStarts(r *history.Record) bool {
 	return r.Process != nil && r.Process.Event == history.ProcessStarted
 }
 
-// dropEndedProcesses removes the keys of processes that have ended from a map.
+// dropEndedProcesses removes from a map all work queue keys whose process has ended.
 func dropEndedProcesses[V any](of map[workQueueKey]V) {
 	maps.DeleteFunc(of, func(key workQueueKey, _ V) bool { return key.process.ended })
 }
 
-// activeKeys yields an object's work queue keys in the processes that may reconcile it. Such a
-// process is not paused and may hold the lease.
+// activeKeys yields one object's work queue keys in the processes that may reconcile the object
+// now. Such a process is not paused, and may hold the lease.
 //
-// The parameter key names the object; its field process is ignored.
+// The parameter key names the object. activeKeys ignores the field process of that key.
 func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 	return func(yield func(workQueueKey) bool) {
 		for _, p := range m.processes {
@@ -208,8 +209,9 @@ func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 	}
 }
 
-// hasKey reports whether the map contains true for a work queue key of an object. It ignores
-// processes that cannot reconcile the object: they are paused, or do not hold the lease.
+// hasKey reports whether the map of contains true for an object in any process that may
+// reconcile the object now. A process that is paused, or does not hold the lease, is ignored.
+// The parameter i names the object; its field process is ignored.
 func hasKey(m *Model, of map[workQueueKey]bool, i workQueueKey) bool {
 	for key := range m.activeKeys(i) {
 		if of[key] {
@@ -219,8 +221,8 @@ func hasKey(m *Model, of map[workQueueKey]bool, i workQueueKey) bool {
 	return false
 }
 
-// eventOf returns the type and the resource of the watch event that a record contains. For a
-// list, the type is empty. For any other record, both results are empty.
+// eventOf returns the type and the resource of a watch event, such as ADDED and pods. For a
+// list, it returns "" and the resource of the list. For any other record, it returns "" twice.
 func eventOf(r *history.Record) (event history.EventType, of string) {
 	switch {
 	case r.Delivery != nil:
@@ -231,11 +233,12 @@ func eventOf(r *history.Record) (event history.EventType, of string) {
 	return "", ""
 }
 
-// enqueuesService reports whether a list or watch event enqueues a Service (contract Endpoints
-// 1). A list of pods enqueues it only if it changed a pod in a field that Endpoints depend on.
+// enqueuesService reports whether a list or watch event enqueues the Service key (contract
+// Endpoints 1). A list of pods enqueues the Service only if a pod changed in a field that
+// Endpoints depend on.
 //
-// If the Service is not enqueued, the result ended contains the pods that failed or succeeded
-// with this list or event.
+// If the Service is not enqueued, the result ended lists the pods that just became Failed or
+// Succeeded.
 func enqueuesService(m *Model, r *history.Record, key workQueueKey) (enqueues bool, ended []types.UID) {
 	event, of := eventOf(r)
 	switch {
@@ -259,9 +262,9 @@ func enqueuesService(m *Model, r *history.Record, key workQueueKey) (enqueues bo
 	return false, ended
 }
 
-// podEnqueuesService reports whether the current list or watch event changed a pod in a way
-// that enqueues its Services. If it did not, the result ends says whether the pod failed or
-// succeeded with this list or event.
+// podEnqueuesService reports whether the current list or watch event changed a pod in a way that
+// enqueues the pod's Services. If it did not, the result ends says whether the pod just became
+// Failed or Succeeded.
 func podEnqueuesService(m *Model, p *process, uid types.UID) (enqueues, ends bool) {
 	versions := p.view.podVersions.byPod[uid]
 	n := len(versions)
@@ -278,8 +281,9 @@ func podEnqueuesService(m *Model, p *process, uid types.UID) (enqueues, ends boo
 	return false, now.Ended && !before.Ended
 }
 
-// sameForServices reports whether two versions of a pod agree in all fields whose changes
-// enqueue its Services (contract Endpoints 1).
+// sameForServices reports whether two versions of a pod are equal in every field whose change
+// enqueues the pod's Services. These fields are in contract Endpoints 1. The result is false if
+// the pod is missing from the cache in one version.
 //
 // It does not compare hostname and subdomain, which never change.
 func (version podVersion) sameForServices(before podVersion) bool {

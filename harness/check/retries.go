@@ -7,37 +7,41 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// failedAttempts counts how often each call of the controller has failed in a row. It has
-// separate counts for each work queue key, and for each call of a key.
+// failedAttempts counts how often each call of the controller has failed in a row. Each work
+// queue key has its own counts, and within a key each call has its own count.
 type failedAttempts struct {
-	// follows reports whether failedAttempts counts the failures of a call. newDroppedKeys, for
-	// example, counts only calls for one kind of object.
+	// follows reports whether failedAttempts counts the failures of the given call. newDroppedKeys,
+	// for example, counts only calls for one kind of object.
 	follows func(*call) bool
-	// max is the number of consecutive failures after which the controller drops the key. The
-	// next failure is then counted as the first. 0 means that the controller never drops a key.
+	// max is the number of consecutive failures after which the controller drops the work queue
+	// key. After that, the next failure counts as the first. 0 means that the controller never
+	// drops a key.
 	max int
-	// byKey contains the failed calls of each work queue key. callOf returns the inner key.
+	// byKey contains the counts of each work queue key, by the string that callOf returns for the
+	// call.
 	byKey map[workQueueKey]map[string]*callAttempts
-	// sweepAt is the size of byKey at which the keys of deleted objects are removed next.
+	// sweepAt is the number of keys in byKey that triggers the next cleanup. A cleanup removes the
+	// keys of deleted objects.
 	sweepAt int
 }
 
-// callAttempts counts how often one call has failed since it last succeeded. Results of other
-// calls for the same work queue key do not change the count.
+// callAttempts counts how often one call has failed since its last success. A success of another
+// call for the same work queue key does not reset the count.
 type callAttempts struct {
 	count int // number of failed attempts
-	// latestSent is the sequence number of the request that failed last.
+	// latestSent is the sequence number of the record that contains the request that failed last.
 	latestSent int64
-	// latestFailed is the sequence number of the last response that was counted as a failure or
-	// as a retry by client-go. A failed request that was sent before this response is not
-	// counted: it is part of the same attempt.
+	// latestFailed is the sequence number of the last response that counted as a failure or as a
+	// retry by client-go. A failed request that was sent before that response is not counted,
+	// because it belongs to the same attempt.
 	latestFailed int64
-	// failedAt is when the call last failed, on the clock of the process, which stops while the
-	// process is paused (Model.processTime).
+	// failedAt is when the call last failed, on the clock of the process. This clock
+	// (Model.processTime) stops while the process is paused.
 	failedAt time.Duration
-	// clientRetries is how often client-go has resent the latest attempt by itself.
+	// clientRetries is how often client-go has resent the request of the latest attempt by itself.
 	clientRetries int
-	// latestEvent is the sequence number of the last event that enqueued the key.
+	// latestEvent is the sequence number of the last list or watch event that enqueued the work
+	// queue key.
 	latestEvent int64
 }
 
@@ -46,14 +50,14 @@ type callAttempts struct {
 // client-retries).
 const clientRetriesMax = 10
 
-// newFailedAttempts returns an empty failedAttempts. The parameters are the values of its fields
-// max and follows.
+// newFailedAttempts returns a failedAttempts without counts. The parameters set the fields max
+// and follows.
 func newFailedAttempts(max int, follows func(*call) bool) *failedAttempts {
 	return &failedAttempts{follows: follows, max: max, byKey: map[workQueueKey]map[string]*callAttempts{}}
 }
 
-// observe counts the call if the current record is the response of a failed call. If the call
-// succeeded, observe deletes its count.
+// observe reads the next record. A failed response increases the count of its call. A successful
+// response deletes the count. Calls for which follows returns false are ignored.
 func (attempts *failedAttempts) observe(m *Model, r *history.Record) {
 	answered := m.answered
 	switch {
@@ -69,10 +73,11 @@ func (attempts *failedAttempts) observe(m *Model, r *history.Record) {
 	}
 }
 
-// fail counts a failed call, unless it is part of an attempt that has already been counted.
+// fail counts a failed call, unless the call is part of an attempt whose failure has been
+// counted.
 //
-// An attempt includes all requests that the process sent before it received the first failure.
-// It also includes the retries that client-go sends by itself.
+// One attempt includes all requests that the process sent before it received the attempt's first
+// failure. It also includes the retries that client-go sends by itself.
 func (attempts *failedAttempts) fail(m *Model, answered *answeredCall) {
 	attempt := attempts.attemptsOf(m, answered)
 	if answered.seq > attempt.latestFailed {
@@ -91,12 +96,12 @@ func (attempts *failedAttempts) fail(m *Model, answered *answeredCall) {
 	attempt.latestSent = answered.seq
 }
 
-// attemptsOf returns the count of a call. If the call has no count yet, attemptsOf adds one
-// with 0 failures.
+// attemptsOf returns the count of a call. If the call has no count yet, attemptsOf adds one with
+// 0 failures.
 //
-// To limit the memory, it then deletes counts of the same work queue key that are older than
-// lastRetry, the longest back-off. When the number of keys has doubled since the last cleanup,
-// it also deletes the keys of deleted objects.
+// To limit memory, attemptsOf then deletes old counts of the same work queue key. A count is old
+// if the last failure was longer ago than lastRetry, the longest back-off. When the number of
+// keys has doubled since the last cleanup, attemptsOf also deletes the keys of deleted objects.
 func (attempts *failedAttempts) attemptsOf(m *Model, answered *answeredCall) *callAttempts {
 	calls := attempts.byKey[answered.queueKey]
 	if calls == nil {
@@ -117,8 +122,8 @@ func (attempts *failedAttempts) attemptsOf(m *Model, answered *answeredCall) *ca
 
 // callOf returns a string that identifies a call among the calls for one work queue key.
 //
-// It is "" for all writes of Endpoints: a sync writes the Endpoints of a Service only once, so
-// all of them are retries of each other.
+// For writes of Endpoints the string is "". A sync writes the Endpoints of a Service only once,
+// so all these writes are retries of each other.
 func callOf(answered *answeredCall) string {
 	if answered.serviceState != nil {
 		return ""
@@ -126,8 +131,8 @@ func callOf(answered *answeredCall) string {
 	return answered.key
 }
 
-// recordEvent records that the current record enqueued a work queue key. The controller then
-// syncs the object at once, without waiting for the back-off.
+// recordEvent records that the current list or watch event enqueued a work queue key. The
+// controller then syncs the object at once, without waiting for the back-off.
 func (attempts *failedAttempts) recordEvent(m *Model, key workQueueKey) {
 	for _, attempt := range attempts.byKey[key] {
 		attempt.latestEvent = m.seq

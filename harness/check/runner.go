@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// run runs the given checks on a history. See Run for its results.
+// run runs the given checks on a history. It returns the same results as Run.
 func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, error]) ([]Result, Activity, error) {
 	model := newModel(setting)
 	setting.Controllers = model.tested.rows
@@ -61,7 +61,7 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 	return results, activity, nil
 }
 
-// excuseKnownUpstream changes the verdict unknown to not-exercised if a known upstream issue
+// excuseKnownUpstream changes verdicts from unknown to not-exercised if a known upstream issue
 // prevented convergence. It changes only verdicts of checks that need a converged cluster.
 //
 // It assumes that an issue prevented convergence if any check has the verdict known-upstream.
@@ -77,18 +77,19 @@ func excuseKnownUpstream(entries []*runnerEntry, results []Result) {
 	}
 }
 
-// runnerEntry calls one checker. After the checker has panicked, the entry does not call it
-// again.
+// runnerEntry runs one check of a history. If the checker panics, the entry stops calling it,
+// and the verdict is unknown.
 type runnerEntry struct {
 	check   Check
 	checker Checker // nil if the check applies to none of the controllers under test
-	// findings are those of the checker; nil if it does not embed them.
+	// findings contains the violations of the checker. It is nil if the checker does not embed
+	// findings.
 	findings *findings
 	panic    string // the message and stack of the checker's panic; empty if it has not panicked
 }
 
-// newRunnerEntry returns an entry for a check. It creates a checker only if the check applies
-// to a controller under test.
+// newRunnerEntry returns an entry for a check. If the check applies to no controller under test,
+// the entry has no checker.
 func newRunnerEntry(c Check, setting Settings) *runnerEntry {
 	if !c.Scope.AppliesTo(setting.Controllers) {
 		return &runnerEntry{check: c}
@@ -115,18 +116,19 @@ func (entry *runnerEntry) observe(m *Model, r *history.Record) {
 	entry.findings.addContext(m, before)
 }
 
-// recover stops a panic of the checker, and stores its message. seq is the number of the
-// record that the checker was reading, or 0 if it was computing its result.
+// recover stops a panic of the checker, and stores the panic's message and stack. The parameter
+// seq is the sequence number of the record that the checker was reading. It is 0 if the checker
+// was computing its result.
 func (entry *runnerEntry) recover(seq int64) {
 	if p := recover(); p != nil {
 		entry.panic = fmt.Sprintf("the checker panicked at record %d, which is a bug of gauntlet; report it with the run directory: %v\n%s", seq, p, debug.Stack())
 	}
 }
 
-// result returns the result of the checker, after the last record.
+// result returns the checker's result after the last record.
 //
-// If the history is incomplete, the verdict is unknown, except for a safety violation. The
-// parameter incomplete is the reason why the history is incomplete, or "".
+// The parameter incomplete says why the history is incomplete; it is "" for a complete history.
+// On an incomplete history, the verdict is unknown unless the checker found a safety violation.
 func (entry *runnerEntry) result(setting Settings, incomplete string) (result Result) {
 	if entry.checker == nil {
 		result = Result{Verdict: NotExercised, Reason: "no controller under test has the trait " + entry.check.Scope.traits()}
