@@ -1,7 +1,7 @@
-// Package conformance has specs that every implementation of the four controllers must pass.
-// There is a spec for each Kubernetes test of these controllers. There is also a spec for each
-// statement of controllers/CONTRACT.md that no Kubernetes test covers. Package rows lists
-// these tests and statements.
+// Package conformance contains specs that every implementation of the four controllers must pass.
+// A spec is a Ginkgo test. Each Kubernetes test of these controllers has a spec. Each statement of
+// controllers/CONTRACT.md that no Kubernetes test covers has a spec too. Package rows lists these
+// tests and statements.
 //
 //	make conformance SUBJECTS=ours,upstream
 //	go test ./suites/conformance -args -subject=exec:/path/to/my-kcm -ginkgo.label-filter=Deployment
@@ -12,8 +12,8 @@
 //
 //	make conformance PROFILE=steady
 //
-// The labels of a spec are its subject, its controller, the name of its Kubernetes test, and
-// the statements that it tests.
+// A spec has these Ginkgo labels: its subject, its controller, the name of the Kubernetes test that
+// it repeats, and the statements that it tests.
 package conformance
 
 import (
@@ -62,14 +62,15 @@ func TestConformance(t *testing.T) {
 	ginkgo.RunSpecs(t, "conformance")
 }
 
-// environments maps a subject to its environment in this process. The first spec of a subject
-// starts the environment.
+// environments maps a subject, such as "ours", to its environment in this process. The first
+// spec of a subject starts the environment.
 var environments = map[string]*testenv.Env{}
 
 // startTimeout is the maximum time for the start of an environment.
 const startTimeout = 3 * time.Minute
 
-// environmentOf returns the environment of a subject, and starts it if it does not exist yet.
+// environmentOf returns the environment of a subject: a control plane on which the subject runs.
+// The first call for a subject starts the environment.
 func environmentOf(ctx ginkgo.SpecContext, target string) *testenv.Env {
 	ginkgo.GinkgoHelper()
 	if env := environments[target]; env != nil {
@@ -95,7 +96,8 @@ func environmentOf(ctx ginkgo.SpecContext, target string) *testenv.Env {
 	return env
 }
 
-// The environments are stopped after the namespaces of all specs are gone.
+// After the suite, this node waits until the namespaces of all specs are gone. It then stops the
+// environments.
 var _ = ginkgo.AfterSuite(func(ctx ginkgo.SpecContext) {
 	for _, env := range environments {
 		gone := env.WaitNamespacesGone(ctx)
@@ -104,17 +106,18 @@ var _ = ginkgo.AfterSuite(func(ctx ginkgo.SpecContext) {
 	}
 }, ginkgo.NodeTimeout(2*time.Minute))
 
-// specTimeout is the maximum duration of a spec. The start of its environment does not count.
+// specTimeout is the maximum duration of a spec, without the start of its environment.
 const specTimeout = 3 * time.Minute
 
-// rowLabel is the prefix of the label that contains the row ID of a spec.
+// rowLabel is the prefix of the Ginkgo label that contains the row ID of a spec.
 const rowLabel = "row:"
 
-// specBody is the function that runs a spec in its namespace.
+// specBody is the function that tests the subject in the namespace of one spec.
 type specBody func(ginkgo.SpecContext, *testenv.Namespace)
 
-// spec declares one Ginkgo spec for each subject, with labels from the row. The options are
-// Ginkgo decorators and withoutProfile.
+// spec declares one Ginkgo spec for each subject. The argument row is the ID of the row that the
+// spec tests, such as "ReplicaSet/TestAdoption". The options are Ginkgo decorators, or a
+// withoutProfile.
 func spec(row, text string, body specBody, options ...any) {
 	labels := ginkgo.Labels{label(rowLabel + row)}
 	if known, ok := rows.Find(row); ok {
@@ -143,7 +146,7 @@ func spec(row, text string, body specBody, options ...any) {
 	}
 }
 
-// label replaces the characters that have a meaning in Ginkgo's label filters.
+// label replaces the characters of text that have a meaning in Ginkgo's label filters.
 func label(text string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("&|!,()/", r) {
@@ -153,6 +156,6 @@ func label(text string) string {
 	}, text)
 }
 
-// withoutProfile is an option of spec: the spec runs without the fault profile. Its text is
-// the reason.
+// withoutProfile is an option of the function spec: the spec runs without the fault profile. Its
+// text is the reason.
 type withoutProfile string

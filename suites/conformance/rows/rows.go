@@ -1,7 +1,7 @@
-// Package rows lists the behaviors that the conformance suite must test. It has a row for
-// every Kubernetes test of the controllers for ReplicaSets, ReplicationControllers,
-// Deployments and Endpoints. It also has a row for every statement of controllers/CONTRACT.md
-// that no such test covers.
+// Package rows lists the behaviors that the conformance suite must test. Each behavior is a row.
+// Every Kubernetes test of the controllers for ReplicaSets, ReplicationControllers, Deployments
+// and Endpoints is a row. Every statement of controllers/CONTRACT.md that no such test covers is a
+// row too.
 //
 // Each row has one or more specs, or a reason why it has no spec. A test of the suite compares
 // the rows with the specs.
@@ -16,30 +16,30 @@ import (
 
 // Row is a behavior of a controller that the conformance suite must test.
 type Row struct {
-	// Controller is the controller that has the behavior.
+	// Controller is the controller whose behavior the row describes.
 	Controller Controller
-	// Name is the name of the Kubernetes test. For a statement of the contract it is
-	// "statement N".
+	// Name is the name of the Kubernetes test, such as "TestAdoption". For a statement of the
+	// contract, it is "statement N".
 	Name string
-	// Level says which kind of Kubernetes test the row repeats, or that it is a statement of
-	// the contract.
+	// Level says whether the row repeats an integration, conformance or e2e test of Kubernetes.
+	// Otherwise it says that the row is a statement of the contract.
 	Level Level
-	// Cases is the number of specs that the row must have. It is more than 1 if the Kubernetes
+	// Cases is the required number of specs for the row. It is more than 1 if the Kubernetes
 	// test is table-driven.
 	Cases int
-	// Statements are the numbers of the contract's statements that the row tests. They count
-	// under the heading of Controller in the contract. For ReplicationController and Restart,
-	// they count under the heading ReplicaSet.
+	// Statements lists the numbers of the contract's statements that the row tests, below the
+	// heading of Controller. For ReplicationController and Restart, the numbers are below the
+	// heading ReplicaSet.
 	Statements []int
-	// Pending is the reason why the row has no spec. It is empty if the row has specs.
+	// Pending is the reason why the row has no spec. It is "" if the row has specs.
 	Pending string
 }
 
-// Controller is the name of a controller, as in the headings of the contract.
+// Controller is the name of a controller, as the headings of CONTRACT.md contain it.
 type Controller string
 
-// These are the controllers, in the order of the contract. Restart is not a controller: its
-// rows test what happens when the process of the controllers restarts.
+// These are the controllers, in the order of the contract. Restart is not a controller: the rows of
+// Restart test what happens when the controllers' process restarts.
 const (
 	ReplicaSet            Controller = kube.ReplicaSet
 	ReplicationController Controller = kube.ReplicationController
@@ -48,7 +48,7 @@ const (
 	Restart               Controller = "Restart"
 )
 
-// Controllers are all controllers, in the order in which tables list them.
+// Controllers lists all controllers, in the order in which tables show them.
 var Controllers = []Controller{ReplicaSet, ReplicationController, Deployment, Endpoints, Restart}
 
 // Level says where a row comes from: from a kind of Kubernetes test, or from the contract.
@@ -63,11 +63,11 @@ const (
 	Contract    Level = "contract"
 )
 
-// ID returns the controller and the name of the row, such as "ReplicaSet/TestAdoption". Specs
-// refer to their row by this ID.
+// ID returns the controller and the name of the row, such as "ReplicaSet/TestAdoption". Each
+// spec names its row by this ID.
 func (r Row) ID() string { return string(r.Controller) + "/" + r.Name }
 
-// StatementIDs returns the statements that the row tests, such as "ReplicaSet 5".
+// StatementIDs returns the IDs of the statements that the row tests, such as "ReplicaSet 5".
 func (r Row) StatementIDs() []string {
 	heading := r.Controller
 	if heading == ReplicationController || heading == Restart {
@@ -80,7 +80,7 @@ func (r Row) StatementIDs() []string {
 	return all
 }
 
-// All returns all rows, in the order in which tables list them.
+// All returns all rows, in the order in which tables show them.
 func All() []Row {
 	return slices.Concat(replicaSet, replicationController, deployment, endpoints, restart)
 }
@@ -115,8 +115,8 @@ func statement(c Controller, number int) Row {
 	return Row{Controller: c, Name: fmt.Sprintf("statement %d", number), Level: Contract, Cases: 1, Statements: []int{number}}
 }
 
-// withCases returns the row with the given number of required specs.
+// withCases returns the row with n as its required number of specs.
 func (r Row) withCases(n int) Row { r.Cases = n; return r }
 
-// withoutSpec returns the row with the reason why it has no spec.
+// withoutSpec returns the row with a reason why it has no spec.
 func (r Row) withoutSpec(why string) Row { r.Pending = why; return r }

@@ -1,5 +1,6 @@
-// Package table writes the results of a run of the conformance suite. It shows the result of
-// each row and of each statement of the contract, for each subject.
+// Package table writes the results of one run of the conformance suite as tables. For each subject,
+// the tables contain the results of each row and of each statement. A row is a tested behavior; see
+// package rows. A statement is a numbered promise of controllers/CONTRACT.md.
 package table
 
 import (
@@ -17,10 +18,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
 )
 
-// State is the outcome of a spec.
+// State is the outcome of a spec: pass, fail, skipped or not run.
 type State string
 
-// These are the states, from worst to best.
+// These are the outcomes of a spec.
 const (
 	Failed  State = "fail"
 	Skipped State = "skipped"
@@ -28,9 +29,9 @@ const (
 	NotRun  State = "-" // a label filter excluded the spec
 )
 
-// Result is the outcome of one spec on one subject.
+// Result is the outcome of one spec for one subject.
 type Result struct {
-	Row      string        `json:"row"`  // ID of the row that the spec tests
+	Row      string        `json:"row"`  // ID of the row that the spec tests, such as "ReplicaSet/TestAdoption"
 	Spec     string        `json:"spec"` // text of the spec, such as "a Deployment follows its scale subresource"
 	Subject  string        `json:"subject"`
 	State    State         `json:"state"`
@@ -38,7 +39,7 @@ type Result struct {
 	Duration time.Duration `json:"took"`          // duration of the spec, in nanoseconds
 }
 
-// Run is the outcome of one run of the conformance suite.
+// Run contains the results of one run of the conformance suite.
 type Run struct {
 	Kubernetes string   `json:"kubernetes"` // version of upstream's controllers
 	Provider   string   `json:"provider"`
@@ -54,8 +55,8 @@ func JSON(w io.Writer, run Run) error {
 	return encoder.Encode(run)
 }
 
-// Terminal writes a table with the result of each statement to a terminal. After the table it
-// lists the failed and the skipped specs with their reasons.
+// Terminal writes a table for a terminal, with the results of each statement. Below the table,
+// it lists the failed and the skipped specs with their reasons.
 func Terminal(w io.Writer, run Run) error {
 	t := pretty.NewWriter()
 	t.SetStyle(pretty.StyleLight)
@@ -94,7 +95,8 @@ func failedAndSkipped(run Run) string {
 	return b.String()
 }
 
-// statementIDs returns all statements that rows test, sorted by heading and number.
+// statementIDs returns the IDs of all statements that rows test, sorted by heading and number.
+// An example is "ReplicaSet 5".
 func statementIDs() []string {
 	var all []string
 	for _, row := range rows.All() {
@@ -113,8 +115,8 @@ func statementIDs() []string {
 	return slices.Compact(all)
 }
 
-// resultsOfStatement returns the results of the specs that test a statement, such as
-// "ReplicaSet 5".
+// resultsOfStatement returns the results of all specs that test a statement. The argument clause
+// is the ID of the statement, such as "ReplicaSet 5".
 func (run Run) resultsOfStatement(clause string) []Result {
 	var some []Result
 	for _, result := range run.Results {
@@ -125,7 +127,7 @@ func (run Run) resultsOfStatement(clause string) []Result {
 	return some
 }
 
-// resultsOfRow returns the results of the specs of a row.
+// resultsOfRow returns the results of all specs that test a row.
 func (run Run) resultsOfRow(row rows.Row) []Result {
 	var some []Result
 	for _, result := range run.Results {
@@ -136,8 +138,8 @@ func (run Run) resultsOfRow(row rows.Row) []Result {
 	return some
 }
 
-// specTexts returns the texts of the specs, each once, although a spec has a result for each
-// subject.
+// specTexts returns the text of each spec in results. A spec has one result for each subject,
+// but the list contains its text once.
 func specTexts(results []Result) []string {
 	var all []string
 	for _, result := range results {
@@ -147,7 +149,7 @@ func specTexts(results []Result) []string {
 	return slices.Compact(all)
 }
 
-// countStates returns how many results of a subject are in each state.
+// countStates returns, for each state, the number of a subject's results with this state.
 func countStates(results []Result, subject string) map[State]int {
 	count := map[State]int{}
 	for _, result := range results {
@@ -158,7 +160,7 @@ func countStates(results []Result, subject string) map[State]int {
 	return count
 }
 
-// summary returns the results of a subject in short, such as "FAIL 1 of 2" or "pass, 1
+// summary returns a short text about a subject's results, such as "FAIL 1 of 2" or "pass, 1
 // skipped".
 func summary(results []Result, subject string) string {
 	count := countStates(results, subject)
@@ -177,10 +179,10 @@ func summary(results []Result, subject string) string {
 	}
 }
 
-// SummaryHead is the text with which the summary table begins in the Markdown page.
+// SummaryHead is the beginning of the summary table in the Markdown page.
 const SummaryHead = "| Kubernetes "
 
-// writeSummary writes the summary table: one line for each controller, with the numbers of
+// writeSummary writes the summary table. Each line contains a controller's numbers of
 // statements, specs and results.
 func (run Run) writeSummary(b *strings.Builder) {
 	where := run.Provider
@@ -207,8 +209,7 @@ func (run Run) writeSummary(b *strings.Builder) {
 	}
 }
 
-// stateCounts returns how many results of a subject are in each state as text, such as "1
-// fail, 2 pass".
+// stateCounts returns the numbers of a subject's results as text, such as "1 fail, 2 pass".
 func stateCounts(results []Result, subject string) string {
 	count := countStates(results, subject)
 	var parts []string
@@ -220,7 +221,7 @@ func stateCounts(results []Result, subject string) string {
 	return cmp.Or(strings.Join(parts, ", "), string(NotRun))
 }
 
-// Markdown writes the run as a Markdown page. The page has all rows, including rows without
+// Markdown writes the results as a Markdown page. The page contains all rows, even rows without
 // specs.
 func Markdown(w io.Writer, run Run) error {
 	var b strings.Builder
@@ -241,8 +242,8 @@ func Markdown(w io.Writer, run Run) error {
 	return err
 }
 
-// writeRow writes one table line for each spec of a row. A row without specs gets a line with
-// the reason.
+// writeRow writes the table lines of a row: one line for each spec. If the row has no spec, it
+// writes one line with the reason.
 func (run Run) writeRow(b *strings.Builder, row rows.Row) {
 	if row.Pending != "" {
 		fmt.Fprintf(b, "%s*pending: %s* |%s\n", Prefix(row), row.Pending, strings.Repeat(" |", len(run.Subjects)))
@@ -263,7 +264,8 @@ func (run Run) writeRow(b *strings.Builder, row rows.Row) {
 	}
 }
 
-// Prefix returns the first cells of each table line of a row: name and statements.
+// Prefix returns the beginning of a row's table lines: the cells with its name and its
+// statements.
 func Prefix(row rows.Row) string {
 	numbers := make([]string, len(row.Statements))
 	for i, number := range row.Statements {
@@ -276,7 +278,7 @@ func Prefix(row rows.Row) string {
 	return fmt.Sprintf("| %s | %s | ", name, strings.Join(numbers, ", "))
 }
 
-// cell returns the result of a spec on a subject, as the text of a table cell.
+// cell returns the text of the table cell with the result of a spec for a subject.
 func (run Run) cell(row, spec, subject string) string {
 	for _, r := range run.Results {
 		if r.Row == row && r.Spec == spec && r.Subject == subject {

@@ -11,17 +11,17 @@ import (
 )
 
 // ReplicaOwnerSpec describes a ReplicaSet or ReplicationController to create. Labels are the
-// labels of its pods, by default app=NAME. Selector is by default equal to Labels.
+// labels of the pods; the default is app=NAME. The default of Selector is Labels.
 type ReplicaOwnerSpec struct {
 	Kind, Name       string
 	Replicas         int32
 	MinReadySeconds  int32
 	Selector, Labels map[string]string
-	// Pods edits the pod template. It may be nil.
+	// Pods changes the pod template. It may be nil.
 	Pods func(*corev1.PodTemplateSpec)
 }
 
-// Build returns the ReplicaSet or ReplicationController.
+// Build returns the described ReplicaSet or ReplicationController. It sends no request.
 func (s ReplicaOwnerSpec) Build() Object {
 	meta := metav1.ObjectMeta{Name: s.Name, Labels: map[string]string{"app": s.Name}}
 	template := PodTemplate(s.Name)
@@ -45,8 +45,8 @@ func (s ReplicaOwnerSpec) Build() Object {
 	}}
 }
 
-// NewDeployment returns a Deployment whose pods have the label app=NAME, after applying the
-// edits.
+// NewDeployment returns a Deployment whose pods have the label app=NAME. The edits change the
+// Deployment before NewDeployment returns it.
 func NewDeployment(name string, replicas int32, edits ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
@@ -61,8 +61,8 @@ func NewDeployment(name string, replicas int32, edits ...func(*appsv1.Deployment
 	return d
 }
 
-// NewService returns a Service with the port 80 and the named target port "http", after
-// applying the edits.
+// NewService returns a Service with the port 80 and the named target port "http". The edits
+// change the Service before NewService returns it.
 func NewService(name string, selector map[string]string, edits ...func(*corev1.Service)) *corev1.Service {
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{
 		Selector: selector,
@@ -84,8 +84,8 @@ func NewEndpoints(name, ip string) *rawEndpoints {
 	return e
 }
 
-// NewPod returns a pod with the given labels and without an owner. The edits change the
-// template from which NewPod makes the pod.
+// NewPod returns a pod without an owner. It has the given labels, and otherwise the fields of
+// PodTemplate. The edits change this template first.
 func NewPod(name string, labels map[string]string, edits ...func(*corev1.PodTemplateSpec)) *corev1.Pod {
 	template := PodTemplate(name)
 	template.Labels = labels
@@ -112,8 +112,8 @@ func PodTemplate(name string) corev1.PodTemplateSpec {
 	}
 }
 
-// Unschedulable makes the pods of a template unschedulable, by a node selector that matches no
-// node. They stay Pending, and no kubelet overwrites the status that a spec writes.
+// Unschedulable makes the pods of a template unschedulable: their node selector matches no node.
+// The pods stay Pending, and no kubelet overwrites the status that a spec writes.
 func Unschedulable(pods *corev1.PodTemplateSpec) {
 	pods.Spec.NodeSelector = map[string]string{"gauntlet/node": "none"}
 }
@@ -122,7 +122,7 @@ func Unschedulable(pods *corev1.PodTemplateSpec) {
 const Finalizer = "gauntlet/stays"
 
 // WithFinalizer adds Finalizer to the pods of a template. Deleted pods then stay terminating
-// until the spec removes it.
+// until the spec removes the finalizer.
 func WithFinalizer(pods *corev1.PodTemplateSpec) { pods.Finalizers = []string{Finalizer} }
 
 // UnschedulableWithFinalizer applies Unschedulable and WithFinalizer to a pod template.
@@ -131,12 +131,12 @@ func UnschedulableWithFinalizer(pods *corev1.PodTemplateSpec) {
 	WithFinalizer(pods)
 }
 
-// OnMissingNode assigns the pods of a template to a node that does not exist, so that no
-// kubelet updates them. It also adds Finalizer, so that deleted pods stay terminating.
+// OnMissingNode assigns the pods of a template to a node that does not exist, so no kubelet
+// updates them. It also adds Finalizer, so that deleted pods stay terminating.
 //
-// The pod garbage collector sets the phase of such pods to Failed only after 40 seconds. It
-// does so immediately for terminating pods without a node, such as those of
-// UnschedulableWithFinalizer.
+// The pod garbage collector sets the phase of these pods to Failed only after 40 seconds. For
+// terminating pods without a node, such as those of UnschedulableWithFinalizer, it does so
+// immediately.
 func OnMissingNode(pods *corev1.PodTemplateSpec) {
 	pods.Spec.NodeName = "none"
 	pods.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)

@@ -1,16 +1,16 @@
-// Package testenv provides the control plane and the subject of conformance specs. Each test
-// process starts one control plane for a subject. Each spec has its own namespace, whose
-// objects testenv watches.
+// Package testenv provides the control plane and the subject for conformance specs. The subject is
+// the set of controllers under test. Each test process starts one control plane for each subject.
+// Each spec has its own namespace, and testenv watches the objects in this namespace.
 //
-// A spec sends requests through its [Namespace]. It states what the controllers guarantee in
+// A spec sends requests through its [Namespace]. It states the guarantees of the controllers in
 // three ways:
 //
 //	Always                   an invariant that holds after every change, with or without faults
 //	Eventually               a condition that becomes true while faults are active
 //	EventuallyWithoutFaults  a condition that becomes true after all faults are healed
 //
-// Waits do not poll: they evaluate their query after every watch event. The error of a failed
-// wait contains the last values of the query and the last events of the namespace.
+// A wait does not poll: it evaluates its query after every watch event. The error of a failed wait
+// contains the last values of the query and the last Event objects of the namespace.
 package testenv
 
 import (
@@ -32,14 +32,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// Options configures the environment that Start creates.
+// Options are the options for an environment that Start creates.
 type Options struct {
 	Provider string // one of providers.Names()
 	Target   subject.Target
-	// Ours is the path of the executable workload-controller-manager.
+	// Ours is the path of the executable workload-controller-manager, for the subject "ours".
 	Ours string
-	// UpstreamDir is the directory with the binaries of etcd, Kubernetes and KWOK. If it is
-	// empty, the cache that `gauntlet setup` fills is used.
+	// UpstreamDir is the directory that contains the binaries of etcd, Kubernetes and KWOK. If
+	// it is empty, Start uses the cache that `gauntlet setup` fills.
 	UpstreamDir string
 	// NodeImage is the container image of a kind node. If it is empty, the provider uses its
 	// default image.
@@ -48,31 +48,31 @@ type Options struct {
 	Existing cluster.Existing
 	// LogDir is the directory for the logs of all components. Stop does not remove it.
 	LogDir string
-	// Profile is the set of faults that are active while specs run. Nil means no faults.
+	// Profile selects the faults that are active while specs run. Nil means no faults.
 	Profile *Profile
-	// Seed is the random seed of all faults.
+	// Seed is the seed of the random numbers that all faults draw.
 	Seed uint64
 }
 
-// Env is a control plane on which a subject runs.
+// Env is an environment for specs: a control plane on which a subject runs.
 type Env struct {
 	options Options
 	cluster support.E2EClusterProvider
 	env     *environment.Environment
-	objects *resources.Resources // the client for all namespaces
-	// simulatedNodes is true if KWOK simulates the nodes. Then no containers run.
+	objects *resources.Resources // administrator's client for all namespaces
+	// simulatedNodes is true if KWOK simulates the nodes. No containers run on simulated nodes.
 	simulatedNodes bool
 	recorder       *subjectRecorder
 }
 
-// nodeCount is the number of nodes on which pods can run.
+// nodeCount is the number of nodes in the control plane on which pods can run.
 const nodeCount = 2
 
-// clusterName is the name of the cluster in the context of e2e-framework.
+// clusterName is the name under which e2e-framework stores the cluster in a context.
 const clusterName = "conformance"
 
-// Start starts a control plane and a subject, and waits until the subject holds its lease. If
-// it returns an error, it has stopped everything.
+// Start starts a control plane and a subject, and waits until the subject holds its lease. After
+// an error, Start stops everything that it has started.
 func Start(ctx context.Context, o Options) (*Env, error) {
 	provider, err := e2eframework.New(o.Provider)
 	if err != nil {
@@ -94,20 +94,20 @@ func Start(ctx context.Context, o Options) (*Env, error) {
 	return e, nil
 }
 
-// start starts the clients, the fault proxy and the subject.
+// start starts the fault proxy and the subject, and creates the client for specs.
 func (e *Env) start(ctx context.Context) (err error) {
 	if e.env, err = e2eframework.Environment(ctx, clusterName); err != nil {
 		return err
 	}
 	config := e.env.Cluster.Config(cluster.Admin)
-	config.WarningHandler = rest.NoWarnings{} // the specs use the deprecated Endpoints on purpose
+	config.WarningHandler = rest.NoWarnings{} // do not warn: the specs use the deprecated Endpoints API on purpose
 	if e.objects, err = resources.New(config); err != nil {
 		return err
 	}
 	if e.simulatedNodes, err = e.hasSimulatedNodes(ctx); err != nil {
 		return err
 	}
-	if !e.env.Capabilities().Has(cluster.SubjectInPods) { // a subject in pods connects without a proxy
+	if !e.env.Capabilities().Has(cluster.SubjectInPods) { // a subject in pods connects directly to the API server
 		if err := e.env.StartProxy(ctx, e.recorder); err != nil {
 			return err
 		}
@@ -115,8 +115,8 @@ func (e *Env) start(ctx context.Context) (err error) {
 	return e.env.StartSubject(ctx, environment.SubjectOptions{Target: e.options.Target, Ours: e.options.Ours})
 }
 
-// hasSimulatedNodes reports whether the cluster has nodes that KWOK simulates. The name of the
-// provider does not say so, because an existing cluster may have such nodes.
+// hasSimulatedNodes reports whether KWOK simulates nodes of the cluster. The name of the
+// provider does not tell, because an existing cluster may also have such nodes.
 func (e *Env) hasSimulatedNodes(ctx context.Context) (bool, error) {
 	var nodes corev1.NodeList
 	if err := e.in("").List(ctx, &nodes, resources.WithLabelSelector("type=kwok")); err != nil {
@@ -128,7 +128,7 @@ func (e *Env) hasSimulatedNodes(ctx context.Context) (bool, error) {
 // Stop stops all components in the reverse order of their start, and removes their state.
 func (e *Env) Stop(ctx context.Context) error { return e.cluster.Destroy(ctx) }
 
-// in returns the client for the objects of a namespace. The namespace "" means the whole cluster.
+// in returns a client for the objects in a namespace. The namespace "" means the whole cluster.
 func (e *Env) in(namespace string) *resources.Resources {
 	copied := *e.objects
 	return copied.WithNamespace(namespace)

@@ -7,20 +7,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 )
 
-// Profile is a named set of faults that are active while specs run.
+// Profile is a named group of faults that are active while specs run.
 type Profile struct {
 	Name string
-	// Description says what the faults do.
+	// Description says what the faults of the profile do.
 	Description string
 	Faults      []FaultSpec
 }
 
-// FaultSpec is a fault type of the catalog, with its parameters in YAML as in a scenario.
+// FaultSpec is a fault: its type in the catalog, such as "watch-delay", and its parameters in
+// YAML. The parameters have the same form as in a scenario.
 type FaultSpec struct{ Kind, Params string }
 
-// Profiles are all fault profiles. A profile must not contain faults that together make
-// upstream show a known upstream issue; see docs/known-upstream-issues.md. Two such
-// combinations are known:
+// Profiles lists all fault profiles. Some combinations of faults make kube-controller-manager show
+// a known bug; see docs/known-upstream-issues.md. A profile must not contain such a combination.
+// Two combinations are known:
 //
 //   - a delayed watch of Endpoints, with lost responses to updates of Endpoints
 //   - failing status updates, with rejected updates of ReplicaSets, which can also change the
@@ -50,7 +51,7 @@ var Profiles = []Profile{{
 	},
 }}
 
-// FindProfile returns the profile with the given name. It returns nil if the name is empty.
+// FindProfile returns the fault profile with the given name. It returns nil for the name "".
 func FindProfile(name string) (*Profile, error) {
 	if name == "" {
 		return nil, nil
@@ -65,8 +66,9 @@ func FindProfile(name string) (*Profile, error) {
 	return nil, fmt.Errorf("profile %q: expected one of %v", name, names)
 }
 
-// inject injects a fault in a namespace. The index of the fault in the spec is part of its
-// random seed, so that two equal faults draw different numbers.
+// inject injects a fault in a namespace, and returns a function that heals the fault. The
+// argument index counts the faults of the spec. The fault's random seed depends on it, so two
+// equal faults draw different numbers.
 func (e *Env) inject(ctx context.Context, spec FaultSpec, namespace string, index int) (heal func(context.Context) error, err error) {
 	return e.env.Inject(ctx, environment.Injection{Fault: spec.Kind, Params: spec.Params, Namespace: namespace, Index: index})
 }

@@ -17,7 +17,7 @@ import (
 // Object is an API object with metadata, such as *corev1.Pod.
 type Object = k8s.Object
 
-// rawEndpoints is the type of the deprecated v1 Endpoints API.
+// rawEndpoints is the Go type of the deprecated v1 Endpoints API.
 type rawEndpoints = corev1.Endpoints //nolint:staticcheck // the Endpoints API is deprecated, but it is what the specs test
 
 // Ref identifies an object in the namespace of a spec by kind and name.
@@ -38,21 +38,22 @@ const (
 	resourceQuotaKind         = "ResourceQuota"
 )
 
-// kind describes a kind of object and its API resource.
+// kind describes a kind of API object, such as ReplicaSet, and its resource.
 type kind struct {
 	name, resource string
 	gvk            schema.GroupVersionKind
-	// qualified is the resource with its API group, as histories write it: "replicasets.apps".
+	// qualified is the resource with its API group, such as "replicasets.apps". Histories and
+	// faults use this form.
 	qualified string
 	example   Object
 }
 
-// kinds are the kinds that the store of each namespace watches.
+// kinds lists the kinds whose objects testenv watches in each namespace.
 var kinds = kindsOf(&corev1.Pod{}, &appsv1.ReplicaSet{}, &corev1.ReplicationController{}, &appsv1.Deployment{},
 	&corev1.Service{}, &rawEndpoints{}, &corev1.Event{}, &corev1.ServiceAccount{}, &corev1.ResourceQuota{})
 
-// kindsOf returns the kinds of the given objects. It finds the kind in the scheme of client-go
-// by the Go type, and the resource in package kube by the kind.
+// kindsOf returns the kinds of the given objects. client-go's scheme has the kind of each Go
+// type, and package kube has the resource of each kind.
 func kindsOf(examples ...Object) []kind {
 	var found []kind
 	for _, example := range examples {
@@ -74,11 +75,12 @@ func (k kind) client(c kubernetes.Interface) rest.Interface {
 	return c.AppsV1().RESTClient()
 }
 
-// ResourceOf returns the resource of a kind, as faults and histories name it, such as
-// "replicasets.apps".
+// ResourceOf returns the resource of a kind with its API group, such as "replicasets.apps".
+// Faults and histories use this form.
 func ResourceOf(kind string) string { return kindNamed(kind).qualified }
 
-// kindNamed returns the kind with the given name. It panics for a kind that is not in kinds.
+// kindNamed returns the kind with the given name, such as "Pod". It panics if kinds does not
+// contain the name.
 func kindNamed(name string) kind {
 	for _, k := range kinds {
 		if k.name == name {
@@ -88,7 +90,7 @@ func kindNamed(name string) kind {
 	panic(fmt.Sprintf("kind %q is not in the table of kinds", name)) // a mistake in the spec
 }
 
-// RefOf returns the Ref of an object. The Go type of the object determines the kind.
+// RefOf returns the kind and the name of an object. The object's Go type determines the kind.
 func RefOf(o Object) Ref {
 	for _, k := range kinds {
 		if fmt.Sprintf("%T", k.example) == fmt.Sprintf("%T", o) {

@@ -6,8 +6,9 @@ import (
 	"github.com/onsi/gomega/types"
 )
 
-// Satisfy returns a matcher that accepts a value of type T if the predicate returns true. The
-// format and its arguments describe the expected value in failure messages.
+// Satisfy returns a matcher that accepts the values for which predicate returns true. The values
+// must have type T. The format and its arguments describe the expected value in failure
+// messages.
 func Satisfy[T any](predicate func(T) bool, format string, args ...any) types.GomegaMatcher {
 	return &satisfyMatcher[T]{predicate, fmt.Sprintf(format, args...)}
 }

@@ -30,24 +30,24 @@ import (
 )
 
 // Namespace is the namespace of one spec. Its methods send requests with administrator rights.
-// They fail the spec if the API server returns an error, except for methods that return an
+// If the API server returns an error, a method fails the spec, except if the method returns an
 // error.
 type Namespace struct {
 	Name  string
 	env   *Env
 	store *store
-	// heals are the functions that heal the active faults, in the order in which the faults
-	// were injected.
+	// heals contains the functions that heal the active faults, in the order in which the spec
+	// injected the faults.
 	heals        environment.Teardowns
-	injected     int // number of faults injected so far
+	injected     int // number of faults that the spec has injected
 	barrierCount int // number of calls of BarrierOf
-	// stop ends the watches. Cleanup waits until the reflectors in group have returned.
+	// stop ends the watches of the namespace. Cleanup then waits for their goroutines in group.
 	stop  context.CancelFunc
 	group sync.WaitGroup
 }
 
-// NewNamespace creates a namespace for a spec and waits until it is ready for pods. If
-// withProfile is true, it injects the faults of the profile. The caller must call Cleanup.
+// NewNamespace creates a namespace for a spec and waits until pods can be created in it. If
+// withProfile is true, it injects the faults of the fault profile. The caller must call Cleanup.
 func (e *Env) NewNamespace(ctx context.Context, withProfile bool) (*Namespace, error) {
 	if err := e.componentErr(); err != nil {
 		return nil, err
@@ -72,15 +72,16 @@ func (e *Env) NewNamespace(ctx context.Context, withProfile bool) (*Namespace, e
 	return n, nil
 }
 
-// specLabel is the label of the namespaces of all specs.
+// specLabel is the label that every namespace of a spec has.
 const specLabel = "gauntlet/spec"
 
-// cleanupTimeout is the maximum duration of Cleanup. Cleanup does not wait until the namespace
-// is gone.
+// cleanupTimeout is the maximum duration of Cleanup, which does not wait until the namespace is
+// gone.
 const cleanupTimeout = 30 * time.Second
 
 // Cleanup heals all faults and deletes the namespace. It returns an error if an invariant was
-// violated. If a wait has already returned the violation, Cleanup does not return it again.
+// violated, unless a wait has already returned this error. It does not wait until the namespace
+// is gone.
 func (n *Namespace) Cleanup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -97,8 +98,8 @@ func (n *Namespace) Cleanup(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// removeFinalizers removes Finalizer from all pods, ReplicaSets and ReplicationControllers of
-// a namespace.
+// removeFinalizers removes Finalizer from all pods, ReplicaSets and ReplicationControllers in a
+// namespace.
 func (e *Env) removeFinalizers(ctx context.Context, namespace string) error {
 	var all []error
 	for _, name := range []string{PodKind, ReplicaSetKind, ReplicationControllerKind} {
@@ -107,7 +108,7 @@ func (e *Env) removeFinalizers(ctx context.Context, namespace string) error {
 	return errors.Join(all...)
 }
 
-// removeFinalizersOf removes Finalizer from all objects of one kind.
+// removeFinalizersOf removes Finalizer from all objects of one kind in a namespace.
 func (e *Env) removeFinalizersOf(ctx context.Context, namespace string, k kind) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(k.gvk.GroupVersion().WithKind(k.name + "List"))
@@ -127,12 +128,13 @@ func (e *Env) removeFinalizersOf(ctx context.Context, namespace string, k kind) 
 	return errors.Join(all...)
 }
 
-// mergePatch returns a JSON merge patch.
+// mergePatch returns a JSON merge patch as a value for the client. The argument is the patch as
+// JSON.
 func mergePatch(merge string) k8s.Patch {
 	return k8s.Patch{PatchType: types.MergePatchType, Data: []byte(merge)}
 }
 
-// injectProfile injects the faults of the fault profile.
+// injectProfile injects all faults of the fault profile in the namespace.
 func (n *Namespace) injectProfile(ctx context.Context) error {
 	if err := n.env.proxyMissing(); err != nil {
 		return fmt.Errorf("profile %s: %w", n.env.options.Profile.Name, err)
@@ -145,7 +147,7 @@ func (n *Namespace) injectProfile(ctx context.Context) error {
 	return nil
 }
 
-// inject injects a fault and records how to heal it.
+// inject injects a fault, and appends the function that heals the fault to n.heals.
 func (n *Namespace) inject(ctx context.Context, fault FaultSpec) error {
 	heal, err := n.env.inject(ctx, fault, n.Name, n.injected)
 	if err != nil {
@@ -156,9 +158,9 @@ func (n *Namespace) inject(ctx context.Context, fault FaultSpec) error {
 	return nil
 }
 
-// Inject injects a fault of the given type, with parameters in YAML as in a scenario. The
-// fault stays active until the returned function, Heal or Cleanup heals it. The spec is
-// skipped if the provider has no fault proxy.
+// Inject injects a fault of the given type, such as "watch-delay". The argument params contains
+// the parameters in YAML, as in a scenario. The fault stays active until a call of the returned
+// function, of Heal or of Cleanup. The spec is skipped if the provider has no fault proxy.
 func (n *Namespace) Inject(ctx context.Context, kind, params string) (heal func(context.Context)) {
 	ginkgo.GinkgoHelper()
 	n.requireProxy()
@@ -170,7 +172,7 @@ func (n *Namespace) Inject(ctx context.Context, kind, params string) (heal func(
 	}
 }
 
-// Heal heals all active faults of the spec.
+// Heal heals all active faults of the spec, including the faults of the profile.
 func (n *Namespace) Heal(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	heals := n.heals
@@ -178,15 +180,15 @@ func (n *Namespace) Heal(ctx context.Context) {
 	gomega.Expect(heals.Run(ctx)).To(gomega.Succeed())
 }
 
-// Create creates the object and stores the response in o. It returns the Ref of the object.
+// Create creates the object o in the namespace, and stores the API server's response in o. It
+// returns the kind and the name of o.
 func (n *Namespace) Create(ctx context.Context, o Object) Ref {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(n.TryCreate(ctx, o)).To(gomega.Succeed())
 	return RefOf(o)
 }
 
-// TryCreate creates an object as Create does, but returns an error instead of failing the
-// spec.
+// TryCreate creates an object as Create does. It returns an error instead of failing the spec.
 func (n *Namespace) TryCreate(ctx context.Context, o Object) error {
 	o.SetNamespace(n.Name)
 	tried := 0
@@ -203,14 +205,15 @@ func (n *Namespace) TryCreate(ctx context.Context, o Object) error {
 	return n.waitObserved(ctx, RefOf(o).Kind, o)
 }
 
-// WouldCreate sends a create as a dry run, which stores nothing, and returns its error.
+// WouldCreate sends a create request with dryRun=All, and returns the error of the request. The
+// API server stores nothing.
 func (n *Namespace) WouldCreate(ctx context.Context, o Object) error {
 	o.SetNamespace(n.Name)
 	return n.resources().Create(ctx, o, func(o *metav1.CreateOptions) { o.DryRun = []string{metav1.DryRunAll} })
 }
 
-// CreatePods creates count pods in parallel. The function pod returns the pod with index i;
-// CreatePods copies it, because pods may share maps.
+// CreatePods creates count pods in parallel. The function pod returns the pod with index i.
+// CreatePods copies the returned pod, because the pods may share maps.
 func (n *Namespace) CreatePods(ctx context.Context, count int, pod func(i int) *corev1.Pod) {
 	ginkgo.GinkgoHelper()
 	group, ctx := errgroup.WithContext(ctx)
@@ -222,14 +225,13 @@ func (n *Namespace) CreatePods(ctx context.Context, count int, pod func(i int) *
 	gomega.Expect(group.Wait()).To(gomega.Succeed())
 }
 
-// Patch applies a JSON merge patch to an object. It passes merge and args to fmt.Sprintf to
-// get the patch.
+// Patch applies a JSON merge patch to an object. The patch is fmt.Sprintf(merge, args...).
 func (n *Namespace) Patch(ctx context.Context, ref Ref, merge string, args ...any) {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(n.TryPatch(ctx, ref, merge, args...)).To(gomega.Succeed(), "patching %s", ref)
 }
 
-// TryPatch patches an object as Patch does, but returns an error instead of failing the spec.
+// TryPatch patches an object as Patch does. It returns an error instead of failing the spec.
 func (n *Namespace) TryPatch(ctx context.Context, ref Ref, merge string, args ...any) error {
 	return n.patch(ctx, ref, "", fmt.Sprintf(merge, args...))
 }
@@ -241,7 +243,8 @@ func (n *Namespace) PatchSubresource(ctx context.Context, ref Ref, subresource, 
 	gomega.Expect(n.patch(ctx, ref, subresource, fmt.Sprintf(merge, args...))).To(gomega.Succeed(), "patching the %s of %s", subresource, ref)
 }
 
-// patch applies a JSON merge patch, and waits until the store contains the result.
+// patch applies a JSON merge patch to an object, or to its subresource if subresource is not "".
+// It waits until the store contains the result.
 func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge string) error {
 	target := n.object(ref)
 	response := target
@@ -264,11 +267,12 @@ func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge strin
 	return n.waitObserved(ctx, ref.Kind, response)
 }
 
-// retryServerErrors repeats a write while the API server answers with status 500 or higher, for
-// about 6 seconds. A slow machine may cause this status, and specs do not test the API server.
+// retryServerErrors calls write again while the API server answers with status 500 or higher. It
+// gives up after about 6 seconds. A slow machine may cause this status, and specs do not test
+// the API server.
 //
-// An earlier attempt may have succeeded although it returned this status. The function write
-// must accept that.
+// A write may have succeeded although its response had this status. The function write must
+// therefore accept that an earlier attempt has succeeded.
 func retryServerErrors(ctx context.Context, write func() error) error {
 	backoff := apiwait.Backoff{Steps: 6, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.1} // about 6 s in total
 	var last error
@@ -282,8 +286,9 @@ func retryServerErrors(ctx context.Context, write func() error) error {
 	return cmp.Or(last, err)
 }
 
-// waitObserved waits until the store contains the object version in a response. Queries after
-// a write must not see an older state.
+// waitObserved waits until the store contains the response of a write, or a later version.
+// Queries after the write then never find an older version. The argument kind is the kind of the
+// object.
 func (n *Namespace) waitObserved(ctx context.Context, kind string, response Object) error {
 	version, err := history.ParseVersion(response.GetResourceVersion())
 	if err != nil {
@@ -304,8 +309,8 @@ func (n *Namespace) Scale(ctx context.Context, ref Ref) *autoscalingv1.Scale {
 	return scale
 }
 
-// Replace reads an object, edits it and updates it, as kubectl replace does. It retries after
-// a conflict.
+// Replace reads an object, calls edit to change it, and updates it, like kubectl replace. It
+// retries after a conflict.
 func (n *Namespace) Replace(ctx context.Context, o Object, edit func()) {
 	ginkgo.GinkgoHelper()
 	ref := RefOf(o)
@@ -321,7 +326,7 @@ func (n *Namespace) Replace(ctx context.Context, o Object, edit func()) {
 	})).To(gomega.Succeed(), "replacing %s", ref)
 }
 
-// PutScale sets spec.replicas by an update of the scale subresource. It retries after a
+// PutScale sets spec.replicas of an object through its scale subresource. It retries after a
 // conflict.
 func (n *Namespace) PutScale(ctx context.Context, ref Ref, replicas int32) {
 	ginkgo.GinkgoHelper()
@@ -336,8 +341,8 @@ func (n *Namespace) PutScale(ctx context.Context, ref Ref, replicas int32) {
 	})).To(gomega.Succeed(), "scaling %s", ref)
 }
 
-// Delete deletes an object and does not wait until it is gone. The propagation policy "" means
-// the default of the API server.
+// Delete deletes an object, and does not wait until the object is gone. The propagation policy
+// "" means the default of the API server.
 func (n *Namespace) Delete(ctx context.Context, ref Ref, propagation metav1.DeletionPropagation) {
 	ginkgo.GinkgoHelper()
 	var options []resources.DeleteOption
@@ -355,7 +360,7 @@ func (n *Namespace) Delete(ctx context.Context, ref Ref, propagation metav1.Dele
 	})).To(gomega.Succeed(), "deleting %s", ref)
 }
 
-// DeleteAll deletes the objects of a kind that match a label selector, and does not wait until
+// DeleteAll deletes all objects of a kind that match a label selector. It does not wait until
 // they are gone.
 func (n *Namespace) DeleteAll(ctx context.Context, kind string, labels map[string]string) {
 	ginkgo.GinkgoHelper()
@@ -373,8 +378,8 @@ func (n *Namespace) delete(ctx context.Context) error {
 	return n.env.in("").Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.Name}})
 }
 
-// Restart terminates all replicas of the subject gracefully and starts them again. It does not
-// wait for a new leader. The spec is skipped if the subject runs in pods.
+// Restart stops all replicas of the subject with SIGTERM and starts them again. It does not wait
+// until a replica holds the lease. If the subject runs in pods, Restart skips the spec.
 func (n *Namespace) Restart(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	subject := n.env.env.Subject
@@ -388,8 +393,8 @@ func (n *Namespace) Restart(ctx context.Context) {
 	}
 }
 
-// RequireKubelets skips the spec if KWOK simulates the nodes. The argument why says what the
-// spec needs a real kubelet for. It is a part of the skip message.
+// RequireKubelets skips the spec if KWOK simulates the nodes. The argument why says why the spec
+// needs a real kubelet. The skip message contains it.
 func (n *Namespace) RequireKubelets(why string) {
 	ginkgo.GinkgoHelper()
 	if n.env.simulatedNodes {
@@ -397,8 +402,8 @@ func (n *Namespace) RequireKubelets(why string) {
 	}
 }
 
-// RequireSimulatedKubelets skips the spec if the kubelets are real. A real kubelet overwrites
-// a pod status that a spec writes. The argument why is a part of the skip message.
+// RequireSimulatedKubelets skips the spec if the kubelets are real. A real kubelet overwrites a
+// pod status that a spec writes. The argument why says why the spec needs simulated kubelets.
 func (n *Namespace) RequireSimulatedKubelets(why string) {
 	ginkgo.GinkgoHelper()
 	if !n.env.simulatedNodes {
@@ -406,19 +411,19 @@ func (n *Namespace) RequireSimulatedKubelets(why string) {
 	}
 }
 
-// Requests returns the requests that the subject sent for a resource in the namespace, for
-// example of Requests("create", "pods"). The spec is skipped if the provider has no fault
-// proxy.
+// Requests returns the subject's requests with the given verb and resource in the namespace. An
+// example is Requests("create", "pods"). If the provider has no fault proxy, Requests skips the
+// spec.
 func (n *Namespace) Requests(verb, resource string) []history.Request {
 	ginkgo.GinkgoHelper()
 	n.requireProxy()
 	return n.env.recorder.requests(n.Name, verb, resource)
 }
 
-// resources returns the client of the namespace.
+// resources returns a client for the objects in the namespace.
 func (n *Namespace) resources() *resources.Resources { return n.env.in(n.Name) }
 
-// object returns an object of the kind and with the name of ref. All other fields are empty.
+// object returns an object with the kind and the name in ref. All other fields are empty.
 func (n *Namespace) object(ref Ref) Object {
 	o := kindNamed(ref.Kind).example.DeepCopyObject().(Object)
 	o.SetNamespace(n.Name)
@@ -434,8 +439,9 @@ func (n *Namespace) requireProxy() {
 	}
 }
 
-// LatestDelivered returns a query that reports whether a watch has delivered the current
-// version of an object to the subject. The spec is skipped if the provider has no fault proxy.
+// LatestDelivered returns a query for a bool: whether a watch has delivered the current version
+// of an object. The watch is one of the subject's. If the provider has no fault proxy,
+// LatestDelivered skips the spec.
 func (n *Namespace) LatestDelivered(ref Ref) Query {
 	ginkgo.GinkgoHelper()
 	n.requireProxy()
@@ -449,14 +455,14 @@ func (n *Namespace) LatestDelivered(ref Ref) Query {
 	}}
 }
 
-// FaultsFired returns a query for the number of times that faults of the given type have
-// fired, as an int.
+// FaultsFired returns a query for an int: how often faults of a type, such as "watch-delay",
+// have fired.
 func (n *Namespace) FaultsFired(kind string) Query {
 	return Query{"the fault " + kind + " to fire", func(*View) any { return n.env.recorder.faultsFired(kind) }}
 }
 
-// WaitNamespacesGone waits until the namespaces of all specs are gone. It removes finalizers
-// repeatedly, because the controllers may still create objects during Cleanup.
+// WaitNamespacesGone waits until the namespaces of all specs are gone. It removes Finalizer from
+// their objects repeatedly, because the controllers may still create objects after Cleanup.
 func (e *Env) WaitNamespacesGone(ctx context.Context) error {
 	const every = 500 * time.Millisecond
 	var left corev1.NamespaceList

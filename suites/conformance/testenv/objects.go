@@ -13,7 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// Pod is a pod of the namespace. Its String method shows the fields that the controllers use.
+// Pod is a pod in the namespace of a spec. String returns the fields that the controllers read.
 type Pod struct{ *corev1.Pod }
 
 // Ready reports whether the condition Ready of the pod is True.
@@ -31,12 +31,12 @@ func (p Pod) Terminal() bool {
 // pods count as replicas.
 func (p Pod) Active() bool { return !p.Terminating() && !p.Terminal() }
 
-// Controller returns the object that controls the pod. It returns the zero Ref if there is
-// none.
+// Controller returns the kind and the name of the object that controls the pod. It returns the
+// zero Ref if no object does.
 func (p Pod) Controller() Ref { return controllerOf(p.Pod) }
 
-// controllerOf returns the object that controls o. If no object controls o, it returns the
-// zero Ref.
+// controllerOf returns the kind and the name of the object that controls o. It returns the zero
+// Ref if no object does.
 func controllerOf(o metav1.Object) Ref {
 	if owner := metav1.GetControllerOfNoCopy(o); owner != nil {
 		return Ref{owner.Kind, owner.Name}
@@ -62,7 +62,7 @@ func (p Pod) String() string {
 	return fmt.Sprintf("%s (%s, labels %v)", p.Name, strings.Join(words, ", "), p.Labels)
 }
 
-// Pods is a list of pods. Its String method shows one pod per line.
+// Pods is a list of pods. String returns one line for each pod.
 type Pods []Pod
 
 // ControlledBy returns the pods that the given object controls.
@@ -73,7 +73,7 @@ func (p Pods) ControlledBy(ref Ref) Pods {
 // Active returns the active pods.
 func (p Pods) Active() Pods { return p.Filter(Pod.Active) }
 
-// Filter returns the pods for which the predicate is true.
+// Filter returns the pods for which is returns true.
 func (p Pods) Filter(is func(Pod) bool) Pods {
 	var some Pods
 	for _, pod := range p {
@@ -95,9 +95,9 @@ func (p Pods) Names() []string {
 
 func (p Pods) String() string { return joinLines(p) }
 
-// WithPods is an object together with pods. Specs compare the status of an object with the
-// pods that exist. They do not compare it with a fixed number, because a create with a lost
-// response may add a pod.
+// WithPods is an object together with pods. Specs compare the status of the object with the
+// number of existing pods, not with a fixed number. A create with a lost response may add a
+// surplus pod.
 type WithPods[T fmt.Stringer] struct {
 	Object T
 	Pods   Pods
@@ -106,7 +106,7 @@ type WithPods[T fmt.Stringer] struct {
 // String returns the object and its pods as text.
 func (w WithPods[T]) String() string { return fmt.Sprintf("%s\n%s", w.Object, w.Pods) }
 
-// joinLines returns one line for each value. For an empty list it returns "none".
+// joinLines returns the values as text, one per line. It returns "none" for an empty list.
 func joinLines[T fmt.Stringer](all []T) string {
 	if len(all) == 0 {
 		return "none"
@@ -121,8 +121,8 @@ func joinLines[T fmt.Stringer](all []T) string {
 // Condition is a status condition of an object of any kind.
 type Condition struct{ Type, Status, Reason, Message string }
 
-// findCondition returns the condition of the given type. If no condition has this type, it
-// returns the zero value.
+// findCondition returns the condition of the given type. It returns the zero Condition if there
+// is none.
 func findCondition(conditions []Condition, kind string) Condition {
 	for _, c := range conditions {
 		if c.Type == kind {
@@ -132,8 +132,8 @@ func findCondition(conditions []Condition, kind string) Condition {
 	return Condition{}
 }
 
-// ReplicaOwner contains the fields that a ReplicaSet and a ReplicationController have in
-// common.
+// ReplicaOwner is a ReplicaSet or a ReplicationController, with the fields that the two kinds
+// share.
 type ReplicaOwner struct {
 	metav1.Object
 	Ref                Ref
@@ -142,7 +142,7 @@ type ReplicaOwner struct {
 	FullyLabeled       int32
 	Ready              int32
 	Available          int32
-	Terminating        *int32 // nil if the field is not set, or for a ReplicationController, which has no such field
+	Terminating        *int32 // nil for a ReplicationController, or if the field is not set
 	ObservedGeneration int64
 	MinReadySeconds    int32 // in seconds
 	Selector           map[string]string
@@ -150,7 +150,7 @@ type ReplicaOwner struct {
 	Conditions         []Condition
 }
 
-// fromReplicaSet returns those fields of a ReplicaSet that a ReplicationController has too.
+// fromReplicaSet converts a ReplicaSet to a ReplicaOwner.
 func fromReplicaSet(rs *appsv1.ReplicaSet) *ReplicaOwner {
 	set := &ReplicaOwner{
 		Object: rs, Ref: RefOf(rs), Desired: ptr.Deref(rs.Spec.Replicas, 1),
@@ -165,8 +165,7 @@ func fromReplicaSet(rs *appsv1.ReplicaSet) *ReplicaOwner {
 	return set
 }
 
-// fromReplicationController returns those fields of a ReplicationController that a ReplicaSet
-// has too.
+// fromReplicationController converts a ReplicationController to a ReplicaOwner.
 func fromReplicationController(rc *corev1.ReplicationController) *ReplicaOwner {
 	set := &ReplicaOwner{
 		Object: rc, Ref: RefOf(rc), Desired: ptr.Deref(rc.Spec.Replicas, 1),
@@ -181,15 +180,15 @@ func fromReplicationController(rc *corev1.ReplicationController) *ReplicaOwner {
 	return set
 }
 
-// Condition returns the status condition of the given type. It returns the zero value if there
-// is none.
+// Condition returns the status condition of the given type. It returns the zero Condition if
+// there is none.
 func (s *ReplicaOwner) Condition(kind string) Condition { return findCondition(s.Conditions, kind) }
 
-// Controller returns the object that controls the ReplicaSet or ReplicationController. It
-// returns the zero Ref if there is none.
+// Controller returns the kind and the name of the object that controls the ReplicaSet or
+// ReplicationController. It returns the zero Ref if no object does.
 func (s *ReplicaOwner) Controller() Ref { return controllerOf(s.Object) }
 
-// Hash returns the value of the label pod-template-hash.
+// Hash returns the value of the object's label pod-template-hash.
 func (s *ReplicaOwner) Hash() string { return s.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey] }
 
 func (s *ReplicaOwner) String() string {
@@ -218,7 +217,7 @@ func (s ReplicaSets) ControlledBy(ref Ref) ReplicaSets {
 	return s.Filter(func(set *ReplicaOwner) bool { return set.Controller() == ref })
 }
 
-// Filter returns the ReplicaSets for which the predicate is true.
+// Filter returns the ReplicaSets for which is returns true.
 func (s ReplicaSets) Filter(is func(*ReplicaOwner) bool) ReplicaSets {
 	var some ReplicaSets
 	for _, set := range s {
@@ -239,11 +238,11 @@ func (s ReplicaSets) Desired() (sum int32) {
 
 func (s ReplicaSets) String() string { return joinLines(s) }
 
-// Deployment is a Deployment of the namespace. Its String method shows its status.
+// Deployment is a Deployment in the namespace of a spec. String returns its status.
 type Deployment struct{ *appsv1.Deployment }
 
-// Condition returns the status condition of the given type. It returns the zero value if there
-// is none.
+// Condition returns the status condition of the given type. It returns the zero Condition if
+// there is none.
 func (d *Deployment) Condition(kind string) Condition {
 	for _, c := range d.Status.Conditions {
 		if string(c.Type) == kind {
@@ -253,8 +252,8 @@ func (d *Deployment) Condition(kind string) Condition {
 	return Condition{}
 }
 
-// Complete reports whether all pods have the latest template and are available. The status
-// must be for the latest generation.
+// Complete reports whether the rollout is complete. All pods must have the latest template and
+// be available, and the status must be for the latest generation.
 func (d *Deployment) Complete() bool {
 	want := ptr.Deref(d.Spec.Replicas, 1)
 	return d.Status.ObservedGeneration >= d.Generation &&
@@ -278,11 +277,11 @@ func (d *Deployment) String() string {
 	return text
 }
 
-// Endpoints are Endpoints of the namespace. Their String method shows their addresses.
+// Endpoints is an Endpoints object in the namespace of a spec. String returns its addresses.
 type Endpoints struct{ *rawEndpoints }
 
 // IPs returns the IPs of the ready addresses, or of the not-ready addresses if ready is false.
-// It returns each IP once, and sorts them.
+// The result is sorted and contains each IP once.
 func (e *Endpoints) IPs(ready bool) []string {
 	ips := []string{}
 	if e == nil {
@@ -322,7 +321,7 @@ func (e *Endpoints) String() string {
 	return fmt.Sprintf("%s: %s; labels %v; annotations %v", RefOf(e.rawEndpoints), strings.Join(subsets, " "), e.Labels, e.Annotations)
 }
 
-// abbreviate returns the first 6 elements of a list as text, and the number of the others.
+// abbreviate returns the first 6 elements of a list as text, and says how many more there are.
 func abbreviate(all []string) string {
 	const most = 6
 	if len(all) <= most {

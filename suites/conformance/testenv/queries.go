@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// GetPods returns a query for the [Pods] of the namespace.
+// GetPods returns a query for all [Pods] in the namespace.
 func GetPods() Query {
 	return Query{"the pods", func(v *View) any { return v.Pods() }}
 }
@@ -27,21 +27,22 @@ func GetPod(name string) Query {
 	}}
 }
 
-// GetReplicaOwner returns a query for a *[ReplicaOwner], which is nil if it does not exist.
+// GetReplicaOwner returns a query for a *[ReplicaOwner]. The value is nil if the object does not
+// exist.
 func GetReplicaOwner(ref Ref) Query {
 	return Query{ref.String(), func(v *View) any { return v.ReplicaOwner(ref) }}
 }
 
-// GetReplicaOwnerWithPods returns a query for a [WithPods]: a *[ReplicaOwner] and the pods
-// that it controls.
+// GetReplicaOwnerWithPods returns a query for a [WithPods]. It contains a *[ReplicaOwner] and
+// the pods that this object controls.
 func GetReplicaOwnerWithPods(ref Ref) Query {
 	return Query{ref.String() + " and its pods", func(v *View) any {
 		return WithPods[*ReplicaOwner]{v.ReplicaOwner(ref), v.Pods().ControlledBy(ref)}
 	}}
 }
 
-// GetDeploymentWithPods returns a query for a [WithPods]: a *[Deployment] and all pods of the
-// namespace.
+// GetDeploymentWithPods returns a query for a [WithPods]. It contains a *[Deployment] and all
+// pods in the namespace.
 func GetDeploymentWithPods(ref Ref) Query {
 	return Query{ref.String() + " and the pods", func(v *View) any {
 		return WithPods[*Deployment]{v.Deployment(ref.Name), v.Pods()}
@@ -53,29 +54,31 @@ func GetReplicaSets(ref Ref) Query {
 	return Query{"the ReplicaSets of " + ref.String(), func(v *View) any { return v.ReplicaSets().ControlledBy(ref) }}
 }
 
-// GetDeployment returns a query for a *[Deployment], which is nil if it does not exist.
+// GetDeployment returns a query for a *[Deployment]. The value is nil if the Deployment does not
+// exist.
 func GetDeployment(ref Ref) Query {
 	return Query{ref.String(), func(v *View) any { return v.Deployment(ref.Name) }}
 }
 
-// GetEndpoints returns a query for a *[Endpoints], which is nil if it does not exist.
+// GetEndpoints returns a query for a *[Endpoints]. The value is nil if the Endpoints do not
+// exist.
 func GetEndpoints(name string) Query {
 	return Query{"the Endpoints " + name, func(v *View) any { return v.Endpoints(name) }}
 }
 
-// GetEvents returns a query for the events about an object, as a []string; see
+// GetEvents returns a query for a []string: the Event objects about an object, as text. See
 // [View.EventsAbout].
 func GetEvents(ref Ref) Query {
 	return Query{"the events about " + ref.String(), func(v *View) any { return v.EventsAbout(ref) }}
 }
 
-// GetQuota returns a query for a *ResourceQuota, which is nil if it does not exist.
+// GetQuota returns a query for a *ResourceQuota. The value is nil if the quota does not exist.
 func GetQuota(name string) Query {
 	return Query{"the quota " + name, func(v *View) any { return v.Quota(name) }}
 }
 
-// GetUID returns a query for the types.UID of an object. The UID is empty if the object does
-// not exist.
+// GetUID returns a query for the types.UID of an object. The value is "" if the object does not
+// exist.
 func GetUID(ref Ref) Query {
 	return Query{"the UID of " + ref.String(), func(v *View) any {
 		if object := v.store.objects[ref]; object != nil {
@@ -85,23 +88,23 @@ func GetUID(ref Ref) Query {
 	}}
 }
 
-// Exists returns a query for a bool, which says whether an object exists.
+// Exists returns a query for a bool: whether an object exists.
 func Exists(ref Ref) Query {
 	return Query{"whether " + ref.String() + " exists", func(v *View) any { return v.Has(ref) }}
 }
 
-// Barrier waits until the subject has at least started to process all events that it received
-// before. Specs call it before they check that a controller did not act.
+// Barrier waits until the subject has begun to process every event that it received before the
+// call. Call Barrier before you check that a controller did not act.
 //
-// It creates one object for each controller, and waits until the subject has processed all of
-// them.
+// Barrier creates one object for each controller, and waits until the subject has processed
+// these objects.
 func (n *Namespace) Barrier(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	n.BarrierOf(ctx, ReplicaSetKind, ReplicationControllerKind, DeploymentKind, EndpointsKind)
 }
 
-// BarrierOf does the same as Barrier, but only for the controllers of the given kinds. The
-// objects that it creates have no pods.
+// BarrierOf does the same as Barrier, but only for the controllers of the given kinds. No pods
+// result from the objects that it creates.
 func (n *Namespace) BarrierOf(ctx context.Context, kinds ...string) {
 	ginkgo.GinkgoHelper()
 	n.barrierCount++
@@ -123,8 +126,8 @@ func (n *Namespace) BarrierOf(ctx context.Context, kinds ...string) {
 	}
 }
 
-// barrierObjects maps a kind to a function. The function returns an object to which the
-// controller of this kind must react.
+// barrierObjects maps a kind to a function that returns a new object. The controller of this
+// kind must react to the object.
 var barrierObjects = map[string]func(name string) Object{
 	ReplicaSetKind:            func(name string) Object { return ReplicaOwnerSpec{Kind: ReplicaSetKind, Name: name}.Build() },
 	ReplicationControllerKind: func(name string) Object { return ReplicaOwnerSpec{Kind: ReplicationControllerKind, Name: name}.Build() },
@@ -132,8 +135,8 @@ var barrierObjects = map[string]func(name string) Object{
 	EndpointsKind:             func(name string) Object { return NewService(name, map[string]string{"app": name}) },
 }
 
-// handled reports whether a controller has processed a new object. For a Service, its
-// Endpoints must exist. For other objects, the status must have an observed generation.
+// handled reports whether a controller has processed a new object. The Endpoints of a new
+// Service must exist. The status of any other object must have an observedGeneration.
 func (v *View) handled(ref Ref) bool {
 	switch ref.Kind {
 	case ServiceKind:

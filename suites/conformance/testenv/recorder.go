@@ -11,18 +11,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// subjectRecorder keeps the records of the current spec: the requests, responses and watch
-// events of the subject, and the faults. The fault proxy and the faults call Append.
+// subjectRecorder stores the records of the current spec. They are the subject's requests,
+// responses and watch events, and the faults. The fault proxy and the faults call Append.
 type subjectRecorder struct {
 	mu       sync.Mutex
 	records  []history.Record
-	onRecord func() // called after each record; nil if no spec is running
+	onRecord func() // Append calls it after each record; nil if no spec is running
 }
 
 func newSubjectRecorder() *subjectRecorder { return &subjectRecorder{} }
 
-// Append adds a record and implements interceptor.Recorder. It drops the record if no spec is
-// running.
+// Append stores a record, and implements interceptor.Recorder. If no spec is running, it drops
+// the record.
 func (r *subjectRecorder) Append(record history.Record) {
 	r.mu.Lock()
 	onRecord := r.onRecord
@@ -35,15 +35,15 @@ func (r *subjectRecorder) Append(record history.Record) {
 	}
 }
 
-// reset discards all records. It sets the function that Append calls after each later record.
-// With nil, which means that no spec is running, Append drops later records.
+// reset discards all records. Append then calls onRecord after each new record. If onRecord is
+// nil, no spec is running, and Append drops new records.
 func (r *subjectRecorder) reset(onRecord func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.records, r.onRecord = nil, onRecord
 }
 
-// requests returns the requests that the subject sent for a resource in a namespace.
+// requests returns the subject's requests with the given namespace, verb and resource.
 func (r *subjectRecorder) requests(namespace, verb, resource string) []history.Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,8 +56,8 @@ func (r *subjectRecorder) requests(namespace, verb, resource string) []history.R
 	return found
 }
 
-// delivered returns the latest resourceVersion of an object that a watch delivered to the
-// subject. It returns 0 if no watch delivered the object.
+// delivered returns the last resourceVersion of an object that a watch has delivered to the
+// subject. It returns 0 if no watch has delivered the object.
 func (r *subjectRecorder) delivered(resource, namespace, name string) history.Version {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,7 +69,8 @@ func (r *subjectRecorder) delivered(resource, namespace, name string) history.Ve
 	return 0
 }
 
-// faultsFired returns how often faults of the given type have fired in the current spec.
+// faultsFired returns how often faults of a type, such as "watch-delay", have fired in the
+// current spec.
 func (r *subjectRecorder) faultsFired(kind string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,13 +83,13 @@ func (r *subjectRecorder) faultsFired(kind string) int {
 	return count
 }
 
-// recentTraffic describes the last watch events and writes of the subject in a namespace. It
-// returns at most 24 lines, oldest first.
+// recentTraffic describes the subject's last watch events and writes in a namespace. It returns
+// at most 24 lines, oldest first.
 func (r *subjectRecorder) recentTraffic(namespace string) []string {
 	const maxLines = 24
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	responses := map[uint64]string{} // key: request ID. The loop runs backward, so it finds a response before the request
+	responses := map[uint64]string{} // key: request ID. The loop runs backward, so the response comes before its request
 	var lines []string
 	for _, record := range slices.Backward(r.records) {
 		if len(lines) == maxLines {
@@ -117,7 +118,7 @@ func (r *subjectRecorder) recentTraffic(namespace string) []string {
 // writeVerbs are the verbs of requests that change objects.
 var writeVerbs = map[string]bool{"create": true, "update": true, "patch": true, "delete": true, "deletecollection": true}
 
-// describeWrite returns the verb, resource, name and patch of a request as text.
+// describeWrite returns a write request as text, such as "update replicasets.apps/status web".
 func describeWrite(r *history.Request) string {
 	resource := strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/")
 	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s", r.Verb, resource, r.Name, r.Patch)), " ")

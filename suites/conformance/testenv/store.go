@@ -14,31 +14,31 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// store contains the objects of the namespace of a spec, and the invariants of the spec. The
-// objects are as the watches of testenv delivered them.
+// store contains the objects in the namespace of one spec, and the spec's invariants. The
+// watches of this package fill the store.
 type store struct {
 	mu      sync.Mutex
 	objects map[Ref]Object
-	// firstSeen is the position of each object in the order of first delivery. Creation
+	// firstSeen numbers the objects in the order in which a watch first delivered them. Creation
 	// timestamps cannot order objects, because they have a resolution of one second.
 	firstSeen map[types.UID]int
-	synced    map[string]bool // kinds whose first list is in the store
-	// seen maps a kind to a resourceVersion. The store contains all changes of the kind up to
-	// this version.
+	synced    map[string]bool // kinds whose initial list is in the store
+	// seen maps a kind to the resourceVersion up to which the store contains all changes of this
+	// kind.
 	seen       map[string]history.Version
 	changed    chan struct{} // closed and replaced after every change
 	invariants []invariant
-	// violation describes the first violation of an invariant. reported is true after a wait
-	// has returned it as an error.
+	// violation describes the first violation of an invariant. reported is true after a wait has
+	// returned the violation as an error.
 	violation string
 	reported  bool
 }
 
-// invariant is a condition that must hold after every change in the namespace.
+// invariant is a condition of a spec that must hold after every change in the namespace.
 type invariant struct {
 	// text describes the condition in failure messages.
 	text string
-	// holds returns an error if the condition is violated.
+	// holds returns an error if the invariant is violated.
 	holds func(*View) error
 }
 
@@ -46,8 +46,8 @@ func newStore() *store {
 	return &store{objects: map[Ref]Object{}, firstSeen: map[types.UID]int{}, synced: map[string]bool{}, seen: map[string]history.Version{}, changed: make(chan struct{})}
 }
 
-// watch starts a reflector for each kind, which fills the store until ctx ends. The reflectors
-// run in group.
+// watch starts a client-go reflector for each kind. The reflectors fill the store until ctx is
+// canceled. Their goroutines run in group.
 func (s *store) watch(ctx context.Context, client kubernetes.Interface, namespace string, group *sync.WaitGroup) {
 	for _, k := range kinds {
 		source := cache.NewListWatchFromClient(k.client(client), k.resource, namespace, fields.Everything())
@@ -73,7 +73,7 @@ func (s *store) advance(kind, version string) {
 	}
 }
 
-// change edits the store, checks the invariants and wakes the waits.
+// change calls edit to modify the store, then checks the invariants, and then wakes all waits.
 func (s *store) change(edit func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,12 +83,12 @@ func (s *store) change(edit func()) {
 	s.changed = make(chan struct{})
 }
 
-// notify checks the invariants and wakes the waits after a change outside of the store. For
+// notify checks the invariants and wakes all waits after a change that is not in the store. For
 // example, the fault proxy has recorded a request of the subject.
 func (s *store) notify() { s.change(func() {}) }
 
-// check evaluates the invariants until it finds a violation, and stores the violation. The
-// caller must hold s.mu.
+// check evaluates the invariants. It stores the first violation that it finds, and does nothing
+// after that. The caller must hold s.mu.
 func (s *store) check() {
 	view := &View{s}
 	for _, i := range s.invariants {
@@ -101,8 +101,8 @@ func (s *store) check() {
 	}
 }
 
-// evaluate returns the violation of the invariant as an error. It recovers from a panic of the
-// invariant, which would otherwise end the test process.
+// evaluate returns an error if the invariant is violated or panics. Without the recover, a panic
+// would end the test process.
 func (i invariant) evaluate(view *View) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -112,8 +112,7 @@ func (i invariant) evaluate(view *View) (err error) {
 	return i.holds(view)
 }
 
-// feed adds the objects of one kind to the store. It implements the store of a client-go
-// reflector.
+// feed writes the objects of one kind to the store. A client-go reflector calls its methods.
 type feed struct {
 	*store
 	kind string
@@ -121,7 +120,7 @@ type feed struct {
 
 var _ cache.ReflectorStore = feed{}
 
-// put adds or replaces an object of the kind.
+// put adds or replaces an object in the store.
 func (f feed) put(o any) error {
 	object, ok := o.(Object)
 	if !ok {
@@ -131,7 +130,7 @@ func (f feed) put(o any) error {
 	return nil
 }
 
-// Add, Update, Delete, Replace and Resync are the methods of cache.ReflectorStore.
+// Add, Update, Resync, Delete and Replace implement cache.ReflectorStore.
 func (f feed) Add(o any) error    { return f.put(o) }
 func (f feed) Update(o any) error { return f.put(o) }
 func (f feed) Resync() error      { return nil }

@@ -9,11 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// View gives access to the objects of a namespace at one point in time. A query or an
-// invariant must not use its View after it has returned.
+// View contains the objects of a namespace at one point in time. Queries and invariants get a
+// View. They must not use it after they have returned.
 type View struct{ store *store }
 
-// objectsOf returns the objects of the given kind, sorted by name.
+// objectsOf returns the objects of one kind in the view, sorted by name. T is the Go type of
+// this kind.
 func objectsOf[T Object](v *View, kind string) []T {
 	var found []T
 	for ref, object := range v.store.objects {
@@ -25,14 +26,14 @@ func objectsOf[T Object](v *View, kind string) []T {
 	return found
 }
 
-// objectNamed returns the object with the given kind and name. It returns the zero value of T
-// if the object does not exist.
+// objectNamed returns the object with the given kind and name in the view. It returns nil if
+// there is none. T is the Go type of the kind.
 func objectNamed[T Object](v *View, kind, name string) T {
 	object, _ := v.store.objects[Ref{kind, name}].(T)
 	return object
 }
 
-// Has reports whether the object exists.
+// Has reports whether the object with this kind and name exists.
 func (v *View) Has(ref Ref) bool { return v.store.objects[ref] != nil }
 
 // Pods returns all pods of the namespace, sorted by name.
@@ -59,8 +60,7 @@ func (v *View) ReplicaOwner(ref Ref) *ReplicaOwner {
 	return nil
 }
 
-// ReplicaSets returns all ReplicaSets of the namespace. The ReplicaSet that was created first
-// comes first.
+// ReplicaSets returns all ReplicaSets of the namespace. The oldest ReplicaSet is the first one.
 func (v *View) ReplicaSets() ReplicaSets {
 	found := objectsOf[*appsv1.ReplicaSet](v, ReplicaSetKind)
 	slices.SortFunc(found, func(a, b *appsv1.ReplicaSet) int { return v.store.firstSeen[a.UID] - v.store.firstSeen[b.UID] })
@@ -95,7 +95,7 @@ func (v *View) Quota(name string) *corev1.ResourceQuota {
 	return objectNamed[*corev1.ResourceQuota](v, resourceQuotaKind, name)
 }
 
-// EventsAbout returns the events about an object as text. An example is "Normal
+// EventsAbout returns the Event objects about an object, as text. An example is "Normal
 // SuccessfulCreate (replicaset-controller): Created pod: web-x2x9j".
 func (v *View) EventsAbout(ref Ref) []string {
 	var found []string
@@ -107,7 +107,7 @@ func (v *View) EventsAbout(ref Ref) []string {
 	return found
 }
 
-// recentEvents returns the last 12 events of the namespace as text, oldest first. Failure
+// recentEvents returns the last 12 Event objects of the namespace as text, oldest first. Failure
 // messages contain them.
 func (v *View) recentEvents() []string {
 	const most = 12

@@ -11,24 +11,25 @@ import (
 	"github.com/onsi/gomega/types"
 )
 
-// Query computes a value from the objects of a namespace. Waits evaluate it repeatedly.
+// Query computes a value from the objects of a namespace. A wait, such as Eventually, evaluates
+// the query after every change.
 type Query struct {
 	// Text describes the value in failure messages, such as "the pods of ReplicaSet/web".
 	Text string
-	// Evaluate computes the value. It must not use the View after it has returned.
+	// Evaluate computes the value. Do not use the View after Evaluate has returned.
 	Evaluate func(*View) any
 }
 
 // waitTimeout is the maximum duration of a wait. Most conditions become true within
-// milliseconds, or within seconds while faults are active. The remaining time is a margin for
-// slow machines.
+// milliseconds, or within seconds while faults are active. The long timeout is for slow
+// machines.
 const waitTimeout = 60 * time.Second
 
-// statesMax is the number of distinct values of the query that a failure message shows.
+// statesMax is the number of distinct values that the failure message of a wait shows.
 const statesMax = 3
 
 // Eventually waits until the matcher accepts the value of the query, and returns this value.
-// Faults stay active. The spec fails after 60 seconds.
+// Active faults stay active. The spec fails after 60 seconds.
 func (n *Namespace) Eventually(ctx context.Context, q Query, matcher types.GomegaMatcher) any {
 	ginkgo.GinkgoHelper()
 	answer, err := n.await(ctx, q, matcher)
@@ -38,16 +39,17 @@ func (n *Namespace) Eventually(ctx context.Context, q Query, matcher types.Gomeg
 	return answer
 }
 
-// EventuallyWithoutFaults heals all active faults, which stay healed, and then waits as
-// Eventually does.
+// EventuallyWithoutFaults heals all active faults and then waits, as Eventually does. The faults
+// do not return afterwards.
 func (n *Namespace) EventuallyWithoutFaults(ctx context.Context, q Query, matcher types.GomegaMatcher) any {
 	ginkgo.GinkgoHelper()
 	n.Heal(ctx)
 	return n.Eventually(ctx, q, matcher)
 }
 
-// Always adds an invariant, which must hold until the spec ends. It is evaluated now and after
-// every change in the namespace, also while faults are active.
+// Always adds an invariant, which must hold until the spec ends. The function holds returns an
+// error if the invariant is violated. It is called now and after every change in the namespace,
+// with or without faults. The argument what describes the invariant in failure messages.
 func (n *Namespace) Always(what string, holds func(*View) error) {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
@@ -55,30 +57,30 @@ func (n *Namespace) Always(what string, holds func(*View) error) {
 	n.store.check()
 }
 
-// ClearInvariants removes all invariants of the spec.
+// ClearInvariants removes all invariants that the spec has added.
 func (n *Namespace) ClearInvariants() {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
 	n.store.invariants = nil
 }
 
-// AlwaysWithoutProfile adds the invariant as Always does, but only if no fault profile is
-// active. With a fault profile, a lost response may violate the invariant for a while, although
-// the controller is correct.
+// AlwaysWithoutProfile adds an invariant, as Always does, but only without a fault profile. A
+// lost response of a fault profile may violate the invariant for a while, even with a correct
+// controller.
 func (n *Namespace) AlwaysWithoutProfile(what string, holds func(*View) error) {
 	if !n.HasProfile() {
 		n.Always(what, holds)
 	}
 }
 
-// HasProfile reports whether a fault profile is active.
+// HasProfile reports whether the suite runs with a fault profile.
 func (n *Namespace) HasProfile() bool { return n.env.options.Profile != nil }
 
-// await waits until the matcher accepts the value of the query. It ends early if an invariant
-// is violated or the control plane or the subject fails.
+// await waits until the matcher accepts the value of the query, and returns the value. It ends
+// early if an invariant is violated, or if the control plane or the subject fails.
 //
-// If the matcher does not accept the value, the error has the expected value, the last values
-// and the last events.
+// After a timeout, the error contains the expected value, the last values and the last Event
+// objects.
 func (n *Namespace) await(ctx context.Context, q Query, matcher types.GomegaMatcher) (any, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, waitTimeout, fmt.Errorf("the expected value was not found within %s", waitTimeout))
 	defer cancel()
@@ -100,9 +102,9 @@ func (n *Namespace) await(ctx context.Context, q Query, matcher types.GomegaMatc
 	}
 }
 
-// evaluate evaluates the query once, and reports whether the matcher accepts its value. The
-// returned channel is closed at the next change in the namespace. The error is the violation
-// of an invariant.
+// evaluate evaluates the query once. The result matched says whether the matcher accepts the
+// value. The channel changed is closed at the next change in the namespace. The error is not nil
+// if an invariant was violated.
 func (n *Namespace) evaluate(q Query, matcher types.GomegaMatcher, seen *states) (answer any, matched bool, changed <-chan struct{}, err error) {
 	s := n.store
 	s.mu.Lock()
@@ -121,7 +123,8 @@ func (n *Namespace) evaluate(q Query, matcher types.GomegaMatcher, seen *states)
 	return answer, matched, s.changed, err
 }
 
-// timeoutError returns the error of a wait that timed out or whose context was canceled.
+// timeoutError returns the error of a wait that timed out or was canceled. The argument cause
+// says which of the two happened.
 func (n *Namespace) timeoutError(cause error, q Query, expected string, seen *states) error {
 	s := n.store
 	s.mu.Lock()
@@ -129,8 +132,8 @@ func (n *Namespace) timeoutError(cause error, q Query, expected string, seen *st
 	return fmt.Errorf("waiting for %s: %w\nexpected: %s\nfound (last states):\n%s%s", q.Text, cause, expected, seen, n.failureContext(&View{s}))
 }
 
-// failureContext returns the second part of a failure message. It lists the last events, the
-// subject's last watch events and writes, and the number of active faults.
+// failureContext returns the second part of a failure message. It contains the last Event
+// objects, the subject's last watch events and writes, and the number of active faults.
 func (n *Namespace) failureContext(v *View) string {
 	text := "\nlast events:\n" + indent(strings.Join(v.recentEvents(), "\n"))
 	if lines := n.env.recorder.recentTraffic(n.Name); len(lines) > 0 {
@@ -142,21 +145,21 @@ func (n *Namespace) failureContext(v *View) string {
 	return text
 }
 
-// states are the last distinct values that a wait found, as text. Each has the time at which
-// the wait first found it.
+// states contains the last distinct values that a wait has found, as text. It also contains the
+// time at which the wait first found each value.
 type states struct {
 	began time.Time
 	last  []state
 	count int
 }
 
-// state is one value that a wait found.
+// state is one value that a wait has found, and the time since the wait began.
 type state struct {
 	after time.Duration
 	text  string
 }
 
-// add records a value. It ignores a value that equals the last one.
+// add records a value that a wait has found. It ignores a value that equals the last one.
 func (s *states) add(text string) {
 	if len(s.last) > 0 && s.last[len(s.last)-1].text == text {
 		return
@@ -179,7 +182,7 @@ func (s *states) String() string {
 	return indent(strings.Join(lines, "\n"))
 }
 
-// format returns a value as text.
+// format returns a value as text, for failure messages.
 func format(answer any) string {
 	if stringer, ok := answer.(fmt.Stringer); ok {
 		return stringer.String()
