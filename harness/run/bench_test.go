@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// thousandPods is the scenario of the benchmark. Its await ends when 1000 pods are ready.
+// thousandPods is the scenario of BenchmarkProxy. Its last step ends when 1000 pods are ready.
 const thousandPods = `
 name: thousand
 description: 0 to 1000 pods, nothing goes wrong
@@ -59,7 +59,8 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// convergence runs the scenario and returns the duration of its last step.
+// convergence runs thousandPods and returns the duration of the last step. If direct is true, the
+// run has no fault proxy.
 func convergence(b *testing.B, direct bool) time.Duration {
 	b.Helper()
 	spec, err := scenario.Parse("thousand", []byte(thousandPods))

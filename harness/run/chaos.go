@@ -19,11 +19,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
-// Chaos begins the chaos phase. It runs the workload and all faults of the scenario at the same
-// time, and returns when the workload has ended and every fault is healed.
+// Chaos runs the workload and all faults of the scenario at the same time. It begins the chaos
+// phase of the run, and returns when the workload has ended and every fault is healed.
 //
-// If run is nil, the workload is the steps of the scenario. An error of the workload aborts the
-// run.
+// If run is nil, Chaos executes the workload steps of the scenario. An error of the workload aborts
+// the run.
 func (s *Session) Chaos(ctx context.Context, run Workload) error {
 	described := "a workload of this program"
 	if external := s.Scenario.ExternalWorkload != nil; run == nil && external {
@@ -41,11 +41,11 @@ func (s *Session) Chaos(ctx context.Context, run Workload) error {
 	t := faultTiming{chaosBegan: s.Clock.Now(), workloadDone: workloadDone, converged: s.convergedAfterWorkload(ctx, workloadDone)}
 	defer func() {
 		cancel()
-		<-t.converged // after that, nothing uses the environment any more
+		<-t.converged // after that, no goroutine uses the environment any more
 	}()
 	var group errgroup.Group
 	for i, spec := range s.Scenario.Faults {
-		// Subscribe before the workload begins, so that no record is missed.
+		// Subscribe before the workload begins, so that the trigger sees every record.
 		first := s.Environment.Dispatcher.Subscribe(spec.When, s.Environment.Interceptor.Controller, false)
 		group.Go(func() error { return s.runFault(ctx, i, first, t) })
 	}
@@ -56,8 +56,9 @@ func (s *Session) Chaos(ctx context.Context, run Workload) error {
 	return group.Wait()
 }
 
-// runSteps runs the steps of the scenario. If a step waits for a condition that is not met in
-// time, this is not an error, because the checks decide whether it is a violation.
+// runSteps executes the workload steps of the scenario. If a step awaits a condition that is not
+// met in time, runSteps ends the workload without an error. The checks decide whether that is a
+// violation.
 func runSteps(ctx context.Context, s *Session) error {
 	err := workload.Run(ctx, workload.Env{
 		Client:    s.Environment.Admin,
@@ -75,17 +76,18 @@ func runSteps(ctx context.Context, s *Session) error {
 	return err
 }
 
-// faultTiming contains the time and the events of a run that decide when faults begin and end.
+// faultTiming contains the points in time of a run at which faults may have to begin or end.
 type faultTiming struct {
 	chaosBegan   time.Time       // beginning of the chaos phase
 	workloadDone <-chan struct{} // closed when the workload has ended
-	converged    <-chan struct{} // see convergedAfterWorkload
+	converged    <-chan struct{} // closed when faults no longer wait for their triggers; see convergedAfterWorkload
 }
 
-// convergedAfterWorkload returns a channel that is closed when the subject has converged after
-// the workload and writes no more. Faults then no longer wait for their triggers.
+// convergedAfterWorkload returns a channel that says when faults must no longer wait for their
+// triggers. The channel is closed when the workload has ended, all objects have converged, and the
+// subject writes no more.
 //
-// The channel is also closed when settle.within has passed since the workload ended.
+// The channel is closed at the latest settle.within after the end of the workload.
 func (s *Session) convergedAfterWorkload(ctx context.Context, workloadDone <-chan struct{}) <-chan struct{} {
 	converged := make(chan struct{})
 	go func() {
@@ -103,10 +105,11 @@ func (s *Session) convergedAfterWorkload(ctx context.Context, workloadDone <-cha
 	return converged
 }
 
-// runFault applies a fault each time its trigger matches, at most spec.Times times.
+// runFault injects and heals the fault with the given index each time the fault's trigger matches.
+// The scenario's field times limits the number of rounds; 0 means 1.
 //
-// The argument when is the subscription to the trigger for the first time. runFault subscribes
-// again for each further time.
+// The argument when is the subscription to the trigger for the first round. For each further round,
+// runFault subscribes again.
 func (s *Session) runFault(ctx context.Context, index int, when *environment.Subscription, t faultTiming) error {
 	spec, random := s.Scenario.Faults[index], s.faultRandom(index)
 	for round := range max(spec.Times, 1) {
@@ -139,14 +142,14 @@ func (s *Session) runFault(ctx context.Context, index int, when *environment.Sub
 }
 
 // awaitStart waits for the start time or the trigger of a fault. It returns the match of the
-// trigger, and whether the fault must start. It must not start in these cases:
+// trigger, and true if the fault must start. It returns false in these cases:
 //
 //   - The workload ends before the start time.
 //   - The subject converges before the trigger matches.
 //   - ctx ends.
 func (s *Session) awaitStart(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming) (trigger.Match, bool) {
 	if spec.When == nil {
-		over := t.workloadDone // a fault without `for` ends with the workload, so it must not begin after the workload
+		over := t.workloadDone // a fault without `for` ends with the workload, so such a fault must not begin after the workload
 		if spec.For > 0 {
 			over = nil
 		}
@@ -155,7 +158,7 @@ func (s *Session) awaitStart(ctx context.Context, spec scenario.Fault, when *env
 	select {
 	case match := <-when.Matched():
 		if spec.From == 0 {
-			return match, true // the dispatcher holds the matching record back until Unsubscribe, after the injection
+			return match, true // the Dispatcher delays the request or event that matched until Unsubscribe, after the injection
 		}
 		s.Environment.Dispatcher.Unsubscribe(when)
 		return match, s.sleep(ctx, spec.From, nil)
@@ -165,13 +168,13 @@ func (s *Session) awaitStart(ctx context.Context, spec scenario.Fault, when *env
 	return trigger.Match{}, false
 }
 
-// applyFault injects a fault, waits until its end, and heals it. It returns when the control
-// plane is healthy again. It also heals the fault if the run is aborted.
+// applyFault injects a fault, waits until the fault must end, and heals the fault. It returns when
+// the control plane is healthy again. If the run is aborted, applyFault heals the fault too.
 //
-// The fault must begin as soon as its trigger matches, and a health check can take seconds.
-// applyFault therefore does not check the health of the control plane before the injection.
-// Only while another fault makes the control plane unavailable, it waits until the control
-// plane is healthy.
+// A fault must begin as soon as its trigger matches, and a health check can take seconds.
+// applyFault therefore does not check the health of the control plane before the injection. The
+// exception is another fault that makes the control plane unavailable at the same time. applyFault
+// then waits for a healthy control plane before the injection.
 func (s *Session) applyFault(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming, env *faults.Env) (err error) {
 	fault, err := newFault(spec)
 	if err != nil {
@@ -210,15 +213,15 @@ func (s *Session) applyFault(ctx context.Context, spec scenario.Fault, when *env
 	return ctx.Err()
 }
 
-// isOutage reports whether a fault makes the control plane unavailable. While such a fault is
-// active, other faults begin only after the control plane is healthy again.
+// isOutage reports whether a fault makes the control plane unavailable, such as a restart of etcd.
+// While such a fault is active, other faults wait until the control plane is healthy again.
 func isOutage(spec scenario.Fault) bool {
 	kind, err := catalog.Find(spec.Name)
 	return err == nil && kind.Outage
 }
 
-// newFault creates the fault that an entry of the scenario specifies. Its errors contain the
-// position in the scenario file.
+// newFault creates the fault that spec, an element of the scenario's list faults, describes. Errors
+// contain the position in the scenario file.
 func newFault(spec scenario.Fault) (faults.Fault, error) {
 	kind, err := catalog.Find(spec.Name)
 	if err != nil {
@@ -228,16 +231,15 @@ func newFault(spec scenario.Fault) (faults.Fault, error) {
 }
 
 const (
-	// healTimeout bounds the time to heal a fault, including the wait for a healthy control
-	// plane. It is long, because components may have to restart first.
+	// healTimeout limits the time to heal a fault, including the wait for a healthy control plane.
+	// The timeout is long, because components may have to restart first.
 	healTimeout = 4 * time.Minute
-	// abortedHealTimeout replaces healTimeout after a run is aborted. It is short, because the
-	// control plane may have failed.
+	// abortedHealTimeout replaces healTimeout if the run is aborted. The timeout is short, because
+	// the control plane may have failed.
 	abortedHealTimeout = 3 * time.Second
 )
 
-// heal heals a fault and waits until the control plane is healthy. It does so even if ctx is
-// canceled.
+// heal heals a fault and waits until the control plane is healthy, even if ctx is canceled.
 func (s *Session) heal(ctx context.Context, fault faults.Fault, env *faults.Env) error {
 	within := healTimeout
 	if ctx.Err() != nil { // the run is aborted
@@ -259,8 +261,8 @@ func (s *Session) heal(ctx context.Context, fault faults.Fault, env *faults.Env)
 	return nil
 }
 
-// sleep waits for d and reports whether d has passed. It returns false as soon as ctx ends or
-// early is closed.
+// sleep waits for the duration d and returns true. It returns false as soon as ctx ends or the
+// channel early is closed.
 func (s *Session) sleep(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
 	timer := s.Clock.NewTimer(max(d, 0))
 	defer timer.Stop()
@@ -274,10 +276,11 @@ func (s *Session) sleep(ctx context.Context, d time.Duration, early <-chan struc
 	}
 }
 
-// faultRandom returns the random source of the fault with the given index in the scenario.
+// faultRandom returns the source of random numbers for the fault with the given index in the
+// scenario.
 //
-// It depends only on the seed, the index and the fault type, so a change of one fault does not
-// change the random numbers of the others.
+// The numbers depend only on the seed, the index and the fault's name. A change of one fault
+// therefore does not change the random numbers of other faults.
 func (s *Session) faultRandom(index int) *rand.Rand {
 	hash := fnv.New64a()
 	fmt.Fprintf(hash, "%d %s", index, s.Scenario.Faults[index].Name)

@@ -53,9 +53,9 @@ func newRecorder(t *testing.T) *history.Recorder {
 	return recorder
 }
 
-// TestFaultDoesNotWaitForHealth checks that a fault begins without a health check of the
-// control plane. If another fault makes the control plane unavailable, the fault must wait
-// until it is healthy.
+// TestFaultDoesNotWaitForHealth verifies that a fault begins without a health check of the control
+// plane. If another fault makes the control plane unavailable, the first fault must wait for a
+// healthy control plane.
 func TestFaultDoesNotWaitForHealth(t *testing.T) {
 	spec := parse(t, `name: x
 description: x

@@ -19,12 +19,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// Validate returns errors that package scenario does not detect: unknown faults, invalid fault
-// parameters and unknown checks. They contain the position in the scenario file.
+// Validate returns errors of a scenario that package scenario does not detect. These are unknown
+// faults, invalid fault parameters, and unknown checks in the field exercises. Each error contains
+// the position in the scenario file.
 func Validate(s *scenario.Scenario) error {
 	errs := validateExercises(s)
 	for _, fault := range s.Faults {
-		if fault.Name == "" { // the reader of the scenario has reported it
+		if fault.Name == "" { // package scenario has reported the missing name
 			continue
 		}
 		if _, err := newFault(fault); err != nil {
@@ -34,7 +35,8 @@ func Validate(s *scenario.Scenario) error {
 	return scenario.JoinErrors(errs...)
 }
 
-// checkSettings returns the settings with which the checks run on the history of a scenario.
+// checkSettings returns the settings of the checks for one run, such as time limits and the
+// controllers under test.
 func checkSettings(s *scenario.Scenario, environment *Environment) check.Settings {
 	return check.Settings{
 		Controllers: s.Controllers(),
@@ -46,18 +48,17 @@ func checkSettings(s *scenario.Scenario, environment *Environment) check.Setting
 	}
 }
 
-// ErrUnreadable means that the checks could not run, because the history of the run cannot be
-// read.
+// ErrUnreadable means that the checks could not run, because the file history.jsonl cannot be read.
 var ErrUnreadable = errors.New("cannot check the history")
 
-// Check runs the checks on the history in a run directory and rewrites the reports. For an
-// unchanged directory it always computes the same verdicts.
+// Check runs the checks again on the history in a run directory, and rewrites the reports. For an
+// unchanged directory, Check always computes the same verdicts.
 //
-// It returns ErrInUse if another command uses the directory. If it cannot write the reports, it
-// returns both the result and an error.
+// If another command uses the directory, the error wraps [ErrInUse]. If Check cannot write the
+// reports, it returns a result and an error.
 //
-// If the history cannot be read, the error is ErrUnreadable, and the verdict of the result is
-// unknown. The reports say so too, in place of earlier verdicts.
+// If the history cannot be read, the error wraps [ErrUnreadable], and the result's verdict is
+// unknown. The rewritten reports then contain this verdict instead of the earlier verdicts.
 func Check(path string) (*reports.Run, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		unlock, err := Lock(path)
@@ -74,11 +75,10 @@ func Check(path string) (*reports.Run, error) {
 }
 
 // checkDirectory runs the checks on the history in a run directory, and writes nothing. It also
-// returns a draft of the timeline for the reports, so that both need to read the history only
-// once.
+// returns a draft of the report's timeline, so that the history is read only once.
 //
-// If the history cannot be read, it returns ErrUnreadable and a result without results of
-// checks.
+// If the history cannot be read, the error wraps [ErrUnreadable], and the result has the verdict
+// unknown.
 func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -123,8 +123,9 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 	return summary, draft, nil
 }
 
-// countFaults returns how often each fault of a scenario fired, in the order of the scenario.
-// Faults that a Go program injected in addition are last.
+// countFaults returns how often each fault was injected and fired, in the order of the scenario. A
+// fault fires each time it changes something. Faults that a Go program injected in addition are
+// last.
 func countFaults(spec *scenario.Scenario, activity check.Activity) []check.FaultCount {
 	var all []check.FaultCount
 	for i, fault := range spec.Faults {
@@ -140,7 +141,7 @@ func countFaults(spec *scenario.Scenario, activity check.Activity) []check.Fault
 	return all
 }
 
-// missedFirings returns a line for each fault that has mustFire but never fired.
+// missedFirings returns one text for each fault that has mustFire: true but never changed anything.
 func missedFirings(counts []check.FaultCount) (missed []string) {
 	for i, fault := range counts {
 		if fault.Missed() {
@@ -150,9 +151,8 @@ func missedFirings(counts []check.FaultCount) (missed []string) {
 	return missed
 }
 
-// summarize returns the summary of a run for the reports. It contains the results of the checks
-// and the command that repeats the run. checkDirectory adds the duration and the verdict of the
-// run.
+// summarize returns what the reports say about a run, except the duration and the verdict, which
+// checkDirectory adds. It includes the command that repeats the run.
 func summarize(dir directory, spec *scenario.Scenario, environment *Environment, results []check.Result) *reports.Run {
 	versions := map[string]string{"gauntlet": environment.Revision, "go": environment.Go}
 	maps.Copy(versions, environment.Versions)
@@ -172,14 +172,15 @@ func summarize(dir directory, spec *scenario.Scenario, environment *Environment,
 	}
 }
 
-// reproduceCommand returns the shell command that repeats the run. If a Go program contains the
-// workload, this is the command that started the program.
+// reproduceCommand returns the shell command that repeats the run, such as "gauntlet run
+// scenario.yaml --seed=1". If a Go program contained the workload, the result is the command line
+// of that program.
 func reproduceCommand(dir directory, spec *scenario.Scenario, environment *Environment) string {
 	if spec.ExternalWorkload != nil {
 		return shellQuote(environment.Command)
 	}
 	program := environment.Command[0]
-	if strings.HasSuffix(program, ".test") { // a Go test started the run, but the command line can repeat it
+	if strings.HasSuffix(program, ".test") { // a Go test started the run, but the command gauntlet can repeat the run
 		program = "bin/gauntlet"
 	}
 	words := []string{
@@ -205,7 +206,8 @@ func reproduceCommand(dir directory, spec *scenario.Scenario, environment *Envir
 	return shellQuote(words)
 }
 
-// shellQuote joins the words of a command line, and quotes those that a shell would change.
+// shellQuote joins the words of a command line with spaces, and quotes words that a shell would
+// change.
 func shellQuote(words []string) string {
 	quoted := slices.Clone(words)
 	for i, word := range quoted {

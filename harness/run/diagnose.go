@@ -20,42 +20,44 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// snapshotTimeout bounds the whole snapshot, and debugFetchTimeout one HTTP request to a
-// replica.
+// snapshotTimeout limits the duration of takeSnapshot, and debugFetchTimeout the duration of one
+// HTTP request to a replica.
 const (
 	snapshotTimeout   = 15 * time.Second
 	debugFetchTimeout = 3 * time.Second
 )
 
-// snapshot contains diagnostics from the end of a run, before anything is stopped. Every run
-// takes a snapshot, because its verdict is not known yet. The run writes the snapshot to a
-// directory only if a check failed or the subject did not converge.
+// snapshot contains diagnostics of a run, such as all objects, in memory. Every run takes a
+// snapshot before it stops the subject, because the verdict is not yet known. The run writes the
+// snapshot to files only if a check failed or objects did not converge.
 type snapshot struct {
-	// pending has one line for each difference from the converged state; see [check.Settled].
+	// pending contains one line for each object that has not converged; see [check.Settled].
 	pending []string
 	files   []snapshotFile
 }
 
-// snapshotFile is a file of a snapshot.
+// snapshotFile is one file of a snapshot, such as pods.yaml.
 type snapshotFile struct {
 	name    string
 	content []byte
-	objects bool // content is a list of objects in JSON, as the API server returned it
+	objects bool // true: content is a list of objects in JSON, which write converts to YAML
 }
 
-// add adds a file to the snapshot.
+// add adds a text file to the snapshot.
 func (s *snapshot) add(name string, content []byte) {
 	s.files = append(s.files, snapshotFile{name: name, content: content})
 }
 
-// takeSnapshot collects diagnostics: what has not converged, all objects of the workload, and
-// metrics and goroutines of each replica. It does not read Secrets.
+// takeSnapshot collects diagnostics about the end of a run. These are a list of what has not
+// converged, all recorded objects, and each replica's metrics and goroutine stacks. takeSnapshot
+// does not read Secrets.
 //
-// It runs after the last phase, so it cannot change a verdict. The argument runErr is the error
-// that aborted the run, or nil.
+// takeSnapshot runs after the last phase, so that its requests cannot change a verdict. The
+// argument runErr is the error that aborted the run, or nil.
 //
-// If the run was interrupted or the control plane has failed, the snapshot contains only what
-// has not converged. For any other data that is not available, it contains the reason.
+// If the run was interrupted or the control plane has failed, the snapshot contains only the list
+// of what has not converged. If something else is not available, a file of the snapshot contains
+// the reason.
 func (s *Session) takeSnapshot(ctx context.Context, runErr error) *snapshot {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), snapshotTimeout)
 	defer cancel()
@@ -74,12 +76,12 @@ func (s *Session) takeSnapshot(ctx context.Context, runErr error) *snapshot {
 	return diagnostics
 }
 
-// unavailable returns the content of a snapshot file whose data could not be collected: a text
-// with the error.
+// unavailable returns the content of a snapshot file for which takeSnapshot got an error. The
+// content is "not available: ERROR".
 func unavailable(err error) []byte { return fmt.Appendf(nil, "not available: %v\n", err) }
 
-// snapshotObjects adds the observed objects and the events in the namespace of the run. It
-// adds the JSON text without decoding it, because most snapshots are never written.
+// snapshotObjects adds the recorded objects and the Events in the recorded namespace to
+// diagnostics. It does not decode the JSON text, because most snapshots are never written.
 func (s *Session) snapshotObjects(ctx context.Context, diagnostics *snapshot) error {
 	client := s.Environment.Admin.CoreV1().RESTClient()
 	var errs []error
@@ -103,18 +105,18 @@ func (s *Session) snapshotObjects(ctx context.Context, diagnostics *snapshot) er
 	return errors.Join(errs...)
 }
 
-// snapshotReplicas adds the metrics and the goroutines of each replica.
+// snapshotReplicas adds the metrics and goroutine stacks of each replica to diagnostics.
 //
-// A replica may not return its goroutines. If objects have not converged, snapshotReplicas then
-// ends the replica, which writes a stack dump to its log. It does so only after it has asked
-// all replicas.
+// If a replica does not return its stacks and objects have not converged, snapshotReplicas ends the
+// replica. The replica then writes a stack dump to its log. Before that, snapshotReplicas asks all
+// other replicas.
 func (s *Session) snapshotReplicas(ctx context.Context, diagnostics *snapshot) {
-	if s.Environment.Subject == nil { // the program runs the controllers
+	if s.Environment.Subject == nil { // the Go program runs the controllers itself
 		return
 	}
 	replicas := s.Environment.Subject.Replicas()
 	goroutines := make([][]byte, len(replicas))
-	missing := make([]error, len(replicas)) // why a replica's goroutines are missing
+	missing := make([]error, len(replicas)) // why the replica's goroutine stacks are missing
 	for i, replica := range replicas {
 		metrics, err := s.fetchDebug(ctx, replica, subject.MetricsPath)
 		if err != nil {
@@ -136,20 +138,22 @@ func (s *Session) snapshotReplicas(ctx context.Context, diagnostics *snapshot) {
 	}
 }
 
-// fetchDebug returns the response of a replica to a GET request for a debug path.
+// fetchDebug sends a GET request for a path, such as subject.MetricsPath, to a replica's debug
+// endpoint. It returns the response body.
 func (s *Session) fetchDebug(ctx context.Context, replica, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, debugFetchTimeout)
 	defer cancel()
 	return s.Environment.Subject.Fetch(ctx, replica, path)
 }
 
-// neededFor reports whether the run must write the snapshot. It must if objects have not
-// converged, or if the verdict of the run is fail. For a nil snapshot, it returns false.
+// neededFor reports whether the run must write the snapshot to files. The snapshot is needed if
+// objects have not converged, or if the verdict is fail. For a nil snapshot, neededFor returns
+// false.
 func (s *snapshot) neededFor(result *reports.Run) bool {
 	return s != nil && (len(s.pending) > 0 || result.Verdict == check.Fail)
 }
 
-// write creates the directory and writes the files of the snapshot to it.
+// write creates the directory dir and writes the files of the snapshot.
 func (s *snapshot) write(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
@@ -169,7 +173,7 @@ func (s *snapshot) write(dir string) error {
 	return errors.Join(errs...)
 }
 
-// toYAML converts a list of objects from JSON to YAML, without managed fields.
+// toYAML converts a list of objects from JSON to YAML, and removes metadata.managedFields.
 func toYAML(list []byte) ([]byte, error) {
 	var objects unstructured.UnstructuredList
 	if err := json.Unmarshal(list, &objects); err != nil {

@@ -27,7 +27,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// stuckScenario cannot converge, because no pod becomes ready in time.
+// stuckScenario is a scenario that cannot converge, because no pod becomes ready in time.
 const stuckScenario = `
 name: stuck
 description: pods that become ready only after the end of the run
@@ -40,8 +40,8 @@ faults:
 settle: {within: 2s, quiet: 1s}
 `
 
-// TestDiagnostics verifies the diagnostics of a run that does not converge. They
-// contain the pending objects, all objects, metrics and goroutines, but no credentials.
+// TestDiagnostics verifies the diagnostics of a run that does not converge. The files must contain
+// the pending objects, all objects, metrics and goroutines, but no credentials.
 func TestDiagnostics(t *testing.T) {
 	for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
 		t.Run(target.String(), func(t *testing.T) {
@@ -74,8 +74,8 @@ func TestDiagnostics(t *testing.T) {
 	}
 }
 
-// fakeReplica is an instance without a debug endpoint. It logs calls. A stackDumper
-// also supports DumpStacks.
+// fakeReplica is an instance without a debug endpoint, which logs the calls of its methods. A
+// stackDumper also has the method DumpStacks.
 type fakeReplica struct {
 	name string
 	log  *callLog
@@ -124,9 +124,9 @@ type healthyCluster struct {
 
 func (w healthyCluster) Err() error { return w.failed }
 
-// TestTakeSnapshot verifies that a replica that returns no goroutines is ended only if
-// it can dump stacks. All replicas are asked first. After an interruption or a failure
-// of the control plane, no replica is asked.
+// TestTakeSnapshot verifies which replicas takeSnapshot asks and ends. It must end a replica only
+// after it has asked all replicas, and only if the replica can dump stacks. After an interruption
+// or a failure of the control plane, it must ask no replica.
 func TestTakeSnapshot(t *testing.T) {
 	const metrics, goroutines = " fetch " + subject.MetricsPath, " fetch " + subject.GoroutinesPath
 	allFetches := []string{"subject-0" + metrics, "subject-0" + goroutines, "subject-1" + metrics, "subject-1" + goroutines}
@@ -188,13 +188,13 @@ func TestTakeSnapshot(t *testing.T) {
 	}
 }
 
-// unscaledReplicaSet is a commit that keeps the monitor from reporting convergence.
+// unscaledReplicaSet is the commit of a ReplicaSet that has not converged.
 var unscaledReplicaSet = &history.Record{Commit: &history.Commit{Type: history.Added, Object: history.Object{
 	Ref:  history.Ref{Resource: "replicasets.apps", Namespace: environment.Namespace, Name: "web", UID: "web", Version: 1},
 	Body: json.RawMessage(`{"spec":{"replicas":1}}`),
 }}}
 
-// unreachable returns a client whose API server does not exist.
+// unreachable returns a client for an address at which no API server listens.
 func unreachable(t *testing.T) kubernetes.Interface {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})
@@ -221,8 +221,8 @@ func TestCredentialPattern(t *testing.T) {
 	}
 }
 
-// TestSnapshotNeededFor verifies that failed runs and runs that did not converge keep
-// their snapshot, and other runs do not.
+// TestSnapshotNeededFor verifies that failed runs and runs that did not converge need their
+// snapshot. Other runs must not need a snapshot.
 func TestSnapshotNeededFor(t *testing.T) {
 	for _, test := range []struct {
 		name        string
@@ -244,8 +244,8 @@ func TestSnapshotNeededFor(t *testing.T) {
 	}
 }
 
-// TestSnapshotWrite verifies that objects are written as YAML without managed fields.
-// An invalid file does not prevent the others.
+// TestSnapshotWrite verifies that write writes objects as YAML without managed fields. An invalid
+// file must not prevent the other files.
 func TestSnapshotWrite(t *testing.T) {
 	diagnostics := &snapshot{files: []snapshotFile{
 		{name: "invalid.yaml", content: []byte("{"), objects: true},

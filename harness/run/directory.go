@@ -17,8 +17,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// directory is the path of a run directory, which contains all files of a run. Its
-// subdirectory state contains credentials and databases, and exists only during the run.
+// directory is the path of a run directory, which contains all files of a run. The subdirectory
+// state, which exists only during the run, contains credentials and databases.
 type directory string
 
 func (d directory) scenario() string    { return filepath.Join(string(d), "scenario.yaml") }
@@ -29,13 +29,14 @@ func (d directory) logs() string        { return filepath.Join(string(d), "logs"
 func (d directory) diagnostics() string { return filepath.Join(string(d), "diagnostics") }
 func (d directory) state() string       { return filepath.Join(string(d), "state") }
 
-// ScenarioFile returns the path of the scenario in a run directory.
+// ScenarioFile returns the path of the file scenario.yaml in the run directory at path.
 func ScenarioFile(path string) string { return directory(path).scenario() }
 
-// HistoryFile returns the path of the history in a run directory.
+// HistoryFile returns the path of the file history.jsonl in the run directory at path.
 func HistoryFile(path string) string { return directory(path).history() }
 
-// Environment records how and where a run was made. It is the content of environment.json.
+// Environment is the content of environment.json in a run directory. It says how and where the run
+// took place.
 type Environment struct {
 	Started  time.Time `json:"started"`
 	Scenario string    `json:"scenario"`
@@ -44,33 +45,33 @@ type Environment struct {
 	// BuiltFromUpstream is the value of [Options.BuiltFromUpstream].
 	BuiltFromUpstream bool   `json:"builtFromUpstream,omitempty"`
 	Provider          string `json:"provider"`
-	// UpstreamDir is the value of the flag --upstream-dir. It is empty if the flag was not
-	// set.
+	// UpstreamDir is the value of the flag --upstream-dir, or "" if the flag was not set.
 	UpstreamDir string `json:"upstreamDir,omitempty"`
-	// NodeImage is the value of the flag --node-image. It is empty if the flag was not set.
+	// NodeImage is the value of the flag --node-image, or "" if the flag was not set.
 	NodeImage string `json:"nodeImage,omitempty"`
 	// Kubeconfig, Context and ControllerSwitch are the values of --kubeconfig, --context and
-	// --controller-switch, which select an existing cluster and switch off its controllers. A
-	// value is empty if the flag was not set.
+	// --controller-switch. These flags select an existing cluster and turn off the cluster's own
+	// controllers. An empty value means that the flag was not set.
 	Kubeconfig       string `json:"kubeconfig,omitempty"`
 	Context          string `json:"context,omitempty"`
 	ControllerSwitch string `json:"controllerSwitch,omitempty"`
 	// Displace is the old name of ControllerSwitch in files of gauntlet v0.2 and earlier.
 	Displace string `json:"displace,omitempty"`
-	// Command is the command line that started the run, with the program first.
+	// Command is the command line that started the run. The first element is the program.
 	Command  []string `json:"command"`
 	Revision string   `json:"revision"` // version of gauntlet
 	Go       string   `json:"go"`       // Go version with which gauntlet was built
-	// Versions are the versions of the components of the control plane.
+	// Versions contains the version of each control plane component, such as "kubernetes":
+	// "v1.36.3".
 	Versions map[string]string `json:"versions"`
 	OS       string            `json:"os"`
 	Arch     string            `json:"arch"`
 	CPUs     int               `json:"cpus"`
 }
 
-// createRunDirectory creates the run directory, and writes the scenario and the environment to
-// it. It never reuses a directory: two runs that start in the same second get different
-// directories.
+// createRunDirectory creates the run directory, and writes scenario.yaml, environment.json and the
+// baseline, if any. It never reuses a directory: two runs that start in the same second get
+// different directories.
 func createRunDirectory(o *Options) (directory, error) {
 	encoded, err := o.Scenario.Marshal()
 	if err != nil {
@@ -118,10 +119,11 @@ func createRunDirectory(o *Options) (directory, error) {
 	return dir, nil
 }
 
-// notAllowedInNames matches the characters that a directory name must not contain.
+// notAllowedInNames matches characters that the name of a run directory must not contain.
 var notAllowedInNames = regexp.MustCompile(`[^a-zA-Z0-9.]+`)
 
-// runName returns the name of a run directory: start time, scenario, subject and seed.
+// runName returns the name of a run directory, such as 20260102T030405-burst-ours-seed5. It
+// contains the start time, scenario, subject and seed.
 func runName(o *Options) string {
 	target := o.Target.String()
 	if kind, path, ok := strings.Cut(target, ":"); ok {
@@ -134,8 +136,8 @@ func runName(o *Options) string {
 		strings.Trim(notAllowedInNames.ReplaceAllString(target, "-"), "-"), o.Scenario.Seed)
 }
 
-// createDirectory creates the directory name in parent. If it exists, createDirectory appends
-// a number to the name.
+// createDirectory creates a directory in parent and returns its path. If parent/name exists,
+// createDirectory appends a number to the name, such as name-2.
 func createDirectory(parent, name string) (directory, error) {
 	parent, err := filepath.Abs(parent)
 	if err != nil {
@@ -159,8 +161,8 @@ func createDirectory(parent, name string) (directory, error) {
 	}
 }
 
-// describeMissing returns the error about a file of the run directory. If the file does not
-// exist, the error says that the directory is not that of a run.
+// describeMissing returns the error for a file that cannot be read. If the file does not exist, the
+// error says that d is not a run directory.
 func (d directory) describeMissing(file string, err error) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%s: found no %s; expected a run directory", d, filepath.Base(file))
@@ -168,7 +170,8 @@ func (d directory) describeMissing(file string, err error) error {
 	return err
 }
 
-// readBaseline reads the baseline from the run directory. It returns nil if there is none.
+// readBaseline reads the baseline from the run directory. A baseline says what runs of the scenario
+// without faults have in common. The result is nil if the file baseline.yaml does not exist.
 func (d directory) readBaseline() (*baseline.Baseline, error) {
 	b, err := baseline.Read(d.baseline())
 	if errors.Is(err, os.ErrNotExist) {
@@ -177,7 +180,7 @@ func (d directory) readBaseline() (*baseline.Baseline, error) {
 	return b, err
 }
 
-// openRunDirectory reads the scenario and the environment from the run directory at path.
+// openRunDirectory reads scenario.yaml and environment.json in the run directory at path.
 func openRunDirectory(path string) (directory, *scenario.Scenario, *Environment, error) {
 	dir := directory(path)
 	switch info, err := os.Stat(path); {

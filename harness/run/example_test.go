@@ -18,7 +18,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// ours is the path of our controllers, which `make build` builds.
+// ours is the path of the controllers of this repository, which `make build` builds.
 var ours = filepath.Join("..", "..", "bin", "workload-controller-manager")
 
 // This program runs a scenario and reads the verdict of each check.
@@ -56,7 +56,7 @@ settle: {within: 30s, quiet: 1s}
 	// pass
 }
 
-// A program runs its own workload while the faults of a scenario act.
+// This program runs its own workload while the faults of a scenario act.
 func ExampleRun_workload() {
 	out, err := os.MkdirTemp("", "gauntlet-example-")
 	if err != nil {
@@ -92,7 +92,7 @@ exercises: [slow-start]
 	// Output: pass
 }
 
-// A program goes through the phases of a run, and injects a fault between two of its steps.
+// This program begins the phases of a run itself, and injects a fault between two operations.
 func ExampleStart() {
 	out, err := os.MkdirTemp("", "gauntlet-example-")
 	if err != nil {
@@ -127,7 +127,7 @@ func ExampleStart() {
 	// some requests failed: true
 }
 
-// phases creates a ReplicaSet while some creates of pods fail.
+// phases runs all phases. It creates a ReplicaSet while a fault makes some pod creates fail.
 func phases(ctx context.Context, s *run.Session) error {
 	if err := s.Begin(ctx); err != nil {
 		return err
@@ -146,7 +146,7 @@ func phases(ctx context.Context, s *run.Session) error {
 	return s.Settle(ctx)
 }
 
-// web returns a ReplicaSet.
+// web returns the ReplicaSet web with the given number of replicas.
 func web(replicas int32) *appsv1.ReplicaSet {
 	labels := map[string]string{"app": "web"}
 	return &appsv1.ReplicaSet{

@@ -11,11 +11,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// ValidateBeforeStart returns all reasons not to start a run of a scenario:
+// ValidateBeforeStart returns an error with all reasons not to start a run of the scenario:
 //
-//   - the errors of Validate
+//   - the errors of [Validate]
 //   - triggers that never match
-//   - checks in the field exercises that nothing in the scenario can exercise
+//   - checks in the field exercises that no run of the scenario can exercise, because nothing in the run could violate them
 func ValidateBeforeStart(s *scenario.Scenario) error {
 	errs := []error{Validate(s), s.CheckReachable()}
 	for i, id := range s.Exercises {
@@ -26,7 +26,7 @@ func ValidateBeforeStart(s *scenario.Scenario) error {
 	return scenario.JoinErrors(errs...)
 }
 
-// validateExercises returns the errors about unknown checks in the field exercises.
+// validateExercises returns an error for each unknown check in the scenario's field exercises.
 func validateExercises(s *scenario.Scenario) []error {
 	var errs []error
 	for i, id := range s.Exercises {
@@ -41,11 +41,11 @@ func validateExercises(s *scenario.Scenario) []error {
 	return errs
 }
 
-// checkExercised returns an error if no run of the scenario can exercise a check. There are two
+// checkExercised returns an error if no run of the scenario can exercise the check c. There are two
 // such cases:
 //
 //   - The check applies to none of the controllers under test.
-//   - The workload creates no object that such a controller reconciles.
+//   - The workload creates no object that a controller of the check's scope reconciles.
 func checkExercised(s *scenario.Scenario, path string, c *check.Check) error {
 	controllers := s.Controllers()
 	if !c.Scope.AppliesTo(controllers) {
@@ -66,8 +66,8 @@ func checkExercised(s *scenario.Scenario, path string, c *check.Check) error {
 	return s.Errorf(path, "found %s, which nothing in the scenario exercises; expected a step that creates a %s", c.ID, strings.Join(reconciled, " or a "))
 }
 
-// reconciledKinds returns the kinds of the objects that a run of the scenario has. For a
-// Deployment, these include ReplicaSet.
+// reconciledKinds returns the Kinds of objects that exist in a run of the scenario. If the workload
+// creates a Deployment, the result includes ReplicaSet.
 func reconciledKinds(s *scenario.Scenario) []string {
 	var kinds []string
 	for _, step := range allSteps(s) {
@@ -83,14 +83,15 @@ func reconciledKinds(s *scenario.Scenario) []string {
 	return kinds
 }
 
-// allSteps returns the steps of the workload, and those of the user-edit faults.
+// allSteps returns the steps of the workload, followed by the steps of all faults of type
+// user-edit.
 func allSteps(s *scenario.Scenario) []scenario.Step {
 	steps := slices.Clone(s.Workload)
 	for _, fault := range s.Faults {
 		var params struct {
 			Steps []scenario.Step `yaml:"steps"`
 		}
-		if fault.Params.Decode(&params) == nil { // another fault has other parameters
+		if fault.Params.Decode(&params) == nil { // faults of other types have no steps
 			steps = append(steps, params.Steps...)
 		}
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-// TestValidateBeforeStart requires that all scenarios of this repository are accepted.
+// TestValidateBeforeStart requires that ValidateBeforeStart accepts all scenarios of this
+// repository.
 func TestValidateBeforeStart(t *testing.T) {
 	for _, s := range library.All() {
 		if err := ValidateBeforeStart(s); err != nil {
@@ -34,7 +35,7 @@ func TestValidateBeforeStart(t *testing.T) {
 	}
 }
 
-// TestValidateBeforeStartErrors has a scenario for each case, and the end of the error about it.
+// TestValidateBeforeStartErrors checks the end of the error for each kind of invalid scenario.
 func TestValidateBeforeStartErrors(t *testing.T) {
 	const (
 		replicaSet = "name: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n"

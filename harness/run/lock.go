@@ -9,14 +9,14 @@ import (
 	"syscall"
 )
 
-// ErrInUse means that another command uses the run directory.
+// ErrInUse means that another gauntlet command has locked the run directory.
 var ErrInUse = errors.New("the run directory is in use")
 
-// Lock locks the run directory at path until unlock is called. It returns ErrInUse at once if
-// another command has locked the directory.
+// Lock locks the run directory at path until unlock is called. If another command has locked the
+// directory, Lock does not wait, and the error wraps [ErrInUse].
 //
-// The lock is that of the kernel on the open directory, which ends with the process, even if
-// the process is killed. Nothing is written.
+// Lock uses flock(2) on the directory and writes no file. The kernel releases the lock when the
+// process ends, even if the process is killed.
 func Lock(path string) (unlock func(), err error) {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -32,7 +32,8 @@ func Lock(path string) (unlock func(), err error) {
 	return func() { dir.Close() }, nil
 }
 
-// lockHolder describes the process that has locked a directory, such as "process 123".
+// lockHolder returns a text for the process that has locked dir, such as "process 123" or "another
+// process".
 func lockHolder(dir *os.File) string {
 	info, err := dir.Stat()
 	if err != nil {
@@ -46,10 +47,11 @@ func lockHolder(dir *os.File) string {
 	return findLockHolder(string(locks), stat.Ino)
 }
 
-// findLockHolder returns the holder of the lock on a file from the content of /proc/locks.
+// findLockHolder searches the content of /proc/locks for the lock on a file, given by its inode. It
+// returns "process PID", or "another process" if it finds no process ID.
 //
-// Its lines look like "1: FLOCK ADVISORY WRITE 123 fd:01:4567 0 EOF", with the process and the
-// inode. A process outside of the PID namespace has the number 0.
+// A line looks like "1: FLOCK ADVISORY WRITE 123 fd:01:4567 0 EOF": process 123 has locked inode
+// 4567. The process ID is 0 if the process is outside of the PID namespace.
 func findLockHolder(locks string, inode uint64) string {
 	for line := range strings.Lines(locks) {
 		words := strings.Fields(line)

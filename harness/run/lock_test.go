@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLock requires that the error of a second command on a run directory names the process that
-// uses it.
+// TestLock requires that a second Lock of a run directory fails. The error must name the process
+// that holds the lock.
 func TestLock(t *testing.T) {
 	dir := t.TempDir()
 	unlock, err := Lock(dir)

@@ -12,28 +12,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// monitor determines from the history, while it is recorded, when the next phase of the run can
-// begin. It affects the duration of a run, never the verdict.
+// monitor watches the records of the history to determine when the next phase of the run can begin.
+// It affects the duration of a run, never the verdict.
 type monitor struct {
 	settled *check.Settled
-	// ready reports whether a replica of the subject has opened all watches that the
-	// controllers need.
+	// ready reports whether the leading replica has opened all watches that the controllers need.
 	ready func() bool
 
 	mu      sync.Mutex
-	changed chan struct{} // closed and replaced at every request, response, process or commit record that observe uses
-	writes  int           // number of requests of the subject for which IsWrite is true
-	// stalls contains for how long gauntlet (the key "") and each replica got no CPU time.
+	changed chan struct{} // closed and replaced after each record that can change a condition
+	writes  int           // number of write requests of the subject
+	// stalls contains how long each replica got no CPU time, by replica name. The name "" means
+	// gauntlet itself.
 	stalls map[string]time.Duration
 }
 
-// newMonitor returns the monitor of a run in which the given controllers are under test.
+// newMonitor returns a monitor for a run with the given controllers under test. Its field ready
+// always returns true.
 func newMonitor(controllers ...kube.Controller) *monitor {
 	return &monitor{settled: check.NewSettled(controllers...), ready: func() bool { return true }, changed: make(chan struct{}), stalls: map[string]time.Duration{}}
 }
 
-// observe updates the monitor from the next record of the history, and wakes the callers of
-// waitUntil.
+// observe updates the monitor from the next record of the history, and makes waitUntil check its
+// condition.
 func (m *monitor) observe(r *history.Record) {
 	m.settled.Observe(r)
 	m.mu.Lock()
@@ -51,8 +52,8 @@ func (m *monitor) observe(r *history.Record) {
 	m.changed = make(chan struct{})
 }
 
-// stalled returns the longest total stall of a replica since the history began. It includes the
-// stalls of gauntlet.
+// stalled returns the longest time for which a replica got no CPU time since the history began. It
+// includes the time for which gauntlet itself got none.
 func (m *monitor) stalled() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,8 +66,8 @@ func (m *monitor) stalled() time.Duration {
 	return longest
 }
 
-// within returns a context that ends after the given duration. The stalls of gauntlet and of the
-// subject do not count, but the context ends at the latest after twice the duration.
+// within returns a context that ends after the given duration. Stalls, in which gauntlet or the
+// subject got no CPU time, extend the duration, but at most to twice its value.
 func (m *monitor) within(ctx context.Context, duration time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, 2*duration)
 	before, start := m.stalled(), time.Now()
@@ -85,9 +86,9 @@ func (m *monitor) within(ctx context.Context, duration time.Duration) (context.C
 	return ctx, cancel
 }
 
-// waitUntil waits until done returns true. It returns false if ctx ends first. It calls done
-// after each record that changes the state of the monitor. It also calls done every 100 ms,
-// because the result of done may depend on the time.
+// waitUntil waits until the function done returns true. If ctx ends first, waitUntil returns false.
+// It calls done after each record that can change the result. It also calls done every 100 ms,
+// because the result may depend on the time.
 func (m *monitor) waitUntil(ctx context.Context, done func() bool) bool {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -107,15 +108,15 @@ func (m *monitor) waitUntil(ctx context.Context, done func() bool) bool {
 	}
 }
 
-// waitConverged waits until the subject has opened its watches and all observed objects have
-// converged. It returns false if ctx ends first.
+// waitConverged waits until the subject has opened its watches and all recorded objects have
+// converged. If ctx ends first, waitConverged returns false.
 func (m *monitor) waitConverged(ctx context.Context) bool {
 	return m.waitUntil(ctx, func() bool { return m.ready() && len(m.settled.Pending()) == 0 })
 }
 
-// waitQuiet waits until the subject has written nothing for the duration d, and returns true.
-// It returns false as soon as the subject writes, an observed object is no longer converged, or
-// ctx ends.
+// waitQuiet waits until the subject has written nothing for the duration d, and returns true. It
+// returns false as soon as the subject writes, a recorded object is no longer converged, or ctx
+// ends.
 func (m *monitor) waitQuiet(ctx context.Context, clock clock.PassiveClock, d time.Duration) bool {
 	m.mu.Lock()
 	before, start := m.writes, clock.Now()

@@ -25,8 +25,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// operatorVariable is an environment variable. If it is set, the test binary is an operator, which
-// creates a PersistentVolumeClaim for each Widget.
+// operatorVariable is an environment variable. If it is set, the test binary runs an operator,
+// which creates a PersistentVolumeClaim for each Widget.
 const operatorVariable = "GAUNTLET_RUN_TEST_OPERATOR"
 
 var widgetResource = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
@@ -75,8 +75,8 @@ faults:
 settle: {within: 30s, quiet: 1s}
 `
 
-// TestOperator runs an operator that a subject file describes. It has only the permissions of its
-// roles, and its claims are bound to simulated volumes.
+// TestOperator runs an operator that a subject file describes. The operator has only the
+// permissions of its roles, and its claims are bound to simulated volumes.
 func TestOperator(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
@@ -94,7 +94,7 @@ func TestOperator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The resource of the trigger is not known without the operator.
+	// Without the operator, gauntlet does not know the resource in the trigger.
 	text := strings.Replace(widgetScenario, "workload:", "operator: {kinds: [{apiVersion: v1, kind: PersistentVolumeClaim}]}\nworkload:", 1)
 	s, err := scenario.Parse("widgets", []byte(text))
 	if err != nil {
@@ -153,7 +153,8 @@ func operatorMain(ctx context.Context) error {
 	return errors.New("the watch has ended")
 }
 
-// reconcileWidget creates the claim of a Widget, waits until it is bound, and writes the status.
+// reconcileWidget creates a Widget's claim, waits until the claim is bound, and writes the Widget's
+// status.
 func reconcileWidget(ctx context.Context, config *rest.Config, widgets dynamic.NamespaceableResourceInterface, widget *unstructured.Unstructured) error {
 	if phase, _, _ := unstructured.NestedString(widget.Object, "status", "phase"); phase == "Bound" {
 		return nil

@@ -22,11 +22,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// The tests in this file need a control plane, whose binaries `gauntlet setup` builds, and our
-// controllers, which `make build` builds.
+// The tests in this file need the binaries that `gauntlet setup` and `make build` build.
 
-// helperVariable is an environment variable. If it is set, the test binary only runs a
-// scenario, with its value as the directory for the results.
+// helperVariable is an environment variable that makes the test binary only run a scenario. Its
+// value is the directory for the results.
 const helperVariable = "GAUNTLET_RUN_TEST_DIR"
 
 func TestMain(m *testing.M) {
@@ -46,8 +45,8 @@ func TestMain(m *testing.M) {
 	fmt.Println(err)
 }
 
-// shortScenario contains steps of several kinds and a fault. longScenario takes longer than
-// the tests that use it.
+// Scenarios. shortScenario contains steps with different operations and a fault. longScenario takes
+// longer than the tests that abort it.
 const (
 	shortScenario = `
 name: short
@@ -129,8 +128,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRestart checks that another replica, or the restarted one, continues the work after the
-// run kills or terminates the leader. Such an exit is no failure of the subject.
+// TestRestart kills or terminates the leader. Another replica, or the restarted replica, must then
+// continue the work. Such an exit must not count as a failure of the subject.
 func TestRestart(t *testing.T) {
 	for _, test := range []struct {
 		target   subject.Target
@@ -173,8 +172,9 @@ exercises: [process-alive, converged, no-writes-when-settled]
 	}
 }
 
-// requireEnded requires that exactly one replica exited the given number of times, and was
-// restarted each time. The subject must also have created pods after the first exit.
+// requireEnded requires that exactly one replica exited, and that it exited the given number of
+// times. The run must have restarted that replica each time. The subject must also have created
+// pods after the first exit.
 func requireEnded(t *testing.T, dir string, replicas, times int) {
 	t.Helper()
 	starts, ends, wroteAfter := map[string]int{}, map[string]int{}, false
@@ -203,8 +203,8 @@ func requireEnded(t *testing.T, dir string, replicas, times int) {
 	t.Error("the history has no end phase")
 }
 
-// TestSubjectThatWillNotStart checks the error for a subject that exits immediately. The error
-// must contain the last lines of the subject's log.
+// TestSubjectThatWillNotStart verifies that the error for a subject that exits immediately contains
+// the end of the subject's log.
 func TestSubjectThatWillNotStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "manager")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\necho no such flag\nexit 2\n"), 0o755); err != nil {
@@ -243,7 +243,7 @@ func TestInterruptedRun(t *testing.T) {
 	requireNothingLeft(t, out)
 }
 
-// TestKilledRun checks that all processes and files of a run are removed, even if gauntlet
+// TestKilledRun verifies that no process and no state directory of a run remains after gauntlet
 // gets SIGKILL.
 func TestKilledRun(t *testing.T) {
 	out := t.TempDir()
@@ -274,8 +274,7 @@ func TestKilledRun(t *testing.T) {
 	requireNothingLeft(t, out)
 }
 
-// requireNothingLeft waits until no process and no state directory of the runs below dir
-// exist.
+// requireNothingLeft waits until no process and no state directory of the runs in dir exists.
 func requireNothingLeft(t *testing.T, dir string) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
@@ -299,7 +298,8 @@ func requireNothingLeft(t *testing.T, dir string) {
 	}
 }
 
-// processesOf returns the command lines of all processes that contain a path below dir.
+// processesOf returns the command lines that contain a path below dir, of all processes of this
+// machine.
 func processesOf(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -316,8 +316,8 @@ func processesOf(t *testing.T, dir string) []string {
 	return all
 }
 
-// credential matches credentials: private keys in PEM or base64, service account tokens,
-// authorization headers and Secrets.
+// credential matches private keys in PEM or base64, ServiceAccount tokens, authorization headers
+// and Secrets.
 var credential = regexp.MustCompile(`PRIVATE KEY|LS0tLS1CRUdJTi[A-Za-z0-9+/]*|client-key-data|eyJ[\w-]{8,}\.[\w-]{8,}\.|Bearer |token:|"?kind"?: ?"?Secret\b`)
 
 // requireNoCredentials requires that no file in a run directory contains a credential.

@@ -8,12 +8,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Settle waits until the subject has converged, and has then written nothing for settle.quiet
-// of the scenario. All faults must be healed before the call. It records the phases settle,
-// quiet and end.
+// Settle waits until all objects have converged and the subject has then written nothing for
+// settle.quiet. Heal all faults before the call. Settle begins the phases settle, quiet and end.
 //
-// If settle.within passes first, Settle still returns nil, because the checks decide whether
-// that is a violation.
+// If settle.within passes first, Settle returns nil too, because the checks decide whether that is
+// a violation.
 func (s *Session) Settle(ctx context.Context) error {
 	if err := s.checkPhase("Settle", sessionChaos); err != nil {
 		return err
@@ -21,8 +20,9 @@ func (s *Session) Settle(ctx context.Context) error {
 	s.beginPhase(history.PhaseSettle)
 	s.progress("all faults healed; waiting up to %s for convergence", s.Scenario.Settle.Within)
 	start := s.Clock.Now()
-	// Convergence can only be determined after the last user operations are recorded. Commits
-	// that are missing here may still arrive. Commits that are missing at the end are a gap.
+	// Convergence can only be determined after the history contains the last user operations.
+	// Commits that are missing here may still arrive. For commits that are missing at the end,
+	// Settle records a gap, which marks the history as incomplete.
 	if missing := s.catchUp(ctx); ctx.Err() != nil {
 		return ctx.Err()
 	} else if missing != nil {
@@ -34,7 +34,8 @@ func (s *Session) Settle(ctx context.Context) error {
 		s.beginPhase(history.PhaseQuiet)
 		quiet = s.monitor.waitQuiet(ctx, s.Clock, s.Scenario.Settle.Quiet)
 		if !quiet && bounded.Err() != nil {
-			// The time limit has passed. The checks report any further write.
+			// settle.within has passed. Begin the phase quiet anyway: the checks report writes in
+			// this phase.
 			s.beginPhase(history.PhaseQuiet)
 			s.sleep(ctx, s.Scenario.Settle.Quiet, nil)
 			break
@@ -45,7 +46,7 @@ func (s *Session) Settle(ctx context.Context) error {
 	}
 	s.progress("settled after %.1f s", s.Clock.Since(start).Seconds())
 	if missing := s.catchUp(ctx); ctx.Err() != nil {
-		return ctx.Err() // ctx ended the wait, so missing commits are no gap
+		return ctx.Err() // the run was aborted, so commits may be missing for that reason
 	} else if missing != nil {
 		s.Environment.Recorder.Append(history.Record{Gap: &history.Gap{Source: "commits", Detail: "missing at the end of the run: " + strings.ReplaceAll(missing.Error(), "\n", "; ")}})
 	}
@@ -53,8 +54,8 @@ func (s *Session) Settle(ctx context.Context) error {
 	return s.Environment.Recorder.Flush()
 }
 
-// Converged waits until the subject has converged, for at most settle.within of the scenario.
-// Faults may be active. The error says which objects have not converged.
+// Converged waits until all objects have converged, but at most settle.within. Faults may be
+// active. After this time, the error says which objects have not converged.
 func (s *Session) Converged(ctx context.Context) error {
 	if err := s.checkPhase("Converged", sessionChaos); err != nil {
 		return err

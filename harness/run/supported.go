@@ -9,9 +9,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Supported returns an error if a provider cannot run a scenario. The provider must have room
-// for all pods of the scenario, and support all its faults. The error contains the position in
-// the scenario file.
+// Supported returns an error if the named provider cannot run the scenario. The nodes must have
+// capacity for all pods of the scenario, and the provider must support all faults. The error
+// contains the position in the scenario file.
 func Supported(s *scenario.Scenario, provider string) error {
 	p, err := providers.Named(cmp.Or(provider, providers.Default()))
 	if err != nil {
@@ -32,7 +32,7 @@ func Supported(s *scenario.Scenario, provider string) error {
 	return nil
 }
 
-// supportedFault returns an error if a provider does not support a fault of a scenario.
+// supportedFault returns an error if the provider p does not support a fault of the scenario.
 func supportedFault(spec scenario.Fault, p providers.Provider) error {
 	faultType, err := catalog.Find(spec.Name)
 	if err != nil {

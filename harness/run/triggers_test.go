@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// runWithTriggers runs a scenario on both subjects and requires that it passes. It calls look
-// with the records of each run.
+// runWithTriggers runs a scenario on the subjects ours and upstream. Each run must pass.
+// runWithTriggers calls look with the records of each run.
 func runWithTriggers(t *testing.T, text string, look func(*testing.T, []*history.Record)) {
 	for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
 		t.Run(target.String(), func(t *testing.T) {
@@ -33,9 +33,9 @@ func runWithTriggers(t *testing.T, text string, look func(*testing.T, []*history
 	}
 }
 
-// TestCrash checks a crash between a commit and its response, and a crash before a request
-// reaches the API server. The subject must get no response between the match of the trigger
-// and the crash.
+// TestCrash tests crashes of the subject: between a commit and the response, and before a request
+// reaches the API server. Between the match of the trigger and the crash, the subject must get no
+// response.
 func TestCrash(t *testing.T) {
 	runWithTriggers(t, `
 name: crash
@@ -81,8 +81,8 @@ settle: {within: 60s, quiet: 1s}
 	})
 }
 
-// TestFreeze checks that a paused leader writes nothing and that another replica takes over.
-// The paused replica then resumes, or restarts if it has exited.
+// TestFreeze verifies that a paused leader writes nothing and that another replica takes over. The
+// paused replica must then resume, or restart if it has exited.
 func TestFreeze(t *testing.T) {
 	if testing.Short() {
 		t.Skip("flaky on upstream: the paused replica sometimes resumes before another one takes over")

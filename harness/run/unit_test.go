@@ -60,7 +60,7 @@ func TestRunDirectories(t *testing.T) {
 	}
 	for _, want := range []string{
 		"20260102T030405-burst-exec-run.test-seed5",
-		"20260102T030405-burst-exec-run.test-seed5-2", // a second run in the same second gets a new directory
+		"20260102T030405-burst-exec-run.test-seed5-2", // the name of a second run in the same second
 	} {
 		dir, err := createDirectory(out, runName(&o))
 		if err != nil {
@@ -88,14 +88,14 @@ func TestCheckRejectsOtherDirectories(t *testing.T) {
 	}
 }
 
-// TestWithin requires that stalls of gauntlet and of the subject extend a time limit.
+// TestWithin requires that stalls of gauntlet and of the subject extend the time limit of within.
 func TestWithin(t *testing.T) {
 	stall := func(process string, seconds time.Duration) *history.Record {
 		return &history.Record{Stall: &history.Stall{Process: process, Duration: seconds * time.Second}}
 	}
 	for _, test := range []struct {
 		name          string
-		before, after []*history.Record // the records before and after the limit is set
+		before, after []*history.Record // the records before and after the call of within
 		want          time.Duration
 	}{
 		{name: "no stall", want: 10 * time.Second},
@@ -162,7 +162,7 @@ func TestMonitorQuiet(t *testing.T) {
 	}
 }
 
-// TestMustFire requires that a fault with mustFire that never fires makes the run unknown.
+// TestMustFire requires that the verdict of a run is unknown if a fault with mustFire never fires.
 func TestMustFire(t *testing.T) {
 	spec := parse(t, `name: x
 workload:
@@ -175,7 +175,7 @@ faults:
 	held := []check.Result{{Check: "ownership", Verdict: check.Pass}}
 	for _, test := range []struct {
 		name        string
-		first, last int // the number of firings of each fault
+		first, last int // how often the first and the last fault fired
 		want        check.Verdict
 		reason      string
 	}{
@@ -209,8 +209,8 @@ func TestFaultRandomIsIndependent(t *testing.T) {
 	}
 }
 
-// TestSupported checks that a fault that the provider does not support is rejected, with its
-// position in the scenario.
+// TestSupported verifies that Supported rejects a fault that the provider does not support. The
+// error must contain the position in the scenario.
 func TestSupported(t *testing.T) {
 	with := func(fault string) *scenario.Scenario {
 		return parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\nfaults:\n  - "+fault+"\n")
@@ -228,8 +228,8 @@ func TestSupported(t *testing.T) {
 	}
 }
 
-// TestSupportedByPodCapacity checks that a scenario with too many pods for its nodes is
-// rejected.
+// TestSupportedByPodCapacity verifies that Supported rejects a scenario with too many pods for its
+// nodes.
 func TestSupportedByPodCapacity(t *testing.T) {
 	spec, err := scenario.Parse("x.yaml", []byte(`name: x
 description: y
@@ -299,7 +299,8 @@ func TestPreflightOnKind(t *testing.T) {
 	}
 }
 
-// TestCheckWorkload tests that a run needs exactly one workload.
+// TestCheckWorkload verifies that a run needs exactly one workload: steps in the scenario or a
+// function.
 func TestCheckWorkload(t *testing.T) {
 	steps := parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n")
 	external := parse(t, "name: x\ndescription: x\nexternalWorkload: {}\n")
