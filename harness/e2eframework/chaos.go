@@ -66,7 +66,8 @@ type Chaos struct {
 	// converge. The controllers must then write nothing for Settle.Quiet. Zero values mean the
 	// defaults of scenarios.
 	Settle scenario.Settle
-	// Seed is the random seed of the faults.
+	// Seed is the random seed of the faults in Faults. For faults that steps inject, see
+	// [WithSeed].
 	Seed uint64
 }
 

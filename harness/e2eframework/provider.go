@@ -139,7 +139,8 @@ func WithLogDir(dir string) support.ClusterOpts {
 	return option(func(p *provider) { p.logDir = dir })
 }
 
-// WithSeed sets the random seed of faults that the suite injects through [Environment].
+// WithSeed sets the random seed of faults that the suite injects with [Inject], or through
+// [Environment].
 func WithSeed(seed uint64) support.ClusterOpts {
 	return option(func(p *provider) { p.seed = seed })
 }
