@@ -20,8 +20,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// await waits until every object that the target names meets the condition. After the timeout
-// of the await, it returns an error that wraps [ErrUnmet].
+// await waits until every object that the await's target names meets the condition. If the wait
+// takes longer than the field within allows, it returns an error that wraps [ErrUnmet].
 func (u *user) await(ctx context.Context, await *scenario.Await) error {
 	bounded, cancel := u.within(ctx, await.Within)
 	defer cancel()
@@ -30,7 +30,7 @@ func (u *user) await(ctx context.Context, await *scenario.Await) error {
 		return err
 	}
 	watched := awaited
-	if await.Until == scenario.Served { // the addresses are in the Endpoints object with the name of the Service
+	if await.Until == scenario.Served { // the addresses of a Service are in the Endpoints object with the same name
 		if watched, err = u.kind(scenario.Endpoints); err != nil {
 			return err
 		}
@@ -53,8 +53,8 @@ func (u *user) await(ctx context.Context, await *scenario.Await) error {
 	return nil
 }
 
-// unmetError reports that an await timed out, and has the object that did not meet the
-// condition. It wraps [ErrUnmet].
+// unmetError is the error of an await that timed out. It has the object that did not meet the
+// condition, and it wraps [ErrUnmet].
 type unmetError struct {
 	object history.Ref
 	text   string
@@ -63,7 +63,7 @@ type unmetError struct {
 func (e *unmetError) Error() string { return e.text }
 func (e *unmetError) Unwrap() error { return ErrUnmet }
 
-// unmetObject returns the object of an unmetError, and nil for any other error.
+// unmetObject returns the object in an unmetError. It returns nil for any other error.
 func unmetObject(err error) *history.Ref {
 	if unmet := (*unmetError)(nil); errors.As(err, &unmet) {
 		return &unmet.object
@@ -71,8 +71,8 @@ func unmetObject(err error) *history.Ref {
 	return nil
 }
 
-// awaitOne watches one object until it meets the condition until. It returns a description of
-// the last state of the object.
+// awaitOne watches one object until it meets the condition until, or ctx ends. The returned text
+// describes the last state of the object, also together with an error.
 func awaitOne(ctx context.Context, k kind, name string, until scenario.Until) (state string, err error) {
 	check, err := checkOf(until)
 	if err != nil {
@@ -82,9 +82,8 @@ func awaitOne(ctx context.Context, k kind, name string, until scenario.Until) (s
 		done, state, err = check(o)
 		return done, err
 	}
-	// The watch sends an event for an existing object, and nothing for a missing object.
-	// Therefore the condition gone needs a precondition, which looks for the object in the
-	// synced store.
+	// The watch sends an event for an existing object, but none for a missing object. For the
+	// condition gone, a precondition therefore looks for the object in the synced store.
 	var absent watchtools.PreconditionFunc
 	if until == scenario.Gone {
 		absent = func(store cache.Store) (bool, error) {
@@ -110,12 +109,11 @@ func awaitOne(ctx context.Context, k kind, name string, until scenario.Until) (s
 	return state, err
 }
 
-// noSuchObject is the state of an object that does not exist, in error messages.
+// noSuchObject is the text in error messages for an object that does not exist.
 const noSuchObject = "no such object"
 
-// checkOf returns a function that reports whether an object meets a condition, and describes
-// the state of the object. The function accepts nil, which means that the object does not
-// exist.
+// checkOf returns a function that reports whether an object meets a condition. The function also
+// describes the state of the object. It accepts nil, which means that the object does not exist.
 func checkOf(until scenario.Until) (func(runtime.Object) (bool, string, error), error) {
 	if !until.IsFieldCondition() {
 		return func(o runtime.Object) (bool, string, error) {
@@ -127,7 +125,8 @@ func checkOf(until scenario.Until) (func(runtime.Object) (bool, string, error), 
 	return func(o runtime.Object) (bool, string, error) { return meets(o, condition) }, err
 }
 
-// within returns a context that ends after the duration d, with the cause [ErrUnmet].
+// within returns a context that ends after the duration d. The cause of the context is then
+// [ErrUnmet].
 func (u *user) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := u.Clock.NewTimer(d)
@@ -142,11 +141,11 @@ func (u *user) within(ctx context.Context, d time.Duration) (context.Context, co
 	return ctx, func() { cancel(errDone) }
 }
 
-// errDone is the cause of the cancellation when an await ends before its timeout.
+// errDone is the cause of the context of an await that ended before its timeout.
 var errDone = errors.New("the await ended")
 
-// reached reports whether an object meets a condition, and describes the state of the object. A
-// nil object means that the object does not exist.
+// reached reports whether an object meets a one-word condition, such as ready. It also describes
+// the state of the object. A nil object means that the object does not exist.
 func reached(o runtime.Object, until scenario.Until) (bool, string) {
 	switch o := o.(type) {
 	case *appsv1.ReplicaSet:
@@ -176,23 +175,23 @@ func reached(o runtime.Object, until scenario.Until) (bool, string) {
 			fmt.Sprintf("%d ready and %d not ready addresses", ready, notReady)
 	case nil:
 		return until == scenario.Gone, noSuchObject
-	case metav1.Object: // an await of any other kind can only have the condition gone
+	case metav1.Object: // for any other kind, gone is the only one-word condition
 		return false, "the object" + terminating(o)
 	default:
 		return false, "the object"
 	}
 }
 
-// scale has the fields of an object with replicas that show how far a scaling or rollout has
-// come.
+// scale has the fields of an object with replicas that show the progress of a scaling or
+// rollout. The field observed is status.observedGeneration.
 type scale struct {
 	generation, observed               int64
 	desired, current, ready, available int32
 	updated                            int32 // pods of the latest template; only for a Deployment
 }
 
-// reached reports whether an object with replicas meets a condition, and describes the state of
-// the object.
+// reached reports whether an object with replicas meets a one-word condition, such as ready. It
+// also describes the state of the object.
 func (s scale) reached(until scenario.Until, m metav1.Object) (bool, string) {
 	scaled := s.observed >= s.generation && s.current == s.desired
 	state := fmt.Sprintf("%d of %d replicas, %d ready, %d available, observedGeneration %d of %d%s",
@@ -219,8 +218,8 @@ func addresses(e *endpoints) (ready, notReady int) {
 	return ready, notReady
 }
 
-// terminating returns text about the finalizers of a terminating object. It returns "" if the
-// object is not terminating.
+// terminating returns text about the finalizers of a terminating object, for error messages. It
+// returns "" if the object is not terminating.
 func terminating(m metav1.Object) string {
 	if m.GetDeletionTimestamp() == nil {
 		return ""

@@ -13,9 +13,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// build returns the object for a create of a kind that is not generic. If the object is a pod
-// or has a pod template, its pods have the given pod spec. The argument controller is the owner
-// reference, or nil.
+// build returns the object that a create operation creates, for a kind that is not generic. A
+// pod or a pod template gets the pod spec pod. The argument controller is an owner reference for
+// the object, or nil.
 func build(create *scenario.Create, name, namespace string, controller *metav1.OwnerReference, pod corev1.PodSpec) runtime.Object {
 	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
 	if controller != nil {
@@ -24,8 +24,8 @@ func build(create *scenario.Create, name, namespace string, controller *metav1.O
 	return builders[create.Kind](create, meta, pod)
 }
 
-// builders has one function for each kind that is not generic; see [scenario.Kind]. The
-// function returns the object for a create of this kind.
+// builders has, for each kind that is not generic, a function that returns the object to create.
+// A generic kind is one that needs a manifest; see [scenario.Kind].
 var builders = map[scenario.Kind]func(*scenario.Create, metav1.ObjectMeta, corev1.PodSpec) runtime.Object{
 	scenario.ReplicaSet:            buildReplicaSet,
 	scenario.ReplicationController: buildReplicationController,
@@ -106,8 +106,8 @@ func servicePorts(ports []scenario.Port) []corev1.ServicePort {
 	return built
 }
 
-// leaderAnnotation is the annotation in which a leader election with Endpoints stores its
-// record.
+// leaderAnnotation is the annotation in which leader election stores its record when it uses an
+// Endpoints object as its lock.
 const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
 
 // buildEndpoints returns an Endpoints object with one address from the range 192.0.2.0/24,
@@ -125,13 +125,13 @@ func buildEndpoints(create *scenario.Create, meta metav1.ObjectMeta, _ corev1.Po
 	}}}
 }
 
-// versionAnnotation is the annotation in which a pod template has its version. Templates of
-// different versions differ only in this annotation, so a rollout needs no further image on the
-// nodes.
+// versionAnnotation is the annotation of a pod template that contains the version, such as v2.
+// Templates of different versions differ only in this annotation. Therefore a rollout needs no
+// additional image on the nodes.
 const versionAnnotation = "gauntlet/version"
 
-// podTemplate returns the pod template of a create: its labels and version with the given pod
-// spec.
+// podTemplate returns the pod template for a create operation. It has the labels and the version
+// of the operation, and the given pod spec.
 func podTemplate(create *scenario.Create, pod corev1.PodSpec) corev1.PodTemplateSpec {
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: create.Labels}, Spec: pod}
 	if create.Version != "" {
@@ -140,8 +140,8 @@ func podTemplate(create *scenario.Create, pod corev1.PodSpec) corev1.PodTemplate
 	return template
 }
 
-// toInt32 converts an optional number to the type of the Kubernetes API. It returns nil for
-// nil.
+// toInt32 converts an optional number to the type that the Kubernetes API uses. It returns nil
+// for nil.
 func toInt32(n *int) *int32 {
 	if n == nil {
 		return nil
@@ -149,8 +149,8 @@ func toInt32(n *int) *int32 {
 	return ptr.To(int32(*n))
 }
 
-// intOrString converts an optional value to the type of the Kubernetes API. It returns nil for
-// nil.
+// intOrString converts an optional value to the type that the Kubernetes API uses. It returns
+// nil for nil.
 func intOrString(x *scenario.IntOrString) *intstr.IntOrString {
 	if x == nil {
 		return nil

@@ -12,8 +12,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// meets reports whether an object meets a condition on its fields, as kubectl wait does. It
-// also describes the found value. A nil object means that the object does not exist.
+// meets reports whether an object meets a condition on its fields, by the rules of kubectl wait.
+// It also describes the found value for error messages. A nil object means that the object does
+// not exist.
 func meets(o runtime.Object, condition scenario.FieldCondition) (bool, string, error) {
 	if o == nil {
 		return false, noSuchObject, nil
@@ -29,9 +30,9 @@ func meets(o runtime.Object, condition scenario.FieldCondition) (bool, string, e
 	return met, state, nil
 }
 
-// hasCondition reports whether status.conditions has a condition with a type and a status. It
-// returns false for a condition of an earlier generation of the object. The text describes the
-// found condition.
+// hasCondition reports whether status.conditions has a condition with the given type and status.
+// A condition of an earlier generation of the object does not count. The returned text describes
+// the found condition.
 func hasCondition(object map[string]any, of, status string) (bool, string) {
 	conditions, _, _ := unstructured.NestedSlice(object, "status", "conditions")
 	for _, each := range conditions {
@@ -55,8 +56,9 @@ func hasCondition(object map[string]any, of, status string) (bool, string) {
 	return false, "no condition " + of
 }
 
-// meetsJSONPath reports whether the value at a JSONPath equals value. If value is "", it
-// reports whether the value at the path exists and is not empty.
+// meetsJSONPath reports whether an object has the given value at a JSONPath. If the argument
+// value is "", the object may have any non-empty value there. The returned text describes the
+// found value.
 func meetsJSONPath(object map[string]any, path, value string) (bool, string, error) {
 	expression := jsonpath.New("until").AllowMissingKeys(true)
 	if err := expression.Parse(path); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// patch is the body of a PATCH request, and its type. As with kubectl patch, other fields stay
-// unchanged.
+// patch is the body and the type of a PATCH request. The request changes only the fields in the
+// body.
 type patch struct {
 	kind types.PatchType
 	body any
@@ -25,11 +25,12 @@ type patch struct {
 // fields is a JSON object. In a JSON merge patch, a field with the value nil is removed.
 type fields map[string]any
 
-// merge returns a JSON merge patch. The error is always nil.
+// merge returns a JSON merge patch with the given fields. The error is always nil; callers can
+// return both results directly.
 func merge(body fields) (patch, error) { return patch{types.MergePatchType, body}, nil }
 
-// patchOf returns the patch that an operation sends. It returns an error for an operation that
-// creates or deletes objects.
+// patchOf returns the patch that an operation, such as a scale, sends. It returns an error for
+// an operation that creates or deletes objects.
 func patchOf(operation scenario.Operation) (patch, error) {
 	switch o := operation.(type) {
 	case *scenario.Scale:
@@ -62,8 +63,8 @@ func patchOf(operation scenario.Operation) (patch, error) {
 	return patch{}, fmt.Errorf("expected an operation that patches an object, found %T", operation)
 }
 
-// mapPatch returns the merge patch of a map of labels or annotations. It sets the keys of set
-// and removes the keys of remove.
+// mapPatch returns the part of a merge patch that changes labels or annotations. It sets the
+// keys of the argument set, and removes the keys in the argument remove.
 func mapPatch(set map[string]string, remove []string) fields {
 	changed := fields{}
 	for key, value := range set {
@@ -75,11 +76,11 @@ func mapPatch(set map[string]string, remove []string) fields {
 	return changed
 }
 
-// selectPatch returns a JSON patch that replaces a selector. A merge patch would keep the
+// selectPatch returns a JSON patch that replaces a selector. A merge patch would not remove the
 // labels of the old selector.
 func selectPatch(o *scenario.Select) patch {
 	body := []fields{{"op": "add", "path": "/spec/selector", "value": o.Selector}}
-	if o.Kind == scenario.ReplicationController { // its template must match the selector
+	if o.Kind == scenario.ReplicationController { // its pod template must match its selector
 		body = append(body, fields{"op": "add", "path": "/spec/template/metadata/labels", "value": o.Selector})
 	}
 	return patch{types.JSONPatchType, body}
@@ -98,15 +99,15 @@ func configurePatch(o *scenario.Configure) (patch, error) {
 	switch o.Strategy {
 	case scenario.Recreate:
 		spec["strategy"] = fields{"type": o.Strategy, "rollingUpdate": nil}
-	case scenario.RollingUpdate: // nil selects the API's default
+	case scenario.RollingUpdate: // nil resets a field to the API's default
 		spec["strategy"] = fields{"type": o.Strategy, "rollingUpdate": fields{
 			"maxSurge": intOrString(o.MaxSurge), "maxUnavailable": intOrString(o.MaxUnavailable)}}
 	}
 	return merge(fields{"spec": spec})
 }
 
-// publishPatch returns a merge patch with the fields of a Service that a publish step sets. If the
-// step sets spec.type, the patch also removes the spec.externalName that the Service had before.
+// publishPatch returns a merge patch with the fields of a Service that a publish step sets. If
+// the step sets spec.type, the patch also removes the old value of spec.externalName.
 func publishPatch(o *scenario.Publish) (patch, error) {
 	spec := fields{}
 	if o.Type != "" {
@@ -125,9 +126,10 @@ func publishPatch(o *scenario.Publish) (patch, error) {
 }
 
 // edit patches every object that the target names, and retries on a conflict with another
-// writer. It returns a reference to the changed object, or nil if the target names several.
+// writer. It returns a reference to the changed object, or nil if the target names several
+// objects.
 //
-// Controllers and faults delete pods too, so a missing pod is not an error.
+// Controllers and faults may delete pods, so a missing pod is not an error.
 func (u *user) edit(ctx context.Context, target scenario.Target, operation scenario.Operation) (*history.Ref, error) {
 	change, err := patchOf(operation)
 	if err != nil {

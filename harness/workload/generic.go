@@ -11,13 +11,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// StandInImage is an image name in manifests that stands for the image of the workload's pods.
-// On kind, the nodes have the program standin under this name.
+// StandInImage is an image name that stands for the image of the workload's pods in manifests.
+// On a kind cluster, each node has the image of the program standin under this name.
 const StandInImage = "localhost/gauntlet/standin:run"
 
-// buildGeneric returns the object with the given name for a create of a generic kind. It
-// completes the pod templates of the manifest with the given pod spec, as [scenario.Create]
-// describes.
+// buildGeneric returns the object that a create operation of a generic kind creates. A generic
+// kind is one for which the operation needs a manifest. Missing parts of the manifest's pod
+// templates come from the argument pod, as [scenario.Create] describes.
 func buildGeneric(create *scenario.Create, of kind, name string, pod corev1.PodSpec) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{Object: create.Manifest.Copy()}
 	object.SetGroupVersionKind(of.GVK())
@@ -36,20 +36,20 @@ func buildGeneric(create *scenario.Create, of kind, name string, pod corev1.PodS
 	return object, nil
 }
 
-// podTemplates are the paths at which built-in kinds have pod templates. Custom resources often
-// use the same paths.
+// podTemplates are the paths of the pod templates in objects of built-in kinds. Custom resources
+// often use the same paths.
 var podTemplates = [][]string{{"spec", "template"}, {"spec", "jobTemplate", "spec", "template"}}
 
-// completePodTemplate completes a pod template of a manifest, so that gauntlet can control its
-// pods.
+// completePodTemplate adds missing fields to a pod template of a manifest. With these fields,
+// gauntlet can control the pods.
 //
 //   - A template without containers gets the container of the workload's pods.
 //   - Each container for which [hasStandIn] returns true gets the image of the workload's pods.
-//   - If a container changed, the template also gets those fields of the pod spec that it
-//     lacks, such as the tolerations.
+//   - If a container changed, the template also gets those fields of the pod spec that it lacks,
+//     such as the tolerations.
 //
-// In a custom resource, the value at the path may be no pod template. completePodTemplate then
-// completes only containers with the image [StandInImage].
+// In a custom resource, the value at the path may not be a pod template. completePodTemplate
+// then completes only containers with the image [StandInImage].
 func completePodTemplate(template map[string]any, builtin bool, pod corev1.PodSpec) error {
 	own, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&pod)
 	if err != nil {
@@ -82,14 +82,14 @@ func completePodTemplate(template map[string]any, builtin bool, pod corev1.PodSp
 }
 
 // hasStandIn reports whether a container of a manifest must run the image of the workload's
-// pods. This is a container with [StandInImage], or a container without an image in a built-in
-// kind.
+// pods. The image of such a container is [StandInImage]. In a built-in kind, the image may also
+// be missing.
 func hasStandIn(container map[string]any, builtin bool) bool {
 	image, _ := container["image"].(string)
 	return image == StandInImage || image == "" && builtin
 }
 
-// addMissing adds a copy of each field that the object lacks.
+// addMissing copies each of the fields that the object lacks into the object.
 func addMissing(object, fields map[string]any) {
 	for name, value := range runtime.DeepCopyJSON(maps.Clone(fields)) {
 		if _, has := object[name]; !has {

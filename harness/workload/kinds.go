@@ -18,26 +18,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// kind has the API operations on the objects of one kind. Namespaced objects are in the
-// namespace of the run.
+// kind has functions that send API requests for objects of one kind. Namespaced objects are in
+// the namespace of the run.
 type kind struct {
 	kube.Kind
 	namespace string         // "" for a cluster-scoped kind
-	example   runtime.Object // an empty object of the Go type that the client returns
+	example   runtime.Object // an empty object of the Go type that the functions return
 	create    func(context.Context, runtime.Object) (metav1.Object, error)
 	patch     func(ctx context.Context, name string, of types.PatchType, patch []byte) (metav1.Object, error)
 	delete    func(ctx context.Context, name string, o metav1.DeleteOptions) error
-	// watch returns a ListerWatcher that delivers only the object with that name.
+	// watch returns a ListerWatcher that delivers only the object with the given name.
 	watch func(name string) cache.ListerWatcher
 }
 
-// describe returns an object as text for error messages: kind namespace/name.
+// describe returns the object with the given name as text for error messages, such as "Pod
+// default/web".
 func (k kind) describe(name string) string {
 	return k.Name + " " + cache.NewObjectName(k.namespace, name).String()
 }
 
-// kind returns the API operations on the objects of a kind. It uses typed clients for kinds
-// that are not generic, and the dynamic client for generic kinds.
+// kind returns the functions that send API requests for objects of a kind. It uses typed clients
+// for kinds that are not generic, and the dynamic client for generic kinds.
 func (u *user) kind(name scenario.Kind) (kind, error) {
 	k, err := u.describe(name)
 	if err != nil {
@@ -69,7 +70,7 @@ func (u *user) kind(name scenario.Kind) (kind, error) {
 }
 
 // describe returns the API group, version and resource of a kind. For a generic kind, it looks
-// first in Env.Kinds, then in the create steps, and then in [kube.Kinds].
+// first in Env.Kinds, then in the create steps with an apiVersion, and then in [kube.Kinds].
 func (u *user) describe(name scenario.Kind) (kube.Kind, error) {
 	if described, ok := u.described[name]; ok && name.IsGeneric() {
 		return described, nil
@@ -80,8 +81,9 @@ func (u *user) describe(name scenario.Kind) (kube.Kind, error) {
 	return kube.Kind{}, fmt.Errorf("found unknown kind %s; expected a kind of package kube, of workload.Env.Kinds, or of a create step with apiVersion", name)
 }
 
-// describedKinds returns, by name, the generic kinds in Env.Kinds and those of create steps
-// with an apiVersion. For a kind in both, Env.Kinds decides.
+// describedKinds returns the generic kinds in Env.Kinds and in create steps with an apiVersion.
+// The key is the name of the kind. If both have the kind, the result has the description in
+// Env.Kinds.
 func describedKinds(env Env, steps []scenario.Step) map[scenario.Kind]kube.Kind {
 	described := map[scenario.Kind]kube.Kind{}
 	for _, step := range steps {
@@ -101,8 +103,8 @@ type object interface {
 	metav1.Object
 }
 
-// client has the methods that the typed clients of all kinds have in common, and that
-// dynamicClient has too.
+// client has the methods that the typed clients of all kinds have in common. A dynamicClient
+// also has these methods.
 type client[T object, L runtime.Object] interface {
 	Create(context.Context, T, metav1.CreateOptions) (T, error)
 	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (T, error)
@@ -123,10 +125,10 @@ func (c dynamicClient) Delete(ctx context.Context, name string, options metav1.D
 	return c.ResourceInterface.Delete(ctx, name, options)
 }
 
-// newKind returns a kind whose operations use the client objects.
+// newKind returns a kind whose functions send requests with the client objects.
 //
-// The argument all is the clientset or dynamic client from which objects comes. client-go reads
-// from it whether watch-list requests are supported.
+// The argument all is the clientset or dynamic client to which objects belongs. client-go asks
+// it whether it supports watch-list requests.
 func newKind[T object, L runtime.Object](of kube.Kind, namespace string, example T, objects client[T, L], all any) kind {
 	return kind{
 		Kind:      of,

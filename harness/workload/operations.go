@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// create creates the objects of a create operation. It returns a reference to the object, or
-// nil if the operation creates several pods.
+// create creates the objects of a create operation. It returns a reference to the created
+// object, or nil if the operation creates several pods.
 func (u *user) create(ctx context.Context, create *scenario.Create) (*history.Ref, error) {
 	var controller *metav1.OwnerReference
 	if create.Controller == scenario.ForeignController {
@@ -39,7 +39,7 @@ func (u *user) create(ctx context.Context, create *scenario.Create) (*history.Re
 		var made metav1.Object
 		err = u.retryUnavailable(ctx, func(repeated bool) (err error) {
 			made, err = u.createServed(ctx, kind, object)
-			if repeated && apierrors.IsAlreadyExists(err) { // an empty patch reads the object
+			if repeated && apierrors.IsAlreadyExists(err) { // the lost response had the object, so an empty patch reads the object
 				made, err = kind.patch(ctx, name, types.MergePatchType, []byte("{}"))
 			}
 			return err
@@ -58,7 +58,7 @@ func (u *user) create(ctx context.Context, create *scenario.Create) (*history.Re
 }
 
 // build returns the object with the given name that a create operation creates. The argument
-// controller is the owner reference, or nil.
+// controller is an owner reference for the object, or nil.
 func (u *user) build(create *scenario.Create, of kind, name string, controller *metav1.OwnerReference) (runtime.Object, error) {
 	if create.Kind.IsGeneric() {
 		return buildGeneric(create, of, name, u.Pods.spec())
@@ -66,11 +66,11 @@ func (u *user) build(create *scenario.Create, of kind, name string, controller *
 	return build(create, name, u.Namespace, controller, u.Pods.spec()), nil
 }
 
-// createServed creates an object. If the API server does not serve the resource yet, it retries
-// for up to unservedTimeout.
+// createServed sends a create request. If the API server does not serve the resource yet, it
+// repeats the request for up to unservedTimeout.
 //
-// The server serves a custom resource only some time after its definition has the condition
-// Established.
+// The API server serves a custom resource only some time after the CustomResourceDefinition has
+// the condition Established.
 func (u *user) createServed(ctx context.Context, of kind, object runtime.Object) (metav1.Object, error) {
 	started := u.Clock.Now()
 	for {
@@ -84,18 +84,17 @@ func (u *user) createServed(ctx context.Context, of kind, object runtime.Object)
 	}
 }
 
-// propagationPolicies maps the propagation policies of scenarios to those of the Kubernetes
-// API.
+// propagationPolicies has the API's value for each propagation policy of a scenario.
 var propagationPolicies = map[scenario.Propagation]metav1.DeletionPropagation{
 	scenario.Background: metav1.DeletePropagationBackground,
 	scenario.Foreground: metav1.DeletePropagationForeground,
 	scenario.Orphan:     metav1.DeletePropagationOrphan,
 }
 
-// delete deletes all objects that the target names. It returns a reference to the object, or
-// nil if there are several.
+// delete deletes all objects that the target of the operation names. It returns a reference to
+// the deleted object, or nil if there are several.
 //
-// Controllers and faults delete pods too, so a missing pod is not an error.
+// Controllers and faults may also delete pods, so a missing pod is not an error.
 func (u *user) delete(ctx context.Context, del *scenario.Delete) (*history.Ref, error) {
 	kind, err := u.kind(del.Kind)
 	if err != nil {
@@ -121,15 +120,15 @@ func (u *user) delete(ctx context.Context, del *scenario.Delete) (*history.Ref, 
 	return &history.Ref{Resource: kind.Resource(), Namespace: kind.namespace, Name: del.Name}, nil
 }
 
-// foreign is the name of a ConfigMap that is the controller of pods which the subject must not
-// change.
+// foreign is the name of a ConfigMap to which owner references of pods refer. The subject must
+// not change these pods, because another object is their controller.
 //
-// The ConfigMap must exist, because the garbage collector deletes objects whose owner is
-// missing.
+// The ConfigMap must exist. The garbage collector would otherwise delete the pods, because their
+// owner would be missing.
 const foreign = "foreign"
 
-// foreignController returns an owner reference with controller: true to the ConfigMap named
-// foreign. It creates the ConfigMap if it does not exist.
+// foreignController returns an owner reference to the ConfigMap named foreign, with controller:
+// true. It creates the ConfigMap if it does not exist.
 func (u *user) foreignController(ctx context.Context) (*metav1.OwnerReference, error) {
 	maps := u.Client.CoreV1().ConfigMaps(u.Namespace)
 	var owner *corev1.ConfigMap

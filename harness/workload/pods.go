@@ -10,21 +10,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// Pods describes the pods that the workload and its objects create.
+// Pods has the settings of the pods that the workload creates, directly or through objects such
+// as ReplicaSets.
 type Pods struct {
-	// Image is the image of the program standin, which must be present on every node. If Image
-	// is empty, the pods run the pause container, which is ready at once.
+	// Image is the image of the program standin, which starts and stops after a delay. The image
+	// must be present on every node. If Image is empty, the pods run the pause container, which
+	// is ready at once.
 	Image string
-	// StartDelay is the time until a pod becomes ready, and StopDelay the time until a deleted
-	// pod terminates. Without an Image, the simulated kubelets apply these delays.
+	// StartDelay is the time until a pod becomes ready. StopDelay is the time until a deleted
+	// pod terminates. If Image is empty, the simulated kubelets apply these delays.
 	StartDelay, StopDelay time.Duration
 }
 
 // pauseImage is the image of pods that do not run the program standin.
 const pauseImage = "registry.k8s.io/pause:3.10"
 
-// The readiness probe of a pod that runs the program standin. The kubelet probes the pod every
-// second, and a single result changes the readiness.
+// The settings of the readiness probe of pods that run the program standin. The kubelet probes a
+// pod every second. A single success or failure changes the readiness.
 //
 // The timeout is long, because a slow response on a busy machine must not make a pod unready.
 const (
@@ -32,8 +34,8 @@ const (
 	probeTimeoutSeconds = 30
 )
 
-// spec returns the spec of the pods, without resource requests. Services refer to the container
-// ports by name, but only the readiness probe connects to a port.
+// spec returns the spec of the workload's pods, without resource requests. Services refer to the
+// container ports by name. Only the readiness probe connects to a port.
 func (p Pods) spec() corev1.PodSpec {
 	container := corev1.Container{
 		Name:  "pause",
@@ -59,11 +61,12 @@ func (p Pods) spec() corev1.PodSpec {
 	}
 }
 
-// tolerationSeconds is the number of seconds after which pods on a not ready or unreachable
-// node are evicted. The default of Kubernetes, 5 minutes, is longer than most runs.
+// tolerationSeconds is the number of seconds after which Kubernetes evicts pods from a not ready
+// or unreachable node. The default of Kubernetes, 5 minutes, is longer than most runs.
 const tolerationSeconds = 1
 
-// tolerationFor returns a toleration of a NoExecute taint for tolerationSeconds.
+// tolerationFor returns a toleration of the NoExecute taint with the given key. The toleration
+// ends after tolerationSeconds.
 func tolerationFor(taint string) corev1.Toleration {
 	return corev1.Toleration{
 		Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,

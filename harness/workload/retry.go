@@ -11,30 +11,30 @@ import (
 )
 
 const (
-	// unavailableTimeout is how long a request is retried while the control plane is
-	// unavailable.
+	// unavailableTimeout is the time for which a user repeats a request while the control plane
+	// is unavailable.
 	unavailableTimeout = 2 * time.Minute
-	// retryInterval is the time between two attempts.
+	// retryInterval is the time between two attempts of a request.
 	retryInterval = 100 * time.Millisecond
-	// unservedTimeout is how long a create is retried while the API server does not serve
-	// the resource yet.
+	// unservedTimeout is the time for which a user repeats a create request of a resource that
+	// the API server does not serve yet.
 	unservedTimeout = 10 * time.Second
 )
 
-// isUnserved reports whether a create failed because the API server does not serve the
+// isUnserved reports whether a create request failed because the API server does not serve the
 // resource.
 //
-// The response is then a 404 with a body in plain text, which client-go reports as an
-// unexpected server error. For a missing object, the body of the 404 is a Status.
+// The API server then responds with status 404 and a body in plain text. client-go reports such
+// a response as an unexpected server error. For a missing object, the body is a Status instead.
 func isUnserved(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err)
 }
 
-// retryUnavailable sends a request, and repeats it while the control plane is unavailable, for
-// example because of a fault.
+// retryUnavailable calls do, which sends a request. It repeats the call while the control plane
+// is unavailable, for example because of a fault. It gives up after unavailableTimeout.
 //
-// The argument repeated of do is true from the second call on. The first request may then have
-// succeeded although its response was lost.
+// The argument repeated of do is false for the first request and true for all others. An earlier
+// request may have succeeded although its response was lost.
 func (u *user) retryUnavailable(ctx context.Context, do func(repeated bool) error) error {
 	started := u.Clock.Now()
 	for repeated := false; ; repeated = true {

@@ -1,9 +1,9 @@
-// Package workload executes the workload of a scenario: the operations of users and their
-// awaits. It executes the steps one after another, and records the beginning and the end of
-// each step. Its requests go directly to the API server, never through the fault proxy.
+// Package workload executes the workload of a scenario: the operations of users, and their waits
+// for conditions (awaits). It executes one step after another, and records the beginning and the
+// end of each step. Its requests go directly to the API server, never through the fault proxy.
 //
-// The package does not decide whether the subject behaved correctly. The checks decide this
-// from the history.
+// The package does not decide whether the controllers under test behaved correctly. The checks
+// decide this from the history.
 package workload
 
 import (
@@ -22,11 +22,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// ErrUnmet reports that an await timed out.
+// ErrUnmet is the error of a step whose object did not meet the awaited condition in time.
 //
-// The subject may have caused the timeout, so the run continues without the remaining steps.
-// The checks decide whether the subject violated a guarantee. Other errors of a step abort the
-// run.
+// The controllers under test may have caused the timeout. Therefore the run continues, but
+// without the remaining steps. The checks decide whether the controllers violated a guarantee.
+// Other errors of a step abort the run.
 var ErrUnmet = errors.New("an await step of the workload timed out")
 
 // Env has the clients and settings with which [Run] executes a workload.
@@ -35,26 +35,26 @@ type Env struct {
 	// namespace must exist and accept pods.
 	Client kubernetes.Interface
 	// Dynamic is a client for objects of generic kinds (see [scenario.Kind]). It connects
-	// directly to the API server. It may be nil if no step has such an object.
+	// directly to the API server. It may be nil if no step acts on such an object.
 	Dynamic dynamic.Interface
 	// Kinds lists the generic kinds of the scenario; see [scenario.Scenario.GenericKinds]. A
-	// kind may be missing here if a create step of the kind has an apiVersion.
+	// kind may be missing if a create step has the apiVersion of the kind.
 	Kinds []kube.Kind
-	// Namespace is the namespace of all namespaced objects of the workload.
+	// Namespace is the namespace in which the workload creates all namespaced objects.
 	Namespace string
 	// Pods says which image the pods of the workload run, and how fast they start and stop.
 	Pods Pods
-	// Recorder receives the records of the steps.
+	// Recorder receives a record at the beginning and at the end of each step.
 	Recorder Recorder
 	// Clock measures delays and timeouts.
 	Clock clock.Clock
 }
 
-// Recorder receives a record at the beginning and a record at the end of each step.
+// Recorder receives the records of steps and appends them to the history.
 type Recorder interface{ Append(history.Record) }
 
-// Run executes the steps in order. It returns nil after the last step. It stops with an error
-// at the first step that fails, or if ctx ends. The error names the step and the reason.
+// Run executes the steps in order. It returns nil after the last step. It returns an error after
+// the first step that fails, or when ctx ends. The error names the step and the reason.
 func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 	u := &user{Env: env, created: map[scenario.Target][]string{}, described: describedKinds(env, steps)}
 	for i, step := range steps {
@@ -74,15 +74,16 @@ func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 	return nil
 }
 
-// user executes steps, and remembers which objects each create step created.
+// user executes the steps of one workload. It remembers the names of the created objects.
 type user struct {
 	Env
-	created   map[scenario.Target][]string // the names of the objects that each create step created
-	described map[scenario.Kind]kube.Kind  // generic kinds by name
+	created   map[scenario.Target][]string // the names of the objects that the create step for a target created
+	described map[scenario.Kind]kube.Kind  // the result of describedKinds
 }
 
 // perform executes one step. It returns a reference to the object that the operation changed,
-// with its new version, or nil if the operation changed no object or several.
+// with the new resourceVersion. It returns nil if the operation changed no object or several
+// objects.
 func (u *user) perform(ctx context.Context, step scenario.Step) (*history.Ref, error) {
 	var object *history.Ref
 	var err error
@@ -121,8 +122,8 @@ func (u *user) record(step history.Step) {
 	u.Recorder.Append(history.Record{Step: &step})
 }
 
-// names returns the names of all objects that a target names. For a create step with count,
-// these are the names of all its pods.
+// names returns the names of all objects that a target names. If a create step with count
+// created several pods, these are the names of all these pods.
 func (u *user) names(target scenario.Target) []string {
 	if names, ok := u.created[target]; ok {
 		return names
@@ -130,7 +131,7 @@ func (u *user) names(target scenario.Target) []string {
 	return []string{target.Name}
 }
 
-// ref returns a reference to an object that the API server returned, with its version.
+// ref returns a reference to an object that the API server returned, with the resourceVersion.
 func ref(resource string, m metav1.Object) (*history.Ref, error) {
 	object, err := history.ProjectMeta(resource, m)
 	if err != nil {
