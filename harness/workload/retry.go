@@ -16,8 +16,8 @@ const (
 	unavailableTimeout = 2 * time.Minute
 	// retryInterval is the time between two attempts of a request.
 	retryInterval = 100 * time.Millisecond
-	// unservedTimeout is the time for which a user repeats a create request of a resource that
-	// the API server does not serve yet.
+	// unservedTimeout is the time for which a user repeats a create request. The API server does
+	// not serve the resource yet during this time.
 	unservedTimeout = 10 * time.Second
 )
 

@@ -10,13 +10,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// editor draws the steps of user-edit faults. These steps are operations of another user on
-// objects of the workload.
+// editor draws the steps of user-edit faults. In such a fault, another user changes objects of
+// the workload.
 type editor struct {
 	*rand.Rand
 	steps    []scenario.Step   // the workload
 	existing []scenario.Target // objects that exist when the workload ends
-	edited   []scenario.Target // objects that an earlier user-edit fault of the scenario changes
+	edited   []scenario.Target // objects that a user-edit fault of the scenario already changes
 }
 
 // newEditor returns an editor for a scenario. The editor does not change objects that a
@@ -32,10 +32,10 @@ func newEditor(r *rand.Rand, s *scenario.Scenario) *editor {
 	return e
 }
 
-// draw draws the steps and the trigger of an edit: a change by another user. If none of
+// draw draws the steps and the trigger of an edit, which is a change by another user. If none of
 // editTriesMax draws is valid, it returns nil. An edit is valid under three conditions:
 //
-//   - Its object exists when the trigger matches.
+//   - The edited object exists when the trigger matches.
 //   - No other edit changes the object.
 //   - The workload does not delete the object later.
 func (e *editor) draw() ([]scenario.Step, *scenario.Trigger) {
@@ -50,8 +50,8 @@ func (e *editor) draw() ([]scenario.Step, *scenario.Trigger) {
 // editTriesMax is the number of draws after which [editor.draw] gives up.
 const editTriesMax = 20
 
-// try draws one edit, which is a change by another user. Its trigger is the beginning or the
-// end of a step of the workload. try returns nil if the edit is not valid.
+// try draws one edit, which is a change by another user. The trigger of the edit is the
+// beginning or the end of a step of the workload. try returns nil if the edit is not valid.
 func (e *editor) try() ([]scenario.Step, *scenario.Trigger) {
 	at := e.IntN(len(e.steps))
 	target, acts := e.steps[at].Target()
@@ -61,7 +61,7 @@ func (e *editor) try() ([]scenario.Step, *scenario.Trigger) {
 	o, made := e.objectAt(target, at)
 	edge := scenario.Done
 	if !made && e.IntN(2) == 0 {
-		edge = scenario.Begun // just before the operation of the workload
+		edge = scenario.Begun // the edit happens just before the operation of the step
 	}
 	return e.changes(o, e.unused(target, at, edge)), &scenario.Trigger{Step: &scenario.StepTrigger{Index: at, At: edge}}
 }
@@ -75,10 +75,11 @@ func (e *editor) deleted(target scenario.Target, at int) bool {
 	})
 }
 
-// unused reports whether no later step of the workload acts on the object or waits for it.
+// unused reports whether no later step of the workload acts on the object or waits for the
+// object.
 //
-// A step is later if it comes after the trigger, which is the beginning or the end of the step
-// at the given index.
+// The arguments at and edge are the trigger of an edit: the beginning or the end of the step
+// with index at. A step is later if it begins after the trigger.
 func (e *editor) unused(target scenario.Target, at int, edge scenario.Edge) bool {
 	if edge == scenario.Done {
 		at++
@@ -89,8 +90,8 @@ func (e *editor) unused(target scenario.Target, at int, edge scenario.Edge) bool
 	})
 }
 
-// objectAt returns an object as it is after the step of the workload at the given index. The
-// result made is true if that step created the object.
+// objectAt returns the state of an object after the step with the given index. The result made
+// is true if that step created the object.
 func (e *editor) objectAt(target scenario.Target, at int) (o *object, made bool) {
 	for i, step := range e.steps[:at+1] {
 		if on, acts := step.Target(); !acts || on != target {
@@ -114,10 +115,10 @@ func (e *editor) objectAt(target scenario.Target, at int) (o *object, made bool)
 	return o, made
 }
 
-// changes draws a change of an object and returns its steps.
+// changes draws a change of an object and returns the steps of the change.
 //
-// If unused is false, later steps of the workload use the object. changes then returns nil if
-// the drawn change could make these steps fail.
+// If unused is false, later steps of the workload use the object. If the drawn change could make
+// these steps fail, changes returns nil.
 func (e *editor) changes(o *object, unused bool) []scenario.Step {
 	changes := ownerChanges
 	switch o.Kind {
@@ -135,17 +136,17 @@ func (e *editor) changes(o *object, unused bool) []scenario.Step {
 	return drawn.do(e, o)
 }
 
-// change is a kind of change that another user may make to an object.
+// change is one type of change that another user may make to an object, such as a rollout.
 type change struct {
-	// needsUnused is true if the change could make later steps of the workload that use the
-	// object fail. The editor then makes the change only if no later step uses the object.
+	// needsUnused is true if the change could make later steps of the workload fail. The editor
+	// then makes the change only if no later step uses the object.
 	needsUnused bool
 	// do returns the steps of the change. It returns nil if the change is not possible.
 	do func(*editor, *object) []scenario.Step
 }
 
-// The changes from which [editor.changes] draws, by kind. A change that occurs twice has
-// twice the probability.
+// The changes from which [editor.changes] draws, for each group of kinds. A change that occurs
+// twice has twice the probability.
 var (
 	ownerChanges = []change{
 		{do: (*editor).rescale},
@@ -170,13 +171,13 @@ var (
 	}
 )
 
-// one returns a list with one step that has the operation.
+// one returns a list with one step, which has the given operation.
 func one(operation scenario.Operation) []scenario.Step {
 	return []scenario.Step{{Operation: operation}}
 }
 
-// rescale draws a new number of replicas, which may equal the old one. It does not scale a
-// Deployment without surge down; [scalesUpOnly] says why.
+// rescale returns a step that sets a random number of replicas, which may equal the old number.
+// It does not scale down a Deployment with maxSurge 0; [scalesUpOnly] says why.
 func (e *editor) rescale(o *object) []scenario.Step {
 	replicas := e.IntN(o.replicas + 5)
 	if scalesUpOnly(o.create) {
@@ -199,22 +200,22 @@ func (e *editor) rollBack(o *object) []scenario.Step {
 	return one(&scenario.Rollback{Target: o.Target})
 }
 
-// pause pauses a Deployment, and resumes it after at most a second.
+// pause returns steps that pause a Deployment, and resume the Deployment after at most a second.
 func (e *editor) pause(o *object) []scenario.Step {
 	resume := scenario.Step{After: faults.PickTime(e.Rand, timeStep, time.Second, timeStep), Operation: &scenario.Resume{Target: o.Target}}
 	return append(one(&scenario.Pause{Target: o.Target}), resume)
 }
 
-// newSelector changes the selector to labels that no pod has. A Service then selects no pod,
-// and a ReplicationController releases all its pods.
+// newSelector returns a step that changes the selector of an object to labels that no pod has. A
+// Service then selects no pod, and a ReplicationController releases all its pods.
 func (e *editor) newSelector(o *object) []scenario.Step {
 	return one(&scenario.Select{Target: o.Target, Selector: map[string]string{"app": o.Name + "-another"}})
 }
 
 func (e *editor) newPorts(o *object) []scenario.Step { return one(e.users().publication(o)) }
 
-// remove deletes an object. It returns nil if the object is the last owner that no edit
-// changes: one such owner must remain.
+// remove returns a step that deletes an object. One object with replicas must remain that no
+// edit changes. remove therefore returns nil for the last such object.
 func (e *editor) remove(o *object) []scenario.Step {
 	owners := 0
 	for _, target := range e.existing {
@@ -228,8 +229,8 @@ func (e *editor) remove(o *object) []scenario.Step {
 	return one(e.users().deletion(o))
 }
 
-// recreate deletes an object, waits until it is gone, and creates it again with the original
-// fields.
+// recreate returns a step that deletes an object and waits until it is gone, and a step that
+// creates it again. The new object has the original fields.
 func (e *editor) recreate(o *object) []scenario.Step {
 	gone := &scenario.Delete{Target: o.Target, Propagation: faults.Pick(e.Rand, scenario.Background, scenario.Orphan)}
 	return []scenario.Step{
@@ -238,11 +239,11 @@ func (e *editor) recreate(o *object) []scenario.Step {
 	}
 }
 
-// users returns a users without objects, for its methods that draw single operations. They use the
-// random source of the editor.
+// users returns a value of type users without objects. The editor calls its methods that draw
+// single operations. These methods use the editor's source of random numbers.
 func (e *editor) users() *users { return &users{Rand: e.Rand} }
 
-// withEdits returns the steps of the workload and the steps of all user-edit faults.
+// withEdits returns the steps of the workload together with the steps of all user-edit faults.
 func withEdits(steps []scenario.Step, all []scenario.Fault) []scenario.Step {
 	steps = slices.Clip(steps)
 	for _, fault := range all {
@@ -251,7 +252,8 @@ func withEdits(steps []scenario.Step, all []scenario.Fault) []scenario.Step {
 	return steps
 }
 
-// editsOf returns the steps of a user-edit fault. It returns nil for any other fault.
+// editsOf returns the steps of a user-edit fault, which are changes by another user. It returns
+// nil for any other fault.
 func editsOf(fault scenario.Fault) []scenario.Step {
 	var p editing.EditParams
 	if fault.Name != editing.Edit.Name || fault.Params.Decode(&p) != nil {

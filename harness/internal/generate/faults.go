@@ -12,18 +12,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Bounds of the duration of a fault.
+// The minimum and the maximum duration of a fault.
 //
-// Faults are short because the back-off of a work queue key grows while a fault makes its syncs
-// fail. After a fault of N seconds, the next retry of the key may take another N seconds.
+// Faults are short, because failed syncs increase the back-off of a work queue key. After a
+// fault of N seconds, the next retry of the key may take another N seconds.
 const (
 	spanMin = 500 * time.Millisecond
 	spanMax = 3 * time.Second
-	// timeStep is the unit of all random durations of faults.
+	// timeStep is the unit of random times: every drawn duration or delay of a fault is a
+	// multiple of timeStep.
 	timeStep = 100 * time.Millisecond
-	// rejectionMax is the maximum duration of a fault that rejects all requests. It is
-	// short because each failed sync doubles the back-off of a work queue key, and every
-	// watch event causes another sync.
+	// rejectionMax is the maximum duration of a fault that rejects all requests. Every watch
+	// event causes another sync during such a fault, and each failed sync doubles the back-off
+	// of a work queue key.
 	rejectionMax = time.Second
 )
 
@@ -33,8 +34,9 @@ const faultsMax = 100
 // triesMax is the number of draws after which [Options.drawFitting] gives up.
 const triesMax = 200
 
-// addFaults draws the faults of a scenario. The first one begins together with the workload. If
-// it acts on requests, these are creates of pods, because every workload causes such requests.
+// addFaults draws the faults of a scenario. The first fault begins together with the workload.
+// If the first fault acts on requests, it acts on creates of pods, because every workload causes
+// such requests.
 func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 	r := o.random("faults")
 	occasion := sampleInputOf(u.steps)
@@ -64,14 +66,14 @@ func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 	return nil
 }
 
-// preferTries is the number of draws from which [Options.drawFault] selects one fault, if
+// preferTries is the number of drawn faults of which [Options.drawFault] returns one, if
 // Options.PreferUncovered is set.
 const preferTries = 6
 
-// drawFault draws a valid fault.
+// drawFault draws a fault that fits the scenario; see [Options.drawFitting].
 //
-// If Options.PreferUncovered is set, it draws preferTries faults, and returns the one that
-// fired least often in the earlier runs which this option describes.
+// If Options.PreferUncovered is set, it draws preferTries faults. It then returns the fault that
+// fired least often in the earlier runs.
 func (o *Options) drawFault(r *rand.Rand, on faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
 	best, err := o.drawFitting(r, on, s)
 	if o.PreferUncovered == nil || err != nil {
@@ -89,8 +91,8 @@ func (o *Options) drawFault(r *rand.Rand, on faults.SampleInput, s *scenario.Sce
 	return best, nil
 }
 
-// seen returns how often faults with the same type, verb and resource fired in the runs that
-// Options.PreferUncovered describes.
+// seen returns how often faults of the same type, verb and resource fired in the earlier runs.
+// The counts are in Options.PreferUncovered.
 func (o *Options) seen(fault scenario.Fault) int {
 	resource := fault.Params.Text("resource")
 	if subresource := fault.Params.Text("subresource"); subresource != "" {
@@ -106,7 +108,7 @@ func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.S
 	editor := newEditor(r, s)
 	for range triesMax {
 		kind := faults.Pick(r, o.Kinds...)
-		var when *scenario.Trigger // only edits have a trigger
+		var when *scenario.Trigger // only user-edit faults have a trigger
 		on.Edit = func() (steps []scenario.Step) {
 			steps, when = editor.draw()
 			return steps
@@ -135,15 +137,16 @@ func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.S
 	return scenario.Fault{}, fmt.Errorf("found no valid fault in %d draws; expected a type of fault that fits the workload", triesMax)
 }
 
-// podCreates lists the requests and watches on which the first fault of a scenario may act. These
+// podCreates has the requests and watches on which the first fault of a scenario may act. These
 // are creates and watches of pods, because every workload causes them.
 var podCreates = faults.SampleInput{
 	Requests:  []faults.Request{{Verb: "create", Resource: resource(kube.Pod)}},
 	Resources: []string{resource(kube.Pod)},
 }
 
-// sampleInputs lists the requests and watches that the subject makes for the objects of each
-// kind. The generator draws the parameters of a fault from this list, such as verb and resource.
+// sampleInputs has, for each kind, the requests and watches that the subject makes for objects
+// of the kind. From these, the generator draws the parameters of a fault, such as verb and
+// resource.
 var sampleInputs = map[scenario.Kind]faults.SampleInput{
 	scenario.ReplicaSet: {
 		Requests: []faults.Request{
@@ -176,7 +179,8 @@ var sampleInputs = map[scenario.Kind]faults.SampleInput{
 	},
 }
 
-// resource returns the resource of a kind that package kube knows.
+// resource returns the resource of a kind, such as "replicasets.apps". Package kube must know
+// the kind.
 func resource(kind string) string {
 	row, _ := kube.Named(kind)
 	return row.Resource()
@@ -198,7 +202,7 @@ func sampleInputOf(steps []scenario.Step) faults.SampleInput {
 	return all
 }
 
-// appendNew appends the items that the list does not contain yet.
+// appendNew appends those of the items more that the list all does not contain yet.
 func appendNew[T comparable](all []T, more ...T) []T {
 	for _, one := range more {
 		if !slices.Contains(all, one) {

@@ -1,11 +1,11 @@
-// Package generate generates scenarios from seeds: each has a workload and faults. The same
+// Package generate generates random scenarios: each has a workload and faults. The same
 // [Options] give the same scenario, byte for byte, on any machine. This holds as long as the
 // version of the generator and the catalog of faults do not change. The description of a
-// generated scenario names the options and the version.
+// generated scenario has the options and the version.
 //
-// In a generated scenario, users change objects that exist, faults affect requests and objects
-// of the workload, and all faults end soon after the workload. The generator avoids known
-// upstream issues (see upstream_issues.go).
+// In a generated scenario, users change only objects that exist. Faults affect requests and
+// objects of the workload, and end soon after the workload. The generator avoids scenarios that
+// trigger known bugs of Kubernetes (see upstream_issues.go).
 package generate
 
 import (
@@ -24,29 +24,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Version is the version of the generator. It increases whenever a change of the generator
-// makes a seed give a different scenario. A new type of fault in the catalog also makes seeds
-// give different scenarios, but does not change the version.
+// Version is the version of the generator. A change of the generator increases the version if a
+// seed then gives another scenario. A new fault type in the catalog also makes seeds give other
+// scenarios, but does not increase the version.
 const Version = 4
 
-// Options are the inputs of the generator.
+// Options are the inputs from which [Scenario] generates a scenario.
 type Options struct {
 	// Seed is the number from which all random draws start.
 	Seed uint64
-	// Profile says how much happens in the scenario.
+	// Profile says how many objects, operations and faults the scenario has.
 	Profile Profile
 	// Duration is the approximate duration of the workload, from DurationMin to DurationMax. 0
-	// means the duration of the profile.
+	// means the default duration of the profile.
 	Duration time.Duration
-	// Provider is the provider of the cluster. The generator draws only faults that the
-	// capabilities of the provider allow.
+	// Provider is the provider of the cluster, such as kind. The generator draws only faults
+	// that this provider supports.
 	Provider providers.Provider
-	// Kinds are the types of faults to draw from. If Kinds is nil, the generator draws from all
-	// types of the catalog.
+	// Kinds are the fault types from which the generator draws. If Kinds is nil, the generator
+	// draws from all fault types of the catalog.
 	Kinds []faults.Type
-	// PreferUncovered is the coverage of earlier runs, or nil. The generator prefers faults
-	// that fired rarely in these runs. The same seed may therefore give different scenarios
-	// with different coverages.
+	// PreferUncovered has the counts of faults that fired in earlier runs, or is nil. The
+	// generator prefers faults with low counts. The same seed may therefore give different
+	// scenarios with different counts.
 	PreferUncovered *coverage.Table
 }
 
@@ -56,24 +56,26 @@ const (
 	DurationMax = 2 * time.Minute
 )
 
-// Profile says how many objects, operations and faults a generated scenario has.
+// Profile says how many objects, operations and faults a generated scenario has. [Profiles]
+// lists all profiles.
 type Profile struct {
 	Name     string
-	duration time.Duration // duration of the workload, unless the options have another
-	owners   interval      // number of owners that exist at the beginning
-	pods     int           // maximum sum of the replicas of all owners
+	duration time.Duration // duration of the workload, unless Options.Duration is set
+	owners   interval      // number of objects with replicas that the workload creates first
+	pods     int           // maximum sum of spec.replicas of all objects
 	gap      time.Duration // maximum time from one step to the next
-	faults   interval      // number of faults in the duration of the profile
-	slowPods bool          // whether pods start slowly, end slowly, or both
+	faults   interval      // number of faults for a workload of the profile's duration
+	slowPods bool          // true if pods start slowly, stop slowly, or both
 }
 
-// interval is a range of integers, with both bounds included.
+// interval is a range of integers. It includes both bounds.
 type interval struct{ least, most int }
 
-// draw returns a random integer of the interval.
+// draw returns a random integer from least to most.
 func (b interval) draw(r *rand.Rand) int { return b.least + r.IntN(b.most-b.least+1) }
 
-// Profiles has all profiles: from the fewest to the most faults, and one with slow pods.
+// Profiles has all profiles. The first three have increasing numbers of faults, and the last one
+// has slow pods.
 var Profiles = []Profile{
 	{Name: "calm", duration: 4 * time.Second, owners: interval{1, 2}, pods: 20, gap: 1200 * time.Millisecond, faults: interval{1, 2}},
 	{Name: "steady", duration: 4 * time.Second, owners: interval{2, 4}, pods: 50, gap: 700 * time.Millisecond, faults: interval{3, 5}},
@@ -81,11 +83,11 @@ var Profiles = []Profile{
 	{Name: "slow", duration: 6 * time.Second, owners: interval{3, 5}, pods: 40, gap: 400 * time.Millisecond, faults: interval{7, 11}, slowPods: true},
 }
 
-// DefaultProfile is the name of the profile that commands use if the user names none.
+// DefaultProfile is the name of the profile that commands use without the flag --profile.
 const DefaultProfile = "steady"
 
-// ProfileNamed returns the profile with a name. For an unknown name, it returns an error with
-// the names of all profiles.
+// ProfileNamed returns the profile with the given name, such as "calm". For an unknown name, it
+// returns an error with the names of all profiles.
 func ProfileNamed(name string) (Profile, error) {
 	var names []string
 	for _, p := range Profiles {
@@ -134,8 +136,8 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 	return scenario.Parse(s.Name+".yaml", text) // sets the defaults, as for a scenario that is read from a file
 }
 
-// slowDown makes the pods of a scenario start slowly, end slowly, or both. A rollout then takes
-// longer, so the subject has more time to converge.
+// slowDown makes the pods of a scenario start slowly, stop slowly, or both. It also raises the
+// time limit for convergence, because rollouts then take longer.
 func slowDown(s *scenario.Scenario, r *rand.Rand) {
 	start := faults.PickTime(r, 500*time.Millisecond, 2*time.Second, timeStep)
 	end := faults.PickTime(r, 500*time.Millisecond, 2*time.Second, timeStep)
@@ -151,7 +153,7 @@ func slowDown(s *scenario.Scenario, r *rand.Rand) {
 }
 
 // complete sets the defaults of the options, and returns an error for invalid options. It
-// removes the types of faults that the provider does not support.
+// removes the fault types that the provider does not support from o.Kinds.
 func (o *Options) complete() error {
 	if o.Duration == 0 {
 		o.Duration = o.Profile.duration
@@ -171,7 +173,8 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// description returns the description of the generated scenario, with all options.
+// description returns the text for the field description of the generated scenario, with all
+// options.
 func (o *Options) description() string {
 	preferred := ""
 	if o.PreferUncovered != nil {
@@ -181,9 +184,9 @@ func (o *Options) description() string {
 		o.Seed, Version, o.Profile.Name, o.Duration, o.Provider.Name, len(o.Kinds), preferred)
 }
 
-// random returns a source of random numbers for one purpose, such as the faults. Each purpose
-// has its own source, so that additional draws for one purpose do not change the draws for
-// another.
+// random returns a source of random numbers for one purpose, such as "faults". Each purpose has
+// its own source. Therefore additional draws for one purpose do not change the draws for another
+// purpose.
 func (o *Options) random(purpose string) *rand.Rand {
 	hash := fnv.New64a()
 	fmt.Fprintf(hash, "%s %s", o.Profile.Name, purpose)

@@ -12,7 +12,7 @@ import (
 )
 
 // userOperation is an operation that the generator may draw for the workload. The function do
-// appends one or two steps, or none if no existing object is suitable.
+// appends one or two steps. It appends none if no existing object is suitable.
 type userOperation struct {
 	weight int // the relative probability of the operation
 	do     func(*users)
@@ -36,8 +36,9 @@ var userOperations = []userOperation{
 	{1, (*users).replace},
 }
 
-// addOwner creates a ReplicaSet, ReplicationController or Deployment with an unused name. Its
-// selector matches this name as a label, so no two owners have the same selector.
+// addOwner appends a step that creates a ReplicaSet, ReplicationController or Deployment with an
+// unused name. The selector is the label app with this name as its value. Therefore no two of
+// these objects have the same selector.
 func (u *users) addOwner() {
 	room := u.room()
 	if len(u.free) == 0 || room < 2 {
@@ -50,9 +51,9 @@ func (u *users) addOwner() {
 	u.await(&u.steps[len(u.steps)-1], u.objects[len(u.objects)-1])
 }
 
-// owner draws the operation that creates an owner. The owner gets at least one replica, and at
-// most half of room. The argument room is the number of replicas that the workload can still
-// add.
+// owner draws the operation that creates an object with replicas. The number of replicas is at
+// least 1 and at most half of room. The argument room is the number of replicas that the
+// workload can still add.
 func (u *users) owner(target scenario.Target, room int) *scenario.Create {
 	replicas := 1 + u.IntN(max(1, room/2))
 	labels := map[string]string{"app": target.Name}
@@ -77,8 +78,8 @@ func (u *users) owner(target scenario.Target, room int) *scenario.Create {
 	return create
 }
 
-// bounds draws maxSurge and maxUnavailable of a Deployment. It never sets both to 0, because
-// the API server rejects such a Deployment.
+// bounds draws maxSurge and maxUnavailable of a new Deployment. It never sets both fields to 0,
+// because the API server rejects such a Deployment.
 func (u *users) bounds(create *scenario.Create) {
 	create.MaxSurge, create.MaxUnavailable = u.share(), u.share()
 	switch u.IntN(4) {
@@ -89,8 +90,8 @@ func (u *users) bounds(create *scenario.Create) {
 	}
 }
 
-// share draws maxSurge or maxUnavailable: a number of pods or a percentage of the replicas,
-// above 0.
+// share draws a value for maxSurge or maxUnavailable. The value is a number of pods or a
+// percentage of the replicas, above 0.
 func (u *users) share() *scenario.IntOrString {
 	if u.IntN(2) == 0 {
 		return scenario.Number(1 + u.IntN(4))
@@ -98,7 +99,7 @@ func (u *users) share() *scenario.IntOrString {
 	return scenario.Percent(faults.Pick(u.Rand, 1, 10, 25, 34, 50, 100))
 }
 
-// scale sets the replicas of an owner.
+// scale appends a step that sets the replicas of a random object with replicas.
 func (u *users) scale() {
 	o := u.pick(owner)
 	replicas := u.newReplicas(o)
@@ -106,10 +107,10 @@ func (u *users) scale() {
 	u.await(u.step(&scenario.Scale{Target: o.Target, Replicas: &replicas}), o)
 }
 
-// newReplicas draws a new number of replicas for an owner. The sum of all replicas stays at
+// newReplicas draws a new number of replicas for an object. The sum of all replicas stays at
 // most users.podsMax.
 //
-// The number is sometimes 0, and may equal the old one.
+// The number is sometimes 0, and may equal the old number.
 func (u *users) newReplicas(o *object) int {
 	if scalesUpOnly(o.create) {
 		return o.replicas + u.IntN(max(1, u.room()/2))
@@ -120,8 +121,8 @@ func (u *users) newReplicas(o *object) int {
 	return u.IntN(max(1, (o.replicas+u.room())*2/3) + 1)
 }
 
-// rollOut changes the pod template of a Deployment to a new or an earlier version. With a
-// probability of 1/6, the same patch also scales the Deployment.
+// rollOut appends a step that changes the pod template of a Deployment to a new or an earlier
+// version. With a probability of 1/6, the same step also scales the Deployment.
 func (u *users) rollOut() {
 	o := u.pick(deployment)
 	if o == nil {
@@ -140,7 +141,8 @@ func (u *users) rollOut() {
 	u.await(u.step(rollout), o)
 }
 
-// pauseOrResume pauses a Deployment, or resumes it if it is paused.
+// pauseOrResume appends a step that pauses a random Deployment. If the Deployment is paused
+// already, the step resumes the Deployment instead.
 func (u *users) pauseOrResume() {
 	o := u.pick(deployment)
 	if o == nil {
@@ -153,15 +155,17 @@ func (u *users) pauseOrResume() {
 	}
 }
 
-// rollBack returns a Deployment to its previous revision. The Deployment must have had several
-// versions and must not be paused.
+// rollBack appends a step that returns a Deployment to its previous revision. The Deployment
+// must have had several versions of its pod template and must not be paused.
 func (u *users) rollBack() {
 	if o := u.pick(func(o *object) bool { return deployment(o) && o.versions > 1 && !o.paused }); o != nil {
 		u.step(&scenario.Rollback{Target: o.Target})
 	}
 }
 
-// addService creates a Service for an owner that has no Service with its name.
+// addService appends a step that creates a Service with the name of an object with replicas. The
+// Service selects the pods of this object. addService chooses an object that has no such Service
+// yet.
 func (u *users) addService() {
 	o := u.pick(func(o *object) bool {
 		return owner(o) && !slices.ContainsFunc(u.objects, func(s *object) bool { return service(s) && s.Name == o.Name })
@@ -178,21 +182,23 @@ func (u *users) addService() {
 	})
 }
 
-// reselect changes the selector of a Service so that it selects the pods of a random owner.
+// reselect appends a step that changes the selector of a random Service. The new selector
+// matches the pods of a random object with replicas.
 func (u *users) reselect() {
 	if s, o := u.pick(service), u.pick(owner); s != nil {
 		u.step(&scenario.Select{Target: s.Target, Selector: map[string]string{"app": o.Name}})
 	}
 }
 
-// configure changes one field of the spec of an owner, or its update strategy.
+// configure appends a step that changes one field of the spec of a random object with replicas.
+// The field may be the update strategy of a Deployment.
 func (u *users) configure() {
 	o := u.pick(owner)
 	u.await(u.step(u.configuration(o)), o)
 }
 
-// configuration draws the configure operation of an owner. It never sets maxSurge to 0;
-// [scalesUpOnly] says why.
+// configuration draws a configure operation for an object with replicas. It never sets maxSurge
+// to 0; [scalesUpOnly] says why.
 func (u *users) configuration(o *object) *scenario.Configure {
 	configure := &scenario.Configure{Target: o.Target}
 	what := 0
@@ -215,15 +221,15 @@ func (u *users) configuration(o *object) *scenario.Configure {
 	return configure
 }
 
-// republish adds a publish step, which changes the ports, the type or publishNotReadyAddresses of
-// a random Service.
+// republish appends a publish step. This step changes the ports, the type or
+// publishNotReadyAddresses of a random Service.
 func (u *users) republish() {
 	if s := u.pick(service); s != nil {
 		u.step(u.publication(s))
 	}
 }
 
-// publication returns a publish step that changes one random field of a Service. It does not
+// publication draws a publish operation that changes one random field of a Service. It does not
 // change the type of a headless Service, so that the Service stays headless.
 func (u *users) publication(s *object) *scenario.Publish {
 	publish := &scenario.Publish{Target: s.Target}
@@ -241,7 +247,7 @@ func (u *users) publication(s *object) *scenario.Publish {
 	return publish
 }
 
-// morePorts has the lists of ports that a publish step can give to a Service.
+// morePorts has the lists of ports from which [users.publication] draws.
 var morePorts = [][]scenario.Port{
 	{{Name: "http", Port: 8000, TargetPort: scenario.PortName("metrics"), Protocol: scenario.TCP}},
 	{{Name: "metrics", Port: 9090, TargetPort: scenario.Number(9090), Protocol: scenario.TCP}},
@@ -253,10 +259,11 @@ var morePorts = [][]scenario.Port{
 // firstPorts are the ports of a new Service.
 var firstPorts = []scenario.Port{{Name: "http", Port: 80, TargetPort: scenario.PortName("http"), Protocol: scenario.TCP}}
 
-// addPods creates pods with the labels of an owner.
+// addPods appends a step that creates pods with the labels of a ReplicaSet or
+// ReplicationController.
 //
-// Some of these pods have no controller, so the owner may adopt them. The others have another
-// controller, a ConfigMap, so the owner must not change them.
+// Some of these pods have no controller, so the ReplicaSet may adopt them. The controller of the
+// other pods is a ConfigMap, so the ReplicaSet must not change them.
 func (u *users) addPods() {
 	o := u.pick(plain)
 	if o == nil {
@@ -270,24 +277,26 @@ func (u *users) addPods() {
 	})
 }
 
-// relabelPods changes the labels of pods that the workload created, so that an owner releases
-// or adopts them.
+// relabelPods appends a step that changes the labels of pods which the workload created. A
+// ReplicaSet or ReplicationController then releases or adopts these pods.
 func (u *users) relabelPods() {
 	if p, o := u.pick(pods), u.pick(plain); p != nil && o != nil {
 		u.step(&scenario.Label{Target: p.Target, Labels: map[string]string{"app": faults.Pick(u.Rand, o.Name, "nobody")}})
 	}
 }
 
-// touch makes a controller enqueue an owner, by a change of the label "touched".
+// touch appends a step that changes the label "touched" of a random object with replicas. The
+// object's controller then enqueues the object.
 func (u *users) touch() { u.enqueue(u.pick(owner)) }
 
-// enqueue makes the controller of an owner receive an event and enqueue the owner. It sets the
-// label "touched", which no selector uses.
+// enqueue appends a step that sets the label "touched" of an object. The object's controller
+// then receives a watch event and enqueues the object. No selector uses this label.
 func (u *users) enqueue(o *object) {
 	u.step(&scenario.Label{Target: o.Target, Labels: map[string]string{"touched": fmt.Sprintf("at-%d", len(u.steps))}})
 }
 
-// remove deletes an object, but never a pod or the last owner.
+// remove appends a step that deletes a random object. It never deletes a pod or the last object
+// with replicas.
 func (u *users) remove() {
 	last := len(u.existing(owner)) == 1
 	if o := u.pick(func(o *object) bool { return !pods(o) && !(owner(o) && last) }); o != nil {
@@ -295,8 +304,9 @@ func (u *users) remove() {
 	}
 }
 
-// replace deletes an owner, waits until it is gone, and creates an owner with the same kind and
-// name. A new Deployment may adopt the ReplicaSets of the deleted Deployment.
+// replace appends two steps. The first one deletes an object with replicas and waits until the
+// object is gone. The second one creates an object with the same kind and name. A new Deployment
+// may adopt the ReplicaSets of the deleted Deployment.
 func (u *users) replace() {
 	o := u.pick(owner)
 	u.deleteObject(o).Await = &scenario.Await{Target: o.Target, Until: scenario.Gone, Within: 30 * time.Second}

@@ -9,27 +9,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// The generator avoids scenarios that trigger known upstream issues. Such a scenario fails
-// also with a controller that has no other bug, so it shows nothing new. The slugs below
-// are those of check.KnownIssues.
+// The generator avoids scenarios that trigger known bugs of Kubernetes. Such a scenario fails
+// even with a controller that has no other bug, so the failure shows nothing new. The slugs
+// below are those of check.KnownIssues.
 
-// scalesUpOnly reports whether users may only scale a Deployment up. It returns true for a
-// Deployment with maxSurge 0. A rollout of such a Deployment stops if a user scales it down to
-// the size of its only active ReplicaSet (stuck-scaling, kubernetes/kubernetes#102551).
+// scalesUpOnly reports whether users may only scale a Deployment up, because its maxSurge is 0.
+// A rollout of such a Deployment stops if a user scales the Deployment down to the size of the
+// only active ReplicaSet. The bug is stuck-scaling, kubernetes/kubernetes#102551.
 func scalesUpOnly(create *scenario.Create) bool {
 	return create.MaxSurge != nil && *create.MaxSurge == *scenario.Number(0)
 }
 
-// upstreamIssue says which steps and faults together may cause a known upstream issue.
+// upstreamIssue is a known bug of Kubernetes. It says which steps and faults together may
+// trigger the bug.
 type upstreamIssue struct {
 	slug        string // the Slug of the issue in check.KnownIssues
 	triggeredBy func(steps []scenario.Step, faults []scenario.Fault) bool
 }
 
-// upstreamIssues are the issues that drawFitting avoids.
+// upstreamIssues are the known bugs of Kubernetes that generated scenarios must not trigger.
 var upstreamIssues = []upstreamIssue{
-	// With the strategy Recreate, a rollout may wait until its progress deadline if old pods
-	// have failed (kubernetes/kubernetes#128798).
+	// With the strategy Recreate, old pods that have failed may block a rollout until its
+	// progress deadline (kubernetes/kubernetes#128798).
 	{"recreate-failed-pods", func(steps []scenario.Step, faults []scenario.Fault) bool {
 		return slices.ContainsFunc(steps, recreates) && slices.ContainsFunc(faults, failsPods)
 	}},
@@ -39,9 +40,9 @@ var upstreamIssues = []upstreamIssue{
 		return slices.ContainsFunc(faults, failsRequests("update", resource(kube.ReplicaSet), "")) &&
 			slices.ContainsFunc(faults, failsRequests("update", resource(kube.Deployment), "status"))
 	}},
-	// If proportional scaling fails after some ReplicaSets, the retry starts from the sizes
-	// that were already written. The result is wrong only if a user scales the Deployment
-	// again before the retry (kubernetes/kubernetes#44734).
+	// If proportional scaling fails after some ReplicaSets, the retry starts from the sizes that
+	// the controller has already written. The result is wrong only if a user scales the
+	// Deployment again before the retry (kubernetes/kubernetes#44734).
 	{"repeated-proportional-scaling", func(steps []scenario.Step, faults []scenario.Fault) bool {
 		return slices.ContainsFunc(steps, scalesDeployment) && slices.ContainsFunc(faults, failsRequests("update", resource(kube.ReplicaSet), ""))
 	}},
@@ -53,14 +54,15 @@ var upstreamIssues = []upstreamIssue{
 }
 
 // rejectsUserPods reports whether one of the faults may reject a pod that one of the steps
-// creates. Such a scenario is not valid, because the failed step would end the workload.
+// creates. The generator does not use such faults, because the failed step would end the
+// workload.
 func rejectsUserPods(steps []scenario.Step, faults []scenario.Fault) bool {
 	return slices.ContainsFunc(steps, createsPods) && slices.ContainsFunc(faults, rejectsPods)
 }
 
-// marksNodesTwice reports whether a scenario has two cordon faults or two taint faults. Such a
-// scenario is not valid, because the second fault might find no node without the cordon or
-// taint.
+// marksNodesTwice reports whether a scenario has two cordon faults or two taint faults. The
+// generator does not use such faults, because the second fault might find no node without the
+// cordon or taint.
 func marksNodesTwice(faults []scenario.Fault) bool {
 	for _, name := range []string{nodes.Cordon.Name, nodes.Taint.Name} {
 		marks := 0
@@ -81,20 +83,19 @@ func createsPods(step scenario.Step) bool {
 	return ok && create.Kind == scenario.Pod
 }
 
-// rejectsPods reports whether a fault makes the API server or the fault proxy reject creates of
-// pods.
+// rejectsPods reports whether a fault makes the API server reject all creates of pods.
 func rejectsPods(fault scenario.Fault) bool {
 	return rejectsAll(fault) && fault.Params.Text("resource") != resource(kube.ReplicaSet)
 }
 
-// rejectsAll reports whether a fault rejects all matching requests of the subject while the
-// fault is active.
+// rejectsAll reports whether a fault is a quota or an admission policy. Such a fault rejects all
+// matching requests while it is active.
 func rejectsAll(fault scenario.Fault) bool {
 	return fault.Name == admission.Quota.Name || fault.Name == admission.Policy.Name
 }
 
-// triggersUpstreamIssue reports whether the steps and faults together may cause one of the
-// upstreamIssues.
+// triggersUpstreamIssue reports whether the steps and faults together may trigger a known bug of
+// Kubernetes in upstreamIssues.
 func triggersUpstreamIssue(steps []scenario.Step, faults []scenario.Fault) bool {
 	return slices.ContainsFunc(upstreamIssues, func(w upstreamIssue) bool { return w.triggeredBy(steps, faults) })
 }
@@ -131,8 +132,8 @@ func endsPodWatch(fault scenario.Fault) bool {
 	return fault.Name == "watch-end" && fault.Params.Text("resource") == resource(kube.Pod)
 }
 
-// failsRequests returns a function for upstreamIssue. The function reports whether a fault acts
-// on requests with the given verb, resource and subresource.
+// failsRequests returns a function that reports whether a fault acts on certain requests. These
+// requests have the given verb, resource and subresource.
 func failsRequests(verb, resource, subresource string) func(scenario.Fault) bool {
 	return func(fault scenario.Fault) bool {
 		p := fault.Params

@@ -9,28 +9,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// users draws the steps of the workload. It tracks which objects exist after the steps drawn so
-// far, so that each new step is valid.
+// users draws the steps of the workload in the role of users. It tracks which objects exist
+// after the steps drawn so far, so that each new step is valid.
 type users struct {
 	*rand.Rand
-	podsMax int       // maximum sum of the replicas of all owners
-	free    []string  // names for owners that no owner has used
-	objects []*object // existing objects, in the order of their creation
+	podsMax int       // maximum sum of spec.replicas of all objects
+	free    []string  // unused names for objects with replicas
+	objects []*object // objects that exist after the steps drawn so far, in the order of their creation
 	steps   []scenario.Step
 }
 
-// object is an object that the workload has created and not deleted. Its fields are the state
-// after the steps drawn so far.
+// object is an object that the workload has created and not deleted. The fields have the values
+// that they have after the steps drawn so far.
 type object struct {
 	scenario.Target
 	create   *scenario.Create // the operation that created the object
-	replicas int              // the last value that the workload set; 0 for objects without replicas
+	replicas int              // the last value of spec.replicas in a step; 0 for objects without replicas
 	versions int              // number of versions of the pod template so far
 	paused   bool
 }
 
-// These functions report whether an object has a certain kind. An owner is an object with
-// replicas.
+// These functions report whether an object is of the named type. In this package, an owner is an
+// object with replicas.
 
 func owner(o *object) bool      { return o.create.Replicas != nil }
 func deployment(o *object) bool { return o.Kind == scenario.Deployment }
@@ -41,19 +41,19 @@ func pods(o *object) bool       { return o.Kind == scenario.Pod }
 // ReplicationController.
 func plain(o *object) bool { return owner(o) && !deployment(o) }
 
-// newUsers returns users without objects and steps. The argument podsMax is the maximum sum of
-// the replicas of all owners.
+// newUsers returns users that have drawn no steps. The argument podsMax is the maximum sum of
+// spec.replicas of all objects.
 func newUsers(r *rand.Rand, podsMax int) *users {
 	u := &users{Rand: r, podsMax: podsMax, free: []string{"web", "api", "shop", "cart", "auth", "mail", "feed", "jobs", "logs", "maps", "docs", "ads"}}
 	r.Shuffle(len(u.free), func(i, j int) { u.free[i], u.free[j] = u.free[j], u.free[i] })
 	return u
 }
 
-// workload draws a workload of about the given duration, which does not include the time that
-// steps wait for conditions. The first steps create owners.
+// workload draws a workload of about the given duration. The duration does not include the time
+// that steps wait for conditions. The first steps create objects with replicas.
 //
-// Half of the workloads end with a label change of each owner. Its event enqueues the owner
-// again, even if its work queue key is in back-off.
+// Half of the workloads end with a label change of each object with replicas. The controller
+// enqueues the object on this event, even if the work queue key of the object is in back-off.
 func (u *users) workload(p Profile, duration time.Duration) []scenario.Step {
 	for range p.owners.draw(u.Rand) {
 		u.addOwner()
@@ -77,7 +77,8 @@ func (u *users) workload(p Profile, duration time.Duration) []scenario.Step {
 	return u.steps
 }
 
-// draw draws one of the userOperations. The probability of each is proportional to its weight.
+// draw draws one of the userOperations. The probability of each operation is proportional to its
+// weight.
 func (u *users) draw() userOperation {
 	sum := 0
 	for _, d := range userOperations {
@@ -112,7 +113,7 @@ func (u *users) pick(fit func(*object) bool) *object {
 }
 
 // room returns how many replicas the workload can still add: podsMax minus the replicas of all
-// owners.
+// objects.
 func (u *users) room() int {
 	room := u.podsMax
 	for _, o := range u.objects {
@@ -121,13 +122,14 @@ func (u *users) room() int {
 	return room
 }
 
-// step appends a step with an operation to the workload and returns the step.
+// step appends a step with an operation to the workload. It returns a pointer to the step.
 func (u *users) step(operation scenario.Operation) *scenario.Step {
 	u.steps = append(u.steps, scenario.Step{Operation: operation})
 	return &u.steps[len(u.steps)-1]
 }
 
-// createObject appends a step that creates an object, and tracks the object.
+// createObject appends a step that creates an object, and adds the object to the tracked
+// objects.
 func (u *users) createObject(create *scenario.Create) {
 	create.Count = max(create.Count, 1)
 	if create.Controller == "" {
@@ -141,22 +143,22 @@ func (u *users) createObject(create *scenario.Create) {
 	u.step(create)
 }
 
-// deleteObject appends a step that deletes an object, and stops tracking the object. It returns
-// the step.
+// deleteObject appends a step that deletes an object, and removes the object from the tracked
+// objects. It returns a pointer to the step.
 func (u *users) deleteObject(o *object) *scenario.Step {
 	u.objects = slices.DeleteFunc(u.objects, func(other *object) bool { return other == o })
 	return u.step(u.deletion(o))
 }
 
-// deletion returns a delete of an object with a random propagation policy. Background has the
+// deletion returns a delete operation with a random propagation policy. Background has the
 // probability 1/2.
 func (u *users) deletion(o *object) *scenario.Delete {
 	propagation := faults.Pick(u.Rand, scenario.Background, scenario.Background, scenario.Foreground, scenario.Orphan)
 	return &scenario.Delete{Target: o.Target, Propagation: propagation}
 }
 
-// await makes a step wait for an owner, with a probability of 1/8. It never waits for a paused
-// Deployment, whose rollout may never complete.
+// await adds a wait for an object with replicas to a step, with a probability of 1/8. It never
+// adds a wait for a paused Deployment, whose rollout may never complete.
 func (u *users) await(step *scenario.Step, o *object) {
 	if u.IntN(8) > 0 || o.paused {
 		return
