@@ -229,8 +229,8 @@ func (e *editor) remove(o *object) []scenario.Step {
 	return one(e.users().deletion(o))
 }
 
-// recreate returns a step that deletes an object and waits until it is gone, and a step that
-// creates it again. The new object has the original fields.
+// recreate returns two steps. The first step deletes an object and waits until the object is
+// gone. The second step creates the object again with its original fields.
 func (e *editor) recreate(o *object) []scenario.Step {
 	gone := &scenario.Delete{Target: o.Target, Propagation: faults.Pick(e.Rand, scenario.Background, scenario.Orphan)}
 	return []scenario.Step{

@@ -15,11 +15,12 @@ import (
 )
 
 // comments has the doc comments of the types, fields and constants of a package. The keys are
-// Type for types, Type.Field for fields, and Type=value for constants.
+// Type for types, such as Step, and Type.Field for fields. For constants, the keys are
+// Type=value.
 type comments map[string]string
 
-// formatComments returns the doc comments in the source of package scenario. The schema of the
-// scenario format uses them as descriptions.
+// formatComments returns the doc comments in the source code of package scenario. They become
+// the descriptions in the JSON Schema and in the reference documentation.
 var formatComments = sync.OnceValue(func() comments {
 	all, err := parseComments(scenario.Source)
 	if err != nil {
@@ -28,7 +29,7 @@ var formatComments = sync.OnceValue(func() comments {
 	return all
 })
 
-// parseComments reads the comments of the Go files of a package, without its tests.
+// parseComments reads the doc comments in the Go files of a package, except in test files.
 func parseComments(source fs.FS) (comments, error) {
 	files, err := fs.Glob(source, "*.go")
 	if err != nil {
@@ -56,7 +57,7 @@ func parseComments(source fs.FS) (comments, error) {
 	return all, nil
 }
 
-// add adds the comments of a declaration of types or constants.
+// add adds the comments of one declaration, which declares types or constants.
 func (c comments) add(decl *ast.GenDecl) {
 	for _, spec := range decl.Specs {
 		switch spec := spec.(type) {
@@ -78,7 +79,8 @@ func (c comments) add(decl *ast.GenDecl) {
 	}
 }
 
-// addFields adds the comments of the fields of the struct type named of.
+// addFields adds the comments of the fields of a struct. The argument of is the name of the
+// struct type.
 func (c comments) addFields(of string, fields *ast.StructType) {
 	for _, field := range fields.Fields.List {
 		for _, name := range field.Names {
@@ -87,8 +89,8 @@ func (c comments) addFields(of string, fields *ast.StructType) {
 	}
 }
 
-// sentence returns a comment on one line, without the identifier and the verb "is" at its
-// beginning. For example, "Nodes is the number of nodes." becomes "The number of nodes."
+// sentence returns a comment as one line of text. It removes the identifier and the verb "is" at
+// the beginning. For example, "Nodes is the number of nodes." becomes "The number of nodes."
 func sentence(identifier, comment string) string {
 	text := strings.Join(strings.Fields(comment), " ")
 	if rest, ok := strings.CutPrefix(text, identifier+" "); ok && identifier != "" {
@@ -107,7 +109,7 @@ func (c comments) field(field scenario.FieldFormat) string {
 	return c[field.Struct+"."+field.GoName]
 }
 
-// meanings returns the values of a field that have comments.
+// meanings returns those allowed values of a field that have a comment, with their comments.
 func (c comments) meanings(field scenario.FieldFormat) []Meaning {
 	var all []Meaning
 	for _, value := range field.Enum {

@@ -1,8 +1,9 @@
 package schema
 
-// This file has the examples of the reference documentation. TestExamples reads all of them.
+// This file has the examples of the reference documentation. TestExamples checks that each of
+// them is valid.
 
-// ScenarioExample is an example of a scenario file.
+// ScenarioExample is the example of a complete scenario file in the reference documentation.
 const ScenarioExample = `# yaml-language-server: $schema=https://raw.githubusercontent.com/kube-gauntlet/gauntlet/main/docs/schema/scenario.json
 name: burst-with-errors
 description: >
@@ -18,8 +19,8 @@ faults:
     for: 3s
 exercises: [expectations, converged]`
 
-// OperationExamples has an example of each operation by the name of the operation. Each example
-// is a section workload in YAML.
+// OperationExamples has an example of each operation in YAML: a section workload. The key is the
+// name of the operation.
 var OperationExamples = map[string]string{
 	"create": `
 workload:
@@ -95,8 +96,8 @@ workload:
   - publish: {name: web, type: ExternalName, externalName: example.com}`,
 }
 
-// TriggerExamples has an example of each trigger by the name of its YAML field. Each example is
-// a section faults in YAML.
+// TriggerExamples has an example of each trigger in YAML: a section faults. The key is the name
+// of the trigger's field, such as event.
 var TriggerExamples = map[string]string{
 	"request": `
 faults:

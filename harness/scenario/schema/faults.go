@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// fault returns the schema of a fault. A fault has the name of one fault type with the
-// parameters, and fields that do not depend on the fault type.
+// fault returns the schema of a fault. A fault has one field with the name of a fault type and
+// the parameters as its value. All other fields, such as for, are the same for every fault type.
 func (g *generator) fault() object {
 	schema := g.structure(faultType)
 	properties := schema["properties"].(object)
@@ -32,8 +32,8 @@ func (g *generator) fault() object {
 	return schema
 }
 
-// parameters returns the schema of the parameters of a fault type. The value may be empty if no
-// parameter is required.
+// parameters returns the schema of the parameters of a fault type. If no parameter is required,
+// the schema also accepts null.
 func (g *generator) parameters(of faults.Type) object {
 	properties, required, types := object{}, []string{}, parameterTypes(of)
 	for _, param := range of.Params {
@@ -54,11 +54,12 @@ func (g *generator) parameters(of faults.Type) object {
 	return schema
 }
 
-// decodedInto is an implementation of faults.Params that decodes nothing. It only records the
-// Go types into which a fault type wants to decode its parameters.
+// decodedInto implements faults.Params to find the Go types of a fault type's parameters. Its
+// method Decode decodes nothing. It only records the types of the struct fields that it gets.
 type decodedInto struct{ types map[string]reflect.Type }
 
-// errRecorded makes a fault type stop after decodedInto has recorded the types.
+// errRecorded is the error with which decodedInto stops a fault type. decodedInto has then
+// recorded the types.
 var errRecorded = errors.New("recorded")
 
 func (d decodedInto) Decode(into any) error {
@@ -76,18 +77,19 @@ func (decodedInto) Resources() []string { return nil }
 
 func (decodedInto) CheckSteps(string, []scenario.Step) error { return errRecorded }
 
-// parameterTypes returns the Go types of the parameters of a fault type, by parameter name.
+// parameterTypes returns the Go types of the parameters of a fault type. The key is the name of
+// the parameter.
 func parameterTypes(of faults.Type) map[string]reflect.Type {
 	types := map[string]reflect.Type{}
 	_, _ = of.New(decodedInto{types}) // New returns errRecorded
 	return types
 }
 
-// numbers matches documented bounds such as "1 to 100" or "0s to 10m".
+// numbers matches the documentation of bounds, such as "1 to 100" or "0s to 10m".
 var numbers = regexp.MustCompile(`^(-?[0-9]\S*) to (-?[0-9][^\s,]*)`)
 
-// parameter returns the schema of a parameter, whose Go type is the second argument. The bounds
-// are those that the catalog of faults documents as text.
+// parameter returns the schema of a parameter of a fault type. The argument of is the Go type of
+// the parameter. The bounds come from the text in the catalog of faults, such as "1 to 100".
 func (g *generator) parameter(param faults.Param, of reflect.Type) object {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
@@ -125,8 +127,8 @@ func (g *generator) parameter(param faults.Param, of reflect.Type) object {
 
 // enum returns the schema of a parameter with a fixed set of values.
 //
-// The argument list has the values as the catalog documents them, such as "a, b, c; c with d
-// only". The values end at a semicolon, or before the first item that contains a space.
+// The argument list has the values in the form of the catalog's documentation, such as "a, b, c;
+// c with d only". The values end at a semicolon, or before the first item that contains a space.
 func (g *generator) enum(list string, of reflect.Type) object {
 	list, _, _ = strings.Cut(list, ";")
 	var values []any
@@ -145,7 +147,7 @@ func (g *generator) enum(list string, of reflect.Type) object {
 	return schema
 }
 
-// isInteger reports whether a Go type is a signed integer that parameters use.
+// isInteger reports whether a Go type is int, int32 or int64.
 func isInteger(of reflect.Type) bool {
 	return slices.Contains([]reflect.Kind{reflect.Int, reflect.Int32, reflect.Int64}, of.Kind())
 }

@@ -9,35 +9,37 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Field describes one field of the scenario format in words.
+// Field describes one field of the scenario format for users, such as in `gauntlet explain`.
 type Field struct {
 	Name string `json:"name"`
 	// Type is the type of the value, such as "duration" or "list".
 	Type string `json:"type"`
-	// Required is true if a scenario must have the field.
+	// Required is true if the file must have the field.
 	Required bool `json:"required,omitempty"`
-	// Default is the value if the field is omitted; "" if there is none.
+	// Default is the value of an omitted field, such as "15s". It is "" if the field has no
+	// default.
 	Default string `json:"default,omitempty"`
-	// Values says which values are allowed; "" if the type says all.
+	// Values describes the allowed values, such as "1 to 50". It is "" if every value of the
+	// type is allowed.
 	Values string `json:"values,omitempty"`
-	// Meanings explains those values that have a meaning of their own.
+	// Meanings explains single values of the field, such as the phases of a request.
 	Meanings    []Meaning `json:"meanings,omitempty"`
 	Description string    `json:"description,omitempty"`
-	// Example is an example in YAML; "" if there is none.
+	// Example is an example of the field in YAML. It is "" if there is none.
 	Example string `json:"-"`
-	// Fields returns the fields of a mapping, or of the items of a list of mappings. It is nil
-	// for all other values.
+	// Fields returns the fields inside a mapping, or inside the items of a list of mappings. It
+	// is nil for all other values.
 	Fields func() []Field `json:"-"`
 }
 
-// Meaning is a value of a field and what it means.
+// Meaning is an allowed value of a field, with the explanation of the value.
 type Meaning struct {
 	Value string `json:"value"`
 	Text  string `json:"text"`
 }
 
-// Root describes the scenario file as a whole. Its tree of fields contains all faults, operations
-// and triggers.
+// Root returns the description of the whole scenario file. The fields inside it include all
+// faults, operations and triggers.
 func Root() Field {
 	return Field{
 		Name: "scenario", Type: "mapping", Required: true, Example: ScenarioExample,
@@ -46,8 +48,8 @@ func Root() Field {
 	}
 }
 
-// Faults describes the types of faults. The name of the type is a field of an item in the list
-// faults, so each type is a Field.
+// Faults returns descriptions of all fault types. In YAML, the name of a fault type is the name
+// of a field, so each fault type is a Field.
 func Faults() []Field {
 	var all []Field
 	for _, of := range catalog.All {
@@ -59,8 +61,8 @@ func Faults() []Field {
 	return all
 }
 
-// Operations describes the operations of the workload. The name of the operation is a field of
-// a step, so each operation is a Field.
+// Operations returns descriptions of all operations of the workload. In YAML, the name of an
+// operation is the name of a field, so each operation is a Field.
 func Operations() []Field {
 	var all []Field
 	for _, op := range scenario.Operations() {
@@ -72,21 +74,21 @@ func Operations() []Field {
 	return all
 }
 
-// Triggers describes the fields of a trigger.
+// Triggers returns descriptions of the fields of a trigger, such as request and after.
 func Triggers() []Field {
 	all := fieldsOf(triggerType)
 	for i := range all {
 		all[i].Example = strings.TrimSpace(TriggerExamples[all[i].Name])
 	}
 	for i, field := range scenario.FieldsOf(triggerType) {
-		if field.Name != "after" { // the comment of the struct says more than that of the field
+		if field.Name != "after" { // the comment of the struct says more than the comment of the field
 			all[i].Description = plain(formatComments()[field.Type.Elem().Name()])
 		}
 	}
 	return all
 }
 
-// fieldsOf describes the fields of a struct of package scenario.
+// fieldsOf returns descriptions of the fields of a struct of package scenario.
 func fieldsOf(of reflect.Type) []Field {
 	var all []Field
 	for _, field := range scenario.FieldsOf(of) {
@@ -106,7 +108,7 @@ func fieldsOf(of reflect.Type) []Field {
 	return all
 }
 
-// describeField describes a field without its default and its allowed values.
+// describeField returns the description of a field. It does not set Default and Values.
 func describeField(field scenario.FieldFormat) Field {
 	described := Field{
 		Name: field.Name, Type: typeName(field), Meanings: formatComments().meanings(field), Description: plain(formatComments().field(field)),
@@ -124,7 +126,7 @@ func describeField(field scenario.FieldFormat) Field {
 	return described
 }
 
-// parametersOf describes the parameters of a type of fault.
+// parametersOf returns descriptions of the parameters of a fault type.
 func parametersOf(of faults.Type) []Field {
 	types := parameterTypes(of)
 	var all []Field
@@ -137,10 +139,10 @@ func parametersOf(of faults.Type) []Field {
 	return all
 }
 
-// plain returns text without the quotes of Markdown code.
+// plain returns text without backquotes, which mark code in Markdown.
 func plain(text string) string { return strings.ReplaceAll(text, "`", "") }
 
-// indented indents YAML as an item of a list.
+// indented indents YAML text by two spaces, as the item of a list needs it.
 func indented(text string) string {
 	return "  " + strings.ReplaceAll(text, "\n", "\n  ")
 }

@@ -1,7 +1,7 @@
 // Package schema generates the JSON Schema and the reference documentation of the scenario
-// format. It reads the Go types of package scenario and their comments, the catalog of faults
-// and the table of checks. Run the tests of this package with -update to write the generated
-// files to docs.
+// format. It reads the Go types of package scenario and the comments of these types, the catalog
+// of faults and the table of checks. Run the tests of this package with -update to write the
+// generated files to docs.
 package schema
 
 import (
@@ -25,12 +25,12 @@ type object = map[string]any
 
 // generator generates the JSON Schema of the Go types of package scenario.
 type generator struct {
-	comments    comments // the comments of package scenario, which become descriptions
+	comments    comments // the comments of package scenario, which become descriptions in the schema
 	definitions object   // the generated schemas of Go structs, for $defs
 }
 
-// JSONSchema returns the JSON Schema of scenario files. The comments of package scenario become
-// the descriptions in the schema.
+// JSONSchema returns the JSON Schema of scenario files, as indented JSON text. The comments of
+// package scenario become the descriptions in the schema.
 func JSONSchema() ([]byte, error) {
 	g := &generator{comments: formatComments(), definitions: object{
 		"duration":       object{"type": "string", "pattern": durationPattern(true), "description": durationText},
@@ -46,11 +46,11 @@ func JSONSchema() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// durationText is the description of a duration in the schema.
+// durationText is the description of a duration in the JSON Schema.
 const durationText = "A duration such as 500ms, 8s or 1m30s."
 
-// durationPattern returns a regular expression for the durations that time.ParseDuration reads.
-// If positive is true, it does not match a minus sign.
+// durationPattern returns a regular expression for the durations that time.ParseDuration
+// accepts. If positive is true, the expression does not match a minus sign.
 func durationPattern(positive bool) string {
 	sign := "[+-]?"
 	if positive {
@@ -59,7 +59,7 @@ func durationPattern(positive bool) string {
 	return "^" + sign + `(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$`
 }
 
-// The Go types for which the generator has a special case.
+// The Go types that the generator treats in a special way.
 var (
 	stepType     = reflect.TypeFor[scenario.Step]()
 	faultType    = reflect.TypeFor[scenario.Fault]()
@@ -71,8 +71,8 @@ var (
 	durationType = reflect.TypeFor[time.Duration]()
 )
 
-// reference returns a $ref to the schema of a struct. It generates that schema if it does not
-// exist yet.
+// reference returns a $ref to the schema of a struct. If this schema does not exist yet,
+// reference also generates it.
 func (g *generator) reference(of reflect.Type) object {
 	name := of.Name()
 	if _, ok := g.definitions[name]; !ok {
@@ -92,7 +92,7 @@ func (g *generator) reference(of reflect.Type) object {
 }
 
 // structure returns the schema of a struct, with a property for each field. A field is required
-// if its tag says so and it has no default.
+// if its struct tag says so and the field has no default.
 func (g *generator) structure(of reflect.Type) object {
 	properties, required := object{}, []string{}
 	for _, field := range scenario.FieldsOf(of) {
@@ -109,8 +109,8 @@ func (g *generator) structure(of reflect.Type) object {
 	return schema
 }
 
-// field returns the schema of a field: its type, bounds, allowed values, default and
-// description.
+// field returns the schema of one field of a struct. It has the field's type, bounds, allowed
+// values, default and description.
 func (g *generator) field(field scenario.FieldFormat) object {
 	schema := g.value(field.Type, field.Bounds)
 	maps.Copy(schema, formats[field.Format])
@@ -131,8 +131,8 @@ func (g *generator) field(field scenario.FieldFormat) object {
 	return schema
 }
 
-// values returns the values of a field as a Markdown list with their comments. It omits values
-// without a comment.
+// values returns the allowed values of a field as a Markdown list, with the comment of each
+// value. It omits values without a comment.
 func (g *generator) values(field scenario.FieldFormat) string {
 	var lines []string
 	for _, meaning := range g.comments.meanings(field) {
@@ -141,8 +141,8 @@ func (g *generator) values(field scenario.FieldFormat) string {
 	return strings.Join(lines, "\n")
 }
 
-// defaultOf returns the default of a field as a JSON value. It returns nil if the schema must
-// not have a default.
+// defaultOf returns the default of a field as a JSON value. It returns nil if the field needs no
+// default in the schema.
 func defaultOf(field scenario.FieldFormat) any {
 	switch value := reflect.ValueOf(field.Default); {
 	case field.Required || value.Kind() == reflect.Struct:
@@ -157,7 +157,8 @@ func defaultOf(field scenario.FieldFormat) any {
 	return field.Default
 }
 
-// shortDuration formats a duration without trailing units that are zero: 1m instead of 1m0s.
+// shortDuration formats a duration without trailing units that are zero, such as 1m instead of
+// 1m0s.
 func shortDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -169,7 +170,8 @@ func shortDuration(d time.Duration) string {
 	return text
 }
 
-// value returns the schema of the values of a Go type. The bounds may be nil.
+// value returns the schema of a value of the given Go type. The argument bounds may be nil,
+// which means no bounds.
 func (g *generator) value(of reflect.Type, bounds *scenario.Bounds) object {
 	switch {
 	case of == durationType:
@@ -218,8 +220,8 @@ const (
 	labelKeyPattern   = `^(` + domainLabel + `(\.` + domainLabel + `)*/)?([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$`
 )
 
-// formats maps each value of the tag format to the constraints that the schema adds to the
-// field.
+// formats has the constraints that the schema adds to a field. The key is the value of the
+// field's struct tag format.
 var formats = map[string]object{
 	"name":         {"pattern": "^" + domainLabel + "$", "maxLength": 63},
 	"controllers":  {"items": object{"type": "string", "pattern": "^[a-z][-a-z0-9]*$"}, "uniqueItems": true},
@@ -253,8 +255,8 @@ const groupVersionPattern = `^(` + domainLabel + `(\.` + domainLabel + `)*/)?[a-
 // kindPattern matches the names of API kinds, such as StatefulSet.
 const kindPattern = "^[A-Z][A-Za-z0-9]{0,62}$"
 
-// fieldsRules returns the constraints of a manifest or of a patch, which must have at least
-// minimum fields.
+// fieldsRules returns the constraints of a manifest or of a merge patch. The argument minimum is
+// the minimum number of fields.
 func fieldsRules(minimum int) object {
 	return object{"minProperties": minimum, "properties": object{
 		"apiVersion": false, "kind": false, "status": false,
@@ -263,22 +265,24 @@ func fieldsRules(minimum int) object {
 	}}
 }
 
-// anyResource changes the schema of a field so that it accepts every resource, instead of a
-// fixed list.
+// anyResource changes the schema of a field so that it accepts every resource instead of a fixed
+// list. It returns the same schema.
 func anyResource(schema object) object {
 	delete(schema, "enum")
 	schema["$ref"] = "#/$defs/resource"
 	return schema
 }
 
-// resource returns the schema of a resource. It accepts every name that could be a resource,
-// because the schema cannot know which kinds the workload of the scenario creates.
+// resource returns the schema of a resource, such as pods. It accepts every name that could be a
+// resource. It cannot list the resources, because they depend on the kinds that the workload
+// creates.
 func resource() object {
 	grouped := object{"pattern": `^[a-z][-a-z0-9]*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$`}
 	return object{"type": "string", "anyOf": []object{{"enum": scenario.Resources}, {"enum": coreResources()}, grouped}}
 }
 
-// coreResources returns the resources of all kinds in the core API group that have a list type.
+// coreResources returns the resources of the core API group, such as pods. It includes only
+// kinds that have a list type.
 func coreResources() []string {
 	var all []string
 	version := schema.GroupVersion{Version: "v1"}
@@ -295,7 +299,8 @@ func coreResources() []string {
 // path.Match.
 const globPattern = `^([^\[\\]|\\.|\[\^?[^\]]+\])*$`
 
-// checks returns the schema of a check ID. It also accepts the old names of checks.
+// checks returns the schema of a check ID, such as max-surge. It also accepts the old names of
+// renamed checks.
 func checks() object {
 	var ids []string
 	for _, c := range check.All {
@@ -307,15 +312,15 @@ func checks() object {
 	}}
 }
 
-// describe sets the description of a schema, unless the text is empty.
+// describe sets the description of a schema to the text, unless the text is empty.
 func describe(schema object, text string) {
 	if text != "" {
 		schema["description"] = text
 	}
 }
 
-// step returns the schema of a step: one operation, or an await, or both. An await without an
-// operation must have kind and name.
+// step returns the schema of a step: one operation, or an await, or both. An await in a step
+// without an operation must have kind and name.
 func (g *generator) step() object {
 	schema := g.structure(stepType)
 	properties := schema["properties"].(object)
@@ -340,8 +345,8 @@ func (g *generator) step() object {
 	return schema
 }
 
-// conditionsOfKinds returns a rule for each kind with the conditions that an await of the kind
-// may have.
+// conditionsOfKinds returns one rule for each kind. The rule has the conditions that an await
+// may have for objects of the kind.
 func conditionsOfKinds() []object {
 	var rules []object
 	for _, kind := range scenario.Kinds() {
@@ -350,14 +355,14 @@ func conditionsOfKinds() []object {
 	return append(rules, ifGeneric(untilOneOf(scenario.Gone)), shortNames)
 }
 
-// untilOneOf returns a schema that requires one of the conditions in the field until, or a
-// condition on fields.
+// untilOneOf returns a schema for the field until. It accepts the given conditions, and any
+// condition on fields such as condition=Ready.
 func untilOneOf(conditions ...scenario.Until) object {
 	return object{"properties": object{"until": object{"anyOf": []object{{"enum": conditions}, {"pattern": fieldConditionPattern}}}}}
 }
 
 // fieldConditionPattern matches the conditions on fields that [scenario.Until.FieldCondition]
-// accepts. In rare cases, it differs from that function.
+// accepts. In rare cases, the pattern accepts more or less than that function.
 const fieldConditionPattern = `^(condition=[^=]+(=.+)?|jsonpath=(\{[^{}]+\}|([^{}=]|==)+)(=([^=]|==)+)?)$`
 
 // contractKinds returns the kinds that are not generic; see [scenario.Kind.IsGeneric].
@@ -369,20 +374,20 @@ func contractKinds() []scenario.Kind {
 	return all
 }
 
-// isGeneric returns a schema that matches an object with a generic kind in its field kind.
+// isGeneric returns a schema that matches a mapping whose field kind has a generic kind.
 func isGeneric() object {
 	return object{"properties": object{"kind": object{"not": object{"enum": contractKinds()}}}, "required": []string{"kind"}}
 }
 
-// ifGeneric returns a rule for objects with a generic kind.
+// ifGeneric returns a rule that applies the schema then to objects of a generic kind.
 func ifGeneric(then object) object { return object{"if": isGeneric(), "then": then} }
 
-// shortNames is a rule that requires a DNS label as the name of an object. It does not apply to
+// shortNames is a rule that requires a DNS label in the field name. The rule does not apply to
 // objects of a generic kind.
 var shortNames = object{"if": isGeneric(), "else": object{"properties": object{"name": formats["name"]}}}
 
-// anyKind sets the kinds that the schema of an operation accepts. If the operation supports
-// generic kinds, it also accepts names that are DNS subdomains.
+// anyKind sets the allowed values of the field kind in the schema of an operation. If the
+// operation supports generic kinds, the field name may be a DNS subdomain.
 func anyKind(schema object, op scenario.OperationFormat) {
 	properties := schema["properties"].(object)
 	kind := properties["kind"].(object)
@@ -396,20 +401,21 @@ func anyKind(schema object, op scenario.OperationFormat) {
 	maps.Copy(properties["name"].(object), formats["objectName"])
 }
 
-// ifKind returns a rule for objects of one kind.
+// ifKind returns a rule that applies the schema then to objects of one kind.
 func ifKind(kind scenario.Kind, then object) object {
 	return object{"if": object{"properties": object{"kind": object{"const": kind}}, "required": []string{"kind"}}, "then": then}
 }
 
-// requires returns a schema that requires fields.
+// requires returns a schema that requires all the given fields.
 func requires(fields ...string) object { return object{"required": fields} }
 
-// without returns a copy of a list without one of its words.
+// without returns a copy of the list words without the item word.
 func without(words []string, word string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(other string) bool { return other == word })
 }
 
-// operation returns the schema of an operation, with the rules of operationRules.
+// operation returns the schema of an operation, such as scale. It includes the rules in
+// operationRules.
 func (g *generator) operation(op scenario.OperationFormat) object {
 	schema := g.structure(op.Type)
 	anyKind(schema, op)
@@ -427,8 +433,8 @@ func (g *generator) operation(op scenario.OperationFormat) object {
 	return schema
 }
 
-// operationRules has the rules of operations in which one field depends on another field. The
-// key is the name of the operation.
+// operationRules has rules for operations in which one field depends on another field. The key
+// is the name of the operation. The function returns keywords to add to the operation's schema.
 var operationRules = map[string]func() object{
 	"create":    func() object { return object{"allOf": createRules()} },
 	"configure": func() object { return object{"allOf": configureRules()} },
@@ -453,7 +459,7 @@ var operationRules = map[string]func() object{
 }
 
 // notEmpty returns a schema that requires a field with at least one item. The argument keyword
-// is minProperties for a mapping and minItems for a list.
+// must be minProperties if the field is a mapping, and minItems if the field is a list.
 func notEmpty(field, keyword string) object {
 	return object{"properties": object{field: object{keyword: 1}}, "required": []string{field}}
 }
@@ -473,11 +479,11 @@ var positiveShare = object{"not": object{
 // noShare is a schema that matches 0 and 0%.
 var noShare = object{"anyOf": []object{{"const": 0}, {"type": "string", "pattern": "^0+%$"}}}
 
-// createRules returns the rules for the fields of a create. There is one rule for each kind,
-// with the fields that the kind has.
+// createRules returns the rules for the fields of a create operation. There is one rule for each
+// kind, with the fields that the kind supports.
 //
-// A field that the kind lacks may have its default value, because [scenario.Scenario.Marshal]
-// writes default values.
+// An unsupported field may have its default value, because [scenario.Scenario.Marshal] writes
+// default values.
 func createRules() []object {
 	var rules []object
 	for _, kind := range scenario.Kinds() {
@@ -501,8 +507,9 @@ func createRules() []object {
 	)
 }
 
-// withoutOtherFields returns properties that forbid all fields of a create, except kind, name
-// and the given fields. A forbidden number, text or boolean may still have its default value.
+// withoutOtherFields returns properties that forbid all fields of a create operation, except
+// kind, name and the given fields. A forbidden number, text or boolean may still have its
+// default value.
 func withoutOtherFields(fields []string) object {
 	properties := object{}
 	for _, field := range scenario.FieldsOf(createType) {
@@ -519,8 +526,8 @@ func withoutOtherFields(fields []string) object {
 	return properties
 }
 
-// namedKinds returns the names of the kinds that need no apiVersion in a create, because
-// package kube has them.
+// namedKinds returns the names of the kinds for which a create operation may omit apiVersion.
+// These are the kinds in the table of package kube.
 func namedKinds() []string {
 	names := make([]string, 0, len(kube.Kinds))
 	for _, kind := range kube.Kinds {
@@ -529,8 +536,8 @@ func namedKinds() []string {
 	return slices.Compact(names) // sorted by name
 }
 
-// configureRules returns the rules for the fields of a configure. For each kind, there is one
-// rule with the fields that the kind has.
+// configureRules returns the rules for the fields of a configure operation. There is one rule
+// for each kind, with the fields that the kind supports.
 func configureRules() []object {
 	rules := []object{positiveShare}
 	for _, kind := range scenario.Kinds() {
@@ -552,7 +559,8 @@ func configureRules() []object {
 	return append(rules, object{"if": object{"anyOf": []object{requires("maxSurge"), requires("maxUnavailable")}}, "then": rolling})
 }
 
-// trigger returns the schema of a trigger. It also accepts the old names of the fields.
+// trigger returns the schema of a trigger. The schema also accepts the old names of renamed
+// fields.
 func (g *generator) trigger() object {
 	schema := g.structure(triggerType)
 	properties := schema["properties"].(object)
