@@ -14,9 +14,9 @@ import (
 
 // addressesCheck examines each create and update of Endpoints that the subject sends.
 //
-// It skips the writes of a process until the process has listed Services and pods. It also
-// skips Endpoints if, in the cache, their Service is missing, has no selector, or is of type
-// ExternalName. The check orphan-endpoints examines those Endpoints.
+// It skips the writes of a process that has not listed Services and pods yet. It also skips
+// Endpoints whose cached Service is missing, has no selector, or is of type ExternalName. The
+// check orphan-endpoints examines those Endpoints.
 var addressesCheck = Check{
 	ID:               "addresses",
 	Guarantee:        "Endpoints list the addresses and ports of the Service's pods, according to a cached version of each pod that the controller may have acted on. Endpoints have the labels of the Service and at most 1000 addresses, ready addresses first.",
@@ -28,13 +28,13 @@ var addressesCheck = Check{
 	New:              newAddressesChecker,
 }
 
-// addressesChecker compares written Endpoints with the cached versions of the Service and
-// of its pods.
+// addressesChecker compares written Endpoints with the cached versions of their Service and its
+// pods.
 //
-// A write passes if it matches one recent version of the Service, and one recent version of
-// each pod. A recent version is one that was in the cache during the recent window. The
-// Endpoints must not list a pod that was not in the cache during that window. Truncated
-// Endpoints may omit pods.
+// A write passes if it matches one recent version of the Service, and one recent version of each
+// pod. A recent version is one that was in the cache during the recent window. The Endpoints
+// must not list a pod that was not in the cache during that window. Truncated Endpoints, which
+// list only 1000 of the addresses, may omit pods.
 type addressesChecker struct{ findings }
 
 func newAddressesChecker(Settings) Checker { return &addressesChecker{} }
@@ -64,7 +64,7 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 		}
 	}
 	if wrong == "" {
-		return // orphan-endpoints checks whether the process may write them at all
+		return // the check orphan-endpoints reports whether the process may write these Endpoints
 	}
 	checker.addViolation(func() Evidence {
 		ref := history.Ref{Resource: objects.EndpointsResource, Namespace: state.name.namespace, Name: state.name.name}
@@ -72,10 +72,12 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// mismatch compares written Endpoints with what one version of the Service requires. It returns
-// what is wrong with the Endpoints, and what was expected. Both are empty if nothing is wrong.
+// mismatch compares written Endpoints with what one version of the Service requires. The
+// parameter got contains the addresses of the written Endpoints.
 //
-// Each pod may be listed as in any version that was in the cache at the time since or later.
+// The first result says what is wrong with the Endpoints, and the second what was expected. They
+// are empty if nothing is wrong. Each pod may be listed as in any version that was in the cache
+// at the time since or later.
 func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, got objects.AddressSet, since time.Duration) (wrong, expected string) {
 	if want := expectedLabels(s); !maps.Equal(e.Labels, want) {
 		return fmt.Sprintf("have labels %v", map[string]string(e.Labels)), fmt.Sprintf("labels %v, according to the Service", want)
@@ -129,8 +131,8 @@ func readyInEach(s *objects.Service, versions []cachedVersion[podVersion]) bool 
 	})
 }
 
-// podNameOf returns the name of a pod from its cached versions, for evidence. It skips entries
-// without a pod, which stand for times when the pod was not in the cache.
+// podNameOf returns the name of the pod to which the given versions belong, for evidence. A
+// version without a pod says that the pod was not in the cache at that time; podNameOf skips it.
 func podNameOf(versions []cachedVersion[podVersion]) string {
 	for _, each := range versions {
 		if each.value.Pod != nil {
@@ -140,14 +142,15 @@ func podNameOf(versions []cachedVersion[podVersion]) string {
 	return ""
 }
 
-// someVersionLists reports whether the Endpoints list a pod correctly, according to at least
-// one of its cached versions.
+// someVersionLists reports whether the Endpoints list a pod correctly, according to at least one
+// of its cached versions.
 //
-// The parameter listed contains the addresses of the pod in the Endpoints. If part is true, the
-// Endpoints are truncated, and some addresses of the pod may be missing.
+// The parameter listed contains the addresses that the Endpoints list for the pod. If part is
+// true, the Endpoints are truncated, and some addresses of the pod may be missing.
 //
-// The result want contains the addresses that the matching version requires or, if no version
-// matches, the latest one. A version whose body cannot be decoded matches any addresses.
+// The result want contains the addresses that the matching version requires. If no version
+// matches, it contains those that the latest version requires. A version whose body cannot be
+// decoded matches any addresses.
 func someVersionLists(s *objects.Service, listed objects.AddressSet, versions []cachedVersion[podVersion], part bool) (want objects.AddressSet, ok bool) {
 	for _, each := range versions {
 		want = objects.AddressSet{}
@@ -163,8 +166,8 @@ func someVersionLists(s *objects.Service, listed objects.AddressSet, versions []
 	return want, false
 }
 
-// coversAddresses reports whether the set addresses contains every entry of the set other,
-// with the same readiness.
+// coversAddresses reports whether addresses contains every address in other, with the same
+// readiness.
 func coversAddresses(addresses, other objects.AddressSet) bool {
 	for p, ready := range other {
 		if found, ok := addresses[p]; !ok || found != ready {

@@ -8,10 +8,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// expectationsCheck examines each create and delete of a pod.
+// expectationsCheck examines each create and delete of a pod by the subject.
 //
-// It skips calls for an owner that was never in the cache. After the expectations timeout
-// (5 minutes), it ignores earlier calls that the process has not observed.
+// It skips a call for an owner that was never in the cache of the process. A process may stop
+// waiting for the effect of a call after the expectations timeout (5 minutes). The check then
+// ignores that call.
 var expectationsCheck = Check{
 	ID:               "expectations",
 	Guarantee:        "After creates or deletes of pods for an owner, a controller sends no further ones until it has observed them, or until 5 minutes have passed. It deletes no pod a second time before it has observed the first delete.",
@@ -23,32 +24,34 @@ var expectationsCheck = Check{
 	New:              newExpectationsChecker,
 }
 
-// expectationsChecker reports creates and deletes that no cached version justifies.
+// expectationsChecker reports creates and deletes of pods that the process sends before it has
+// observed its earlier ones.
 //
-// A process may decide on new calls for an owner only after it has observed all its earlier
-// calls. At that time, it may create as many pods as the cache lacks compared with
-// spec.replicas, or delete as many as the cache has in excess. These are the permitted calls.
-// Each call that the process sends uses up one of them, and a failed call gives it back.
+// A process may decide on new calls for an owner only after it has observed the effect of all
+// its earlier calls. At that time, it may create as many pods as the cache lacks compared with
+// spec.replicas, or delete as many as the cache has in excess. The checker counts these
+// permitted calls. Each call that the process sends uses up one permitted call. If the call
+// fails, the process may send one more.
 //
 // Unused permitted calls expire when the process is idle and has observed all its calls. A
 // process is idle if it has sent nothing for a while and awaits no response.
 type expectationsChecker struct {
 	findings
-	states perOwnerState[permittedCalls]
+	states perOwnerState[permittedCalls] // the permitted calls of each process for each owner
 }
 
 // permittedCalls contains the number of creates and deletes that a process may still send
 // for one owner.
 type permittedCalls struct {
-	creates int
-	deletes int
+	creates int // the number of creates that the process may still send
+	deletes int // the number of deletes that the process may still send
 	// active and controlledOrAdoptable contain the lowest and the highest number of cached pods
-	// in the recent window. The checker records a number only when the process may decide on
-	// new calls.
+	// in the recent window. The checker records a number only at times when the process may
+	// decide on new calls.
 	//
-	// active counts the replicas of the owner, with and without those that the process may have
-	// missed (possiblyUncounted). controlledOrAdoptable counts all active pods that the owner
-	// controls or may adopt.
+	// The window active counts the owner's replicas. It contains two numbers for each time: one
+	// with and one without the pods that the process may have missed (possiblyUncounted). The
+	// window controlledOrAdoptable counts all active pods that the owner controls or may adopt.
 	active                recentWindow
 	controlledOrAdoptable recentWindow
 }
@@ -83,18 +86,18 @@ func (checker *expectationsChecker) Observe(m *Model, _ *history.Record) {
 	}
 }
 
-// countDiffers reports whether the number of cached pods differs from spec.replicas of an
-// owner that is not terminating.
+// countDiffers reports whether the cached number of the owner's pods differs from its
+// spec.replicas. It returns false if the owner is terminating or not in the cache.
 func (state *ownerState) countDiffers() bool {
 	o := state.owner()
 	return o != nil && !o.Terminating && o.Replicas != state.podCounts.replicas
 }
 
 // decide permits the creates or deletes that the cache justifies now. It does nothing while the
-// process has outstanding calls for the owner.
+// process waits for the effect of earlier calls for the owner.
 //
-// The parameter except is the call that the process sends now, or nil; it does not count as
-// outstanding.
+// The parameter except is the call that the process sends now, or nil. decide does not count
+// this call as an earlier one.
 func (permitted *permittedCalls) decide(state *ownerState, except *call, at time.Duration) {
 	if !state.expectationsSatisfied(except) {
 		return
@@ -108,7 +111,7 @@ func (permitted *permittedCalls) decide(state *ownerState, except *call, at time
 	permitted.deletes = max(permitted.deletes, min(excess, burstLimit))
 }
 
-// restore permits one more call after a call with the same verb failed.
+// restore permits one more create or delete after a call with the given verb failed.
 func (permitted *permittedCalls) restore(verb callVerb) {
 	switch verb {
 	case callCreatePod:
@@ -118,7 +121,8 @@ func (permitted *permittedCalls) restore(verb callVerb) {
 	}
 }
 
-// send checks a create or delete that the process sends, and uses up one permitted call.
+// send checks a create or delete that the process sends. The call uses up one permitted call; if
+// none is left, send reports a violation.
 func (checker *expectationsChecker) send(m *Model, c *call) {
 	state := c.ownerState
 	permitted := checker.states.of(state)

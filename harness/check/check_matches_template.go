@@ -14,7 +14,7 @@ import (
 // matchesTemplateCheck examines each create of a pod, and each create of a ReplicaSet for a
 // Deployment.
 //
-// It skips creates for an owner that is not in the cache.
+// It skips a create if the owner of the new object is not in the cache of the process.
 var matchesTemplateCheck = Check{
 	ID:               "matches-template",
 	Guarantee:        "A controller creates each pod and each ReplicaSet from a version of its owner's template that was in its cache, with that owner as its only owner and controller. A new ReplicaSet has its Deployment's annotations and the pod-template-hash label.",
@@ -36,17 +36,17 @@ type matchesTemplateChecker struct{ findings }
 
 func newMatchesTemplateChecker(Settings) Checker { return &matchesTemplateChecker{} }
 
-// createdObject is a pod or ReplicaSet that a process creates, with the content that its
-// owner requires.
+// createdObject is a pod or ReplicaSet that a process creates, together with the contents that
+// its owner allows.
 type createdObject struct {
-	kindName string // kind of the object as evidence names it: pod or ReplicaSet
-	owner    history.Ref
-	kind     string // kind of the owner
-	object   *history.Object
+	kindName string          // kind of the object for evidence: "pod" or "ReplicaSet"
+	owner    history.Ref     // the owner for which the process creates the object
+	kind     string          // kind of the owner
+	object   *history.Object // the object in the request
 	decoder  *objects.Decoder
-	allowed  []desiredContent // the content that each cached version of the owner requires, latest last
-	// compare describes how the object differs from the desired content. It returns "" if
-	// they are equal.
+	allowed  []desiredContent // the content that each cached version of the owner requires, oldest first
+	// compare returns a description of the difference between the object and one desired
+	// content. It returns "" if the object matches.
 	compare func(*createdObject, desiredContent) string
 }
 
@@ -54,7 +54,7 @@ type createdObject struct {
 // its owner.
 type desiredContent struct {
 	*objects.Template
-	annotations map[string]string // the annotations of the Deployment; not used for pods
+	annotations map[string]string // the Deployment's annotations, which a ReplicaSet must have; nil for pods
 }
 
 func (checker *matchesTemplateChecker) Observe(m *Model, r *history.Record) {
@@ -107,9 +107,9 @@ func (checker *matchesTemplateChecker) reportUncontrolled(m *Model, c *call, r *
 
 // problem describes how the object differs from the content that its owner requires.
 //
-// It returns "" if the object matches any cached version of the owner, because the
-// controller may have acted on that version. Otherwise it describes the difference from the
-// latest version.
+// It returns "" if the object matches any cached version of the owner, because the controller
+// may have acted on this version. Otherwise it describes the difference from the latest cached
+// version.
 func (created *createdObject) problem() string {
 	if problem := created.ownerMismatch(); problem != "" {
 		return problem
@@ -123,8 +123,8 @@ func (created *createdObject) problem() string {
 	return problem
 }
 
-// ownerMismatch describes a wrong namespace or wrong ownerReferences of the object. It
-// returns "" if both are right.
+// ownerMismatch describes a wrong namespace or wrong ownerReferences of the object. It returns
+// "" if the namespace and the ownerReferences are right.
 func (created *createdObject) ownerMismatch() string {
 	if created.object.Namespace != "" && created.object.Namespace != created.owner.Namespace {
 		return fmt.Sprintf("in namespace %s", created.object.Namespace)
@@ -141,8 +141,8 @@ func (created *createdObject) ownerMismatch() string {
 // the maximum length.
 const longestName = 253
 
-// podMismatch describes how a pod differs from a pod template (contract ReplicaSet 11). It
-// returns "" if the pod matches.
+// podMismatch describes the first difference between the pod and its template (contract
+// ReplicaSet 11). It returns "" if the pod matches.
 func (created *createdObject) podMismatch(desired desiredContent) string {
 	pod, want := created.object, desired.Content
 	containers := containersOf(pod)
@@ -170,8 +170,8 @@ func containersOf(pod *history.Object) []objects.Container {
 	return body.Spec.Containers
 }
 
-// replicaSetMismatch describes how a ReplicaSet differs from the template and annotations
-// of its Deployment (contract Deployment 3, 19). It returns "" if the ReplicaSet matches.
+// replicaSetMismatch describes the first difference between a ReplicaSet and its Deployment's
+// template and annotations (contract Deployment 3, 19). It returns "" if the ReplicaSet matches.
 func (created *createdObject) replicaSetMismatch(desired desiredContent) string {
 	set, err := created.decoder.DecodeOwner(objects.OwnerKindByResource(objects.ReplicaSetResource), created.object)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// needlessWritesCheck examines each update of an object other than a pod, when the response
+// needlessWritesCheck examines each update of an object other than a pod, when its response
 // arrives.
 //
-// It skips an update after a failed update of the same object. It allows each process 5
+// It skips an update that follows a failed update of the same object. Each process may send 5
 // updates of each object that change nothing.
 var needlessWritesCheck = Check{
 	ID:               "needless-writes",
@@ -26,34 +26,37 @@ var needlessWritesCheck = Check{
 	New:              newNeedlessWritesChecker,
 }
 
-// needlessMax is the maximum number of updates of one object that a process may send
-// although they change nothing.
+// needlessMax is the maximum number of updates of one object that a process may send without
+// changing the object.
 //
 // A correct controller may send such an update for two reasons. First, after a conflict, it
-// sends the status again without a comparison. Second, another client may write the same
+// writes the status again without a comparison. Second, another client may write the same
 // content between the controller's read and its write.
 const needlessMax = 5
 
-// needlessWritesChecker reports a process that repeatedly updates an object without
-// changing it.
+// needlessWritesChecker reports a process that repeatedly updates an object without changing the
+// object.
 //
-// For Endpoints, it compares the update with the cached version on which the update is
-// based. It ignores the annotation endpoints.kubernetes.io/last-change-trigger-time. For
-// other objects, it compares resource versions: the API server creates no new version for
-// an update without a change. If an update has no resourceVersion, the checker uses the
-// version that etcd had when the process sent the update.
+// For Endpoints, the checker compares the update with the cached version on which the update is
+// based. It ignores the annotation endpoints.kubernetes.io/last-change-trigger-time.
 //
-// The checker does not count an update after a failed update of the same object. Nor does
-// it count an update of a Deployment after a failed call for its ReplicaSets, because the
+// For other objects, the checker compares the resourceVersion in the update with the one in the
+// response. They are equal if the update changed nothing, because the API server then creates no
+// new version. If an update has no resourceVersion, the checker uses the version that etcd had
+// when the process sent the update.
+//
+// The checker does not count an update that follows a failed update of the same object. It also
+// does not count an update of a Deployment after a failed call for its ReplicaSets, because the
 // controller writes each failure into the status.
 type needlessWritesChecker struct {
 	findings
-	byProcess map[*process]map[objectName]*needlessWrites
+	byProcess map[*process]map[objectName]*needlessWrites // counts of each process, by the updated object
 }
 
-// needlessWrites counts the updates of one object by one process that changed nothing.
+// needlessWrites counts the updates that one process sent for one object and that changed
+// nothing.
 type needlessWrites struct {
-	failed  bool // the latest update failed or, for a Deployment, another call has failed since then
+	failed  bool // true if the latest update failed or, for a Deployment, if any call has failed since
 	count   int
 	records []int64 // sequence numbers of the latest 5 requests that were counted
 }
@@ -81,7 +84,7 @@ func (checker *needlessWritesChecker) Observe(m *Model, r *history.Record) {
 	afterFailure := counted.failed
 	counted.failed = !answered.response.OK()
 	if counted.failed || afterFailure || !answered.changesNothing() {
-		if !counted.failed && counted.count == 0 { // there is no state to store
+		if !counted.failed && counted.count == 0 { // the counts are empty, so nothing has to be stored
 			delete(checker.byProcess[answered.process], nameOf(answered.update.Ref))
 		}
 		return
@@ -103,8 +106,7 @@ func (checker *needlessWritesChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// of returns the counts for the updates of an object by a process. It creates an entry if
-// there is none.
+// of returns the counts of one process for one object. It adds empty counts if there are none.
 func (checker *needlessWritesChecker) of(p *process, name objectName) *needlessWrites {
 	if checker.byProcess[p] == nil {
 		checker.byProcess[p] = map[objectName]*needlessWrites{}

@@ -11,19 +11,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// observedGenerationCheck examines the successful writes of the subject that set
+// observedGenerationCheck examines each successful write of the subject that sets
 // status.observedGeneration or the observedGeneration of a condition.
 //
-// At the end of the run, it examines the status.observedGeneration of each object that a
-// controller without a contract reconciles. It leaves conditions out, because a controller need
-// not evaluate each condition again. The checks converged and rollout-complete examine the
-// final status of the other kinds.
+// At the end of the run, it also examines the status.observedGeneration of each object that a
+// controller without a contract reconciles. It then ignores conditions, because a controller
+// need not evaluate each condition again. For all other kinds, the checks converged and
+// rollout-complete examine the final status.
 //
-// A controller may lower status.observedGeneration if it received the newer generation only a
-// short time before, or if its cache went back to an older version.
+// A controller may lower status.observedGeneration in two cases: it received the newer
+// generation only a short time before, or its cache went back to an older version.
 //
-// If a deleted object with the same name had the reported generation, the check reports the
-// known upstream issue namesake-status.
+// A written observedGeneration may be too high because it belongs to a deleted object with the
+// same name. The violation is then the known upstream issue namesake-status.
 var observedGenerationCheck = Check{
 	ID:            "observed-generation",
 	Guarantee:     "A controller never reports an observedGeneration that is higher than metadata.generation. It does not lower status.observedGeneration while its cache has the newer generation. Within the scenario's bound after the faults are healed, status.observedGeneration equals metadata.generation.",
@@ -35,47 +35,50 @@ var observedGenerationCheck = Check{
 	New:           newObservedGenerationChecker,
 }
 
-// observedGenerationChecker reports writes with a wrong observedGeneration, and a status that is
-// out of date at the end.
+// observedGenerationChecker reports each write of a wrong observedGeneration, and each status
+// that is out of date at the end.
 type observedGenerationChecker struct {
 	findings
-	within    time.Duration // the bound, from the beginning of the phase settle
-	batchTime time.Duration // how long a worker may act on a former version
-	writes    answeredWrites
-	settleAt  time.Duration // when the phase settle began; 0 before
+	within    time.Duration  // maximum time for the final status, from the beginning of the phase settle
+	batchTime time.Duration  // how long a worker may still act on a former cached version
+	writes    answeredWrites // writes of the subject that have no response yet
+	settleAt  time.Duration  // when the phase settle began; 0 if it has not begun
 	// committed contains the objects that a generic controller reconciles and whose status has
 	// an observedGeneration.
 	committed map[types.UID]*generationState
-	// former is the generation of the latest deleted object with each name.
+	// former contains the last generation of the latest deleted object with each name.
 	former map[objectName]int64
-	// reported is the newest version of each object in the responses.
+	// reported contains, by UID, the newest version of each object that responses to the
+	// subject's writes contained.
 	reported map[types.UID]reportedGenerations
-	// cached is the generation of each object in the cache of each process.
+	// cached contains the generation of each object in the cache of each process, by process
+	// name and UID.
 	cached map[string]map[types.UID]cachedGeneration
 }
 
-// generationState is the generation of a committed object, and the observedGeneration in its
-// status.
+// generationState contains the generation of a committed object, and the observedGeneration in
+// its status.
 type generationState struct {
 	history.Ref
 	generation, observed int64
 	since                time.Duration // when the generation was committed
 }
 
-// reportedGenerations contains the fields observedGeneration of one version of an object.
+// reportedGenerations contains all fields named observedGeneration in one version of an object.
 type reportedGenerations struct {
 	generations
 	version history.Version
 }
 
-// cachedGeneration is a metadata.generation that a cache of the subject has. The field since is the
-// time at which it was delivered, on the clock of the subject's process.
+// cachedGeneration is the metadata.generation of an object in the cache of a process. The field
+// since is the time when the process received this generation, on the clock of the process.
 type cachedGeneration struct {
 	generation int64
 	since      time.Duration
 }
 
-// generations contains the fields observedGeneration of one object.
+// generations contains the status.observedGeneration of an object, and the observedGeneration of
+// each condition.
 type generations struct {
 	Status struct {
 		ObservedGeneration int64
@@ -92,8 +95,8 @@ func (g generations) highest() int64 {
 	return highest
 }
 
-// generationsOf decodes the fields observedGeneration of a body or patch. In a kind in which the
-// fields have other types, they count as absent.
+// generationsOf decodes all fields named observedGeneration in the JSON of an object or a patch.
+// It returns zero values if the fields are absent or have other types.
 func generationsOf(body json.RawMessage) (g generations) {
 	if objects.Unmarshal(body, &g) != nil {
 		return generations{}
@@ -131,7 +134,7 @@ func (checker *observedGenerationChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// cache records the generation of an object that a process received.
+// cache records the generation of an object that the given process received.
 func (checker *observedGenerationChecker) cache(m *Model, process string, o *history.Object) {
 	if o.Generation == 0 {
 		return // objects of this kind have no generation
@@ -144,7 +147,8 @@ func (checker *observedGenerationChecker) cache(m *Model, process string, o *his
 	}
 }
 
-// written checks the response to a write of the subject that sets an observedGeneration.
+// written checks a successful write of the subject that sets an observedGeneration. The
+// parameter o is the object in the response.
 func (checker *observedGenerationChecker) written(m *Model, request *history.Request, o *history.Object) {
 	sent := generationsOf(request.Patch)
 	if request.Object != nil {
@@ -152,7 +156,7 @@ func (checker *observedGenerationChecker) written(m *Model, request *history.Req
 	}
 	now, before := generationsOf(o.Body), checker.reported[o.UID]
 	if sent.highest() == 0 || sent.highest() != now.highest() || o.Generation == 0 {
-		return // the write does not set the field
+		return // the write does not set an observedGeneration, or the kind has no generation
 	}
 	checker.exercised++
 	if now.highest() > o.Generation {
@@ -166,7 +170,7 @@ func (checker *observedGenerationChecker) written(m *Model, request *history.Req
 		})
 	}
 	if o.Version < before.version {
-		return // the response is late: the object has a newer version
+		return // an earlier response contained a newer version of the object
 	}
 	checker.reported[o.UID] = reportedGenerations{now, o.Version}
 	from, to := before.Status.ObservedGeneration, now.Status.ObservedGeneration
@@ -179,7 +183,8 @@ func (checker *observedGenerationChecker) written(m *Model, request *history.Req
 	}
 }
 
-// commit records the generations of a committed version that a generic controller reconciles.
+// commit records the generations of a committed version, if a generic controller reconciles the
+// kind. Of a deleted object, it records the last generation.
 func (checker *observedGenerationChecker) commit(m *Model, c *history.Commit) {
 	o := &c.Object
 	if c.Type == history.Deleted {

@@ -13,12 +13,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// orphanEndpointsCheck examines each write of Endpoints. After the faults are healed, it
-// also examines all Endpoints without a Service.
+// orphanEndpointsCheck examines each write of Endpoints. After the faults are healed, it also
+// examines all Endpoints without a Service.
 //
-// It skips writes that a process sends before it has listed Services. It also skips
-// Endpoints that another client created without a Service while the process was running
-// (allowed behavior manual-endpoints-edits).
+// It skips the writes of a process that has not listed Services yet. It also skips Endpoints
+// that another client created without a Service while the process was running (allowed behavior
+// manual-endpoints-edits).
 var orphanEndpointsCheck = Check{
 	ID:               "orphan-endpoints",
 	Guarantee:        "A controller deletes the Endpoints of a deleted Service. When it starts, it deletes Endpoints that have no Service, unless they are a leader-election record. It does not write the Endpoints of a Service without a selector or of type ExternalName.",
@@ -30,19 +30,19 @@ var orphanEndpointsCheck = Check{
 	New:              newOrphanEndpointsChecker,
 }
 
-// orphanEndpointsChecker reports Endpoints left without a Service, and writes of Endpoints
-// that no cached Service justifies.
+// orphanEndpointsChecker reports Endpoints that remain without a Service, and writes of
+// Endpoints that no cached Service justifies.
 //
-// The controller must delete Endpoints in two cases: they had no Service when a process
-// started, or a process observed the deletion of their Service. Endpoints that somebody
-// creates later without a Service remain until a process starts again (allowed behavior
+// The controller must delete Endpoints in two cases: they had no Service when a process started,
+// or a process observed the deletion of their Service. If another client creates Endpoints
+// without a Service later, these Endpoints may remain until a process starts (allowed behavior
 // manual-endpoints-edits).
 type orphanEndpointsChecker struct {
-	findings // writes that no cached Service justifies
-	*convergenceChecker
-	createdAt map[types.UID]time.Duration // when each existing Endpoints object was first committed, by UID
-	// serviceSince contains the time at which each existing Service was first committed, by the
-	// name of the Service.
+	findings                                        // writes that no cached Service justifies
+	*convergenceChecker                             // reports Endpoints that remain without a Service
+	createdAt           map[types.UID]time.Duration // when each existing Endpoints object was first committed, by UID
+	// serviceSince contains the time when each existing Service was first committed, by the name
+	// of the Service.
 	serviceSince map[objectName]time.Duration
 }
 
@@ -59,7 +59,8 @@ func newOrphanEndpointsChecker(s Settings) Checker {
 	return checker
 }
 
-// orphans returns the UIDs of Endpoints that have no Service and that a process must delete.
+// orphans returns the UIDs of the Endpoints in a namespace that have no Service and that a
+// process must delete.
 func (checker *orphanEndpointsChecker) orphans(m *Model, namespace string) []types.UID {
 	return slices.DeleteFunc(sortedByName(m.committed.endpoints, namespace), func(uid types.UID) bool {
 		e := m.committed.endpoints[uid]
@@ -71,8 +72,8 @@ func (checker *orphanEndpointsChecker) orphans(m *Model, namespace string) []typ
 	})
 }
 
-// pending returns the reference of the Endpoints, and the reason why a process must still
-// delete them. The second result is empty if no process must delete them.
+// pending returns the reasons why a process must still delete the given Endpoints, together with
+// their reference. The list of reasons is empty if no process must delete them.
 func (checker *orphanEndpointsChecker) pending(m *Model, uid types.UID) (*history.Ref, []pending) {
 	e := m.committed.endpoints[uid]
 	list := pendings{subject: e.String()}
@@ -108,8 +109,8 @@ func (checker *orphanEndpointsChecker) Observe(m *Model, r *history.Record) {
 	}
 	for _, event := range m.events {
 		state := event.process.serviceStates[event.service]
-		// The events include objects outside of the run, such as the Service kubernetes in the
-		// namespace default. These objects do not exercise the check.
+		// Some events concern objects that do not belong to the run, such as the Service
+		// kubernetes in the namespace default. These objects do not exercise the check.
 		otherNamespace := m.start.Namespace != "" && event.service.namespace != m.start.Namespace
 		if state != nil && !otherNamespace && state.mayBeForeign() {
 			checker.exercised++
@@ -121,7 +122,8 @@ func (checker *orphanEndpointsChecker) Observe(m *Model, r *history.Record) {
 	checker.convergenceChecker.Observe(m, r)
 }
 
-// recordService records when a Service was created, or forgets it when it is deleted.
+// recordService records the time of a Service's first commit. It removes the time when the
+// Service is deleted.
 func (checker *orphanEndpointsChecker) recordService(m *Model, commit *history.Commit) {
 	name := nameOf(commit.Object.Ref)
 	if _, exists := checker.serviceSince[name]; !exists {
@@ -132,12 +134,12 @@ func (checker *orphanEndpointsChecker) recordService(m *Model, commit *history.C
 	}
 }
 
-// inUse reports whether a process deletes the Endpoints of an existing Service that was never
-// in its cache.
+// inUse reports whether a process deletes Endpoints whose Service exists but was never in the
+// process's cache.
 //
 // The result is true only if the Service has existed for longer than batchTime. The process
-// decided on the delete within that time, so a read from the API server would have found the
-// Service.
+// decided on the delete within that time. A read from the API server would therefore have
+// returned the Service.
 func (checker *orphanEndpointsChecker) inUse(m *Model, c *call) bool {
 	since, exists := checker.serviceSince[c.serviceState.name]
 	s := m.committed.serviceNamed(c.serviceState.name)
@@ -145,8 +147,8 @@ func (checker *orphanEndpointsChecker) inUse(m *Model, c *call) bool {
 		m.now-since-m.stalls.since(since, machine, c.process.name) > c.process.batchTime && !c.process.clientMayRetry(m.processTime) && m.pauses[c.process.name] == nil
 }
 
-// checkWrite reports a create, update or delete of Endpoints that no cached version of the
-// Service justifies.
+// checkWrite reports a create, update or delete of Endpoints that no recent cached version of
+// the Service justifies. The parameter verb is "create", "update" or "delete".
 func (checker *orphanEndpointsChecker) checkWrite(m *Model, c *call, verb string) {
 	state := c.serviceState
 	switch {
@@ -168,13 +170,14 @@ func (checker *orphanEndpointsChecker) checkWrite(m *Model, c *call, verb string
 	checker.exercised++
 }
 
-// report reports a wrong write of Endpoints. The parameter problem says what is wrong, such
-// as "which have no Service".
+// report reports a wrong write of Endpoints. The parameter problem says what is wrong, such as
+// "which have no Service". The parameter expected is the field Evidence.Expected.
 func (checker *orphanEndpointsChecker) report(m *Model, c *call, verb, problem, expected string) {
 	checker.addViolation(func() Evidence { return checker.evidence(m, c, verb, problem, expected) })
 }
 
-// evidence returns the evidence of a violation by a write of Endpoints.
+// evidence returns evidence of a violation by a write of Endpoints. The parameters are those of
+// report.
 func (checker *orphanEndpointsChecker) evidence(m *Model, c *call, verb, problem, expected string) Evidence {
 	ref := history.Ref{Resource: objects.EndpointsResource, Namespace: c.serviceState.name.namespace, Name: c.serviceState.name.name}
 	return Evidence{
@@ -186,11 +189,12 @@ func (checker *orphanEndpointsChecker) evidence(m *Model, c *call, verb, problem
 	}
 }
 
-// Result combines the results for writes of Endpoints and for Endpoints without a Service.
+// Result combines two results: that for writes of Endpoints, and that for Endpoints without a
+// Service.
 //
-// It returns the result for the writes if one of them is a violation, or if no process had to
-// delete Endpoints at the end of the run. Otherwise it returns the result of the convergence
-// check. In both cases, Result.Exercised includes the allowed writes.
+// It returns the result for the writes if one of the writes is a violation, or if no process had
+// to delete Endpoints at the end of the run. Otherwise it returns the result for Endpoints
+// without a Service. In both cases, Result.Exercised includes the allowed writes.
 func (checker *orphanEndpointsChecker) Result() Result {
 	result := checker.convergenceChecker.result
 	switch {

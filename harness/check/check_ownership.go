@@ -7,20 +7,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// ownershipCheck examines three things: each committed object, writes to pods, and deletes by
-// controllers without a contract.
+// ownershipCheck examines committed objects, writes of pods, and deletes by controllers without
+// a contract. It has three rules:
 //
-// In each committed object, it counts the controllers. It examines each delete, adoption and
-// release of a pod by a controller of ReplicaSets or ReplicationControllers. It skips a pod
-// that was never in the cache of the process.
+//   - A committed object must not have more than one controller.
+//   - A controller of ReplicaSets or ReplicationControllers must not delete, adopt or release a
+//     pod wrongly. The check skips a pod that was never in the cache of the process.
+//   - A controller without a contract must not delete an object of another controller.
 //
-// A controller without a contract must not delete an object of another controller. To find the
-// responsible controller, the check follows the controllerRef of the object, then that of its
-// owner, and so on. The object belongs to another controller if no controller under test
+// For the third rule, the check follows the controllerRef of the object, then the controllerRef
+// of its owner, and so on. The object belongs to another controller if no controller under test
 // watches the kind at the end of this chain.
 //
-// The check examines such a delete only if a controller under test has controlled some object
-// of the same kind.
+// The check applies the third rule only if a controller under test has controlled an object of
+// the same kind before.
 var ownershipCheck = Check{
 	ID:               "ownership",
 	Guarantee:        "An object has at most one controller. A controller deletes no object that another controller controls. A controller of ReplicaSets or ReplicationControllers deletes only pods that its owner controls. It releases only pods that no longer match the selector. It adopts only active orphans that match, after it has read the owner from the API server.",
@@ -33,12 +33,12 @@ var ownershipCheck = Check{
 	New:              newOwnershipChecker,
 }
 
-// ownershipChecker reports objects with two controllers. It also reports deletes, adoptions
-// and releases that no cached version of the object justifies.
+// ownershipChecker reports objects with two controllers. It also reports deletes, adoptions and
+// releases that no cached version of the object justifies.
 //
-// It examines adoptions and other changes only for pods of ReplicaSets and
-// ReplicationControllers. Other controllers may set labels or conditions of objects that
-// they do not control.
+// The checker examines adoptions, releases and other changes only for pods of ReplicaSets and
+// ReplicationControllers. Other controllers may set labels or conditions of objects that they do
+// not control.
 type ownershipChecker struct{ findings }
 
 func newOwnershipChecker(Settings) Checker { return &ownershipChecker{} }
@@ -84,9 +84,9 @@ func (checker *ownershipChecker) oneController(m *Model, r *history.Record) {
 	}
 }
 
-// deletesItsOwn reports the delete of a pod that no ReplicaSet or ReplicationController
-// controlled. The delete is allowed if one recent cached version of the pod had such a
-// controller, or if the process itself has adopted the pod.
+// deletesItsOwn reports a delete of a pod that no ReplicaSet or ReplicationController
+// controlled. The delete is allowed if a recent cached version of the pod has such a controller,
+// or if the process itself has adopted the pod.
 func (checker *ownershipChecker) deletesItsOwn(m *Model, c *call) {
 	checker.exercised++
 	if _, adopted := c.process.adopted[c.pod.UID]; adopted {
@@ -97,11 +97,11 @@ func (checker *ownershipChecker) deletesItsOwn(m *Model, c *call) {
 	}
 }
 
-// adoptsAnOrphan reports a wrong adoption of a pod. In some cached version, the pod must
-// have been active, without a controller, and matched by the owner's selector.
+// adoptsAnOrphan reports a wrong adoption of a pod. In some recent cached version, the pod must
+// be active, have no controller, and match the owner's selector.
 //
-// After the process received that version, it must have read the owner from the API server.
-// According to this read, the owner must not be terminating.
+// After the process received that version, it must have read the owner from the API server. The
+// owner must not be terminating in the response to this read.
 func (checker *ownershipChecker) adoptsAnOrphan(m *Model, c *call) {
 	checker.exercised++
 	if states := c.process.view.cachedPodStates(c.pod.UID); len(states) > 0 && states[len(states)-1].pod.Controller.UID == c.ownershipChange.owner {
@@ -123,9 +123,9 @@ func (checker *ownershipChecker) adoptsAnOrphan(m *Model, c *call) {
 	}
 }
 
-// releasesItsOwn reports a wrong release, or another wrong change, of a pod. In some cached
-// version, a ReplicaSet or ReplicationController under test must have controlled the pod.
-// For a release, the selector of that owner must not have matched the pod.
+// releasesItsOwn reports a wrong release, or another wrong write, of a pod. In some recent
+// cached version, a ReplicaSet or ReplicationController under test must control the pod. For a
+// release, this owner's selector must not match the pod in that version.
 func (checker *ownershipChecker) releasesItsOwn(m *Model, c *call) {
 	checker.exercised++
 	if !c.anyCachedState(func(s cachedPodState) bool { return m.tested.manages(s.pod) }) {
@@ -141,7 +141,8 @@ func (checker *ownershipChecker) releasesItsOwn(m *Model, c *call) {
 	}
 }
 
-// report reports a write to a pod, with the controller that the pod has in the cache.
+// report reports a wrong write of a pod. The evidence names the controller that the pod has in
+// the cache of the process.
 func (checker *ownershipChecker) report(m *Model, c *call, verb, detail, expected string) {
 	checker.addViolation(func() Evidence {
 		controller := "no controller"
@@ -158,9 +159,8 @@ func (checker *ownershipChecker) report(m *Model, c *call, verb, detail, expecte
 	})
 }
 
-// deletesNoForeign reports the delete of an object by a generic controller if another
-// controller is responsible for the object. It decides from the controllerRefs in the cache of
-// the process.
+// deletesNoForeign reports a delete by a generic controller if the deleted object belongs to
+// another controller. It follows the controllerRefs in the cache of the process.
 func (checker *ownershipChecker) deletesNoForeign(m *Model, c *call) {
 	if c.generic == nil || !c.generic.deletes || c.generic.object == nil {
 		return
