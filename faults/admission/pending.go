@@ -97,7 +97,7 @@ func (p *pending) Inject(ctx context.Context, env *faults.Env) error {
 
 func (p *pending) Heal(ctx context.Context) error {
 	if err := p.End(ctx); err != nil {
-		return fmt.Errorf("waiting until the list request in progress has ended: %w", err)
+		return fmt.Errorf("waiting until the current list request for pods has ended: %w", err)
 	}
 	return p.remove(ctx)
 }

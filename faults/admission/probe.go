@@ -2,7 +2,7 @@ package admission
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -73,7 +73,7 @@ func awaitRefused(ctx context.Context, env *faults.Env, probe func(context.Conte
 		case found == refused:
 			return nil
 		case err == nil:
-			return errors.New("the API server still admits the dry-run create")
+			return fmt.Errorf("the API server still admits a dry-run create that %s must refuse", name)
 		default:
 			return err
 		}

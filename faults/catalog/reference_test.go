@@ -90,8 +90,10 @@ const referenceHead = `# Faults
 A scenario lists its faults under ` + "`faults`" + `. Each entry has the fault type, its
 parameters, and optionally the fields ` + "`when`, `until`, `from`, `for` and `times`" + `, which
 decide when the fault is in force; see [scenario.md](scenario.md) and
-[triggers.md](triggers.md). With ` + "`mustFire: true`" + `, a run in which the fault never fires is unknown. The fault is injected at the start of that time and healed at
-its end. After all faults are healed, the controllers must converge.
+[triggers.md](triggers.md). The run injects the fault when the fault comes into force, and
+heals it at the end of this time. After all faults are healed, the controllers must
+converge. With ` + "`mustFire: true`" + `, the verdict of a run is unknown if the fault never
+fires.
 
 The *subject* is the controllers under test. The *fault proxy* is between the subject and
 the API server; all other clients bypass it. A *firing* is one effect of a fault on a
@@ -99,10 +101,10 @@ request or an object, and has a record in the history. A request *matches* if it
 given verb, resource and so on. At most one of ` + "`nth`, `every` and `probability`" + ` selects the
 matching requests at which the fault fires.
 
-Each entry has its own counts for ` + "`nth`" + ` and ` + "`every`" + `. It counts the matching requests of all
-replicas of the subject together, whatever their objects, and starts again from 0 at each
-injection. For ` + "`watch-delay`" + ` and ` + "`watch-skip`" + `, ` + "`nth`" + ` counts matching events in the same way.
-Elsewhere ` + "`every`" + ` is an interval, such as ` + "`every: 5s`" + `.
+For ` + "`nth`" + ` and ` + "`every`" + `, each entry counts its matching requests separately. The count
+includes the requests of all replicas of the subject, for all objects, and starts again from
+0 at each injection. For ` + "`watch-delay`" + ` and ` + "`watch-skip`" + `, ` + "`nth`" + ` counts matching events in
+the same way. For other faults, ` + "`every`" + ` is an interval, such as ` + "`every: 5s`" + `.
 
 The name ` + "`times`" + ` has two meanings. As a field of the entry, beside ` + "`when`" + `, it limits how often
 the fault begins. As a parameter of the fault, it is the number or the maximum number of its

@@ -87,7 +87,7 @@ func (c *compact) Inject(ctx context.Context, env *faults.Env) (err error) {
 
 func (c *compact) Heal(ctx context.Context) error {
 	if err := c.End(ctx); err != nil {
-		return fmt.Errorf("waiting until the compaction in progress has ended: %w", err)
+		return fmt.Errorf("waiting until the current compaction of etcd has ended: %w", err)
 	}
 	return nil
 }

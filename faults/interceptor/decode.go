@@ -69,7 +69,7 @@ func encodingOf(contentType string) encoding {
 func decode(in encoding, data []byte) (runtime.Object, error) {
 	codec, ok := codecs[in]
 	if !ok {
-		return nil, fmt.Errorf("unknown content type; expected JSON or protobuf")
+		return nil, fmt.Errorf("the content type is neither JSON nor protobuf")
 	}
 	obj, _, err := codec.Decode(data, nil, nil)
 	if runtime.IsNotRegisteredError(err) && in == jsonEncoding {
@@ -165,7 +165,7 @@ func deleteOptions(in encoding, body []byte) (*metav1.DeleteOptions, error) {
 		}
 		return options, options.Unmarshal(inner)
 	}
-	return nil, fmt.Errorf("unknown content type; expected JSON or protobuf")
+	return nil, fmt.Errorf("the content type is neither JSON nor protobuf")
 }
 
 // protobufMagic is the prefix of every object in the protobuf encoding of Kubernetes.

@@ -44,7 +44,7 @@ func nextProtobuf(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	}
 	length := binary.BigEndian.Uint32(buffer[start:])
 	if length > frameBytesMax {
-		return buffer, fmt.Errorf("%w: found the length %d, expected at most %d", errNoFrame, length, frameBytesMax)
+		return buffer, fmt.Errorf("%w: found an event length of %d bytes, expected at most %d", errNoFrame, length, frameBytesMax)
 	}
 	buffer, err = readFull(source, buffer, int(length))
 	if errors.Is(err, io.EOF) { // the stream may end only between events
@@ -85,7 +85,7 @@ func nextJSON(source *bufio.Reader, buffer []byte) ([]byte, error) {
 		case object.ended():
 			return buffer, nil
 		case len(buffer)-start > frameBytesMax:
-			return buffer, fmt.Errorf("%w: found an object of more than %d bytes", errNoFrame, frameBytesMax)
+			return buffer, fmt.Errorf("%w: found a JSON object that is longer than the maximum of %d bytes", errNoFrame, frameBytesMax)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (o *jsonObject) scan(data []byte) (int, error) {
 			o.begun = true
 			o.depth++
 		case !o.begun:
-			return i, fmt.Errorf("%w: expected an object, found %q", errNoFrame, c)
+			return i, fmt.Errorf("%w: expected a JSON object, which begins with {, found %q", errNoFrame, c)
 		case c == '"':
 			o.quoted = true
 		case c == '}':

@@ -318,7 +318,7 @@ func decodeEvent(in encoding, frame []byte) (event metav1.WatchEvent, err error)
 func encode(in encoding, obj runtime.Object) ([]byte, error) {
 	codec, ok := codecs[in]
 	if !ok {
-		return nil, fmt.Errorf("encoding an object for the subject: unknown content type; expected JSON or protobuf")
+		return nil, fmt.Errorf("encoding an object for the subject: the content type is neither JSON nor protobuf")
 	}
 	var body bytes.Buffer
 	if err := codec.Encode(obj, &body); err != nil {

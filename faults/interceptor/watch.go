@@ -84,7 +84,7 @@ func (x *exchange) stream(response *http.Response) {
 func (s *stream) readEvents(ctx context.Context) {
 	next, ok := framings[s.in]
 	if !ok {
-		s.gap(errors.New("the watch stream has an unknown content type; expected JSON or protobuf"))
+		s.gap(errors.New("the content type of the watch stream is neither JSON nor protobuf"))
 		next = nextChunk
 	}
 	for {

@@ -86,7 +86,7 @@ func (d *drain) Inject(ctx context.Context, env *faults.Env) (err error) {
 
 func (d *drain) Heal(ctx context.Context) error {
 	if err := d.End(ctx); err != nil {
-		return fmt.Errorf("waiting until the evictions in progress have ended: %w", err)
+		return fmt.Errorf("waiting until the current eviction of a pod has ended: %w", err)
 	}
 	return d.marked.removeAll(ctx)
 }

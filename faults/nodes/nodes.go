@@ -137,7 +137,7 @@ func (s state) pick(ctx context.Context, env *faults.Env, count int) ([]string, 
 	}
 	names := s.candidates(list.Items)
 	if len(names) == 0 {
-		return nil, fmt.Errorf("found no worker node that is not %s already, among %d nodes; expected at least one", s.description, len(list.Items))
+		return nil, fmt.Errorf("found no worker node that the fault can choose: each of the %d nodes is a control-plane node or is already affected (%s)", len(list.Items), s.description)
 	}
 	env.Rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	return names[:min(count, len(names))], nil

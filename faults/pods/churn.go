@@ -68,19 +68,19 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 		return nil, err
 	}
 	if _, err := labels.Parse(p.Selector); err != nil {
-		return nil, params.Errorf("selector", "%q is not a label selector; expected one such as app=web,tier!=db", p.Selector)
+		return nil, params.Errorf("selector", "found %q, which is not a label selector; expected a selector such as app=web,tier!=db", p.Selector)
 	}
 	switch grace, down := p.GracePeriodSeconds, p.Downtime; {
 	case p.Every < everyMin || p.Every > everyMax:
 		return nil, params.Errorf("every", "%v is out of bounds; expected %v to %v", p.Every, everyMin, everyMax)
 	case down != nil && actions[p.Action].undo == nil:
-		return nil, params.Errorf("downtime", "requires action %s, %s or %s, found %s", actionUnready, actionRestart, actionLinger, p.Action)
+		return nil, params.Errorf("downtime", "only permitted with action %s, %s or %s; found action %s", actionUnready, actionRestart, actionLinger, p.Action)
 	case down != nil && (*down < everyMin || *down > everyMax):
 		return nil, params.Errorf("downtime", "%v is out of bounds; expected %v to %v", *down, everyMin, everyMax)
 	case p.Times < 0 || p.Times > timesMax:
 		return nil, params.Errorf("times", "%d is out of bounds; expected 0 to %d", p.Times, timesMax)
 	case grace != nil && p.Action != actionDelete:
-		return nil, params.Errorf("gracePeriodSeconds", "requires action %s, found %s", actionDelete, p.Action)
+		return nil, params.Errorf("gracePeriodSeconds", "only permitted with action %s; found action %s", actionDelete, p.Action)
 	case grace != nil && (*grace < 0 || *grace > gracePeriodSecondsMax):
 		return nil, params.Errorf("gracePeriodSeconds", "%d is out of bounds; expected 0 to %d", *grace, gracePeriodSecondsMax)
 	}

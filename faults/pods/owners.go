@@ -66,7 +66,7 @@ type Targets struct {
 // scenario. It returns nil if all parameters are valid.
 func (v *Targets) validate(params faults.Params) error {
 	if _, err := labels.Parse(v.Selector); err != nil {
-		return params.Errorf("selector", "%q is not a label selector; expected one such as app=web,tier!=db", v.Selector)
+		return params.Errorf("selector", "found %q, which is not a label selector; expected a selector such as app=web,tier!=db", v.Selector)
 	}
 	if v.Every < everyMin || v.Every > everyMax {
 		return params.Errorf("every", "%v is out of bounds; expected %v to %v", v.Every, everyMin, everyMax)
@@ -93,7 +93,7 @@ func NewRelabel(params faults.Params) (faults.Fault, error) {
 		return nil, err
 	}
 	if len(validation.IsQualifiedName(p.Label)) > 0 {
-		return nil, params.Errorf("label", "%q is not a label key; expected one such as app", p.Label)
+		return nil, params.Errorf("label", "found %q, which is not a label key; expected a key such as app", p.Label)
 	}
 	if p.Downtime < everyMin || p.Downtime > everyMax {
 		return nil, params.Errorf("downtime", "%v is out of bounds; expected %v to %v", p.Downtime, everyMin, everyMax)

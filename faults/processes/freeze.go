@@ -73,7 +73,7 @@ func (f *freeze) Inject(ctx context.Context, env *faults.Env) error {
 // caller may call Heal again.
 func (f *freeze) Heal(ctx context.Context) error {
 	if err := f.End(ctx); err != nil {
-		return fmt.Errorf("waiting until the pause in progress has ended: %w", err)
+		return fmt.Errorf("waiting until the fault has finished pausing the replicas of the subject: %w", err)
 	}
 	var errs []error
 	f.paused = slices.DeleteFunc(f.paused, func(replica string) bool {

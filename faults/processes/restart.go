@@ -126,7 +126,7 @@ func (r *restart) Inject(ctx context.Context, env *faults.Env) error {
 // returns an error, and the caller may call Heal again.
 func (r *restart) Heal(ctx context.Context) error {
 	if err := r.End(ctx); err != nil {
-		return fmt.Errorf("waiting until the %s in progress has ended: %w", r.params.How, err)
+		return fmt.Errorf("waiting until the fault has finished its current stop (%s) or start of the subject: %w", r.params.How, err)
 	}
 	return r.start(ctx)
 }

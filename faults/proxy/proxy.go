@@ -116,7 +116,7 @@ func (p *Proxy) Listen(subject string) (Endpoint, error) {
 	case p.stopped:
 		return Endpoint{}, fmt.Errorf("fault proxy: cannot listen for replica %s: the proxy has stopped", subject)
 	case p.instances[subject] != nil:
-		return Endpoint{}, fmt.Errorf("fault proxy: cannot listen for replica %s: it has a listener already; expected one name for each process, and a new name after a restart", subject)
+		return Endpoint{}, fmt.Errorf("fault proxy: cannot listen for replica %s: the replica already has a listener; call Listen once for each replica, and use the same URL after a restart", subject)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(p.ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

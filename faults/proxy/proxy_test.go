@@ -23,7 +23,7 @@ func TestSubjectsAreSeparate(t *testing.T) {
 	if first.Subject != "subject-0" || second.Subject != "subject-1" || first.ID == second.ID {
 		t.Errorf("request records %+v and %+v, want the names of two replicas and different IDs", first, second)
 	}
-	if _, err := f.proxy.Listen("subject-1"); err == nil || err.Error() != "fault proxy: cannot listen for replica subject-1: it has a listener already; expected one name for each process, and a new name after a restart" {
+	if _, err := f.proxy.Listen("subject-1"); err == nil || err.Error() != "fault proxy: cannot listen for replica subject-1: the replica already has a listener; call Listen once for each replica, and use the same URL after a restart" {
 		t.Errorf("second Listen for subject-1: error %v, want one that it has a listener already", err)
 	}
 }

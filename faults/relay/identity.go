@@ -82,7 +82,7 @@ func (i Identity) tls() (*tls.Config, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(i.Authority) {
-		return nil, errors.New("relay identity: found no CA certificate; expected certificates in PEM")
+		return nil, errors.New("relay identity: found no CA certificate in Authority (ca.crt); expected a certificate in PEM")
 	}
 	return &tls.Config{
 		Certificates: []tls.Certificate{own},

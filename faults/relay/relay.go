@@ -91,10 +91,24 @@ func newTunnelConn(conn net.Conn) (tunnelConn, error) {
 	return tunnelConn{raw}, nil
 }
 
+// messageName returns the name of a message of the relay protocol, such as "parked". For any
+// other byte, it returns the quoted byte.
+func messageName(message byte) string {
+	switch message {
+	case messageParked:
+		return "parked"
+	case messageTaken:
+		return "taken"
+	case messageJoined:
+		return "joined"
+	}
+	return fmt.Sprintf("%q", message)
+}
+
 // sendMessage sends one message of the relay protocol, such as messageTaken.
 func sendMessage(conn net.Conn, message byte) error {
 	if _, err := conn.Write([]byte{message}); err != nil {
-		return fmt.Errorf("sending relay message %q: %w", message, err)
+		return fmt.Errorf("sending relay message %s: %w", messageName(message), err)
 	}
 	return nil
 }
@@ -104,10 +118,10 @@ func sendMessage(conn net.Conn, message byte) error {
 func receiveMessage(conn net.Conn, expected byte) error {
 	var received [1]byte
 	if _, err := io.ReadFull(conn, received[:]); err != nil {
-		return fmt.Errorf("waiting for relay message %q: %w", expected, err)
+		return fmt.Errorf("waiting for relay message %s: %w", messageName(expected), err)
 	}
 	if received[0] != expected {
-		return fmt.Errorf("received relay message %q, expected %q", received[0], expected)
+		return fmt.Errorf("received relay message %s, expected %s", messageName(received[0]), messageName(expected))
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func accept(ctx context.Context, listener net.Listener, handle func(context.Cont
 			}
 			return nil
 		case err != nil:
-			return fmt.Errorf("accepting connections on %s: %w", listener.Addr(), err)
+			return fmt.Errorf("relay: accepting connections on %s: %w", listener.Addr(), err)
 		}
 		handlers.Go(func() { handle(ctx, conn) })
 	}

@@ -74,7 +74,7 @@ func (p *ErrorParams) validate(params faults.Params) error {
 	case p.RetryAfterSeconds < 0 || p.RetryAfterSeconds > retryAfterSecondsMax:
 		return params.Errorf("retryAfterSeconds", "%d is out of bounds; expected 0 to %d", p.RetryAfterSeconds, retryAfterSecondsMax)
 	case p.RetryAfterSeconds > 0 && p.Code != 429 && p.Code < 500:
-		return params.Errorf("retryAfterSeconds", "requires code 429 or 5xx, found %d", p.Code)
+		return params.Errorf("retryAfterSeconds", "only permitted with code 429 or 5xx; found code %d", p.Code)
 	}
 	return nil
 }

@@ -48,13 +48,13 @@ func TestParams(t *testing.T) {
 		{"{verb: get, resource: pods, code: 500, namespace: '[a'}", `s.yaml:1:51: api-error.namespace: found "[a", which is not a valid glob; expected each [ to be closed, such as web-[a-c]*`},
 		{"{verb: list, resource: pods, code: 500, name: web}", "s.yaml:1:47: api-error.name: a list request contains no object name; remove this field"},
 		{"{verb: get, resource: pods, code: 429, retryAfterSeconds: 61}", "s.yaml:1:59: api-error.retryAfterSeconds: 61 is out of bounds; expected 0 to 60"},
-		{"{verb: get, resource: pods, code: 409, retryAfterSeconds: 1}", "s.yaml:1:59: api-error.retryAfterSeconds: requires code 429 or 5xx, found 409"},
+		{"{verb: get, resource: pods, code: 409, retryAfterSeconds: 1}", "s.yaml:1:59: api-error.retryAfterSeconds: only permitted with code 429 or 5xx; found code 409"},
 		{"{verb: get, resource: pods, code: 500, nth: 0}", "s.yaml:1:45: api-error.nth: 0 is out of bounds; expected 1 to 1000000"},
 		{"{verb: get, resource: pods, code: 500, every: -1}", "s.yaml:1:47: api-error.every: -1 is out of bounds; expected 1 to 1000000"},
 		{"{verb: get, resource: pods, code: 500, probability: 0}", "s.yaml:1:53: api-error.probability: 0 is out of bounds; expected more than 0, up to 1"},
 		{"{verb: get, resource: pods, code: 500, probability: 1.5}", "s.yaml:1:53: api-error.probability: 1.5 is out of bounds; expected more than 0, up to 1"},
 		{"{verb: get, resource: pods, code: 500, times: -1}", "s.yaml:1:47: api-error.times: -1 is out of bounds; expected 0 to 1000000"},
-		{"{verb: get, resource: pods, code: 500, nth: 1, every: 2}", "s.yaml: api-error: expected at most one of nth, every and probability, found 2"},
+		{"{verb: get, resource: pods, code: 500, nth: 1, every: 2}", "s.yaml: api-error: found 2 of the fields nth, every and probability; set at most one of them"},
 	}
 	faulttest.Params(t, Error, tests)
 }

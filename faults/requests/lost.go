@@ -84,7 +84,7 @@ func (p *LostParams) validate(params faults.Params) error {
 	}
 	switch {
 	case p.Code != 0 && p.How != lossError:
-		return params.Errorf("code", "requires how: error; found how: %s", p.How)
+		return params.Errorf("code", "only permitted with how: error; found how: %s", p.How)
 	case p.Code != 0 && !slices.Contains(lostCodes, p.Code):
 		return params.Errorf("code", "unknown code %d; expected one of %s", p.Code, codes(lostCodes))
 	}
@@ -105,7 +105,7 @@ func (p *LostParams) loss() (interceptor.LostResponse, string) {
 		instead = fmt.Sprintf("status %d", p.Code)
 	case lossCut:
 		loss.Cut, loss.Break = true, interceptor.BreakRequest // BreakConnection could discard the first half of the response
-		instead = "its first half"
+		instead = "the first half of the response"
 	}
 	detail := "lost the response; the subject receives " + instead
 	if p.After > 0 {

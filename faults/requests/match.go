@@ -39,7 +39,7 @@ const countMax = 1_000_000
 func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
 		{Name: "verb", Description: "The verb of the requests.", Bounds: "one of " + strings.Join(verbs, ", ")},
-		{Name: "resource", Description: "The resource of the requests, with its API group. It may also be the resource of another kind that the workload creates.", Bounds: faults.ResourceBounds},
+		{Name: "resource", Description: "The resource of the requests, with its API group. It may also be a custom resource that the scenario's workload creates.", Bounds: faults.ResourceBounds},
 		{Name: "subresource", Description: "The subresource of the requests. Without this parameter, requests for a subresource do not match.", Bounds: "such as status", Default: "none"},
 		{Name: "namespace", Description: "A glob for the namespace of the requests.", Bounds: "a glob (* ? [a-z])", Default: "any namespace"},
 		{Name: "name", Description: "A glob for the object's name. A create without a name matches by its generateName.", Bounds: "a glob (* ? [a-z])", Default: "any name"},
@@ -104,7 +104,7 @@ func (m *Match) validateTriggers(params faults.Params) error {
 		triggers++
 	}
 	if triggers > 1 {
-		return params.Errorf("", "expected at most one of nth, every and probability, found %d", triggers)
+		return params.Errorf("", "found %d of the fields nth, every and probability; set at most one of them", triggers)
 	}
 	return nil
 }

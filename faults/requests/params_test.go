@@ -44,7 +44,7 @@ func TestEffects(t *testing.T) {
 		{Hang, ", within: 1s, then: pass", interceptor.RequestEffect{Delay: time.Second}, "held for up to 1s, then forwarded"},
 		{Lost, ", how: reset, after: 1s", interceptor.RequestEffect{Lose: &interceptor.LostResponse{After: time.Second, Break: interceptor.BreakConnection}}, "lost the response; the subject receives a reset of the connection after 1s"},
 		{Lost, ", how: error", interceptor.RequestEffect{Lose: &interceptor.LostResponse{Refuse: &interceptor.Refusal{Code: 504}, Break: interceptor.BreakConnection}}, "lost the response; the subject receives status 504"},
-		{Lost, ", how: cut", interceptor.RequestEffect{Lose: &interceptor.LostResponse{Cut: true, Break: interceptor.BreakRequest}}, "lost the response; the subject receives its first half"},
+		{Lost, ", how: cut", interceptor.RequestEffect{Lose: &interceptor.LostResponse{Cut: true, Break: interceptor.BreakRequest}}, "lost the response; the subject receives the first half of the response"},
 	}
 	for _, test := range tests {
 		f, err := newFromYAML(test.faultType, test.rest)
@@ -107,7 +107,7 @@ func TestBadParams(t *testing.T) {
 		{Hang, ", then: die", "then", `request-hang.then: unknown value "die"; expected one of reset, pass`},
 		{Lost, ", how: eaten", "how", `response-lost.how: unknown value "eaten"; expected one of reset, error, cut`},
 		{Lost, ", how: error, code: 409", "code", "response-lost.code: unknown code 409; expected one of 500, 503, 504"},
-		{Lost, ", how: reset, code: 500", "code", "response-lost.code: requires how: error; found how: reset"},
+		{Lost, ", how: reset, code: 500", "code", "response-lost.code: only permitted with how: error; found how: reset"},
 		{Lost, ", how: reset, after: 1h", "after", "response-lost.after: 1h0m0s is out of bounds; expected 0s to 10m0s"},
 	}
 	for _, test := range tests {

@@ -88,7 +88,7 @@ func (e *edit) Inject(ctx context.Context, env *faults.Env) error {
 
 func (e *edit) Heal(ctx context.Context) error {
 	if err := e.End(ctx); err != nil {
-		return fmt.Errorf("waiting until the step in progress has ended: %w", err)
+		return fmt.Errorf("waiting until the current step of the second user has ended: %w", err)
 	}
 	return nil
 }

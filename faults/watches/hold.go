@@ -18,7 +18,7 @@ import (
 // time.
 var Delay = faults.Type{
 	Name:        "watch-delay",
-	Description: "The fault proxy delays the events of the subject's watches of one resource, or those of them that match the other parameters. The order of the events of a watch does not change.",
+	Description: "The fault proxy delays the events of the subject's watches of one resource. If other parameters are set, it delays only the matching events, and later events of the same watch wait behind them. The order of the events of a watch does not change.",
 	Healing:     "The proxy delivers the held events at once and in order.",
 	Params: withEventMatch("The resource of the watches, with its API group. Bookmarks and initial events are held too, so that the order is kept.", "every match",
 		faults.Param{Name: "delay", Description: "The time for which each event is held after its arrival.", Bounds: "1ms to 10m"},

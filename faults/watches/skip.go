@@ -21,7 +21,7 @@ var Skip = faults.Type{
 		faults.Param{Name: "within", Description: "The time after which the proxy delivers the held events, if no later event of the object has arrived.", Bounds: "1ms to 10m", Default: "5s"},
 	),
 	New:                NewSkip,
-	NotGeneratedReason: "it needs a place in a run, which gauntlet explore finds; watch-end with blind skips events at random times",
+	NotGeneratedReason: "the fault needs a chosen watch event, and `gauntlet explore` chooses one; to skip events at random times, generated scenarios use watch-end with blind",
 }
 
 // SkipParams contains the parameters that a scenario sets for a watch-skip fault. The Params

@@ -102,7 +102,7 @@ func (e *end) Inject(ctx context.Context, env *faults.Env) error {
 
 func (e *end) Heal(ctx context.Context) error {
 	if err := e.End(ctx); err != nil {
-		return fmt.Errorf("waiting until the fault has ended the current watches of %s: %w", e.params.Resource, err)
+		return fmt.Errorf("waiting until the fault has finished ending watches of %s: %w", e.params.Resource, err)
 	}
 	return nil
 }

@@ -113,9 +113,9 @@ func (s *Store) checkRead(r *pb.RangeRequest) error {
 	case len(r.Key) == 0:
 		return rpctypes.ErrGRPCEmptyKey
 	case r.SortOrder != pb.RangeRequest_NONE && (r.SortTarget != pb.RangeRequest_KEY || r.SortOrder != pb.RangeRequest_ASCEND):
-		return unsupported("this sort order")
+		return unsupported("reads in an order other than ascending keys")
 	case r.MinModRevision+r.MaxModRevision+r.MinCreateRevision+r.MaxCreateRevision != 0:
-		return unsupported("bounds of revisions in a read")
+		return unsupported("reads with a minimum or maximum revision")
 	}
 	return s.checkRevision(r.Revision)
 }
@@ -148,7 +148,7 @@ func (s *Store) read(r *pb.RangeRequest, current int64) (*pb.RangeResponse, erro
 // compare reports whether a comparison of a transaction is true. The caller holds s.mu.
 func (s *Store) compare(c *pb.Compare) (bool, error) {
 	if len(c.RangeEnd) > 0 {
-		return false, unsupported("comparisons of ranges")
+		return false, unsupported("comparisons of key ranges in transactions")
 	}
 	kv := s.at(string(c.Key), s.revision)
 	if kv == nil {
@@ -189,7 +189,7 @@ func (s *Store) checkOperations(operations []*pb.RequestOp) error {
 	for _, operation := range operations {
 		switch {
 		case operation.GetRequestTxn() != nil:
-			return unsupported("transactions in transactions")
+			return unsupported("nested transactions")
 		case operation.GetRequestRange() != nil:
 			if err := s.checkRead(operation.GetRequestRange()); err != nil {
 				return err
@@ -200,7 +200,7 @@ func (s *Store) checkOperations(operations []*pb.RequestOp) error {
 			case len(put.Key) == 0:
 				return rpctypes.ErrGRPCEmptyKey
 			case put.IgnoreValue || put.IgnoreLease:
-				return unsupported("puts that keep the value or the lease")
+				return unsupported("puts with IgnoreValue or IgnoreLease")
 			case put.Lease != 0 && s.leases[put.Lease] == nil:
 				return rpctypes.ErrGRPCLeaseNotFound
 			case written[string(put.Key)]:

@@ -86,7 +86,7 @@ func (w *resourceWatcher) run(ctx context.Context, stream watch.Interface) {
 				return
 			}
 			if expired {
-				w.gap("events after version %d are missing: the API server has compacted them", w.seenUpTo)
+				w.gap("events after resourceVersion %d are missing, because the API server no longer has them", w.seenUpTo)
 				w.resync(ctx)
 			}
 			var err error
@@ -110,7 +110,7 @@ func (w *resourceWatcher) awaitDefinition(ctx context.Context) bool {
 			continue
 		}
 		if len(objects) > 0 {
-			w.gap("found %d objects in the first list after the definition of the resource: earlier versions may be missing", len(objects))
+			w.gap("the first list after the creation of the CustomResourceDefinition contains %d objects; their earlier versions may be missing", len(objects))
 		}
 		w.recordAll(objects, version)
 		return true
@@ -160,7 +160,7 @@ func gone(err error) bool {
 func (w *resourceWatcher) event(event watch.Event) {
 	object, err := history.Project(w.resource, event.Object)
 	if err != nil {
-		w.gap("cannot decode an event: %v", err)
+		w.gap("cannot decode a watch event: %v", err)
 		return
 	}
 	w.mu.Lock()
@@ -175,7 +175,7 @@ func (w *resourceWatcher) event(event watch.Event) {
 		w.record(history.Added, object)
 	case watch.Modified, watch.Deleted:
 		if !known {
-			w.gap("received a %s event for the unknown object %s: an earlier event is missing", event.Type, object.Ref)
+			w.gap("received a %s event for %s, but its ADDED event is missing", event.Type, object.Ref)
 		}
 		w.record(history.EventType(event.Type), object)
 	}
@@ -249,7 +249,7 @@ func (w *resourceWatcher) catchUp(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", w.resource, err)
+		return fmt.Errorf("listing %s to compare with the watch: %w", w.resource, err)
 	}
 	for {
 		w.mu.Lock()
@@ -261,7 +261,7 @@ func (w *resourceWatcher) catchUp(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("%s: not received yet: %s", w.resource, missing)
+			return fmt.Errorf("the watch on %s has not yet received %s", w.resource, missing)
 		}
 	}
 }
@@ -333,7 +333,7 @@ func (w *resourceWatcher) open(ctx context.Context) (watch.Interface, error) {
 		AllowWatchBookmarks: true,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("opening a watch from version %d: %w", from, err)
+		return nil, fmt.Errorf("opening a watch from resourceVersion %d: %w", from, err)
 	}
 	return stream, nil
 }
