@@ -21,9 +21,9 @@
 //     (model_view.go)
 //   - for each ReplicaSet and ReplicationController, the creates and deletes whose effect
 //     the process has not observed yet (model_owner_state.go)
-//   - for each Deployment, the versions of it and of its ReplicaSets on which the process
-//     may have acted (model_rollout.go)
-//   - for each Service, the recent versions of it and of its Endpoints
+//   - for each Deployment, the versions of the Deployment and of its ReplicaSets on which the
+//     process may have acted (model_rollout.go)
+//   - for each Service, the recent versions of the Service and of its Endpoints
 //     (model_publication.go)
 //   - the metadata of all cached objects, if a generic controller is under test
 //     (model_metadata.go)
@@ -37,20 +37,21 @@
 // has no sync in progress if it has no request in flight and has sent nothing for a while.
 // The model calls such a process idle (model_process.go).
 //
-// A check that cannot decide returns unknown, never pass. This happens after a gap in the
-// records, if the end of the history is missing, and if the checker panicked.
+// A check that cannot decide returns unknown, never pass. This happens after a gap record, which
+// says that events are missing. It also happens if the end of the history is missing, or if the
+// checker panicked.
 //
 // # Files
 //
 //   - check_<id>.go: one check, beginning with its row in All.
-//   - model.go: the types of the state that checkers read; model_*.go: how records
-//     change this state. Package objects decodes the API objects in the records.
+//   - model.go: the types that checkers read; model_*.go: how records change the values of
+//     these types. Package objects decodes the API objects in the records.
 //   - known.go: the table of known upstream issues; known_<slug>.go: how checks
-//     recognize one of them.
+//     recognize one known upstream issue.
 //   - runner.go: the loop that runs the checkers; check.go: the table of all checks.
 //
-// The test convention_test.go checks the dependencies between these files. The model uses
-// no check and no known issue, and no check uses another check.
+// The test convention_test.go checks the dependencies between these files. The model's files use
+// no check and no known issue, and the file of a check uses no other check.
 //
 // The package knows the kinds and guarantees of the controllers that have a contract
 // (controllers/CONTRACT.md). It reads everything about other controllers from their rows in

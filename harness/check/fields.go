@@ -9,12 +9,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// patchSets reports whether a patch sets the field with the given path to a value. A patch that
-// replaces or edits a list that contains the field counts, too.
+// patchSets reports whether a patch sets the field at path to the given value. path has the form
+// of a JSON pointer without the first slash, such as "spec/replicas". A patch that replaces or
+// edits a list that contains the field counts as well.
 //
-// A patch that removes just this field does not count: it names the field, so it does not set
-// it by accident. A JSON patch with an operation test does not count either, because the
-// operation is a precondition.
+// A patch that removes only this field does not count: its author intended the removal. A JSON
+// patch with a test operation does not count either, because the test is a precondition. For
+// other JSON patches, patchSets ignores the value.
 func patchSets(r *history.Request, path, value string) bool {
 	if strings.Contains(r.PatchType, "json-patch") {
 		return jsonPatchSets(r.Patch, path)
@@ -39,8 +40,8 @@ func patchSets(r *history.Request, path, value string) bool {
 	return patch != nil && fmt.Sprint(patch) == value
 }
 
-// patchHasVersion reports whether a merge patch contains a resourceVersion. The API server then
-// refuses the patch if the object has another version.
+// patchHasVersion reports whether a merge patch contains a metadata.resourceVersion. With it,
+// the API server rejects the patch if the object has another resourceVersion.
 func patchHasVersion(patch json.RawMessage) bool {
 	var fields struct {
 		Metadata struct{ ResourceVersion string }
@@ -48,7 +49,8 @@ func patchHasVersion(patch json.RawMessage) bool {
 	return json.Unmarshal(patch, &fields) == nil && fields.Metadata.ResourceVersion != ""
 }
 
-// jsonPatchSets is patchSets for a JSON patch.
+// jsonPatchSets reports whether a JSON patch changes the field at path, or a list that contains
+// the field. For exceptions, see patchSets.
 func jsonPatchSets(patch json.RawMessage, path string) bool {
 	var operations []struct{ Op, Path string }
 	if json.Unmarshal(patch, &operations) != nil {

@@ -10,37 +10,39 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// integrity finds impossible records. Conclusions from such a record and from later ones would
-// be wrong.
+// integrity finds impossible records in a history. Conclusions from an impossible record, or
+// from records after it, would be wrong.
 //
-// There are three kinds of impossible records:
+// A record is impossible if it is:
 //
-//   - a response, list, watch event or end of a watch without its request
+//   - a response, list, watch event or end of a watch whose request is not in the history
+//   - a second request or response with the same ID
 //   - a record with an earlier time than the previous record
-//   - a committed version that contradicts an earlier one, such as a pod that goes from Failed
-//     to Running
+//   - a committed version that contradicts the previous version of the object, such as a pod
+//     that goes from Failed to Running
 type integrity struct {
 	seq      int64                       // the sequence number of the latest record
 	at       time.Duration               // the time of the latest record
-	answered map[uint64]bool             // whether each request has its response, by ID
-	latest   map[types.UID]latestVersion // the latest committed version of each existing object
-	uids     map[objectName]types.UID    // the UIDs of the objects in latest
+	answered map[uint64]bool             // by request ID: true if the request has its response, false if it has not
+	latest   map[types.UID]latestVersion // the latest committed version of each existing object, by UID
+	uids     map[objectName]types.UID    // the UID of each object in latest, by resource, namespace and name
 }
 
-// latestVersion contains the fields of a committed version that later ones must not contradict.
+// latestVersion contains the fields of an object's latest committed version that restrict what
+// the next version may contain.
 type latestVersion struct {
-	seq        int64 // the sequence number of the record
+	seq        int64 // the sequence number of the record that contains the version
 	generation int64
-	deleting   time.Time
-	phase      string // the phase of a pod; empty for other objects
+	deleting   time.Time // the deletionTimestamp; zero if the object is not being deleted
+	phase      string    // the phase of a pod; empty for other objects
 }
 
 func newIntegrity() *integrity {
 	return &integrity{answered: map[uint64]bool{}, latest: map[types.UID]latestVersion{}, uids: map[objectName]types.UID{}}
 }
 
-// observe reads the next record. It returns what is wrong with the record, or "" if nothing is
-// wrong.
+// observe reads the next record. It returns a text that says why the record is impossible, or ""
+// if the record is possible.
 func (i *integrity) observe(r *history.Record) string {
 	previous, at := i.seq, i.at
 	i.seq, i.at = r.Seq, r.At
@@ -71,8 +73,8 @@ func (i *integrity) observe(r *history.Record) string {
 	return ""
 }
 
-// withoutRequest returns an error text if no request has the given ID, and otherwise "". The
-// parameter what names the content of the record with this ID, such as a response.
+// withoutRequest returns an error text if the history contains no request with the given ID, and
+// otherwise "". The parameter what names the content of the record, such as "a response".
 func (i *integrity) withoutRequest(seq int64, what string, id uint64) string {
 	if _, exists := i.answered[id]; exists {
 		return ""
@@ -80,9 +82,11 @@ func (i *integrity) withoutRequest(seq int64, what string, id uint64) string {
 	return fmt.Sprintf("record %d is %s of request %d, which the history does not contain", seq, what, id)
 }
 
-// commit compares a committed version with the latest one, and returns the contradiction.
+// commit compares a committed version with the previous version of the object. It returns a text
+// that describes a contradiction, or "" if there is none.
 //
-// The deletionTimestamp of a pod may change, because a second delete of the pod sets it again.
+// A changed deletionTimestamp is no contradiction, because a second delete of a pod sets it
+// again. A removed deletionTimestamp is one.
 func (i *integrity) commit(seq int64, c *history.Commit) string {
 	o, name := &c.Object, nameOf(c.Object.Ref)
 	before, exists := i.latest[o.UID]
@@ -114,8 +118,8 @@ func (i *integrity) commit(seq int64, c *history.Commit) string {
 	return ""
 }
 
-// phaseOf returns the phase of a pod. It returns "" for other objects, and for a pod that cannot
-// be decoded.
+// phaseOf returns a pod's status.phase, such as Running. It returns "" for objects of other
+// kinds, and for a pod that cannot be decoded.
 func phaseOf(o *history.Object) string {
 	if o.Resource != objects.PodResource || len(o.Body) == 0 {
 		return ""
@@ -127,7 +131,7 @@ func phaseOf(o *history.Object) string {
 	return pod.Status.Phase
 }
 
-// isTerminalPhase reports whether a pod never leaves a phase.
+// isTerminalPhase reports whether a pod in this phase can never leave it: Failed and Succeeded.
 func isTerminalPhase(phase string) bool {
 	return phase == objects.PodFailed || phase == objects.PodSucceeded
 }

@@ -14,11 +14,12 @@ import (
 // sets of pairs of an address and a port. The order of addresses in Endpoints, and their
 // grouping into subsets, therefore do not matter.
 
-// expectedAddresses returns the pairs of address and port that the Endpoints of a Service must
-// contain.
+// expectedAddresses returns the pairs of IP address and port that the Endpoints of a Service
+// must contain.
 //
-// It leaves out pods that have failed or succeeded. It includes those of them that are in the
-// map running, as if they still ran. It returns an error if a pod cannot be decoded.
+// It leaves out pods that have failed or succeeded, unless the map running contains the pod's
+// UID. Such pods count as if they were still running. It returns an error if a pod cannot be
+// decoded.
 func (state *objectSet) expectedAddresses(s *objects.Service, running map[types.UID]time.Duration) (objects.AddressSet, error) {
 	all := objects.AddressSet{}
 	for uid, p := range state.pods {
@@ -36,8 +37,8 @@ func (state *objectSet) expectedAddresses(s *objects.Service, running map[types.
 	return all, nil
 }
 
-// addAddresses adds one pod's pairs of address and port to the set that the Endpoints must
-// contain. It adds nothing if the Service does not select the pod or must not publish it.
+// addAddresses adds one pod's pairs of IP address and port to the set all. It adds nothing if
+// the Service does not select the pod, or if the Endpoints must not list the pod.
 func addAddresses(s *objects.Service, all objects.AddressSet, version podVersion) error {
 	publishAll := s.Spec.PublishNotReadyAddresses
 	if version.Ended || version.Terminating && !publishAll || version.Namespace != s.Namespace || !s.Selector.Matches(version.Labels) {
@@ -65,12 +66,13 @@ func addAddresses(s *objects.Service, all objects.AddressSet, version podVersion
 	return nil
 }
 
-// describeDifference describes the first difference between the addresses of Endpoints and the
-// expected ones. It returns "" if they are equal.
+// describeDifference describes the first difference between the addresses found in Endpoints
+// (got) and the expected addresses (want). It returns "" if there is no difference. An example
+// is "lack 10.0.0.7:80 (Pod default/web-1)".
 //
-// If more than AddressesMax addresses are expected, the controller may choose which of them to
-// list. describeDifference then compares only the number of addresses and the number of ready
-// ones.
+// If more than AddressesMax addresses are expected, the controller may choose which ones to
+// list. describeDifference then compares only how many addresses are listed, and how many of
+// them are ready.
 func describeDifference(got, want objects.AddressSet) string {
 	total, ready := want.Size()
 	fits := total <= objects.AddressesMax
@@ -106,8 +108,7 @@ func describeDifference(got, want objects.AddressSet) string {
 	return ""
 }
 
-// firstAndCount shortens a list of names for evidence: it returns the first name and the
-// number of the others.
+// firstAndCount shortens a list of names for evidence, such as "web-a and 2 more".
 func firstAndCount(names []string) string {
 	slices.Sort(names)
 	if len(names) == 1 {
@@ -116,8 +117,8 @@ func firstAndCount(names []string) string {
 	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
 }
 
-// describeAddresses describes a set of addresses for evidence. It names the first address,
-// says whether it is ready, and adds the number of the others.
+// describeAddresses describes a set of addresses for evidence, such as "ready 10.0.0.1:80 and 2
+// more". For an empty set it returns "nothing".
 func describeAddresses(addresses objects.AddressSet) string {
 	if len(addresses) == 0 {
 		return "nothing"

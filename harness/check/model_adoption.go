@@ -10,16 +10,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// ownershipChange says whether a write of a pod adopts or releases it. An adoption sets the
-// controllerRef; a release removes it.
+// ownershipChange says whether a write of a pod adopts or releases the pod. An adoption sets the
+// pod's controllerRef; a release removes it. If both fields are false, the write does neither.
 type ownershipChange struct {
 	adopts   bool
 	releases bool
-	owner    types.UID // the UID of the adopting or releasing owner; empty if the write does not contain it
+	owner    types.UID // the UID of the owner that adopts or releases the pod; empty if the request does not contain the UID
 }
 
-// ownershipChangeOf returns whether a patch or an update of a pod adopts or releases the pod.
-// It returns an error if the patch cannot be decoded.
+// ownershipChangeOf says whether a patch or update of a pod adopts the pod, releases it, or does
+// neither. It returns an error if the patch cannot be decoded.
 func ownershipChangeOf(r *history.Request) (ownershipChange, error) {
 	if r.Verb == "update" {
 		if r.Object == nil {
@@ -50,8 +50,9 @@ func ownershipChangeOf(r *history.Request) (ownershipChange, error) {
 	return ownershipChangeOfReferences(patch.Metadata.OwnerReferences)
 }
 
-// ownershipChangeOfReferences returns whether the ownerReferences in a request adopt or release
-// the pod. They are part of a merge patch, or the value of an operation in a JSON patch.
+// ownershipChangeOfReferences says whether the ownerReferences in a request adopt or release the
+// pod. The parameter raw is a JSON list, from a merge patch or from an operation of a JSON
+// patch.
 func ownershipChangeOfReferences(raw json.RawMessage) (ownershipChange, error) {
 	var references []struct {
 		UID        types.UID
@@ -73,8 +74,8 @@ func ownershipChangeOfReferences(raw json.RawMessage) (ownershipChange, error) {
 	return result, nil
 }
 
-// ownershipChangeOfOperations returns whether the operations of a JSON patch adopt or release
-// the pod.
+// ownershipChangeOfOperations says whether the operations of a JSON patch adopt the pod, release
+// it, or do neither.
 func ownershipChangeOfOperations(raw json.RawMessage) (ownershipChange, error) {
 	var operations []struct {
 		Op, Path string

@@ -15,8 +15,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// classify finds out why the process sent a call. It sets the verb of the call, and the object
-// for which the process sent it: an owner of pods, a Deployment or a Service.
+// classify derives from a request why the process sent it, such as to create a pod for a
+// ReplicaSet. It sets the verb of the call, and the ReplicaSet, ReplicationController,
+// Deployment or Service that the controller was syncing.
 func (p *process) classify(c *call, r *history.Request) {
 	kind := objects.OwnerKindByResource(r.Resource)
 	if kind != nil && !p.tested.reconciles(kind.Name) {
@@ -58,10 +59,11 @@ func (p *process) classify(c *call, r *history.Request) {
 }
 
 // deletingOwner returns the state of the owner for which the process deletes a pod. It returns
-// nil if no controller under test managed the pod in the recent window.
+// nil if no ReplicaSet or ReplicationController under test controlled the cached pod in the
+// recent window.
 //
-// If the process has adopted the pod, and its cache does not show this yet, the owner is the
-// adopting one. Otherwise it is the last owner of the cached pod in the recent window.
+// In most cases, the owner is the pod's last controller in the cache. If the process has adopted
+// the pod, and the adoption has not reached the cache, the owner is the adopting one.
 func (p *process) deletingOwner(target *objects.Pod) *ownerState {
 	if uid, ok := p.adopted[target.UID]; ok {
 		return p.ownerState(uid)
@@ -75,8 +77,8 @@ func (p *process) deletingOwner(target *objects.Pod) *ownerState {
 	return nil
 }
 
-// isRolloutCall reports whether the Deployment controller sent a write of a ReplicaSet. The
-// ReplicaSet controller writes only the status of ReplicaSets.
+// isRolloutCall reports whether the Deployment controller, and not the ReplicaSet controller,
+// sent a write of a ReplicaSet. The ReplicaSet controller writes only the status of ReplicaSets.
 func (p *process) isRolloutCall(r *history.Request) bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete":
@@ -85,8 +87,8 @@ func (p *process) isRolloutCall(r *history.Request) bool {
 	return false
 }
 
-// deploymentOf returns the UID of the Deployment that controls the ReplicaSet in a request.
-// It returns "" if no Deployment controls the ReplicaSet.
+// deploymentOf returns the UID of the Deployment that controls the ReplicaSet in a request. It
+// returns "" if no Deployment controls the ReplicaSet, or if the controller is unknown.
 func (p *process) deploymentOf(r *history.Request) types.UID {
 	if r.Object != nil {
 		if ref := r.Object.ControllerRef(); ref != nil && ref.Kind == objects.DeploymentKind {
@@ -99,8 +101,8 @@ func (p *process) deploymentOf(r *history.Request) types.UID {
 	return ""
 }
 
-// classifyRollout sets the Deployment, the work queue key and the scaling of a call of the
-// Deployment controller.
+// classifyRollout completes a call of the Deployment controller. It sets the state of the
+// Deployment, the work queue key, and the new spec.replicas of a ReplicaSet.
 func (p *process) classifyRollout(c *call, r *history.Request) {
 	var uid types.UID
 	if r.Resource == objects.ReplicaSetResource {
@@ -123,8 +125,8 @@ func (p *process) classifyRollout(c *call, r *history.Request) {
 	}
 }
 
-// scalingOf describes the new spec.replicas that a write of a ReplicaSet sets. It returns nil
-// if the write does not set spec.replicas.
+// scalingOf describes a write that sets the spec.replicas of a ReplicaSet. It returns nil if the
+// write does not set this field, or if the cache does not contain the ReplicaSet.
 func (p *process) scalingOf(c *call, r *history.Request) *scaling {
 	if r.Verb == "create" && r.Object != nil {
 		set, err := p.view.decoder.DecodeOwner(objects.OwnerKindByResource(objects.ReplicaSetResource), r.Object)
@@ -146,8 +148,8 @@ func (p *process) scalingOf(c *call, r *history.Request) *scaling {
 	return c.rollout.newScaling(r.Name, cached.Template, from, to)
 }
 
-// replicasOf returns the spec.replicas that an update or a patch sets. It returns false if
-// the request does not set the field.
+// replicasOf returns the value to which an update or patch sets spec.replicas, and true. It
+// returns false if the request does not set spec.replicas.
 func replicasOf(r *history.Request) (int, bool) {
 	var body struct{ Spec struct{ Replicas *int } }
 	switch {
@@ -173,9 +175,9 @@ func replicasOf(r *history.Request) (int, bool) {
 	return *body.Spec.Replicas, true
 }
 
-// recordRolloutAnswer records the response to a call of the Deployment controller. It stores
-// the ReplicaSet that the response contains, because the controller may act on it before its
-// watch event arrives.
+// recordRolloutAnswer records the response to a call of the Deployment controller. It stores the
+// ReplicaSet in the response: the controller may act on this version before the watch event
+// arrives.
 func (p *process) recordRolloutAnswer(c *call, r *history.Response, at time.Duration) {
 	c.rollout.callAnswered(at)
 	c.rollout.recordOutcome(r, c.sentAt, at)
@@ -193,9 +195,9 @@ func (p *process) recordRolloutAnswer(c *call, r *history.Response, at time.Dura
 	}
 }
 
-// recordLiveRead records a ReplicaSet that the process read from the API server. The
-// Deployment controller does such a read after its create returned AlreadyExists. The
-// ReplicaSet may be the result of its own earlier create, whose response was lost.
+// recordLiveRead records a ReplicaSet that the process read from the API server instead of its
+// cache. The Deployment controller does so after AlreadyExists, because its own earlier create
+// may have succeeded although the response was lost.
 func (p *process) recordLiveRead(o *history.Object, at time.Duration) {
 	if o.Resource != objects.ReplicaSetResource || len(o.Body) == 0 {
 		return
@@ -206,8 +208,8 @@ func (p *process) recordLiveRead(o *history.Object, at time.Duration) {
 	}
 }
 
-// classifyEndpointsWrite sets the Service and the work queue key of a write of Endpoints. The
-// Service has the same namespace and name as the Endpoints.
+// classifyEndpointsWrite sets the Service and the work queue key of a call that writes
+// Endpoints. The Service has the same namespace and name as the Endpoints.
 func (p *process) classifyEndpointsWrite(c *call, r *history.Request) {
 	name := r.Name
 	if name == "" && r.Object != nil {
@@ -224,15 +226,16 @@ func (p *process) classifyEndpointsWrite(c *call, r *history.Request) {
 	}
 }
 
-// isRetriedByClient reports whether client-go resends the request after this response,
-// without a new sync. It does so after status 429 or 5xx with a Retry-After header.
+// isRetriedByClient reports whether client-go resends the request after this response, without a
+// new sync of the controller. client-go does so after status 429 or 5xx with a Retry-After
+// header.
 func isRetriedByClient(r *history.Response) bool {
 	return r.RetryAfter != nil && (r.Code == 429 || r.Code >= 500)
 }
 
-// isFailure reports whether a response is an error that makes the controller retry. For
-// deletes, adoptions, releases and writes of Endpoints, a 404 is not an error. For adoptions
-// and releases, a 422 is not an error either.
+// isFailure reports whether the response is an error that makes the controller retry. A 404 is
+// no failure of a delete, adoption, release or write of Endpoints. A 422 is no failure of an
+// adoption or release.
 func isFailure(answered *answeredCall) bool {
 	switch {
 	case answered.response.OK():
@@ -247,19 +250,20 @@ func isFailure(answered *answeredCall) bool {
 	return true
 }
 
-// deletesActivePod reports whether the pod that the call deletes is active in the cache.
+// deletesActivePod reports whether the cache contains the pod that the call deletes, and the pod
+// is active there. An active pod is not terminating, Failed or Succeeded.
 func (c *call) deletesActivePod() bool {
 	p := c.process.view.pods[c.pod.UID]
 	return p != nil && p.Active
 }
 
-// reportedOwner returns the cached owner of pods whose status the call writes. It returns nil
-// in three cases:
+// reportedOwner returns the ReplicaSet or ReplicationController whose status the call writes, as
+// the cache contains it. It returns nil in three cases:
 //
 //   - The call does not write a status.
-//   - The write is not based on the cached version of the owner.
-//   - The process read this version from the API server. A controller may then repeat its
-//     earlier status.
+//   - The resourceVersion in the request is not the one in the cache.
+//   - The process read the cached version from the API server. A controller may then write the
+//     status of an earlier attempt again.
 func (c *call) reportedOwner(r *history.Request) *objects.Owner {
 	if c.verb != callStatus || c.ownerState == nil || r.Subresource != "status" || r.Object == nil || !c.ownerState.synced {
 		return nil
@@ -271,19 +275,19 @@ func (c *call) reportedOwner(r *history.Request) *objects.Owner {
 	return o
 }
 
-// objectUpdate is an update request for an object other than a pod.
+// objectUpdate describes an update request for an object other than a pod.
 type objectUpdate struct {
 	history.Ref
-	// unchanged is true if the update would not change the addresses and labels of the cached
-	// Endpoints. It is false for all other kinds.
+	// unchanged is true if the update would change neither the addresses nor the labels of the
+	// Endpoints in the cache. It is false for objects of other kinds.
 	unchanged bool
-	// committedVersion is the resourceVersion that the object had in etcd when the process
-	// sent the update. It is 0 if the model does not know the object.
+	// committedVersion is the resourceVersion of the object in etcd when the process sent the
+	// update. It is 0 if the model does not know the object.
 	committedVersion history.Version
 }
 
-// updateOf describes an update request. It returns nil for other verbs, for updates of pods,
-// and for dry runs.
+// updateOf describes the update that a request makes. It returns nil for other verbs, for
+// updates of pods, and for dry runs.
 func (p *process) updateOf(r *history.Request) *objectUpdate {
 	if r.Verb != "update" || r.Object == nil || r.Resource == objects.PodResource || strings.Contains(r.Query, "dryRun=") {
 		return nil
@@ -296,16 +300,17 @@ func (p *process) updateOf(r *history.Request) *objectUpdate {
 	return u
 }
 
-// sameContent reports whether an update is based on these cached Endpoints and has the same
-// addresses and labels. It returns false for truncated Endpoints, because a controller may
-// write them in each sync (allowed behavior truncated-endpoints).
+// sameContent reports whether an update of Endpoints would change nothing. It is true if
+// resourceVersion, addresses and labels in the request o are those of the cached Endpoints e. It
+// is false for truncated Endpoints, which a controller may write in each sync (allowed behavior
+// truncated-endpoints).
 func sameContent(e *objects.Endpoints, o *history.Object) bool {
 	return e != nil && e.Version == o.Version && len(e.Body) > 0 && bytes.Equal(e.Body, o.Body) &&
 		maps.Equal(e.Labels, o.Labels) && e.OverCapacity == "" && o.Annotations[objects.OverCapacityAnnotation] == ""
 }
 
-// anyCachedState reports whether matches returns true for any recent state of the call's pod.
-// Recent states are those in the cache during the recent window.
+// anyCachedState reports whether matches returns true for any state of the call's pod in the
+// cache during the recent window.
 func (c *call) anyCachedState(matches func(cachedPodState) bool) bool {
 	for _, s := range c.process.view.cachedPodStates(c.pod.UID) {
 		if matches(s) {

@@ -7,16 +7,16 @@ import (
 )
 
 // pausedTime measures for how long a process was paused, for example with SIGSTOP. A paused
-// process keeps its caches and requests, and its clock stops.
+// process keeps its caches and its requests in flight, but its clock stops.
 type pausedTime struct {
 	total  time.Duration // the duration of all pauses that have ended
 	since  time.Duration // when the current pause began; valid only while paused is true
 	paused bool
 }
 
-// processOf returns the name of the process that a record is about. The process sent a
-// request, received a response, list or event, started, or ended. The result is "" for records
-// of no process, such as commits.
+// processOf returns the name of the process that a record is about: the process that sent,
+// received, started or ended. It returns "" for records that concern no process, such as
+// commits.
 func (m *Model) processOf(r *history.Record) string {
 	switch {
 	case r.Response != nil && m.calls[r.Response.ID] != nil:
@@ -33,8 +33,8 @@ func (m *Model) processOf(r *history.Record) string {
 	return ""
 }
 
-// clockOf returns the current time on the clock of a process. The clock stops while the process
-// is paused. It also stops for the duration of each stall, but never goes backward.
+// clockOf returns the current time on the clock of the process with this name. The clock stops
+// while the process is paused, and for the duration of each stall. It never goes backward.
 func (m *Model) clockOf(name string) time.Duration {
 	at := m.now - m.stalls.total[machine] - m.stalls.total[name]
 	if pauses := m.pauses[name]; pauses != nil {
@@ -47,10 +47,12 @@ func (m *Model) clockOf(name string) time.Duration {
 	return m.clocks[name]
 }
 
-// stall records that a process got no CPU time for a while before the current record. If
-// gauntlet itself got none, the subject probably got none either (allowed behavior
-// paused-process). The clock of the process stops for this duration, so that the windows of
-// all checks become longer.
+// stall records that a process, or gauntlet itself, got no CPU time for a while before the
+// current record. A stall of gauntlet counts for every process, because the subject probably got
+// no CPU time either (allowed behavior paused-process).
+//
+// The clock of the process stops for this duration. The time limits of all checks therefore
+// become longer.
 func (m *Model) stall(s *history.Stall) {
 	m.stalls.add(s.Process, m.now, s.Duration)
 	for name, p := range m.processes {
@@ -65,7 +67,8 @@ func (m *Model) stall(s *history.Stall) {
 	}
 }
 
-// pause stops the clock of a process. It does nothing if the process is already paused.
+// pause stops the clock of the process with this name. It does nothing if the process is already
+// paused.
 func (m *Model) pause(name string) {
 	if m.pauses[name] == nil {
 		m.pauses[name] = new(pausedTime)
@@ -84,8 +87,9 @@ func (m *Model) resume(name string) {
 	}
 }
 
-// mayWork reports whether a process is not paused and may still hold the lease. A process that
-// has never written a lease may always work, because it may run without leader election.
+// mayWork reports whether a process may sync objects now: it is not paused, and may hold the
+// lease. A process that has never written a lease may always work, because it may run without
+// leader election.
 func (m *Model) mayWork(p *process) bool {
 	if pauses := m.pauses[p.name]; pauses != nil && pauses.paused {
 		return false

@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// newTestedControllers returns the given controllers under test. It finds out which of them
-// are generic: the model does not know their kind in detail. If rows is empty, it uses the
+// newTestedControllers returns the controllers under test, and finds the generic ones. A generic
+// controller reconciles a kind that the model does not know in detail. An empty rows means the
 // controllers that have a contract.
 func newTestedControllers(rows []kube.Controller) *testedControllers {
 	if len(rows) == 0 {
@@ -39,35 +39,35 @@ func hasModel(kind string) bool {
 	return false
 }
 
-// has reports whether at least one controller under test has a trait.
+// has reports whether at least one controller under test has the given trait.
 func (tested *testedControllers) has(trait kube.Trait) bool {
 	return slices.ContainsFunc(tested.rows, func(c kube.Controller) bool { return c.Has(trait) })
 }
 
-// reconcilesWith reports whether some controller under test reconciles the kind and has the
-// trait.
+// reconcilesWith reports whether any controller under test has the trait and reconciles objects
+// of this kind.
 func (tested *testedControllers) reconcilesWith(kind string, trait kube.Trait) bool {
 	return slices.ContainsFunc(tested.rows, func(c kube.Controller) bool { return c.Kind == kind && c.Has(trait) })
 }
 
-// reconciles reports whether some controller under test reconciles the kind.
+// reconciles reports whether any controller under test reconciles objects of this kind.
 func (tested *testedControllers) reconciles(kind string) bool {
 	return reconciledBy(tested.rows, kind)
 }
 
-// genericKind reports whether some controller under test reconciles the kind, and the model
-// does not know its fields.
+// genericKind reports whether any generic controller under test reconciles objects of this kind.
+// The model does not know the fields of such a kind.
 func (tested *testedControllers) genericKind(kind string) bool {
 	return reconciledBy(tested.generic, kind)
 }
 
-// reconciledBy reports whether one of the given controllers reconciles the kind.
+// reconciledBy reports whether any of the given controllers reconciles objects of this kind.
 func reconciledBy(rows []kube.Controller, kind string) bool {
 	return slices.ContainsFunc(rows, func(c kube.Controller) bool { return c.Kind == kind })
 }
 
-// genericKindOf returns the kind of the objects of a resource, if a generic controller under
-// test reconciles that kind. Otherwise it returns "".
+// genericKindOf returns the kind that belongs to a resource, such as Job for jobs.batch. It
+// returns "" if no generic controller under test reconciles that kind.
 func (tested *testedControllers) genericKindOf(resource string) string {
 	for _, c := range tested.generic {
 		if isResourceOf(c.Kind, resource) {
@@ -77,9 +77,9 @@ func (tested *testedControllers) genericKindOf(resource string) string {
 	return ""
 }
 
-// isResourceOf reports whether the objects of a resource have the given kind. If the tables
-// of package kube do not contain the kind, its API group is unknown. isResourceOf then
-// compares only the plural name.
+// isResourceOf reports whether the objects of a resource have the given kind, such as jobs.batch
+// and Job. If package kube has no table row for the kind, its API group is unknown. isResourceOf
+// then compares only the plural name.
 func isResourceOf(kind, resource string) bool {
 	if row, ok := kube.Named(kind); ok {
 		return row.Resource() == resource
@@ -89,30 +89,31 @@ func isResourceOf(kind, resource string) bool {
 	return name == plural.Resource
 }
 
-// watches reports whether some generic controller under test watches the kind.
+// watches reports whether any generic controller under test watches objects of this kind.
 func (tested *testedControllers) watches(kind string) bool {
 	return slices.ContainsFunc(tested.generic, func(c kube.Controller) bool { return slices.Contains(c.Watches, kind) })
 }
 
-// genericWrites reports whether some generic controller under test writes objects of the
-// kind.
+// genericWrites reports whether any generic controller under test writes objects of this kind.
 func (tested *testedControllers) genericWrites(kind string) bool {
 	return slices.ContainsFunc(tested.generic, func(c kube.Controller) bool { return slices.Contains(c.Writes, kind) })
 }
 
-// writesByTime reports whether some controller under test acts by time and writes objects of
-// the resource.
+// writesByTime reports whether any controller under test may write objects of this resource
+// because time has passed. Such a controller has the trait acts-by-time, as the CronJob
+// controller has.
 func (tested *testedControllers) writesByTime(resource string) bool {
 	return slices.ContainsFunc(tested.rows, func(c kube.Controller) bool {
 		return c.Has(kube.ActsByTime) && slices.ContainsFunc(c.Writes, func(kind string) bool { return isResourceOf(kind, resource) })
 	})
 }
 
-// requiredFor returns the resources that all generic controllers of a kind watch. The resource
-// of the kind itself comes first.
+// requiredFor returns the resources that must be in the cache before a generic controller of
+// this kind can work. These are the resources that every generic controller of the kind watches,
+// beginning with the kind's own resource.
 //
-// It leaves out resources that only some of these controllers watch, and kinds without a row in
-// the tables of package kube.
+// It leaves out resources that only some of these controllers watch. It also leaves out kinds
+// without a table row in package kube.
 func (tested *testedControllers) requiredFor(kind string) []string {
 	var required []string
 	for _, c := range tested.generic {
@@ -128,8 +129,8 @@ func (tested *testedControllers) requiredFor(kind string) []string {
 	return required
 }
 
-// resourcesOf returns the resources that a controller watches. The resource that it
-// reconciles comes first.
+// resourcesOf returns the resources that a controller watches, beginning with the resource that
+// the controller reconciles.
 func resourcesOf(c kube.Controller) []string {
 	var resources []string
 	for _, kind := range append([]string{c.Kind}, c.Watches...) {
@@ -140,8 +141,8 @@ func resourcesOf(c kube.Controller) []string {
 	return resources
 }
 
-// manages reports whether a ReplicaSet or ReplicationController controls the pod, and its
-// controller is under test.
+// manages reports whether a ReplicaSet or ReplicationController controls the pod, and the
+// controller of that kind is under test.
 func (tested *testedControllers) manages(p *objects.Pod) bool {
 	return p.HasManagedOwner() && tested.reconciles(p.Controller.Kind)
 }

@@ -7,37 +7,38 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// pending is one way in which an object differs from its converged state, such as a wrong
+// pending is one difference between an object and its converged state, such as a wrong
 // status.replicas.
 type pending struct {
 	text string // the object, what was found, and what was expected
-	// awaited is true if the subject cannot resolve the difference itself. It has to wait until
-	// pods become ready, become available or terminate.
+	// awaited is true if the subject cannot resolve the difference itself. The subject has to wait
+	// until pods become ready, become available or terminate.
 	awaited bool
 }
 
-// pendings collects the differences of one object from its converged state.
+// pendings collects the differences between one object and its converged state.
 type pendings struct {
 	subject string // the object, as kind namespace/name; each text begins with it
 	all     []pending
 }
 
-// expect adds a difference that the subject must resolve, if ok is false. The parameters format
-// and args describe the difference.
+// expect adds a difference if ok is false. The subject must be able to resolve the difference
+// itself. The parameters format and args describe the difference, as in fmt.Sprintf.
 func (list *pendings) expect(ok bool, format string, args ...any) {
 	list.add(ok, false, format, args...)
 }
 
-// add adds a difference if ok is false. The parameter awaited is explained at pending.awaited.
+// add adds a difference if ok is false. The parameter awaited is true if the subject cannot
+// resolve the difference itself.
 func (list *pendings) add(ok, awaited bool, format string, args ...any) {
 	if !ok {
 		list.all = append(list.all, pending{text: list.subject + ": " + fmt.Sprintf(format, args...), awaited: awaited})
 	}
 }
 
-// pendingOwner returns how a ReplicaSet or ReplicationController, its pods and its status
-// differ from the converged state. A terminating owner has no differences. The parameter now
-// is the current time, which decides whether a pod has been ready for minReadySeconds.
+// pendingOwner returns how a ReplicaSet or ReplicationController (the owner), its pods and its
+// status differ from the converged state. A terminating owner has no differences. The parameter
+// now decides whether a pod has been ready for minReadySeconds.
 func (state *objectSet) pendingOwner(o *objects.Owner, now time.Time) []pending {
 	if o.Terminating {
 		return nil
@@ -68,9 +69,9 @@ func (state *objectSet) pendingOwner(o *objects.Owner, now time.Time) []pending 
 	return list.all
 }
 
-// describeEnded says how many pods of an owner have failed or succeeded but still exist. It
-// extends the evidence for an owner with too few pods: a controller may have counted these pods
-// as active.
+// describeEnded returns a text about an owner's failed or succeeded pods, such as "; 2 pods
+// failed or succeeded". It extends the evidence about an owner with too few pods: a controller
+// may have counted such pods as active. Without such pods, the text is "".
 func (state *objectSet) describeEnded(o *objects.Owner) string {
 	n := 0
 	for _, p := range state.controlled[o.UID] {
@@ -85,7 +86,7 @@ func (state *objectSet) describeEnded(o *objects.Owner) string {
 }
 
 // available counts the ready pods of an owner that have been ready for minReadySeconds. The
-// result notYet counts the other ready pods.
+// result notYet counts the pods that have not been ready for that long.
 func (state *objectSet) available(o *objects.Owner, now time.Time) (available, notYet int) {
 	if o.MinReady == 0 {
 		return state.podCountsOf(o.UID).ready, 0

@@ -9,8 +9,8 @@ import (
 )
 
 // pendingDeployment returns how a Deployment, its status and its ReplicaSets differ from the
-// converged state. It does not look at the pods of the ReplicaSets, because pendingOwner
-// does. A terminating Deployment has no differences.
+// converged state. It does not look at pods, because pendingOwner does so for each ReplicaSet. A
+// terminating Deployment has no differences.
 func (state *objectSet) pendingDeployment(d *objects.Deployment, now time.Time) []pending {
 	if d.Terminating || d.Selector.Empty() {
 		return nil
@@ -33,9 +33,9 @@ func (state *objectSet) pendingDeployment(d *objects.Deployment, now time.Time) 
 	return list.all
 }
 
-// pendingRollout adds to list how the ReplicaSets of a Deployment differ from the converged state.
-// It compares their sizes, revisions and annotations, and the number of old ReplicaSets. The
-// Deployment must not be paused.
+// pendingRollout adds to list how the ReplicaSets of a Deployment differ from a finished
+// rollout. It compares the sizes, revisions and annotations of the ReplicaSets, and the number
+// of old ReplicaSets. The Deployment must not be paused.
 func (state *objectSet) pendingRollout(d *objects.Deployment, list *pendings, sets []*objects.Owner) {
 	current, old := splitByTemplate(d, sets)
 	if len(current) != 1 {
@@ -61,9 +61,8 @@ func (state *objectSet) pendingRollout(d *objects.Deployment, list *pendings, se
 	}
 }
 
-// canScale reports whether the update strategy allows the controller to scale a ReplicaSet
-// now. If canScale returns false, the controller must wait until pods become available or
-// terminate.
+// canScale reports whether the update strategy allows the controller to scale at least one
+// ReplicaSet now. If not, the controller must wait until pods become available or terminate.
 func (state *objectSet) canScale(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner, old []*objects.Owner) bool {
 	if d.Recreate {
 		return sumOf(old, specReplicas) > 0 || state.firstPod(old, func(*objects.Pod) bool { return true }) == nil
@@ -71,9 +70,9 @@ func (state *objectSet) canScale(d *objects.Deployment, sets []*objects.Owner, n
 	return canRoll(d, sets, newSet, old)
 }
 
-// pendingStatus adds the differences between the status of a Deployment and the status that
-// follows from its ReplicaSets. The parameter current contains the ReplicaSets with the
-// Deployment's template.
+// pendingStatus adds to list how the status of a Deployment differs from the status that its
+// ReplicaSets imply. The parameter current contains the ReplicaSets with the Deployment's pod
+// template.
 func pendingStatus(d *objects.Deployment, list *pendings, sets, current []*objects.Owner, now time.Time) {
 	s := &d.Status
 	specs, ready := sumOf(sets, specReplicas), sumOf(sets, availableReplicas)
@@ -108,15 +107,16 @@ func pendingStatus(d *objects.Deployment, list *pendings, sets, current []*objec
 	}
 }
 
-// deadlineGrace is how long the controller may take, after a progress deadline, to set the
+// deadlineGrace is how long after a missed progress deadline the controller may take to set the
 // reason ProgressDeadlineExceeded.
 const deadlineGrace = 10 * time.Second
 
-// progressOverdue reports whether the controller has not reported a missed progress deadline
-// within deadlineGrace.
+// progressOverdue reports whether a Deployment missed its progress deadline, and the controller
+// did not report this within deadlineGrace (10 s).
 //
-// It returns false if there is nothing to report: without the condition Progressing, or if its
-// reason is ProgressDeadlineExceeded, NewReplicaSetAvailable or ReplicaSetCreateError.
+// It returns false if the condition Progressing is absent. It also returns false if the
+// condition's reason is ProgressDeadlineExceeded, NewReplicaSetAvailable or
+// ReplicaSetCreateError.
 func progressOverdue(d *objects.Deployment, now time.Time) bool {
 	c := d.Status.ConditionWithTime(objects.ProgressingCondition)
 	switch c.Reason {
@@ -126,15 +126,15 @@ func progressOverdue(d *objects.Deployment, now time.Time) bool {
 	return c.LastUpdateTime.Add(d.ProgressDeadline + deadlineGrace).Before(now)
 }
 
-// expectCondition adds a difference if the status lacks the condition want, or has it with
-// another status or reason.
+// expectCondition adds a difference if the status does not contain the condition want with the
+// same status and reason.
 func (list *pendings) expectCondition(s *objects.DeploymentStatus, want objects.Condition) {
 	got := s.Condition(want.Type)
 	list.expect(got == want, "condition %s is %s, expected %s", want.Type, describeCondition(got), describeCondition(want))
 }
 
-// describeCondition formats a condition for evidence, such as "True
-// (NewReplicaSetAvailable)".
+// describeCondition formats a condition for evidence, such as "True (NewReplicaSetAvailable)". A
+// missing condition is "absent".
 func describeCondition(c objects.Condition) string {
 	if c == (objects.Condition{}) {
 		return "absent"

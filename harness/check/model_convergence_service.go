@@ -9,15 +9,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// pendingService returns how the Endpoints of a Service differ from the expected ones. The
-// subject can resolve each of these differences at once.
+// pendingService returns how the Endpoints of a Service differ from what they must contain. The
+// subject can resolve each difference at once, without waiting for pods.
 func (state *objectSet) pendingService(s *objects.Service) []pending {
 	return state.pendingServiceWith(s, nil)
 }
 
-// pendingServiceWith returns how the Endpoints of a Service differ from the expected ones.
-// Unlike pendingService, it treats the pods in the map running as running, even if they have
-// failed or succeeded.
+// pendingServiceWith returns how the Endpoints of a Service differ from what they must contain.
+// The map running contains the UIDs of failed or succeeded pods that count as if they were still
+// running.
 func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types.UID]time.Duration) []pending {
 	if !s.Managed() || s.Terminating {
 		return nil
@@ -50,10 +50,11 @@ func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types
 	return list.all
 }
 
-// pendingOrphan returns a difference if the Service of existing Endpoints was deleted.
+// pendingOrphan returns a difference if Endpoints still exist although their Service was
+// deleted.
 //
-// Endpoints that never had a Service are no difference: the controller deletes them only when
-// it starts (allowed behavior manual-endpoints-edits).
+// Endpoints that never had a Service are no difference. The controller deletes such Endpoints
+// only when it starts (allowed behavior manual-endpoints-edits).
 func (state *objectSet) pendingOrphan(e *objects.Endpoints) []pending {
 	list := pendings{subject: e.String()}
 	name := serviceName(e.Ref)
@@ -63,8 +64,8 @@ func (state *objectSet) pendingOrphan(e *objects.Endpoints) []pending {
 }
 
 // expectedLabels returns the labels that the Endpoints of a Service must have. These are the
-// labels of the Service, the label managed-by and, for a headless Service, the headless
-// label.
+// Service's labels and the label managed-by. The Endpoints of a headless Service also have the
+// headless label.
 func expectedLabels(s *objects.Service) map[string]string {
 	want := map[string]string{}
 	maps.Copy(want, s.Labels)

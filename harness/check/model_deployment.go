@@ -2,8 +2,8 @@ package check
 
 import "github.com/kube-gauntlet/gauntlet/harness/objects"
 
-// highestRevision returns the highest revision annotation of the ReplicaSets. It returns 0 if
-// there are no ReplicaSets.
+// highestRevision returns the highest revision annotation among the ReplicaSets. It returns 0
+// for an empty list.
 func highestRevision(sets []*objects.Owner) (revision int64) {
 	for _, set := range sets {
 		revision = max(revision, set.Revision)
@@ -11,12 +11,12 @@ func highestRevision(sets []*objects.Owner) (revision int64) {
 	return revision
 }
 
-// scalingPending reports whether the controller still has to scale the ReplicaSets to the
-// Deployment's spec.replicas. This is the case if the desired-replicas annotation of an
-// active ReplicaSet differs from spec.replicas.
+// scalingPending reports whether the controller still has to scale the ReplicaSets because the
+// Deployment's spec.replicas changed. This is so if the desired-replicas annotation of an active
+// ReplicaSet differs from spec.replicas.
 //
-// The controller then scales all ReplicaSets in proportion before it continues the rollout
-// (contract Deployment 11).
+// The controller scales all ReplicaSets in proportion before it continues the rollout (contract
+// Deployment 11).
 func scalingPending(d *objects.Deployment, sets []*objects.Owner) bool {
 	for _, set := range sets {
 		if set.Replicas > 0 && set.DesiredReplicas >= 0 && set.DesiredReplicas != d.Replicas {
@@ -26,8 +26,8 @@ func scalingPending(d *objects.Deployment, sets []*objects.Owner) bool {
 	return false
 }
 
-// oldestOf returns the oldest ReplicaSet that has the given pod template. It returns nil if
-// no ReplicaSet has the template.
+// oldestOf returns the oldest of the ReplicaSets that have the given pod template. It returns
+// nil if none has the template.
 func oldestOf(sets []*objects.Owner, pods *objects.Template) (oldest *objects.Owner) {
 	for _, set := range sets {
 		if set.Template.Same(pods) && (oldest == nil || set.OlderThan(oldest)) {
@@ -37,8 +37,8 @@ func oldestOf(sets []*objects.Owner, pods *objects.Template) (oldest *objects.Ow
 	return oldest
 }
 
-// availability returns the condition Available that a Deployment must have. The parameter
-// enough says whether at least replicas - maxUnavailable replicas are available.
+// availability returns the condition Available that a Deployment must have. The parameter enough
+// is true if at least replicas - maxUnavailable replicas are available.
 func availability(enough bool) objects.Condition {
 	if enough {
 		return objects.Condition{Type: objects.AvailableCondition, Status: "True", Reason: objects.MinimumReplicasAvailableReason}
@@ -46,8 +46,8 @@ func availability(enough bool) objects.Condition {
 	return objects.Condition{Type: objects.AvailableCondition, Status: "False", Reason: objects.MinimumReplicasUnavailableReason}
 }
 
-// splitByTemplate returns the ReplicaSets that have the Deployment's pod template (current),
-// and those that have another template (old).
+// splitByTemplate divides the ReplicaSets into those with the Deployment's pod template
+// (current) and those with another template (old).
 func splitByTemplate(d *objects.Deployment, sets []*objects.Owner) (current, old []*objects.Owner) {
 	for _, set := range sets {
 		if set.Template.Same(d.Template) {
@@ -60,14 +60,14 @@ func splitByTemplate(d *objects.Deployment, sets []*objects.Owner) (current, old
 }
 
 // deploymentComplete reports whether a rollout is complete according to the status of the
-// ReplicaSets. In a complete rollout, only the new ReplicaSet has pods. It has spec.replicas
-// pods, and all are available.
+// ReplicaSets. Only the new ReplicaSet then has pods. It has as many as the Deployment's
+// spec.replicas, and all of these pods are available.
 func deploymentComplete(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner) bool {
 	return sumOf(sets, statusReplicas) == d.Replicas && newSet.Status.Replicas == d.Replicas && newSet.Status.AvailableReplicas == d.Replicas
 }
 
-// canRoll reports whether a rolling update can scale some ReplicaSet now. It returns false if
-// the controller must first wait until pods become available or terminate.
+// canRoll reports whether a rolling update can scale at least one ReplicaSet now. If not, the
+// controller must first wait until pods become available or terminate.
 func canRoll(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner, old []*objects.Owner) bool {
 	specs, oldSpecs := sumOf(sets, specReplicas), sumOf(old, specReplicas)
 	switch {
@@ -90,7 +90,8 @@ func statusReplicas(set *objects.Owner) int { return set.Status.Replicas }
 // availableReplicas returns the status.availableReplicas of a ReplicaSet.
 func availableReplicas(set *objects.Owner) int { return set.Status.AvailableReplicas }
 
-// sumOf returns the sum of count(set) over all given ReplicaSets.
+// sumOf returns the sum of a number over all given ReplicaSets. The function count returns that
+// number for one ReplicaSet, such as specReplicas.
 func sumOf(sets []*objects.Owner, count func(*objects.Owner) int) int {
 	sum := 0
 	for _, set := range sets {
@@ -99,8 +100,8 @@ func sumOf(sets []*objects.Owner, count func(*objects.Owner) int) int {
 	return sum
 }
 
-// rolloutEnded reports whether a rollout is complete according to the status of the Deployment
-// or that of the ReplicaSets.
+// rolloutEnded reports whether a rollout is complete, according to the Deployment's status or to
+// the status of its ReplicaSets.
 func rolloutEnded(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner) bool {
 	return d.Complete() || newSet != nil && deploymentComplete(d, sets, newSet)
 }

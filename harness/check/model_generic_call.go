@@ -7,8 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// classifyGeneric describes a write that a generic controller may have sent. Such a controller
-// reconciles a kind whose fields the model does not know.
+// classifyGeneric describes a write that a generic controller may have sent. A generic
+// controller reconciles a kind whose fields the model does not know.
 //
 // It sets the written object, the work queue key, and the kind that the controller reconciles.
 func (p *process) classifyGeneric(c *call, r *history.Request) {
@@ -32,11 +32,12 @@ func (p *process) classifyGeneric(c *call, r *history.Request) {
 	c.generic = call
 }
 
-// reconciledObject returns the kind and UID of the object for which a generic controller sent a
-// write. This is the written object itself, or the object that its controllerRef names.
+// reconciledObject returns the kind and UID of the object that a generic controller was syncing
+// when it sent a write. This is the written object itself, or the object that its controllerRef
+// names. The parameter cached is the written object as the cache contains it, or nil.
 //
-// Both results are empty if a generic controller reconciles neither of them. Only the UID is
-// empty if the written object is not in the cache and the request does not contain its UID.
+// If a generic controller reconciles neither object, both results are empty. If the UID of the
+// object is unknown, only the UID is empty.
 func (p *process) reconciledObject(cached *objectMetadata, r *history.Request) (kind string, uid types.UID) {
 	if own := p.tested.genericKindOf(r.Resource); own != "" && r.Verb != "create" {
 		switch {
@@ -62,9 +63,9 @@ func (p *process) reconciledObject(cached *objectMetadata, r *history.Request) (
 	return "", ""
 }
 
-// mayBeGeneric reports whether a generic controller may reconcile the owner of a pod. This is
-// possible if such a controller writes pods, and no cached ReplicaSet or ReplicationController
-// has this UID.
+// mayBeGeneric reports whether the owner of a pod may be an object of a generic controller, such
+// as a Job. This is possible if a generic controller writes pods, and the cache contains no
+// ReplicaSet or ReplicationController with this UID.
 func (p *process) mayBeGeneric(owner types.UID) bool {
 	return p.tested.genericWrites(kube.Pod) && p.view.owners[owner] == nil
 }

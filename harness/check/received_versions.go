@@ -6,12 +6,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// receivedVersions contains the newest version of each object that each process has received, by
-// the name of the process. It counts lists, watch events and all responses, whether or not the
-// process has a cache. Of each version, it contains the reference only.
+// receivedVersions contains the newest version of each object that each process has received.
+// The outer key is the name of the process. Lists, watch events and successful responses count,
+// whether or not the process has a cache. Of each version, only the reference is stored.
 type receivedVersions map[string]map[objectName]history.Ref
 
-// observe reads the next record, after the model has processed it.
+// observe reads the next record, after the runner has updated the model m with the record.
 func (received receivedVersions) observe(m *Model, r *history.Record) {
 	switch {
 	case processStarts(r):
@@ -29,8 +29,8 @@ func (received receivedVersions) observe(m *Model, r *history.Record) {
 	}
 }
 
-// replace records that a process has received a list. Objects that the list does not contain are
-// removed, unless the list has several pages.
+// replace records that a process has received a list. It removes objects of the listed resource
+// that the list does not contain, unless the list has several pages.
 func (received receivedVersions) replace(l *history.List) {
 	if !l.Continued && !l.More {
 		listed := map[objectName]bool{}
@@ -46,7 +46,8 @@ func (received receivedVersions) replace(l *history.List) {
 	}
 }
 
-// add records that a process has received a version of an object.
+// add records that a process has received the given version of an object. An older version does
+// not replace a newer one.
 func (received receivedVersions) add(process string, o *history.Object) {
 	if o.Name == "" || history.IsBookkeeping(o.Resource) {
 		return

@@ -10,16 +10,16 @@ import (
 // Scope says to which controllers a check applies. The zero value is the scope of a general
 // check, which applies to every controller.
 type Scope struct {
-	// Traits lists traits of controllers. The check applies to each controller that has at
-	// least one of them. A general check has no traits.
+	// Traits lists traits of controllers, such as slow-start. The check applies to each controller
+	// that has at least one of these traits. A general check has no traits.
 	Traits []kube.Trait
 }
 
 // general is the scope of a check that applies to every controller.
 var general = Scope{}
 
-// contractOf returns the scope of a check that applies to controllers with at least one of
-// the traits.
+// contractOf returns the scope of a check that applies to every controller with at least one of
+// the given traits.
 func contractOf(traits ...kube.Trait) Scope { return Scope{Traits: traits} }
 
 // General reports whether the check applies to every controller.
@@ -32,8 +32,8 @@ func (s Scope) AppliesTo(controllers []kube.Controller) bool {
 	})
 }
 
-// String formats the scope for lists of checks: "General", or for example "Contract (trait
-// slow-start)".
+// String formats the scope for lists of checks. The result is "General" or, for example,
+// "Contract (trait slow-start)".
 func (s Scope) String() string {
 	if s.General() {
 		return "General"
@@ -41,7 +41,7 @@ func (s Scope) String() string {
 	return "Contract (trait " + s.traits() + ")"
 }
 
-// traits returns the names of the traits, as in a sentence.
+// traits returns the names of the traits as text, such as "adopts or slow-start".
 func (s Scope) traits() string {
 	return nearest.List(s.Traits, "or")
 }

@@ -12,23 +12,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// Settled decides from the committed state whether the objects of a run have converged. A run
-// uses it to find the end of its settle phase. Observe and Pending are safe for concurrent
-// use.
+// Settled decides whether the objects in etcd have converged. A running scenario uses it to find
+// the end of its settle phase. Observe and Pending are safe for concurrent use.
 type Settled struct {
 	mu        sync.Mutex // guards all other fields
 	decoder   *objects.Decoder
-	committed *objectSet
+	committed *objectSet // the latest version of each object in etcd
 	start     history.Start
 	at        time.Duration // time of the last record
-	err       error         // the first error of decoding a committed object
-	// convergedServices contains the Services whose Endpoints were correct when they were last
-	// compared. A Service leaves the map when it, its pods or its Endpoints change.
+	err       error         // the first error from decoding an object; nil if there was none
+	// convergedServices contains the UID of each Service whose Endpoints were correct at the last
+	// comparison. A Service is removed when the Service, its pods or its Endpoints change.
 	convergedServices map[types.UID]bool
 }
 
-// NewSettled returns a Settled that has observed no record. The parameters are the
-// controllers under test; without parameters, these are the controllers with a contract.
+// NewSettled returns a Settled that has read no record. The parameter controllers lists the
+// controllers under test. An empty list means the controllers with a contract.
 func NewSettled(controllers ...kube.Controller) *Settled {
 	decoder, committed := objects.NewDecoder(), newObjectSet()
 	committed.metadata = newMetadataSet(newTestedControllers(controllers))
@@ -38,8 +37,8 @@ func NewSettled(controllers ...kube.Controller) *Settled {
 	return &Settled{decoder: decoder, committed: committed, convergedServices: map[types.UID]bool{}}
 }
 
-// Observe reads the next record of the history. It does not modify the record. It stores
-// objects of the record, which must not change afterwards.
+// Observe reads the next record of the history. Observe does not modify the record, but stores
+// objects of it. The caller must not change these objects afterwards.
 func (s *Settled) Observe(r *history.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,12 +57,13 @@ func (s *Settled) Observe(r *history.Record) {
 	}
 }
 
-// Pending returns one line for each difference of an object from its converged state. It
-// returns no line if the run has converged. The lines are grouped by kind and sorted by name.
+// Pending returns one line for each way in which an object differs from its converged state. It
+// returns no lines if all objects have converged. The lines are grouped by kind and sorted by
+// object name.
 //
-// A difference may be one that the subject cannot resolve itself, such as a pod that is not
-// ready. When the pod becomes ready, the subject has to write the status of its owner. Until
-// then, the run has not converged.
+// Some differences the subject cannot resolve itself, such as a pod that is not ready. The run
+// has not converged then either, because the subject has to write the owner's status when the
+// pod becomes ready.
 func (s *Settled) Pending() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,12 +77,12 @@ func (s *Settled) Pending() []string {
 	return lines
 }
 
-// allPending returns the differences of all objects in a namespace from their converged state
-// at the given time.
+// allPending returns how all objects in a namespace differ from their converged state. The
+// parameter now is the wall-clock time of the last record.
 //
 // A run calls Pending often, and comparing the Endpoints of a Service is slow. allPending
-// therefore compares Services only after all other objects have converged, and only once after
-// each change.
+// therefore compares Services only after all other objects have converged. It compares a Service
+// again only after a change.
 func (s *Settled) allPending(namespace string, now time.Time) (all []pending) {
 	state := s.committed
 	for _, uid := range sortedByName(state.owners, namespace) {

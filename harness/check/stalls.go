@@ -5,36 +5,38 @@ import (
 	"time"
 )
 
-// machine is the name of the process in a stall of gauntlet itself, which all processes share.
+// machine is the process name in the record of a stall of gauntlet itself. Such a stall affects
+// all processes.
 const machine = ""
 
-// stalls contains the stalls of a run: times in which a process got no CPU time.
+// stalls contains the stalls of a run. A stall is a time in which gauntlet or a process got no
+// CPU time.
 type stalls struct {
-	all   []stall                  // sorted by their ends
-	total map[string]time.Duration // the total duration, by the name of the process
+	all   []stall                  // sorted by end, earliest first
+	total map[string]time.Duration // the sum of the durations, by process name
 }
 
-// stall is one stall of a process, or of the whole machine.
+// stall is one period in which a process, or gauntlet itself, got no CPU time.
 type stall struct {
-	process  string // the name of the process, or machine
-	end      time.Duration
+	process  string        // the name of the process; the constant machine for gauntlet itself
+	end      time.Duration // when the stall ended, as an offset from the start of the run
 	duration time.Duration
 }
 
-// add adds a stall that ends at the given time of the run.
+// add adds a stall. The parameter end is an offset from the start of the run.
 func (s *stalls) add(process string, end, duration time.Duration) {
 	s.all = append(s.all, stall{process, end, duration})
 	s.total[process] += duration
 }
 
-// lately returns for how long the given processes stalled in the 2 s (2 * lag) before a time. A
-// stall in that period may have delayed a decision of the controller.
+// lately returns for how long the given processes stalled in the 2 s (2 * lag) before the time
+// at. A stall in that period may have delayed a decision of the controller.
 func (s *stalls) lately(at time.Duration, processes ...string) time.Duration {
 	return s.since(at-2*lag, processes...)
 }
 
-// longest returns the longest total stall of a process after the given time of the run. It
-// includes the stalls of the machine.
+// longest returns how long the process with the most stall time has stalled since the time from.
+// Stalls of the machine count for every process.
 func (s *stalls) longest(from time.Duration) time.Duration {
 	longest := s.since(from, machine)
 	for process := range s.total {
@@ -43,7 +45,8 @@ func (s *stalls) longest(from time.Duration) time.Duration {
 	return longest
 }
 
-// since returns for how long the given processes stalled after the given time of the run.
+// since returns for how long the given processes, taken together, have stalled since the time
+// from.
 func (s *stalls) since(from time.Duration, processes ...string) (sum time.Duration) {
 	for _, each := range slices.Backward(s.all) {
 		if each.end <= from {

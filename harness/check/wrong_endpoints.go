@@ -8,29 +8,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// WrongEndpoints measures for how long the Endpoints of at least one Service were wrong during
-// a run.
+// WrongEndpoints measures for how long the Endpoints of at least one Service were wrong during a
+// run.
 //
-// It compares each committed state of the run with what the check endpoints-exact expects, and
-// ignores why the Endpoints are wrong. Missing Endpoints are wrong. Endpoints without a Service
-// are not measured.
+// It applies the criteria of the check endpoints-exact to every version in etcd, whatever the
+// reason for the wrong Endpoints. Missing Endpoints are wrong. Endpoints without a Service are
+// ignored.
 type WrongEndpoints struct {
 	decoder   *objects.Decoder
 	committed *objectSet
 	namespace string
-	wrong     map[objectName]bool // the names of the Services whose Endpoints are wrong now
+	wrong     map[objectName]bool // true for each Service whose Endpoints are wrong now
 	at        time.Duration       // the time of the last record
-	total     time.Duration       // the result until then
-	ended     bool                // true after the phase end has begun
+	total     time.Duration       // for how long Endpoints were wrong until the last record
+	ended     bool                // true after the phase end has begun; later records are ignored
 }
 
-// NewWrongEndpoints returns a WrongEndpoints that has observed no record.
+// NewWrongEndpoints returns a WrongEndpoints that has read no record.
 func NewWrongEndpoints() *WrongEndpoints {
 	return &WrongEndpoints{decoder: objects.NewDecoder(), committed: newObjectSet(), wrong: map[objectName]bool{}}
 }
 
-// Observe reads the next record of the history. It returns an error if the record contains an
-// object that cannot be decoded.
+// Observe reads the next record of the history. It returns an error if an object in the record
+// cannot be decoded.
 func (e *WrongEndpoints) Observe(r *history.Record) error {
 	if e.ended {
 		return nil
@@ -53,8 +53,8 @@ func (e *WrongEndpoints) Observe(r *history.Record) error {
 	return nil
 }
 
-// checkChangedServices compares the Endpoints with the expected ones, for each Service that
-// the last commit record affects.
+// checkChangedServices compares the Endpoints with the expected Endpoints, for each Service that
+// the current commit record may affect.
 func (e *WrongEndpoints) checkChangedServices() {
 	for name := range e.committed.changedServices {
 		delete(e.wrong, name)
@@ -66,6 +66,7 @@ func (e *WrongEndpoints) checkChangedServices() {
 	e.committed.clearChanges()
 }
 
-// Total returns for how long the Endpoints of at least one Service were wrong. It measures
-// until the phase end begins or, if the history ends before that, until the last record.
+// Total returns for how long the Endpoints of at least one Service were wrong. It measures until
+// the phase end begins. If the history ends before that phase, it measures until the last
+// record.
 func (e *WrongEndpoints) Total() time.Duration { return e.total }
