@@ -14,10 +14,13 @@ import (
 
 // adoptAndReleaseCheck examines each status write of a ReplicaSet or ReplicationController.
 //
-// It skips the write if the object is terminating, or if its selector has changed since the
-// process started. It also skips a write that is not based on the latest cached version of the
-// object. After a conflict, for example, a controller reads the object from the API server and
-// writes its earlier status again.
+// The check skips a write in three cases:
+//
+//   - The object is terminating.
+//   - The selector of the object has changed since the process started.
+//   - The write is not based on the latest cached version of the object. For example, a
+//     controller may read the object from the API server after a conflict, and write its earlier
+//     status again.
 var adoptAndReleaseCheck = Check{
 	ID:               "adopt-and-release",
 	Guarantee:        "Before a controller writes the status of a ReplicaSet or ReplicationController, it tries to adopt each active pod in its cache that matches and has no controller. It also tries to release each of its pods that no longer matches the selector.",
@@ -32,12 +35,12 @@ var adoptAndReleaseCheck = Check{
 // adoptAndReleaseChecker reports a status write if the controller did not first try each
 // adoption or release that was due.
 //
-// A sync adopts and releases pods before it writes the status. An attempt is a patch or update
-// of the pod, even if the API server rejects it.
+// A sync adopts and releases pods before it writes the status. A patch or update of the pod
+// counts as an attempt, even if the API server rejects it.
 //
 // A sync may miss a pod that changed just before the sync began. The checker therefore ignores
-// an adoption or release that became due later than a certain time. This time is lag (1 s)
-// before the process received the owner version on which the status write is based.
+// an adoption or release that became due only recently. "Recently" means less than lag (1 s)
+// before the process received the owner version on which the status write is based, or later.
 type adoptAndReleaseChecker struct {
 	findings
 	lastAttempt map[*process]map[types.UID]time.Duration // when each process last tried to adopt or release each pod
@@ -100,7 +103,7 @@ func (checker *adoptAndReleaseChecker) recordAttempt(c *call, at time.Duration) 
 //
 // The adoption or release must have been due at the time since, and ever after. An attempt that
 // the API server rejected counts as an attempt. If there are several such pods, notAttempted
-// returns the first one by name. If there is none, it returns nil.
+// returns the one whose name comes first. If there is none, it returns nil.
 func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration) (first *objects.Pod) {
 	o, view := c.ownerState.owner(), c.process.view
 	counts := view.podCountsOf(o.UID)
@@ -123,10 +126,10 @@ func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration
 	return first
 }
 
-// adoptableOrReleasableSince returns when the adoption or release of a cached pod by the owner
-// became due. It returns 0 if none is due now.
+// adoptableOrReleasableSince returns the time since which the owner o has had to adopt or
+// release a cached pod. It returns 0 if the owner has to do neither now.
 //
-// It looks only at the recent versions of the pod (podVersionsSince).
+// The method looks only at the recent versions of the pod (podVersionsSince).
 func (v *view) adoptableOrReleasableSince(uid types.UID, o *objects.Owner) time.Duration {
 	since := time.Duration(0)
 	states := v.podVersionsSince[uid]
@@ -136,10 +139,10 @@ func (v *view) adoptableOrReleasableSince(uid types.UID, o *objects.Owner) time.
 	return since
 }
 
-// toAdoptOrRelease reports whether the owner must adopt or release the pod.
+// toAdoptOrRelease reports whether the owner o must adopt or release the pod p.
 //
-// The owner must adopt an active orphan that its selector matches. It must release an
-// active pod that it controls and that its selector does not match.
+// The owner must adopt an active orphan in its namespace that its selector matches. It must
+// release an active pod that it controls and that its selector does not match.
 func toAdoptOrRelease(o *objects.Owner, p *objects.Pod) bool {
 	return p.Active && (p.Orphan() && p.Namespace == o.Namespace || p.Controller.UID == o.UID) &&
 		p.Orphan() == o.Selector.Matches(p.Labels)

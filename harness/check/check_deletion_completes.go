@@ -13,13 +13,13 @@ import (
 
 // deletionCompletesCheck examines terminating objects that have a finalizer of the subject.
 //
-// A finalizer is the subject's if a successful write of the subject added it to some object
-// during the run. The check ignores all other finalizers, because the history does not show who
-// must remove them. It also ignores terminating objects without finalizers: a kubelet or the
-// garbage collector removes them.
+// A finalizer belongs to the subject if a successful write of the subject added it to an object
+// of the same resource during the run. The check ignores all other finalizers, because the
+// history does not show who must remove them. It also ignores terminating objects without
+// finalizers: a kubelet or the garbage collector removes these objects.
 //
-// The verdict is unknown if the run ended before an object had the time Settings.Within for its
-// deletion.
+// The subject has the time Settings.Within for each deletion. The verdict is unknown if the run
+// ended before this time was over for some object.
 var deletionCompletesCheck = Check{
 	ID:            "deletion-completes",
 	Guarantee:     "Within the scenario's bound after the faults are healed, a controller removes the finalizers that it added from each object that is being deleted.",
@@ -35,22 +35,22 @@ var deletionCompletesCheck = Check{
 // because of a finalizer of the subject.
 type deletionCompletesChecker struct {
 	findings
-	within time.Duration // the time for a deletion, from its beginning or that of the phase settle, whichever is later
-	writes answeredWrites
-	// finalizers contains the finalizers that the subject added. The keys are the resource and
-	// the name of the finalizer.
+	within time.Duration  // the time for a deletion, from its beginning or from the beginning of the phase settle, whichever is later
+	writes answeredWrites // writes of the subject that have no response yet
+	// finalizers contains the finalizers that the subject added. Each key consists of a resource
+	// and the name of a finalizer.
 	finalizers map[[2]string]bool
-	objects    map[types.UID]*finalizedObject
-	settleAt   time.Duration // when the phase settle began; 0 before
-	tooEarly   string        // a terminating object, if the run ended before its time for deletion was over; "" if there is none
+	objects    map[types.UID]*finalizedObject // existing objects that have or had finalizers
+	settleAt   time.Duration                  // when the phase settle began; 0 if it has not begun
+	tooEarly   string                         // a terminating object whose time for deletion was not over at the end of the run; "" if there is none
 }
 
 // finalizedObject is the latest committed version of an object that has or had finalizers.
 type finalizedObject struct {
 	history.Ref
-	finalizers []string
-	former     []string // the finalizers of the version before
-	deleted    recordTime
+	finalizers []string   // the current finalizers
+	former     []string   // the finalizers of the version before the current one
+	deleted    recordTime // when the object began to terminate; seq is 0 if it is not terminating
 }
 
 func newDeletionCompletesChecker(s Settings) Checker {
@@ -73,7 +73,8 @@ func (checker *deletionCompletesChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// recordAdded records the finalizers that a successful write of the subject added.
+// recordAdded records the finalizers that a successful write of the subject added. The parameter
+// written is the object in the response.
 func (checker *deletionCompletesChecker) recordAdded(request *history.Request, written *history.Object) {
 	var before []string
 	if o := checker.objects[written.UID]; o != nil && request.Verb != "create" {
@@ -90,7 +91,8 @@ func (checker *deletionCompletesChecker) recordAdded(request *history.Request, w
 	}
 }
 
-// commit records the finalizers of a committed version, and when the object began to terminate.
+// commit records the finalizers of a committed version, and the time when the object began to
+// terminate.
 func (checker *deletionCompletesChecker) commit(m *Model, c *history.Commit) {
 	o := checker.objects[c.Object.UID]
 	switch {
@@ -112,8 +114,8 @@ func (checker *deletionCompletesChecker) commit(m *Model, c *history.Commit) {
 	}
 }
 
-// blockedBy returns the first of the given finalizers that the subject added to objects of the
-// resource. It returns "" if there is none.
+// blockedBy returns the first finalizer in the given lists that the subject added to objects of
+// the resource. It returns "" if there is none.
 func (checker *deletionCompletesChecker) blockedBy(resource string, lists ...[]string) string {
 	for _, f := range slices.Concat(lists...) {
 		if checker.finalizers[[2]string{resource, f}] {
@@ -146,8 +148,8 @@ func (checker *deletionCompletesChecker) end(m *Model) {
 	}
 }
 
-// Result returns the verdict. If there is no violation, but the run ended before the time for
-// some deletion was over, the verdict is unknown.
+// Result returns the verdict of the check. It is unknown if there is no violation, but the time
+// for some deletion was not over at the end of the run.
 func (checker *deletionCompletesChecker) Result() Result {
 	result := checker.findings.Result()
 	if result.Verdict == Pass && checker.tooEarly != "" {

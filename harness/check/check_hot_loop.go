@@ -9,12 +9,12 @@ import (
 
 // hotLoopCheck examines the requests that a process repeats while nothing changes.
 //
-// Two requests of a process are the same request if they have the same verb, resource,
-// subresource, namespace, name and query. For a create, the name is that of the object.
+// Two requests of a process count as the same request if they have the same verb, resource,
+// subresource, namespace, name and query. For a create, the name is the name of the new object.
 //
-// A change is a commit, a watch event, a fault, a step of the workload or a phase. The start or
-// end of a process and a stall of the machine are changes, too. Commits of leases and events are
-// no changes, because a controller that waits writes them, too.
+// These records count as a change: a commit, a watch event, a fault, a step of the workload, a
+// phase, the start or end of a process, and a stall. Commits of leases and events do not count,
+// because a waiting controller writes them, too.
 var hotLoopCheck = Check{
 	ID:            "hot-loop",
 	Guarantee:     "While nothing changes for more than 2 seconds, a controller sends the same request at most 50 times within 5 seconds.",
@@ -27,28 +27,29 @@ var hotLoopCheck = Check{
 }
 
 const (
-	// hotLoopAfter is the time without a change after which the check counts requests.
-	// Exponential back-off from 5 ms then waits longer than a second between two attempts.
+	// hotLoopAfter is the time without a change after which the check begins to count requests.
+	// Exponential back-off that starts at 5 ms then waits longer than a second between two
+	// attempts.
 	hotLoopAfter = 2 * time.Second
-	// hotLoopSpan is the time within which the check adds up the same requests.
+	// hotLoopSpan is the length of the sliding window in which the check counts equal requests.
 	hotLoopSpan = 5 * time.Second
-	// hotLoopMax is the maximum number of the same requests within hotLoopSpan. A controller
-	// that polls each second sends 5, and RetryOnConflict of client-go sends each of them up to
-	// 5 times.
+	// hotLoopMax is the maximum number of equal requests within hotLoopSpan. A controller that
+	// polls each second sends 5 requests in that time. RetryOnConflict of client-go sends each
+	// of them up to 5 times. The limit is twice the product.
 	hotLoopMax = 50
 )
 
-// hotLoopChecker reports requests that a process repeats without waiting.
+// hotLoopChecker reports requests that a process repeats too often while nothing changes.
 type hotLoopChecker struct {
 	findings
 	changedAt time.Duration // when something last changed
-	// sent contains, for each request, when it was sent since the last change. It has at most
-	// the latest hotLoopMax times.
+	// sent contains the times at which each request was sent since the last change, at most the
+	// latest hotLoopMax.
 	sent map[sameRequest][]recordTime
 }
 
-// sameRequest identifies a request of a process. All repetitions of the request have the same
-// values.
+// sameRequest identifies a request of a process. All repetitions of the request have equal
+// values of this type.
 type sameRequest struct{ process, verb, resource, subresource, namespace, name, query string }
 
 func newHotLoopChecker(Settings) Checker {
@@ -67,7 +68,8 @@ func (checker *hotLoopChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// isChange reports whether a record other than a request may be a reason for new requests.
+// isChange reports whether a record counts as a change, that is, may be a reason for new
+// requests. The record must not be a request.
 func isChange(r *history.Record) bool {
 	switch {
 	case r.Commit != nil:
@@ -78,7 +80,8 @@ func isChange(r *history.Record) bool {
 	return r.Response == nil && r.List == nil
 }
 
-// repeatable reports whether the check counts a request.
+// repeatable reports whether the check counts a request. It returns false for a create with
+// generateName and for a watch, among others.
 func repeatable(r *history.Request) bool {
 	switch r.Verb {
 	case "get", "list":
@@ -89,7 +92,7 @@ func repeatable(r *history.Request) bool {
 	return r.IsWrite()
 }
 
-// count counts a request, and reports it if the process has repeated it too often.
+// count counts a request. It reports a violation if the process has sent this request too often.
 func (checker *hotLoopChecker) count(m *Model, r *history.Request) {
 	same := sameRequest{r.Subject, r.Verb, r.Resource, r.Subresource, r.Namespace, r.ObjectName(), r.Query}
 	checker.exercised++
@@ -99,7 +102,7 @@ func (checker *hotLoopChecker) count(m *Model, r *history.Request) {
 		checker.sent[same] = sent[max(0, len(sent)-hotLoopMax):]
 		return
 	}
-	delete(checker.sent, same) // report each span once
+	delete(checker.sent, same) // start to count again, so that each repetition is reported once
 	checker.addViolation(func() Evidence {
 		object := requestRef(r)
 		return Evidence{

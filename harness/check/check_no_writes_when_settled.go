@@ -10,12 +10,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// noWritesWhenSettledCheck examines each write after the run has reported convergence.
+// noWritesWhenSettledCheck examines each write of the subject after the run has reported
+// convergence.
 //
-// Its verdict is unknown if the run did not converge, or if it ended less than Settings.Quiet
-// after convergence. It is also unknown if another client changed an object after convergence
-// and the subject then wrote. The check ignores writes of kinds that a controller with
-// the trait acts-by-time writes, because time alone may be the reason for them.
+// The verdict is unknown in three cases:
+//
+//   - The run did not converge.
+//   - The run ended less than Settings.Quiet after convergence.
+//   - After convergence, another client changed an object, and the subject then wrote.
+//
+// If a controller has the trait acts-by-time, the check ignores writes of the kinds that this
+// controller writes. Time alone may be the reason for such a write.
 var noWritesWhenSettledCheck = Check{
 	ID:               "no-writes-when-settled",
 	Guarantee:        "Once all objects have converged, the controllers write nothing except leases and events.",
@@ -31,22 +36,23 @@ var noWritesWhenSettledCheck = Check{
 // noWritesWhenSettledChecker reports writes of the subject after the run has reported
 // convergence.
 //
-// The subject may finish its work in progress for the constant lag (1 s), or for half of
-// Settings.Quiet if that is shorter. If another client then changes an object, the checker
-// does not report the writes that follow, and the verdict is unknown. The checker also ignores
-// updates of truncated Endpoints, because upstream updates them in each sync (allowed behavior
-// truncated-endpoints), and writes of controllers that act by time (allowed behavior
-// scheduled-writes).
+// The subject may finish its work in progress for lag (1 s), or for half of Settings.Quiet if
+// that is shorter. If another client then changes an object, the checker does not report the
+// writes that follow; the verdict is unknown instead.
+//
+// The checker ignores updates of truncated Endpoints, because upstream updates them in each sync
+// (allowed behavior truncated-endpoints). It also ignores writes of controllers that act by time
+// (allowed behavior scheduled-writes).
 type noWritesWhenSettledChecker struct {
 	findings
-	quietTime time.Duration // how long the run must be observed after convergence
+	quietTime time.Duration // how long the run must last after convergence (Settings.Quiet)
 	grace     time.Duration // how long the subject may finish its work after convergence
-	allByTime bool          // every controller under test acts by time
+	allByTime bool          // true if every controller under test has the trait acts-by-time
 
-	quiet   bool          // the run has reported convergence and has not ended
+	quiet   bool          // true if the run has reported convergence and has not ended
 	since   time.Duration // when the run reported convergence
-	changed *history.Ref  // the object that changed before the subject wrote
-	reacted bool          // the subject wrote after that change
+	changed *history.Ref  // an object that another client changed after convergence; nil if there is none
+	reacted bool          // true if the subject wrote after that change
 }
 
 func newNoWritesWhenSettledChecker(s Settings) Checker {
@@ -82,8 +88,8 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 	}
 }
 
-// truncated reports whether a write updates Endpoints that are truncated in the committed
-// state.
+// truncated reports whether a write updates Endpoints whose committed state is truncated, that
+// is, lists only 1000 of the addresses.
 func truncated(m *Model, r *history.Request) bool {
 	if r.Resource != objects.EndpointsResource || r.Verb != "update" {
 		return false
@@ -92,7 +98,7 @@ func truncated(m *Model, r *history.Request) bool {
 	return e != nil && e.OverCapacity != ""
 }
 
-// report reports a write after convergence.
+// report reports that the subject wrote after convergence.
 func (checker *noWritesWhenSettledChecker) report(m *Model, r *history.Request) {
 	ref := requestRef(r)
 	checker.addViolation(func() Evidence {
@@ -106,8 +112,13 @@ func (checker *noWritesWhenSettledChecker) report(m *Model, r *history.Request) 
 	})
 }
 
-// Result returns fail if the subject wrote after convergence. Otherwise it returns unknown
-// if the run was not observed for long enough, or if the subject reacted to a change.
+// Result returns the verdict of the check.
+//
+//   - not-exercised: every controller under test acts by time.
+//   - fail: the subject wrote after convergence.
+//   - unknown: the run did not last long enough after convergence, or the subject reacted to a
+//     change of another client.
+//   - pass: in all other cases.
 func (checker *noWritesWhenSettledChecker) Result() Result {
 	result := checker.findings.Result()
 	switch {
@@ -122,8 +133,8 @@ func (checker *noWritesWhenSettledChecker) Result() Result {
 	return result
 }
 
-// neverConverged reports whether the run was not observed in the converged state for long
-// enough.
+// neverConverged reports whether the run lasted too short a time after convergence, or never
+// converged.
 //
 // The verdict is then unknown. If a known upstream issue prevented convergence, the runner
 // changes this verdict to not-exercised.

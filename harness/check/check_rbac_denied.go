@@ -9,14 +9,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// rbacDeniedCheck examines the requests that the authorizer of the API server refused.
+// rbacDeniedCheck examines the requests of the subject that the API server's authorizer refused.
 //
-// Requests with the same verb, resource, subresource and namespace belong together. They violate
-// the guarantee if at least two were refused and none succeeded. If some succeed, the refusals
-// are transient, as after a start of the API server. A refusal that occurs at the same time as a
-// transient one is transient, too: the authorizer then refuses everything.
+// The check groups requests by verb, resource, subresource and namespace. A group violates the
+// guarantee if at least two of its requests were refused and none succeeded. If some requests of
+// a group succeed, its refusals are transient, for example because the API server had just
+// started.
 //
-// A violation is reported at the end of the run, with the first refused request.
+// The check also ignores each refusal within 5 s of a transient one, because an authorizer that
+// is not ready refuses everything.
+//
+// The check reports a violation at the end of the run, with the first refused request.
 var rbacDeniedCheck = Check{
 	ID:            "rbac-denied",
 	Guarantee:     "A controller has the RBAC permissions for the requests that it repeats.",
@@ -28,27 +31,28 @@ var rbacDeniedCheck = Check{
 	New:           newRBACDeniedChecker,
 }
 
-// rbacDeniedChecker reports requests that the authorizer refused each time.
+// rbacDeniedChecker reports groups of requests that the authorizer refused each time.
 type rbacDeniedChecker struct {
 	findings
-	requests map[uint64]*history.Request // without a response, by ID
+	requests map[uint64]*history.Request // requests without a response, by ID
 	allowed  map[permission]bool         // the permissions of requests that succeeded
-	denied   map[permission]*denials
-	inOrder  []*denials // the values of denied, in the order of their first request
+	denied   map[permission]*denials     // the refused requests
+	inOrder  []*denials                  // the values of denied, sorted by their first refusal
 }
 
-// permission is the verb, resource, subresource and namespace that an RBAC role must allow for a
-// request.
+// permission consists of the verb, resource, subresource and namespace that an RBAC role must
+// allow for a request.
 type permission struct{ verb, resource, subresource, namespace string }
 
-// denials are the refused requests that need the same permission.
+// denials contains the refused requests that need the same permission.
 type denials struct {
 	permission
-	request *history.Request // the first one
+	request *history.Request // the first refused request
 	at      []recordTime     // when each request was refused
 }
 
-// transientSpan is the maximum time between two refusals with the same transient cause.
+// transientSpan is the maximum time between a transient refusal and another refusal that the
+// check ignores for the same cause.
 const transientSpan = 5 * time.Second
 
 func newRBACDeniedChecker(Settings) Checker {
@@ -74,7 +78,8 @@ func (checker *rbacDeniedChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// answer records whether a request succeeded or was refused.
+// answer records whether a request succeeded or the authorizer refused it. It ignores other
+// failures.
 func (checker *rbacDeniedChecker) answer(m *Model, request *history.Request, response *history.Response) {
 	needed := permission{request.Verb, request.Resource, request.Subresource, request.Namespace}
 	switch {
@@ -94,7 +99,7 @@ func (checker *rbacDeniedChecker) answer(m *Model, request *history.Request, res
 	checker.exercised++
 }
 
-// end reports the permissions that were refused at least twice, and never granted.
+// end reports each permission that the authorizer refused at least twice and never granted.
 func (checker *rbacDeniedChecker) end() {
 	var transient []recordTime
 	for _, d := range checker.inOrder {
@@ -121,7 +126,7 @@ func (checker *rbacDeniedChecker) end() {
 	}
 }
 
-// String formats the permission for evidence.
+// String formats the permission for evidence, such as "list pods in namespace default".
 func (p permission) String() string {
 	name := p.verb + " " + p.resource
 	if p.subresource != "" {

@@ -11,10 +11,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// revisionsCheck examines each create and update of a ReplicaSet of a Deployment, and each
-// write of the Deployment itself.
+// revisionsCheck examines each create and update of a Deployment's ReplicaSet, and each write of
+// a Deployment.
 //
-// It skips an update that is based on a version which the history does not contain.
+// It skips an update if the history does not contain the version on which the update is based.
 var revisionsCheck = Check{
 	ID:               "revisions",
 	Guarantee:        "A controller never lowers the revision of a ReplicaSet or the collisionCount of a Deployment. It raises collisionCount only by one, after a name conflict with another ReplicaSet. It creates no ReplicaSet for a template if its cache has one with this template.",
@@ -31,12 +31,13 @@ var revisionsCheck = Check{
 //
 //   - An update must not decrease the revision of a ReplicaSet.
 //   - A new ReplicaSet must have a higher revision than all ReplicaSets in the cache.
-//   - The collisionCount must not decrease. It may increase by one after a create that failed
-//     because another ReplicaSet has the name. That other ReplicaSet must belong to somebody
-//     else or have another template.
-//   - A controller must not create a ReplicaSet with the template of an existing one. If two
-//     have the same template, it must scale up the older one. The checker reports this only if
-//     the existing ReplicaSet is in every cached state on which the process may have acted.
+//   - The collisionCount must not decrease. It may increase by one after a create failed because
+//     another ReplicaSet has the name. The other ReplicaSet must have another template, or the
+//     Deployment must not control it.
+//   - A controller must not create a ReplicaSet for a template that an existing ReplicaSet has.
+//     If two ReplicaSets have the same template, the controller must scale up the older one. The
+//     checker reports a violation only if the existing or older ReplicaSet is in every cached
+//     state on which the process may have acted.
 type revisionsChecker struct{ findings }
 
 func newRevisionsChecker(Settings) Checker { return &revisionsChecker{} }
@@ -57,7 +58,7 @@ func (checker *revisionsChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// checkRevision reports an update of a ReplicaSet that decreases its revision.
+// checkRevision reports an update of a ReplicaSet that decreases its revision annotation.
 func (checker *revisionsChecker) checkRevision(m *Model, r *history.Request) {
 	cached := m.sent.process.view.ownerNamed(r.Resource, r.Namespace, r.Name)
 	if cached == nil {
@@ -78,8 +79,9 @@ func (checker *revisionsChecker) checkRevision(m *Model, r *history.Request) {
 	})
 }
 
-// checkCreate reports a new ReplicaSet for a template that another ReplicaSet already has. It
-// also reports a new ReplicaSet whose revision is not higher than those of all others.
+// checkCreate reports a create of a ReplicaSet whose template another ReplicaSet already has. It
+// also reports a create with a revision that is not higher than the revisions of all cached
+// ReplicaSets.
 func (checker *revisionsChecker) checkCreate(m *Model, r *history.Request) {
 	s := checkableScaling(m)
 	if s == nil {
@@ -103,7 +105,8 @@ func (checker *revisionsChecker) checkCreate(m *Model, r *history.Request) {
 	}
 }
 
-// checkScaleUp reports the scale-up of a ReplicaSet if an older one has the same template.
+// checkScaleUp reports the scale-up of a ReplicaSet if an older ReplicaSet has the same
+// template.
 func (checker *revisionsChecker) checkScaleUp(m *Model) {
 	s := checkableScaling(m)
 	if s == nil || s.template == nil || s.stale || !s.scalesUp() || s.mayBePending() {
@@ -157,9 +160,10 @@ func (checker *revisionsChecker) checkCollisionCount(m *Model, r *history.Reques
 // nameMayBeTaken reports whether the API server may have rejected a recent create because
 // another ReplicaSet has the name.
 //
-// It looks in the cache and in etcd for a ReplicaSet with that name. A ReplicaSet that the
-// Deployment controls and that has its template does not count as another one. If no ReplicaSet
-// has the name any more, the result is true, because one may have been deleted.
+// The method looks in the cache and in etcd for a ReplicaSet with that name. A ReplicaSet does
+// not count as another one if the Deployment controls it and it has the Deployment's template.
+// If no ReplicaSet has the name any more, the result is true, because somebody may have deleted
+// it.
 func (m *Model) nameMayBeTaken(r *rolloutState, d *objects.Deployment) bool {
 	for name := range r.takenNames {
 		holders := []*objects.Owner{

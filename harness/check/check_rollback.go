@@ -8,11 +8,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// rollbackCheck examines each update of a Deployment that changes its template or removes its
-// rollback annotation.
+// rollbackCheck examines each update of a Deployment that changes the Deployment's template or
+// removes its rollback annotation.
 //
-// It skips a Deployment while it is unclear which ReplicaSets belong to it, because of an
-// orphaned or terminating ReplicaSet.
+// It skips a Deployment if an orphaned or terminating ReplicaSet makes it unclear which
+// ReplicaSets belong to the Deployment.
 var rollbackCheck = Check{
 	ID:               "rollback",
 	Guarantee:        "A controller changes a Deployment's template only for a requested rollback, to the template of that revision, and removes the rollback annotation with the same write. Without a rollback, it removes the annotation only if the revision does not exist or already has the template.",
@@ -24,17 +24,17 @@ var rollbackCheck = Check{
 	New:              newRollbackChecker,
 }
 
-// rollbackChecker reports wrong changes of a Deployment's template, and wrong removals of
-// its rollback annotation.
+// rollbackChecker reports wrong changes of a Deployment's template, and wrong removals of its
+// rollback annotation.
 //
-// The controller may change the template only if the Deployment requests a rollback, and
-// only to the template of the requested revision. The same write must remove the
-// annotation, because otherwise the next sync repeats the rollback. Without a rollback, a
-// write may remove the annotation in two cases: the revision does not exist, or it has the
-// current template.
+// The controller may change the template only if the Deployment requests a rollback, and only to
+// the template of the requested revision. The same write must remove the rollback annotation,
+// because otherwise the next sync repeats the rollback. Without a rollback, a write may remove
+// the annotation in two cases: the requested revision does not exist, or it has the current
+// template.
 //
-// An update without a resourceVersion overwrites any version. The checker therefore
-// compares such an update with the version in etcd.
+// An update without a resourceVersion overwrites any version. The checker therefore compares
+// such an update with the version in etcd.
 type rollbackChecker struct{ findings }
 
 func newRollbackChecker(Settings) Checker { return &rollbackChecker{} }
@@ -53,7 +53,7 @@ func (checker *rollbackChecker) Observe(m *Model, r *history.Record) {
 		return
 	}
 	if !c.rollout.ownershipClear(c.rollout.from, m.processTime) {
-		return // it is unclear whether the target of the rollback belongs to the Deployment
+		return // the ReplicaSet of the requested revision may not belong to the Deployment
 	}
 	found, expected := "changed spec.template", ""
 	switch {
@@ -72,8 +72,9 @@ func (checker *rollbackChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// wrongRollback checks a write that changes the template of a Deployment. It returns what was
-// expected instead, or "" if the write is a correct rollback.
+// wrongRollback checks a write that changes the template of a Deployment. The parameters are the
+// Deployment before and after the write. It returns what the check expected instead, or "" if
+// the write is a correct rollback.
 func (r *rolloutState) wrongRollback(from, to *objects.Deployment) string {
 	switch {
 	case from.RollbackTo < 0:
@@ -93,7 +94,8 @@ func (r *rolloutState) wrongRollback(from, to *objects.Deployment) string {
 }
 
 // wrongRefusal checks a write that removes the rollback annotation without a rollback. It
-// returns the rollback that was expected, or "" if the controller was right not to roll back.
+// returns a description of the rollback that the check expected. It returns "" if the controller
+// was right not to roll back.
 func (r *rolloutState) wrongRefusal(from *objects.Deployment) string {
 	var asked *objects.Owner
 	for _, asked = range r.rollbackTargets(from) {
@@ -109,8 +111,8 @@ func (r *rolloutState) wrongRefusal(from *objects.Deployment) string {
 
 // rollbackTargets returns the ReplicaSets whose template the requested rollback may restore.
 //
-// The process may have acted on several states of the ReplicaSets. Each state contributes the
-// ReplicaSets with the requested revision, or a nil entry if it has none.
+// The process may have acted on any of several cached states of the ReplicaSets. For each state,
+// the result contains the ReplicaSets with the requested revision, or nil if there are none.
 func (r *rolloutState) rollbackTargets(d *objects.Deployment) (all []*objects.Owner) {
 	for _, state := range r.replicaSets {
 		for _, sets := range [][]*objects.Owner{state.value.cached, state.value.withOwnWrites} {
@@ -132,8 +134,8 @@ func (r *rolloutState) rollbackTargets(d *objects.Deployment) (all []*objects.Ow
 	return all
 }
 
-// lastRevision returns the second highest revision of the ReplicaSets: the target of a
-// rollback to the previous revision. It returns 0 if there is no such revision.
+// lastRevision returns the second highest revision of the ReplicaSets, to which a rollback to
+// revision 0 leads. It returns 0 if there is no such revision.
 func lastRevision(sets []*objects.Owner) (second int64) {
 	first := int64(0)
 	for _, set := range sets {

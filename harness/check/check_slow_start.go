@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// slowStartCheck examines each create of a pod and the response to it.
+// slowStartCheck examines each create of a pod for a ReplicaSet or ReplicationController, and
+// the response to this create.
 //
 // A run exercises this check only if an owner has at least two pods too few.
 var slowStartCheck = Check{
@@ -23,33 +24,35 @@ var slowStartCheck = Check{
 	New:              newSlowStartChecker,
 }
 
-// slowStartChecker reports more creates in flight for one owner than slow start allows.
+// slowStartChecker reports more creates in flight for one owner than slow start allows. A create
+// is in flight until its response arrives.
 //
 // If n creates have succeeded since the sync began, at most n + 1 creates may be in flight.
 //
 // The history does not show when a sync begins. The checker assumes that a new sync begins in
-// two cases. One is after a failure, when the process has sent the rest of the failed batch.
-// The other is after an idle time, if the previous sync had sent all its creates.
+// two cases. In the first case, a create has failed, and the process has sent the rest of the
+// failed batch. In the second case, the process was idle, and the previous sync had sent all its
+// creates.
 //
-// A rejected call that client-go resends by itself counts as in flight until client-go sends it
-// again. A call that is rejected because the namespace is terminating counts as a success,
-// because the controller does not retry it.
+// If client-go resends a rejected create by itself, this create counts as in flight until
+// client-go sends it again. If the API server rejects a create because the namespace is
+// terminating, this counts as a success, because the controller does not retry it.
 type slowStartChecker struct {
 	findings
-	states perOwnerState[slowStartState]
+	states perOwnerState[slowStartState] // the creates of each process for each owner
 }
 
-// slowStartState contains the creates that a process has sent for one owner in the current
-// sync. slowStartChecker says how the checker estimates when the sync began.
+// slowStartState contains the creates that a process has sent for one owner in the current sync.
+// The comment of slowStartChecker says when the checker assumes that a sync begins.
 type slowStartState struct {
-	idlePeriod    int             // process.idlePeriods at the latest create
-	needed        int             // number of creates that the syncs since the last idle period have to send
+	idlePeriod    int             // the value of process.idlePeriods when the process sent the latest create
+	needed        int             // number of creates that the controller needed to send, since the last idle period
 	succeeded     int             // number of creates that succeeded in the current sync
 	inFlight      map[uint64]bool // IDs of the creates without a response
 	clientRetries int             // number of rejected creates that client-go may resend by itself
-	// unsentOfFailedBatch is the number of calls of a failed batch that the process may still
-	// send. inFlightAtFailure contains the IDs of the calls of this batch that were in flight
-	// when it failed. Their success does not count for the next sync.
+	// unsentOfFailedBatch is the number of creates of a failed batch that the process may still
+	// send. inFlightAtFailure contains the request IDs of the creates that were in flight when
+	// the batch failed. If they succeed, they do not count for the next sync.
 	unsentOfFailedBatch int
 	inFlightAtFailure   map[uint64]bool
 }
@@ -105,7 +108,7 @@ func (checker *slowStartChecker) send(m *Model, c *call) {
 	}
 }
 
-// answer counts the response to a create.
+// answer updates the state after the response to a create.
 func (s *slowStartState) answer(answered *answeredCall) {
 	switch failed := !answered.response.OK() && answered.response.Cause != string(corev1.NamespaceTerminatingCause); {
 	case !failed && !s.inFlightAtFailure[answered.id]:

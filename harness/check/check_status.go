@@ -10,9 +10,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// statusCheck examines each write of the status of a ReplicaSet or ReplicationController.
+// statusCheck examines each status write of a ReplicaSet or ReplicationController.
 //
-// It skips a status write that is not based on the latest cached version of the owner.
+// It skips a status write that is not based on the latest cached version of the object.
 var statusCheck = Check{
 	ID:               "status",
 	Guarantee:        "The counts, observedGeneration and condition ReplicaFailure in the status of a ReplicaSet or ReplicationController match a cached version of the owner and its pods that the controller may have acted on.",
@@ -24,19 +24,19 @@ var statusCheck = Check{
 	New:              newStatusChecker,
 }
 
-// statusChecker reports a status with a count below the lowest or above the highest value that
-// the caches allow. It also reports a wrong condition ReplicaFailure.
+// statusChecker reports a status with a count that is too low or too high according to the
+// caches. It also reports a wrong condition ReplicaFailure.
 //
-// The status may or may not count an orphan that the owner may adopt. A pod is available after
-// it has been ready for minReadySeconds. A delete that fails because the pod no longer exists
-// is not a ReplicaFailure.
+// An orphan that the owner may adopt may or may not be counted. A pod is available after it has
+// been ready for minReadySeconds. If a delete fails because the pod no longer exists, this is no
+// ReplicaFailure.
 //
-// The checker skips a status write that is not based on the latest version, because the API
-// server rejects it. It also skips the write after such a conflict: the controller reads the
-// owner from the API server and writes the same status again.
+// The checker skips a status write that is not based on the latest cached version, because the
+// API server rejects such a write. After a conflict, the controller reads the owner from the API
+// server and writes the same status again. The checker also skips this second write.
 //
-// A process may read a new owner from the API server and write to it the status of its cached
-// owner, which had the same name. This is the known upstream issue namesake-status.
+// Known upstream issue namesake-status: a process reads a new owner from the API server, and
+// writes to it the status of a cached owner with the same name.
 type statusChecker struct{ findings }
 
 func newStatusChecker(s Settings) Checker {
@@ -93,9 +93,11 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// writesOtherOwner reports whether a status write changes another owner than the cached one.
-// The two owners have the same name and different UIDs. The process must have read the other
-// owner from the API server, because its cache never contained that owner.
+// writesOtherOwner reports whether a status write changes another owner than the cached one with
+// the same name.
+//
+// The two owners have different UIDs. The process must have read the other owner from the API
+// server, and its cache must never have contained that owner.
 func (c *call) writesOtherOwner(r *history.Request) bool {
 	p, uid := c.process, r.Object.UID
 	_, read := p.liveReads[uid]
@@ -104,8 +106,9 @@ func (c *call) writesOtherOwner(r *history.Request) bool {
 
 // mostAvailable returns the highest number of pods that the process may report as available.
 //
-// It counts the pods that have been ready for minReadySeconds. It also counts pods that became
-// unready recently, because the process may have decided on the status before that.
+// It counts the cached pods that have been ready for minReadySeconds. It also counts pods that
+// became unready recently, because the process may have decided on the status before it received
+// this change.
 func (state *ownerState) mostAvailable(now time.Time) int {
 	ready := state.statusBounds.ready.sinceIdle.high
 	minReady := time.Duration(state.statusBounds.minReady.sinceIdle.low) * time.Second
@@ -121,8 +124,8 @@ func (state *ownerState) mostAvailable(now time.Time) int {
 	return min(ready, available)
 }
 
-// statusFieldBounds returns each number in a written status, with the lowest and the
-// highest allowed value.
+// statusFieldBounds returns each number in a written status, with the lowest and the highest
+// allowed value of this number.
 func (state *ownerState) statusFieldBounds(s *objects.OwnerStatus, now time.Time) []fieldBounds {
 	bounds := &state.statusBounds
 	adoptable := bounds.orphans.sinceIdle.high

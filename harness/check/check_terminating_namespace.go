@@ -14,12 +14,12 @@ import (
 // terminatingNamespaceCheck examines each create that the API server rejects because the
 // namespace is terminating.
 //
-// It limits the number of these creates for each work queue key. For pods, the limit is the
-// number of pods that the owner wants. For other objects, the first create may be followed
-// by 3 more, and by one more after each new event.
+// The check limits the number of these creates for each work queue key. For pods, the limit is
+// the number of pods that the owner wants. For other objects, the process may send 3 more
+// creates after the first one, and one more after each new event.
 //
-// Only controllers with a contract must obey this rule. Other correct controllers, such as
-// the StatefulSet controller, retry with back-off.
+// Only controllers with a contract must obey this rule. Other correct controllers, such as the
+// StatefulSet controller, retry with back-off.
 var terminatingNamespaceCheck = Check{
 	ID:               "terminating-namespace",
 	Guarantee:        "After the API server refuses a create because the namespace is terminating, the controller does not retry with back-off. For each refused ReplicaSet or Endpoints it sends at most three further creates, plus one for each new event.",
@@ -31,19 +31,19 @@ var terminatingNamespaceCheck = Check{
 	New:              newTerminatingNamespaceChecker,
 }
 
-// lateRetriesMax is how many creates of a ReplicaSet or Endpoints may follow a rejected create
-// even if no event arrives. A controller may sync the object again because of a deadline or a
+// lateRetriesMax is how many creates of a ReplicaSet or Endpoints may follow the first rejected
+// create without any event. A controller may sync the object again because of a deadline or a
 // stale cache.
 const lateRetriesMax = 3
 
 // terminatingNamespaceChecker reports too many creates in a terminating namespace.
 //
-// For pods, the limit is the number of pods that the owner wants, because the controller
-// waits for rejected pods as if they existed (contract ReplicaSet 16). For a ReplicaSet or
-// Endpoints, the controller may try the create again at each new event.
+// For pods, the limit is the number of pods that the owner wants. The controller waits for the
+// effect of each rejected create as if the create had succeeded (contract ReplicaSet 16). For a
+// ReplicaSet or Endpoints, the controller may send the create again after each new event.
 type terminatingNamespaceChecker struct {
 	findings
-	byKey map[workQueueKey]*rejections
+	byKey map[workQueueKey]*rejections // the rejected creates for each key
 }
 
 // rejections contains the creates for one work queue key that the API server rejected
@@ -51,8 +51,8 @@ type terminatingNamespaceChecker struct {
 type rejections struct {
 	since   time.Duration // when the first create was rejected, on the clock of the process (Model.processTime)
 	count   int           // number of rejected creates
-	allowed int           // maximum of count
-	pods    bool          // the rejected creates are creates of pods
+	allowed int           // maximum value of count; a higher one is a violation
+	pods    bool          // true if the rejected creates are creates of pods
 	records []int64       // sequence numbers of the latest 5 rejected requests
 }
 
@@ -98,9 +98,9 @@ func (checker *terminatingNamespaceChecker) Observe(m *Model, r *history.Record)
 	})
 }
 
-// of returns the rejections of a work queue key. It creates an entry if there is none, or
-// if the entry is older than the expectations timeout. It then also removes all other old
-// entries.
+// of returns the rejections of a work queue key. It creates a new entry if there is none, or if
+// the entry is older than the expectations timeout (5 minutes). It then also removes all other
+// entries that are older.
 func (checker *terminatingNamespaceChecker) of(key workQueueKey, at time.Duration) *rejections {
 	if s := checker.byKey[key]; s != nil && at-s.since < expectationsTimeout {
 		return s
