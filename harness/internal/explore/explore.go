@@ -1,17 +1,18 @@
 // Package explore searches systematically for places in a run at which a controller does not
-// survive a fault. [Run] has the steps:
+// survive a fault. [Run] has these steps:
 //
 //	baseline  run the workload without faults, several times
-//	learn     find the writes and watch events of the subject in the histories, and which of the
-//	          objects that a write refers to had been delivered before it
+//	learn     read from the histories which writes and watch events the subject had, and which
+//	          related objects had been delivered before each write
 //	plan      list the places for faults, and prune those that cannot matter
 //	try       run the workload again, once for each place, with the faults of this place
 //	pairs     combine two places, as long as the budget lasts
 //
-// A [Place] is a write or a watch event, and an [Action]: what goes wrong there. The [Plan] and
-// the results so far are in a directory, so that an interrupted search continues.
+// A [Place] is a write or a watch event of the subject. It has an [Action] that says what goes
+// wrong there. The [Plan] and the results so far are in a directory, so that an interrupted search
+// can continue.
 //
-// The package does not know how runs are made. [Options.Start] makes one.
+// The package does not know how a run is made. [Options.Start] makes a run.
 package explore
 
 import (
@@ -34,37 +35,37 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Options says what a search tries, and for how long.
+// Options says which places a search tries, with which faults, and for how long.
 type Options struct {
-	// Scenario has the workload. The search ignores its faults.
+	// Scenario has the workload. The search ignores the scenario's faults.
 	Scenario *scenario.Scenario
-	// Subject identifies the controllers under test.
+	// Subject identifies the controllers under test. A plan of another subject is not continued.
 	Subject string
-	// Actions are the faults that the search injects at each place.
+	// Actions has the faults that the search injects.
 	Actions []Action
-	// Directory is the directory of the search. If an interrupted search of the same scenario has
-	// left its plan there, the search continues.
+	// Directory contains the plan and the results of the search. If an interrupted search of the
+	// same scenario has left a plan there, the search continues.
 	Directory string
 	// Baseline is the number of runs without faults, at least 1.
 	Baseline int
-	// Parallel is the maximum number of runs in progress at the same time, at least 1.
+	// Parallel is the maximum number of runs at the same time, at least 1.
 	Parallel int
-	// Budget is the time after which the search starts no further run, from the call of Run. With
+	// Budget is the time from the call of Run after which the search starts no further run. With
 	// 0, the search ends after the last pair of places.
 	Budget time.Duration
 	Clock  clock.PassiveClock
-	// Start makes one run, in a new directory in out. It calls onRecord with each record of the
-	// history.
+	// Start runs the scenario s once, and creates the run directory in out. It calls onRecord with
+	// each record of the run's history.
 	Start func(ctx context.Context, s *scenario.Scenario, out string, onRecord func(*history.Record)) (*reports.Run, error)
-	// Progress receives messages about the search.
+	// Progress receives messages about the progress of the search.
 	Progress func(message string)
 }
 
 // Run tries every place, and then every pair of places. It ends early if the budget is used up or
-// ctx ends. The end of ctx is not an error.
+// if ctx ends. The end of ctx is not an error.
 //
-// The outcome is nil only if the search has no plan. Otherwise it is valid, even if there is an
-// error.
+// The outcome is nil only if the runs without faults were not completed, so that there is no plan.
+// Otherwise it is valid, even with an error.
 func Run(ctx context.Context, o Options) (*Outcome, error) {
 	s, err := open(o)
 	if err != nil {
@@ -86,13 +87,13 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	return s.outcome(), err
 }
 
-// goesOn reports whether the search may start a further run. It returns false if ctx has ended or
+// goesOn reports whether the search may start another run. It returns false if ctx has ended or
 // the budget is used up.
 func (s *search) goesOn(ctx context.Context) bool {
 	return ctx.Err() == nil && (s.Budget == 0 || s.Clock.Since(s.began) < s.Budget)
 }
 
-// learn makes the runs without faults, and plans the search from their histories.
+// learn makes the runs without faults, and plans the search from the histories of these runs.
 func (s *search) learn(ctx context.Context) error {
 	var attempts []campaign.Attempt
 	for n := range s.Baseline {
@@ -122,7 +123,7 @@ func (s *search) learn(ctx context.Context) error {
 	return s.save()
 }
 
-// try makes one run for each trial that has no result yet.
+// try makes one run for each of the given trials that has no result yet.
 func (s *search) try(ctx context.Context, trials []trial) error {
 	left := slices.DeleteFunc(slices.Clone(trials), func(t trial) bool { _, tried := s.results[t.id()]; return tried })
 	var attempts []campaign.Attempt
@@ -148,14 +149,15 @@ func (s *search) try(ctx context.Context, trials []trial) error {
 	})
 }
 
-// errNotStarted is the error of a run without a result.
+// errNotStarted means that a run has no result because it could not start.
 var errNotStarted = errors.New("the run could not start")
 
-// failedStartsMax is the number of consecutive runs that cannot start after which a search ends.
+// failedStartsMax is how many consecutive runs may fail to start. The search then ends with an
+// error.
 const failedStartsMax = 3
 
-// tryOne makes the run of a trial and stores its result. It removes the directory of a run that
-// was interrupted, or that shows no failure.
+// tryOne makes the run of a trial and stores the result. It removes the directory of a run that
+// was interrupted or shows no failure.
 func (s *search) tryOne(ctx context.Context, t trial) error {
 	disturbed, err := t.scenario(s.calm)
 	if err != nil {
@@ -181,7 +183,7 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 	return s.note(t, result)
 }
 
-// check returns the result of a trial from its run. It ignores failures that the runs without
+// check determines the result of a trial from its run. It ignores failures that the runs without
 // faults show too. If no check failed, but the run violates the baseline, the verdict is fail.
 func (s *search) check(t trial, run *reports.Run, seen *runObserver) result {
 	own := run.WithoutFailuresOf(s.baseline)
@@ -197,7 +199,8 @@ func (s *search) check(t trial, run *reports.Run, seen *runObserver) result {
 	return result{Trial: t.id(), Fired: seen.firedAll(t.mustFire()), Verdict: own.Verdict, Reason: own.Reason, Directory: run.Directory, run: &own}
 }
 
-// series returns an iterator over attempts. It ends early when goesOn returns false.
+// series returns an iterator over attempts, which ends early when the function goesOn returns
+// false.
 func series(attempts []campaign.Attempt, goesOn func() bool) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
 		for _, attempt := range attempts {
@@ -208,7 +211,8 @@ func series(attempts []campaign.Attempt, goesOn func() bool) iter.Seq2[campaign.
 	}
 }
 
-// runObserver notes which faults of a run fired, and what the baseline knows about a run.
+// runObserver records which faults of a run fired, and observes what the run has in common with
+// the baseline.
 type runObserver struct {
 	*baseline.Observer
 	fired map[int]bool
@@ -218,7 +222,7 @@ func newRunObserver() *runObserver {
 	return &runObserver{Observer: baseline.NewObserver(), fired: map[int]bool{}}
 }
 
-// observe reads the next record of the run.
+// observe reads the next record of the run's history.
 func (w *runObserver) observe(r *history.Record) {
 	w.Observe(r)
 	if r.Fault != nil && r.Fault.Event == history.FaultFired {
@@ -226,7 +230,8 @@ func (w *runObserver) observe(r *history.Record) {
 	}
 }
 
-// firedAll reports whether all faults with the given positions in the scenario fired.
+// firedAll reports whether all of the given faults fired. Each fault is given by its index in the
+// scenario.
 func (w *runObserver) firedAll(faults []int) bool {
 	return !slices.ContainsFunc(faults, func(i int) bool { return !w.fired[i] })
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// TestScenarios checks that the faults of each action are a valid addition to each scenario of the
-// library.
+// TestScenarios adds the faults of each action to each scenario of the library. The resulting
+// scenario must be valid.
 func TestScenarios(t *testing.T) {
 	write := &explore.Write{Verb: "update", Resource: "deployments.apps", Subresource: "status", Name: "web", Nth: 2, Committed: 1}
 	event := &explore.Event{Resource: "pods", Type: history.Modified, Name: "web-*", Nth: 3}
@@ -57,18 +57,18 @@ func TestParseActions(t *testing.T) {
 	}
 }
 
-// fakeRuns stands for the runs of a subject that updates a ReplicaSet twice.
+// fakeRuns makes runs without a control plane. Their subject updates a ReplicaSet twice.
 type fakeRuns struct {
 	t       *testing.T
 	mu      sync.Mutex
 	started []string // faults of the runs in the order of their start, without the runs without faults
-	// failing has the faults with which a check fails. Those of silent do not fire.
+	// failing has the faults with which a check fails, and silent has the faults that do not fire.
 	failing, silent map[string]bool
-	// onStart, if set, is called before each run with faults.
+	// onStart is called before each run with faults. It may be nil.
 	onStart func(n int)
 }
 
-// start makes one run.
+// start makes one fake run of a scenario.
 func (f *fakeRuns) start(_ context.Context, s *scenario.Scenario, out string, onRecord func(*history.Record)) (*reports.Run, error) {
 	dir := filepath.Join(out, fmt.Sprintf("run-%d", time.Now().UnixNano()))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -111,7 +111,7 @@ func (f *fakeRuns) start(_ context.Context, s *scenario.Scenario, out string, on
 	return result, errors.Join(recorder.Close(), reports.WriteFiles(dir, *result))
 }
 
-// explore makes a search in a directory.
+// explore runs a search in the given directory.
 func (f *fakeRuns) explore(ctx context.Context, dir string) *explore.Outcome {
 	f.t.Helper()
 	s := parse(f.t, "name: x\ndescription: y\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 3}\n")
@@ -125,13 +125,13 @@ func (f *fakeRuns) explore(ctx context.Context, dir string) *explore.Outcome {
 	return outcome
 }
 
-// TestRun checks which runs a search makes, and what it counts.
+// TestRun checks which runs a search makes, and which numbers the outcome has.
 func TestRun(t *testing.T) {
 	f := &fakeRuns{t: t, failing: map[string]bool{"response-lost 2": true}, silent: map[string]bool{"crash 1": true}}
 	dir := t.TempDir()
 	outcome := f.explore(t.Context(), dir)
-	// The places come in the order of the plan, and then the pair of the places that were reached
-	// and passed.
+	// The search tries the places in the order of the plan. Then it tries the pair of the places
+	// that were reached and passed.
 	want := "crash 1, response-lost 1, crash 2, response-lost 2, response-lost 1"
 	if got := strings.Join(f.started, ", "); got != want {
 		t.Errorf("runs %s; want %s", got, want)
@@ -151,8 +151,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestInterrupt checks that a search continues where an interrupt ended it. The interrupted run
-// leaves no directory.
+// TestInterrupt checks that a search continues after an interrupt. The interrupted run must leave
+// no directory.
 func TestInterrupt(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -174,8 +174,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestEndState checks that a run fails if its objects at the end are not those of the runs without
-// faults.
+// TestEndState checks that a run fails if the objects at its end differ from those of the runs
+// without faults.
 func TestEndState(t *testing.T) {
 	f := &fakeRuns{t: t}
 	start := f.start

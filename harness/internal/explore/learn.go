@@ -11,84 +11,86 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Lesson is what gauntlet learns about the subject from the history of a run without faults. It has
-// the writes of the subject and the watch events that the subject received, from the beginning of
+// Lesson is what gauntlet learns about the subject from the history of a run without faults. It
+// has the subject's writes and the watch events that the subject received, from the beginning of
 // the chaos phase.
 type Lesson struct {
 	Writes []LearntWrite
 	Events []LearntEvent
-	// Observer has read the history. It knows the objects at the end, and whether a step failed.
+	// Observer has read the history. It knows which objects existed at the end, and whether a step
+	// failed.
 	Observer *baseline.Observer
 
-	commits []history.Version // versions of all commits, except leases and events
+	commits []history.Version // the resourceVersions of all commits in order, except those of leases and Events
 }
 
-// LearntWrite is a write of the subject, with the watch events on which it may depend.
+// LearntWrite is a write of the subject, with the watch events on which the write may depend.
 type LearntWrite struct {
 	Write
-	// Refused is true if the API server refused the write, and committed nothing.
+	// Refused is true if the API server refused the write, so that nothing was committed.
 	Refused bool
 	// Changed is true if the write changed the object. It is false for a refused write, and for an
-	// update with the content that the object already had.
+	// update that writes what the object already contained.
 	Changed bool
-	// View has the watch events on which the write may depend, as indexes of Lesson.Events. For
-	// each object that the written object refers to, or that refers to the written object, it has
-	// the last event.
+	// View has the watch events on which the write may depend, as indexes of Lesson.Events. It has
+	// the last event of each object that refers to the written object. It also has those of
+	// objects to which the written object refers.
 	View []int
-	// Related are the keys of the objects whose last event is in View, and of the written object.
+	// Related has the keys of the objects with an event in View, and the key of the written
+	// object. A key is the object's resource, namespace and name.
 	Related []string
 
 	object  string          // the key of the written object
-	version history.Version // committed version; 0 if it is not known
-	order   int64           // position in the history
+	version history.Version // the resourceVersion that the write committed; 0 if it is not known
+	order   int64           // the position of the write in the history
 }
 
 // LearntEvent is a watch event that the subject received.
 type LearntEvent struct {
 	Event
-	// Writes are the writes that may depend on the event, as indexes of Lesson.Writes: the event is
-	// in their View.
+	// Writes has the writes that may depend on the event, as indexes of Lesson.Writes. The View of
+	// these writes has the event.
 	Writes []int
-	// Related is true if the object of a write refers to the object of the event, or the other way
-	// round.
+	// Related is true if a write of the subject may depend on the event's object. One of the two
+	// objects then refers to the other.
 	Related bool
-	// Repeats is true if the event has the same content of the object as the version that the
-	// subject had received before.
+	// Repeats is true if the event shows the subject nothing new. The object has the same content
+	// as in the version that the replica of the subject received before.
 	Repeats bool
-	// Late is true if the event arrived after the workload.
+	// Late is true if the event arrived after the end of the workload.
 	Late bool
-	// Next is the index of the next event of the same object, or -1.
+	// Next is the index in Lesson.Events of the next event of the same object, or -1.
 	Next int
 
 	object   string
 	content  history.Object
 	order    int64
-	previous int // index of the event of the same object before this one, or -1
+	previous int // the index of the previous event of the same object, or -1
 }
 
-// learner reads a history. It is the state of [Learn].
+// learner reads a history record by record and builds a [Lesson].
 type learner struct {
 	lesson    Lesson
 	known     *knownObjects
-	begun     bool                      // the chaos phase has begun
-	late      bool                      // the workload has ended
-	pending   map[uint64]sentWrite      // by the ID of the request
-	delivered map[string]map[string]int // by replica and key of the object: index of the last event, or -1 for a list
-	lastEvent map[string]int            // by key of the object
-	related   map[string]bool           // keys of objects to which a write refers
-	requests  []*history.Request        // writes so far, for counting
-	committed []*history.Request        // those of them that the API server committed
-	events    []*history.Delivery       // events so far, for counting
+	begun     bool                      // true after the chaos phase began
+	late      bool                      // true after the workload ended
+	pending   map[uint64]sentWrite      // the writes without a response, by request ID
+	delivered map[string]map[string]int // by replica and key of an object: the index of the last event, or -1 after a list
+	lastEvent map[string]int            // by key of an object: the index of the last event that any replica received
+	related   map[string]bool           // the keys of the objects on which a write may depend
+	requests  []*history.Request        // the writes so far; needed to compute Write.Nth
+	committed []*history.Request        // the writes that the API server committed; needed to compute Write.Committed
+	events    []*history.Delivery       // the events so far; needed to compute Event.Nth
 }
 
-// sentWrite is a write of the subject that has no response yet.
+// sentWrite is a write of the subject for which no response has been read yet.
 type sentWrite struct {
-	index   int // in Lesson.Writes
+	index   int // the index in Lesson.Writes
 	request *history.Request
 }
 
-// Learn reads the history of a run without faults. It leaves out leases, events and access
-// reviews; see [history.Request.IsWrite].
+// Learn reads the history of a run without faults. It ignores leases, Events and access reviews;
+// see [history.Request.IsWrite].
 func Learn(records iter.Seq2[*history.Record, error]) (*Lesson, error) {
 	l := &learner{lesson: Lesson{Observer: baseline.NewObserver()}, known: newKnownObjects(), pending: map[uint64]sentWrite{}, delivered: map[string]map[string]int{}, lastEvent: map[string]int{}, related: map[string]bool{}}
 	for record, err := range records {
@@ -109,7 +111,7 @@ func Learn(records iter.Seq2[*history.Record, error]) (*Lesson, error) {
 	return &l.lesson, nil
 }
 
-// observe reads the next record.
+// observe reads the next record of the history.
 func (l *learner) observe(r *history.Record) {
 	l.lesson.Observer.Observe(r)
 	switch {
@@ -132,7 +134,7 @@ func (l *learner) observe(r *history.Record) {
 	}
 }
 
-// commit records a committed version of an object.
+// commit reads a committed version of an object.
 func (l *learner) commit(c *history.Commit) {
 	if !history.IsBookkeeping(c.Object.Resource) {
 		l.lesson.commits = append(l.lesson.commits, c.Object.Version)
@@ -141,7 +143,8 @@ func (l *learner) commit(c *history.Commit) {
 	if c.Type != history.Deleted && !c.Object.Terminating() {
 		return
 	}
-	// The response to a delete may have no version, so take that of the commit.
+	// The response to a delete may have no resourceVersion. The write then gets the
+	// resourceVersion of this commit.
 	for i := range slices.Backward(l.lesson.Writes) {
 		if w := &l.lesson.Writes[i]; w.Verb == "delete" && w.object == c.Object.Ref.String() && w.version == 0 {
 			w.version = c.Object.Version
@@ -150,8 +153,8 @@ func (l *learner) commit(c *history.Commit) {
 	}
 }
 
-// deliveredTo returns the last event of each object that a replica has received. The keys are those
-// of the objects, and the values are indexes of Lesson.Events, or -1 after a list.
+// deliveredTo returns the last event of each object that a replica has received. The map's keys
+// identify objects, and the values are indexes of Lesson.Events, or -1 after a list.
 func (l *learner) deliveredTo(replica string) map[string]int {
 	if l.delivered[replica] == nil {
 		l.delivered[replica] = map[string]int{}
@@ -159,7 +162,7 @@ func (l *learner) deliveredTo(replica string) map[string]int {
 	return l.delivered[replica]
 }
 
-// deliver records a watch event that the subject received.
+// deliver adds a watch event that the subject received to the lesson.
 func (l *learner) deliver(r *history.Record) {
 	d := r.Delivery
 	key := d.Object.Ref.String()
@@ -188,7 +191,7 @@ func (l *learner) deliver(r *history.Record) {
 	l.deliveredTo(d.Subject)[key] = index
 }
 
-// send records a write of the subject, and the events on which the write may depend.
+// send adds a write of the subject to the lesson, with the events on which the write may depend.
 func (l *learner) send(r *history.Record) {
 	request := r.Request
 	object := l.known.target(request)
@@ -216,8 +219,8 @@ func (l *learner) send(r *history.Record) {
 	l.lesson.Writes = append(l.lesson.Writes, w)
 }
 
-// answer records the response to a write: whether the write was refused, and whether it changed the
-// object.
+// answer completes a write with its response. The response says whether the API server refused the
+// write, and whether the write changed the object.
 func (l *learner) answer(r *history.Response) {
 	sent, ok := l.pending[r.ID]
 	if !ok {
@@ -244,7 +247,7 @@ func (l *learner) answer(r *history.Response) {
 	}
 }
 
-// sameContent reports whether two versions of an object differ only in the version.
+// sameContent reports whether two versions of an object differ at most in the resourceVersion.
 func sameContent(a, b *history.Object) bool {
 	left, right := *a, *b
 	left.Version, right.Version = 0, 0
@@ -253,11 +256,11 @@ func sameContent(a, b *history.Object) bool {
 	return same && reflect.DeepEqual(left, right)
 }
 
-// requestName returns a glob that matches the name of the written object in every run of the
-// scenario.
+// requestName returns a glob that matches the written object's name in every run of the scenario,
+// such as "web-*".
 func requestName(r *history.Request, object *history.Object) string {
 	if name := r.ObjectName(); name != object.Name || object.GenerateName == "" {
-		return name // also the prefix of a create without a name
+		return name // for a create with generateName, this is the prefix
 	}
 	return object.StableName()
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/explore"
 )
 
-// story builds a history.
+// story builds a history for tests, record by record.
 type story struct {
 	records []*history.Record
 	id      uint64
@@ -33,24 +33,24 @@ func (s *story) add(r history.Record) *story {
 	return s
 }
 
-// deliver appends the commit and the watch event of a version.
+// deliver appends the commit of an object's version, and the watch event that delivers it.
 func (s *story) deliver(kind history.EventType, o history.Object) *story {
 	s.add(history.Record{Commit: &history.Commit{Type: kind, Object: o}})
 	return s.again(kind, o)
 }
 
-// again appends a watch event without a new commit.
+// again appends a watch event for a version without a new commit.
 func (s *story) again(kind history.EventType, o history.Object) *story {
 	return s.add(history.Record{Delivery: &history.Delivery{Subject: "subject-0", Resource: o.Resource, Type: kind, Object: o}})
 }
 
-// write appends a write of the subject that commits a version, and the commit.
+// write appends a write of the subject, the response, and the commit of the written version.
 func (s *story) write(verb, subresource string, sent, committed history.Object) *story {
 	s.request(verb, subresource, sent, history.Response{Code: 200, ServerCode: 200, Reached: true, Object: &committed})
 	return s.add(history.Record{Commit: &history.Commit{Type: history.Modified, Object: committed}})
 }
 
-// refused appends a write that the API server refuses.
+// refused appends a write of the subject, and a response with which the API server refuses it.
 func (s *story) refused(verb, subresource string, sent history.Object) *story {
 	return s.request(verb, subresource, sent, history.Response{Code: 409, ServerCode: 409, Reached: true})
 }
@@ -88,7 +88,7 @@ func (s *story) learn(t *testing.T) *explore.Lesson {
 	return lesson
 }
 
-// object returns a version of an object.
+// object returns a version of an object with the given body.
 func object(resource, name string, version history.Version, body string) history.Object {
 	ref := history.Ref{Resource: resource, Namespace: "ns", Name: name, UID: types.UID("uid-" + resource + "-" + name), Version: version}
 	return history.Object{Ref: ref, Body: json.RawMessage(body)}
@@ -99,14 +99,14 @@ func replicaSet(version history.Version, replicas int) history.Object {
 	return object("replicasets.apps", "web", version, fmt.Sprintf(`{"spec":{"replicas":%d,"selector":{"matchLabels":{"app":"web"}}}}`, replicas))
 }
 
-// pod returns a version of a pod of the ReplicaSet web. The body of a create has no name.
+// pod returns a version of a pod of the ReplicaSet web. For a create request, the name is empty.
 func pod(name string, version history.Version) history.Object {
 	o := object("pods", name, version, `{"spec":{}}`)
 	o.GenerateName, o.Owners = "web-", []history.Owner{{Kind: "ReplicaSet", Name: "web", UID: "uid-replicasets.apps-web", Controller: true}}
 	return o
 }
 
-// viewOf returns the events in the view of a write, in words.
+// viewOf describes the events on which a write may depend, in one line.
 func viewOf(l *explore.Lesson, write int) string {
 	var view []string
 	for _, i := range l.Writes[write].View {
@@ -116,7 +116,7 @@ func viewOf(l *explore.Lesson, write int) string {
 	return strings.Join(view, "; ")
 }
 
-// TestLearn checks the identities of writes, and the events that each write can depend on.
+// TestLearn checks how Learn identifies writes, and on which events each write may depend.
 func TestLearn(t *testing.T) {
 	service := object("services", "front", 11, `{"spec":{"selector":{"app":"web"}}}`)
 	l := begin().
@@ -161,8 +161,8 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// TestRefers checks which objects a write can depend on. In each history, the subject receives an
-// object and then writes the other one.
+// TestRefers checks on which objects a write may depend. In each history, the subject receives one
+// object and then writes another object.
 func TestRefers(t *testing.T) {
 	owned := object("configmaps", "settings", 11, `{}`)
 	owned.Owners = []history.Owner{{Kind: "Widget", Name: "one", UID: "uid-widgets.example.com-one"}}
@@ -197,7 +197,7 @@ func TestRefers(t *testing.T) {
 	}
 }
 
-// TestPlan checks which places are pruned, and why.
+// TestPlan checks which places are pruned, and for which reasons.
 func TestPlan(t *testing.T) {
 	rs, changed, ended := replicaSet(10, 1), replicaSet(14, 2), replicaSet(20, 2)
 	created := func(l *story) *story { return l.write("create", "", pod("", 0), pod("web-a", 12)) }
@@ -288,8 +288,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanOfSeveralRuns checks that a place must be in every run without faults. Fields on which
-// these runs do not agree are masked.
+// TestPlanOfSeveralRuns checks that every run without faults must have a place. Fields that differ
+// between these runs are masked in the baseline.
 func TestPlanOfSeveralRuns(t *testing.T) {
 	first := begin().write("update", "", replicaSet(10, 1), replicaSet(11, 2)).write("update", "", replicaSet(11, 2), replicaSet(12, 3)).learn(t)
 	second := begin().write("update", "", replicaSet(10, 1), replicaSet(11, 4)).learn(t)

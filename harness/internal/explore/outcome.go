@@ -9,36 +9,36 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Outcome has the results of a search so far.
+// Outcome has the results of a search so far, including those of earlier calls of [Run].
 type Outcome struct {
 	Plan *Plan
-	// Baseline are the runs without faults.
+	// Baseline has the runs without faults.
 	Baseline []reports.Run
-	// Tried counts the runs with the fault of one place, by action. TriedPairs counts the runs with
-	// the faults of two places.
+	// Tried counts the runs with the fault of one place, separately for each action. TriedPairs
+	// counts the runs with the faults of two places.
 	Tried      map[Action]*Counts
 	TriedPairs Counts
-	// Pairs is the number of pairs of places. It is 0 while some place has not been tried.
+	// Pairs is the number of pairs of places. It is 0 until every place has been tried.
 	Pairs int
-	// Complete is true if every place and every pair was tried.
+	// Complete is true if every place and every pair has been tried.
 	Complete bool
-	// Failed are the runs that show a failure, in the order in which they started.
+	// Failed has the runs that show a failure, in the order in which they started.
 	Failed []reports.Run
-	// Unreadable are the directories of failed runs whose reports cannot be read any more.
+	// Unreadable has the directories of failed runs whose reports can no longer be read.
 	Unreadable []string
 }
 
-// Counts has numbers of places and of the runs that tried them.
+// Counts has the number of places, and how the runs that tried them ended.
 type Counts struct {
-	Places int // all places, tried or not
+	Places int // all places, even those that were not tried
 	Tried  int
-	Fired  int // runs in which every fault of the place fired
-	Failed int // runs that show a failure
+	Fired  int // the runs in which every fault of the place fired
+	Failed int // the runs that show a failure
 
-	passed int // runs in which every fault of the place fired, and that show no failure
+	passed int // the runs in which every fault of the place fired, and that show no failure
 }
 
-// add adds the result of a trial to counts. If the run failed, it adds the run to the outcome. It
+// add adds the result of a trial to c. If the run failed, it also adds the run to o.Failed. It
 // returns false if the trial has no result yet.
 func (o *Outcome) add(c *Counts, r result) bool {
 	c.Places++
@@ -73,7 +73,8 @@ func (o *Outcome) add(c *Counts, r result) bool {
 	return true
 }
 
-// Runs returns the number of runs that reached their places or show a failure.
+// Runs returns the number of runs that say something about the subject. In these runs, every fault
+// fired or a failure occurred.
 func (o *Outcome) Runs() int {
 	n := len(o.Failed)
 	for _, c := range append(slices.Collect(maps.Values(o.Tried)), &o.TriedPairs) {
@@ -82,7 +83,8 @@ func (o *Outcome) Runs() int {
 	return n
 }
 
-// String formats a table with the numbers of places and of runs, by action.
+// String formats a table with a row for each action. The columns are the numbers of places, of
+// tried places, and of runs that fired or failed.
 func (o *Outcome) String() string {
 	var b strings.Builder
 	row := func(name string, c *Counts) {

@@ -14,20 +14,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Write identifies a write of the subject in all runs of a workload.
+// Write identifies a write of the subject, so that every run of the workload has the same write.
 type Write struct {
 	Verb        string `json:"verb"`
 	Resource    string `json:"resource"`
 	Subresource string `json:"subresource,omitempty"`
-	// Name is a glob for the name of the object.
+	// Name is a glob that matches the object's name, such as "web-*".
 	Name string `json:"name"`
-	// Nth is the number of the write among those with the same other fields, from 1. Committed
-	// is its number among those that the API server committed; 0 if it refused the write.
+	// Nth is the write's number among the writes with the same other fields, counted from 1.
+	// Committed is the write's number among those that the API server committed. It is 0 for a
+	// refused write.
 	Nth       int `json:"nth"`
 	Committed int `json:"committed,omitempty"`
 }
 
-// String returns a description of the write, such as "create of pods web-* number 3".
+// String describes the write, such as "create of pods web-* number 3".
 func (w Write) String() string {
 	resource := w.Resource
 	if w.Subresource != "" {
@@ -36,13 +37,13 @@ func (w Write) String() string {
 	return fmt.Sprintf("%s of %s %s number %d", w.Verb, resource, w.Name, w.Nth)
 }
 
-// selects reports whether a request has the verb, resource, subresource and name of the write.
+// selects reports whether a request has the same verb, resource and subresource as the write, and
+// a matching name.
 func (w Write) selects(r *history.Request) bool {
 	return r.Verb == w.Verb && r.Resource == w.Resource && r.Subresource == w.Subresource && history.MatchGlob(w.Name, r.ObjectName())
 }
 
-// count returns how many of the given requests have the verb, resource, subresource and name of the
-// write.
+// count returns how many of the given requests the write selects; see selects.
 func (w Write) count(requests []*history.Request) int {
 	n := 0
 	for _, r := range requests {
@@ -53,8 +54,8 @@ func (w Write) count(requests []*history.Request) int {
 	return n
 }
 
-// trigger returns the trigger that matches when the subject sends the write, or when the API server
-// commits it. The argument phase says which.
+// trigger returns a trigger that matches at this write. The argument phase says when: when the
+// subject sends the write, or when the API server commits it.
 func (w Write) trigger(phase scenario.Phase) *scenario.Trigger {
 	nth := w.Nth
 	if phase == scenario.Committed {
@@ -65,28 +66,29 @@ func (w Write) trigger(phase scenario.Phase) *scenario.Trigger {
 	}}
 }
 
-// Event identifies a watch event of the subject in all runs of a workload.
+// Event identifies a watch event of the subject, so that every run of the workload has the same
+// event.
 type Event struct {
 	Resource string            `json:"resource"`
 	Type     history.EventType `json:"type"`
-	Name     string            `json:"name"` // a glob for the name of the object
-	Nth      int               `json:"nth"`  // number of the event among those with the same other fields, from 1
+	Name     string            `json:"name"` // a glob that matches the object's name
+	Nth      int               `json:"nth"`  // the event's number among the events with the same other fields, from 1
 }
 
-// String returns a description of the event, such as "ADDED event of pods web-* number 3".
+// String describes the event, such as "ADDED event of pods web-* number 3".
 func (e Event) String() string {
 	return fmt.Sprintf("%s event of %s %s number %d", e.Type, e.Resource, e.Name, e.Nth)
 }
 
-// match returns the parameters with which a fault of watches selects this event.
+// match returns the parameters with which a watch fault, such as watch-delay, selects this event.
 func (e Event) match() watches.EventMatch {
 	return watches.EventMatch{Resource: e.Resource, Type: string(e.Type), Name: e.Name, Nth: &e.Nth}
 }
 
-// Action is the fault that a search injects at a place, such as a crash or a lost response.
+// Action says what goes wrong at a place, such as a crash or a lost response.
 type Action string
 
-// The actions of a search.
+// The possible actions. The variable descriptions explains each of them.
 const (
 	CrashBefore Action = "crash-before"
 	Crash       Action = "crash"
@@ -96,10 +98,10 @@ const (
 	Stale       Action = "stale"
 )
 
-// Actions are all actions, in the order in which a search tries them.
+// Actions has all actions, in the order in which a search tries them.
 var Actions = []Action{Crash, Lost, Skipped, Stale, CrashBefore, Held}
 
-// descriptions says for each action what happens at a place.
+// descriptions explains for each action what happens at a place.
 var descriptions = map[Action]string{
 	CrashBefore: "the subject is killed before the API server receives the write",
 	Crash:       "the subject is killed after the API server has committed the write and before it receives the response",
@@ -109,8 +111,8 @@ var descriptions = map[Action]string{
 	Stale:       "the view of the resource stops; after a later write the subject restarts and lists this view",
 }
 
-// ParseActions returns the actions with the given names. It returns an error for a name that is not
-// in allowed, and if there is no name.
+// ParseActions converts names to actions. It returns an error if a name is not in allowed, or if
+// there are no names.
 func ParseActions(names []string, allowed ...Action) ([]Action, error) {
 	var actions []Action
 	var known []string
@@ -130,20 +132,20 @@ func ParseActions(names []string, allowed ...Action) ([]Action, error) {
 }
 
 // Place is a point of a run at which the search injects a fault. It is a write or a watch event of
-// the subject, with the action there. A place of the action stale has both.
+// the subject, with an action. A place with the action stale has a write and a watch event.
 type Place struct {
 	Action Action `json:"action"`
 	Write  *Write `json:"write,omitempty"`
 	Event  *Event `json:"event,omitempty"`
-	// Object is the written object, or the object of the event. Related are the objects that the
-	// write depends on. Order is the position of the write or event in the first run without
-	// faults. The search needs these fields to find pairs of places.
+	// Object is the written object, or the object of the event. Related has the objects on which
+	// the write depends. Order is the position of the write or event in the first run without
+	// faults. The search needs these three fields to find pairs of places.
 	Object  string   `json:"object"`
 	Related []string `json:"related,omitempty"`
 	Order   int64    `json:"order"`
 }
 
-// String returns a description of the place.
+// String describes the place, such as "crash at create of pods web-* number 3".
 func (p Place) String() string {
 	switch {
 	case p.Event == nil:
@@ -156,12 +158,12 @@ func (p Place) String() string {
 
 const (
 	downtime = 200 * time.Millisecond // the time from a crash of the subject to its restart
-	heldFor  = 3 * time.Second        // the time for which an event is delayed, or the restarted subject receives no new events
-	staleFor = 30 * time.Second       // the time within which the restarted subject must list; it may have to wait for its lease first
+	heldFor  = 3 * time.Second        // how long an event is delayed, or the restarted subject receives no new events
+	staleFor = 30 * time.Second       // how long the old list is available to the restarted subject, which may have to wait for its lease
 )
 
-// faults returns the faults that a scenario needs for the place. The argument first is the position
-// in the scenario that the first of them will have.
+// faults returns the faults that a scenario needs for the place. The argument first is the index
+// that the first of these faults will have in the scenario.
 func (p Place) faults(first int) ([]scenario.Fault, error) {
 	switch p.Action {
 	case CrashBefore:
@@ -187,12 +189,12 @@ func (p Place) faults(first int) ([]scenario.Fault, error) {
 	}
 }
 
-// stale returns the faults of a place of the action stale. Together they act like an API server
-// whose watch cache lags.
+// stale returns the faults for the action stale. Together they act like an API server whose watch
+// cache lags.
 //
-// After the event, lists of the resource return the state at that time. After the write, the
-// subject crashes. When it starts again, it lists this old state, and receives later events only
-// after heldFor.
+// After the event, lists of the resource return the objects as they were at that time. After the
+// write, the subject crashes. The restarted subject lists these old objects, and receives later
+// events only after heldFor.
 func (p Place) stale(first int) ([]scenario.Fault, error) {
 	list, err := newFault("stale-list", &watches.StaleParams{Resource: p.Event.Resource})
 	if err != nil {
@@ -211,13 +213,13 @@ func (p Place) stale(first int) ([]scenario.Fault, error) {
 	return []scenario.Fault{list, crash[0], stall}, err
 }
 
-// fires returns the trigger that matches when the fault with the given position first fires.
+// fires returns a trigger that matches when the fault with the given index first fires.
 func fires(index int) *scenario.Trigger {
 	return &scenario.Trigger{Fault: &scenario.FaultTrigger{Index: index, Nth: 1}}
 }
 
-// mustFire returns the positions of those faults that fire in each run that reaches the place. The
-// argument first is the position of the first fault of the place.
+// mustFire returns the indexes of the faults that fire in each run that reaches the place. The
+// argument first is the index of the place's first fault in the scenario.
 func (p Place) mustFire(first int) []int {
 	if p.Action == Stale {
 		return []int{first, first + 1} // the subject may receive no event that the third one holds
@@ -225,7 +227,7 @@ func (p Place) mustFire(first int) []int {
 	return []int{first}
 }
 
-// crashAt returns a fault that kills the subject when a trigger matches.
+// crashAt returns a fault that kills the subject when the trigger matches.
 func crashAt(when *scenario.Trigger) ([]scenario.Fault, error) {
 	fault, err := newFault("crash", &processes.CrashParams{Downtime: downtime})
 	fault.When, fault.For = when, downtime
@@ -238,20 +240,20 @@ func newFault(name string, params any) (scenario.Fault, error) {
 	return scenario.Fault{Name: name, Params: p}, err
 }
 
-// Scenario returns a copy of the scenario calm, which has no faults, and adds the faults of the
-// place.
+// Scenario returns a copy of the scenario calm with the faults of the place. The scenario calm has
+// no faults.
 func (p Place) Scenario(calm *scenario.Scenario) (*scenario.Scenario, error) {
 	return trial{p}.scenario(calm)
 }
 
-// trial is one run of a search: the faults of one place, or of a pair of places.
+// trial is one run of a search, with the faults of one place or of a pair of places.
 type trial []Place
 
-// id returns the text that identifies the trial in results.jsonl. It is the same in a later search
-// with the same plan.
+// id returns the text that identifies the trial in results.jsonl. A later search with the same
+// plan uses the same text.
 func (t trial) id() string { return t.String() }
 
-// String returns a description of the trial.
+// String describes the places of the trial.
 func (t trial) String() string {
 	var places []string
 	for _, p := range t {
@@ -260,18 +262,18 @@ func (t trial) String() string {
 	return strings.Join(places, "; and ")
 }
 
-// mustFire returns the positions of the faults that fire in each run that reaches all places of the
+// mustFire returns the indexes of the faults that fire in each run that reaches all places of the
 // trial.
 func (t trial) mustFire() []int {
 	var all []int
 	for i, p := range t {
-		all = append(all, p.mustFire(i)...) // only a trial of one place has several faults for a place
+		all = append(all, p.mustFire(i)...) // in a trial with two places, each place has one fault
 	}
 	return all
 }
 
-// scenario returns a copy of the scenario calm, which has no faults, and adds the faults of the
-// trial.
+// scenario returns a copy of the scenario calm with the faults of the trial. The scenario calm has
+// no faults.
 func (t trial) scenario(calm *scenario.Scenario) (*scenario.Scenario, error) {
 	s := calm.Clone()
 	for _, p := range t {
@@ -287,5 +289,5 @@ func (t trial) scenario(calm *scenario.Scenario) (*scenario.Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	return scenario.Parse(s.Name, text) // the parameters of the faults then know the resources of the scenario
+	return scenario.Parse(s.Name, text) // parsing validates the faults' parameters with the scenario's resources
 }

@@ -11,33 +11,33 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Plan has the places that a search tries, in order, and the numbers of places that it leaves out
-// (prunes).
+// Plan has the places that a search tries, in order. It also has the numbers of places that the
+// search prunes, which means that it does not try them.
 type Plan struct {
-	// Baseline is what the runs without faults have in common. Every other run must have it, too. A
-	// user may edit it in plan.json.
+	// Baseline is what the runs without faults have in common. A run with faults that differs from
+	// it fails. A user may edit the baseline in plan.json.
 	Baseline *baseline.Baseline `json:"baseline"`
 	Places   []Place            `json:"places"`
 	Pruned   []Pruned           `json:"pruned,omitempty"`
 }
 
-// Pruned is the number of places that the search leaves out for one reason.
+// Pruned is the number of places with one action that the search does not try for one reason.
 type Pruned struct {
 	Action Action `json:"action"`
 	Reason string `json:"reason"`
 	Places int    `json:"places"`
 }
 
-// planner decides for each possible place whether it becomes part of the plan or is pruned.
+// planner decides for each possible place whether the search tries or prunes it.
 type planner struct {
-	resources []string // resources that a fault may name
-	lesson    *Lesson  // what the first run without faults shows
+	resources []string // the resources that a fault of the scenario may name
+	lesson    *Lesson  // the lesson of the first run without faults
 	others    []*Lesson
 	kept      []Place
-	pruned    map[Pruned]int // number of pruned places by action and reason; in a key, the field Places is 0
+	pruned    map[Pruned]int // the number of pruned places; the key has the action and the reason, and its Places is 0
 }
 
-// The reasons for which a place is pruned.
+// The reasons for which the search does not try a place.
 const (
 	notRepeated  = "the place is not in every run without faults"
 	unnameable   = "no fault can name the resource; add its kind to operator.kinds of the scenario"
@@ -53,7 +53,7 @@ const (
 	withoutLater = "the subject does not write the same object again"
 )
 
-// NewPlan plans a search from the lessons of the runs without faults. The argument resources has
+// NewPlan plans a search from what the runs without faults have taught. The argument resources has
 // the resources that a fault of the scenario may name.
 func NewPlan(resources []string, actions []Action, lessons []*Lesson) *Plan {
 	p := &planner{resources: resources, lesson: lessons[0], others: lessons[1:], pruned: map[Pruned]int{}}
@@ -82,8 +82,8 @@ func NewPlan(resources []string, actions []Action, lessons []*Lesson) *Plan {
 	return plan
 }
 
-// add adds a place to the plan. If there is a reason to leave the place out, add only counts it as
-// pruned.
+// add adds a place to the plan. If reason is not empty, or if add finds a reason itself, it only
+// counts the place as pruned.
 func (p *planner) add(place Place, reason string) {
 	if reason == "" {
 		switch {
@@ -100,7 +100,7 @@ func (p *planner) add(place Place, reason string) {
 	p.kept = append(p.kept, place)
 }
 
-// resource returns the resource at which the action takes place.
+// resource returns the resource of the place's event, or of its write if there is no event.
 func (p *Place) resource() string {
 	if p.Event != nil {
 		return p.Event.Resource
@@ -108,15 +108,15 @@ func (p *Place) resource() string {
 	return p.Write.Resource
 }
 
-// has reports whether the run contains the write and the watch event of a place.
+// has reports whether the run contains the place's write and watch event.
 func (l *Lesson) has(p Place) bool {
 	return (p.Write == nil || slices.ContainsFunc(l.Writes, func(w LearntWrite) bool { return w.Write == *p.Write })) &&
 		(p.Event == nil || slices.ContainsFunc(l.Events, func(e LearntEvent) bool { return e.Event == *p.Event }))
 }
 
-// addWrites adds a place for each write of the subject, with the given action.
+// addWrites adds a place with the given action for each write of the subject.
 func (p *planner) addWrites(action Action) {
-	previous := history.Version(0) // the version that the last write with a change committed
+	previous := history.Version(0) // the resourceVersion that the last changing write committed
 	for i := range p.lesson.Writes {
 		w := &p.lesson.Writes[i]
 		reason := ""
@@ -135,14 +135,14 @@ func (p *planner) addWrites(action Action) {
 	}
 }
 
-// follows reports whether a version was committed directly after another one. It returns false
-// if one of them is not known.
+// follows reports whether etcd committed the resourceVersion version directly after the
+// resourceVersion before. It returns false if version is not known.
 func (l *Lesson) follows(before, version history.Version) bool {
 	i, ok := slices.BinarySearch(l.commits, version)
 	return ok && i > 0 && l.commits[i-1] == before
 }
 
-// addEvents adds a place for each watch event of the subject, with the given action.
+// addEvents adds a place with the given action for each watch event of the subject.
 func (p *planner) addEvents(action Action) {
 	for i := range p.lesson.Events {
 		e := &p.lesson.Events[i]
@@ -154,7 +154,8 @@ func (p *planner) addEvents(action Action) {
 	}
 }
 
-// cannotMatter returns the reason why no write of the subject depends on the event, or "".
+// cannotMatter returns the reason why no write of the subject depends on the event. It returns ""
+// if a write may depend on it.
 func (e *LearntEvent) cannotMatter() string {
 	switch {
 	case e.Late:
@@ -169,9 +170,11 @@ func (e *LearntEvent) cannotMatter() string {
 	return ""
 }
 
-// addStale adds the places of the action stale. Each has a watch event on which a write depends,
-// and a later write of the same object. A subject that restarts after the later write with the
-// state of the event may repeat the earlier write.
+// addStale adds the places with the action stale. Each has a watch event on which a write depends,
+// and a later write of the same object.
+//
+// At such a place, the subject restarts after the later write and lists objects as they were at
+// the event. It may then repeat the earlier write.
 func (p *planner) addStale() {
 	for i := range p.lesson.Events {
 		e := &p.lesson.Events[i]
@@ -196,8 +199,8 @@ func (p *planner) addStale() {
 	}
 }
 
-// laterWrites returns the writes that change an object again. The object is one that an earlier
-// write had changed, and that write depends on the event.
+// laterWrites returns the writes that change an object again. An earlier write, which depends on
+// the event, has changed the same object.
 func (l *Lesson) laterWrites(e *LearntEvent) []*LearntWrite {
 	objects := map[string]bool{}
 	var later []*LearntWrite
@@ -217,8 +220,8 @@ func (l *Lesson) laterWrites(e *LearntEvent) []*LearntWrite {
 }
 
 // breadthFirst orders places so that a small budget tries places of every sort. The first place of
-// each sort comes first, then the second of each, and so on. Two places are of the same sort if
-// they agree in action, resource, and verb or event type.
+// each sort comes first, then the second place of each sort, and so on. Two places are of the same
+// sort if they have the same action, resource, and verb or event type.
 func breadthFirst(places []Place) []Place {
 	rank := make([]int, len(places))
 	counts := map[string]int{}
@@ -248,7 +251,7 @@ func (p *Place) sort() string {
 	return sort
 }
 
-// singles returns one trial for each place.
+// singles returns one trial for each place, with only this place.
 func singles(places []Place) []trial {
 	var all []trial
 	for _, p := range places {
@@ -257,8 +260,9 @@ func singles(places []Place) []trial {
 	return all
 }
 
-// pairs returns the pairs of places of which the second depends on the first. It leaves out the
-// action stale, places that failed alone, and places at which a fault did not fire.
+// pairs returns the pairs of places in which the second place depends on the first. It omits
+// places with the action stale, places that failed alone, and places at which a fault did not
+// fire.
 func pairs(places []Place, results map[string]result) []trial {
 	var all []trial
 	usable := slices.DeleteFunc(slices.Clone(places), func(p Place) bool {
@@ -279,7 +283,7 @@ func pairs(places []Place, results map[string]result) []trial {
 	return all
 }
 
-// String returns how many places the plan has, how many were pruned, and why.
+// String says how many places the plan has, how many were pruned, and for which reasons.
 func (p *Plan) String() string {
 	total, byAction := len(p.Places), map[Action]int{}
 	for _, place := range p.Places {

@@ -12,15 +12,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// knownObjects has the newest version of each object that the history has shown so far. It finds
-// out which objects refer to each other.
+// knownObjects has the newest version of each object in the history so far. It determines which
+// objects refer to each other.
 type knownObjects struct {
 	byKey map[string]*knownObject
 	byUID map[types.UID]string
-	seen  map[string]map[string]*history.Object // by key and replica: the version that the replica received last
+	seen  map[string]map[string]*history.Object // by object key and replica: the version that the replica received last
 }
 
-// knownObject is the newest known version of an object, with the references in its fields.
+// knownObject is the newest known version of an object, with the references that its fields
+// contain.
 type knownObject struct {
 	*history.Object
 	selector labels.Selector // nil if the object has none
@@ -31,7 +32,7 @@ func newKnownObjects() *knownObjects {
 	return &knownObjects{byKey: map[string]*knownObject{}, byUID: map[types.UID]string{}, seen: map[string]map[string]*history.Object{}}
 }
 
-// set stores a version of an object, unless it already has a newer one.
+// set stores a version of an object, unless a newer version is already stored.
 func (k *knownObjects) set(o *history.Object) {
 	key := o.Ref.String()
 	if old := k.byKey[key]; old != nil && old.Version > o.Version {
@@ -43,7 +44,7 @@ func (k *knownObjects) set(o *history.Object) {
 	}
 }
 
-// received records that a replica has received a version of an object.
+// received records that a replica of the subject has received a version of an object.
 func (k *knownObjects) received(key, replica string, o *history.Object) {
 	if k.seen[key] == nil {
 		k.seen[key] = map[string]*history.Object{}
@@ -51,12 +52,12 @@ func (k *knownObjects) received(key, replica string, o *history.Object) {
 	k.seen[key][replica] = o
 }
 
-// content returns the version of an object that a replica received last. It returns nil if the
-// replica has received none.
+// content returns the version of an object that a replica received last, or nil. The argument key
+// identifies the object.
 func (k *knownObjects) content(key, replica string) *history.Object { return k.seen[key][replica] }
 
-// target returns the object that a request writes. For a request with the whole object, this is the
-// object in the request. Otherwise it is the newest known version.
+// target returns the object that a request writes. If the request contains the whole object,
+// target returns the object in the request. Otherwise it returns the newest known version.
 func (k *knownObjects) target(r *history.Request) *history.Object {
 	ref := history.Ref{Resource: r.Resource, Namespace: r.Namespace, Name: r.ObjectName()}
 	known := k.byKey[ref.String()]
@@ -74,9 +75,10 @@ func (k *knownObjects) target(r *history.Request) *history.Object {
 	return &history.Object{Ref: ref}
 }
 
-// roots returns the objects that a controller may reconcile when it writes the given object. These
-// are the object itself, its owners, and their owners. For an object without owners, they also
-// include the objects with the same name, such as the Service of Endpoints.
+// roots returns the objects that a controller may be reconciling when it writes the given object.
+// These are the object itself, its owners, and the owners of its owners. For an object without
+// owners, they also include other objects with the same name. For example, Endpoints have the name
+// of their Service.
 func (k *knownObjects) roots(o *history.Object) []*knownObject {
 	roots := []*knownObject{withReferences(o)}
 	for i := 0; i < len(roots); i++ {
@@ -97,8 +99,8 @@ func (k *knownObjects) roots(o *history.Object) []*knownObject {
 	return roots
 }
 
-// refers reports whether an object belongs to one of the roots. It does if it is a root, if it
-// refers to a root, or if a root refers to it. The argument key identifies the object.
+// refers reports whether the object with the given key belongs to one of the roots. It does if it
+// is a root, if it refers to a root, or if a root refers to it.
 func (k *knownObjects) refers(roots []*knownObject, key string) bool {
 	object := k.byKey[key]
 	return object != nil && slices.ContainsFunc(roots, func(root *knownObject) bool {
@@ -106,8 +108,9 @@ func (k *knownObjects) refers(roots []*knownObject, key string) bool {
 	})
 }
 
-// refersTo reports whether an object refers to another object. A reference is an ownerReference, a
-// selector that matches the other object, or a field with the name of the other object.
+// refersTo reports whether an object refers to another object. A reference is an ownerReference,
+// or a selector that matches the other object. A field with the other object's name is a reference
+// too.
 func (o *knownObject) refersTo(other *knownObject) bool {
 	if slices.ContainsFunc(o.Owners, func(owner history.Owner) bool { return owner.UID == other.UID && owner.UID != "" }) {
 		return true
@@ -118,7 +121,7 @@ func (o *knownObject) refersTo(other *knownObject) bool {
 	return o.selector != nil && o.selector.Matches(labels.Set(other.Labels)) || slices.Contains(o.names, other.Name)
 }
 
-// withReferences returns an object with the references in its fields.
+// withReferences reads the selector and the names in an object's fields.
 func withReferences(o *history.Object) *knownObject {
 	known := &knownObject{Object: o}
 	var body map[string]any
@@ -137,8 +140,8 @@ func withReferences(o *history.Object) *knownObject {
 	return known
 }
 
-// parseSelector parses a label selector, or a map of labels as in a Service. It returns nil for a
-// selector that is missing or empty.
+// parseSelector parses a label selector, or a map of labels such as a Service's selector. It
+// returns nil for a selector that is missing, empty or invalid.
 func parseSelector(raw json.RawMessage) labels.Selector {
 	var set labels.Set
 	if json.Unmarshal(raw, &set) == nil {
@@ -154,9 +157,9 @@ func parseSelector(raw json.RawMessage) labels.Selector {
 	return selector
 }
 
-// namesIn appends the values of all fields whose name ends with "name", such as serviceName and
-// claimName. It also appends names of containers: an additional name only makes the search try more
-// places.
+// namesIn appends to names the values of all fields whose name ends with "name", such as
+// serviceName and claimName. These include names of containers: an unnecessary name only makes the
+// search try more places.
 func namesIn(value any, field string, names []string) []string {
 	switch v := value.(type) {
 	case map[string]any:

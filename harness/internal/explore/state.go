@@ -21,7 +21,7 @@ import (
 
 // search is a search in progress. Its directory contains:
 //
-//	plan.json      the plan, and the scenario that it is for
+//	plan.json      the plan, and a hash of the search to which it belongs
 //	results.jsonl  one line for each run with faults that has ended
 //	baseline/      the runs without faults
 //	runs/          the runs with faults that show a failure
@@ -36,16 +36,16 @@ type search struct {
 	mu      sync.Mutex // guards the fields below, because runs are concurrent
 	results map[string]result
 	journal *os.File
-	took    time.Duration // total time of the runs that this call of Run has made
-	ran     int           // number of these runs
-	ahead   int           // number of trials without a result
-	number  int           // number of the last run directory
+	took    time.Duration // the total time of the runs that this call of Run has made
+	ran     int           // the number of these runs
+	ahead   int           // the number of trials without a result
+	number  int           // the number of the last run directory
 }
 
-// result is a line of results.jsonl: the result of one trial.
+// result is the result of one trial, and a line of results.jsonl.
 type result struct {
 	Trial string `json:"trial"`
-	// Fired is true if every fault that mustFire returns has fired, so that the run reached all its
+	// Fired is true if every fault that mustFire returns has fired. The run then reached all its
 	// places.
 	Fired     bool          `json:"fired"`
 	Verdict   check.Verdict `json:"verdict"`
@@ -56,8 +56,8 @@ type result struct {
 	run *reports.Run // nil if an earlier call of Run made the run
 }
 
-// failed reports whether the run shows a failure. A run with the verdict unknown shows a failure
-// only if its faults fired.
+// failed reports whether the run shows a failure. The verdict unknown counts as a failure only if
+// the run's faults fired.
 func (r result) failed() bool {
 	switch r.Verdict {
 	case "", check.Pass, check.NotExercised:
@@ -70,7 +70,7 @@ func (r result) failed() bool {
 
 // savedPlan is the content of plan.json.
 type savedPlan struct {
-	Search string `json:"search"` // digest of the subject and of the scenario without faults; see digest
+	Search string `json:"search"` // the hash that the method digest returns
 	Plan
 }
 
@@ -131,7 +131,7 @@ func (s *search) readRuns() error {
 	return s.openJournal(lines)
 }
 
-// openJournal opens results.jsonl, so that results can be appended. It keeps the given lines, and
+// openJournal opens results.jsonl for appending results. It keeps the given complete lines, and
 // removes a truncated last line.
 func (s *search) openJournal(lines []byte) error {
 	journal, err := os.OpenFile(s.resultsFile(), os.O_CREATE|os.O_WRONLY, 0o644)
@@ -146,7 +146,7 @@ func (s *search) openJournal(lines []byte) error {
 	return err
 }
 
-// save writes plan.json, so that a later call can continue an interrupted search.
+// save writes plan.json, so that a later call of Run can continue an interrupted search.
 func (s *search) save() error {
 	digest, err := s.digest()
 	if err != nil {
@@ -160,7 +160,7 @@ func (s *search) save() error {
 }
 
 // digest returns a hash of the subject, the scenario without faults, and the actions. A saved plan
-// is only for the search with the same hash.
+// is valid only for a search with the same hash.
 func (s *search) digest() (string, error) {
 	text, err := s.calm.Marshal()
 	sum := sha256.Sum256(fmt.Appendf(text, "baseline 2 %s %v", s.Subject, s.Actions))
@@ -173,7 +173,7 @@ func (s *search) planFile() string          { return filepath.Join(s.Directory, 
 func (s *search) resultsFile() string       { return filepath.Join(s.Directory, "results.jsonl") }
 func (s *search) baselineDirectory() string { return filepath.Join(s.Directory, "baseline") }
 
-// runDirectory returns a path for the directory of a trial's run. No directory exists at this path.
+// runDirectory returns a path for the directory of a trial's run. Nothing exists at this path yet.
 func (s *search) runDirectory(t trial) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,7 +186,7 @@ func (s *search) runDirectory(t trial) string {
 	}
 }
 
-// note stores the result of a trial, and reports the progress of the search.
+// note stores the result of a trial, and prints the progress of the search.
 func (s *search) note(t trial, r result) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +206,8 @@ func (s *search) note(t trial, r result) error {
 	return err
 }
 
-// outcomeText returns the result as text for a progress message, such as "pass" or "not reached".
+// outcomeText describes the result in a progress message: "pass", "not reached", or the verdict
+// and the run directory.
 func (r result) outcomeText() string {
 	switch {
 	case r.failed():
@@ -217,7 +218,8 @@ func (r result) outcomeText() string {
 	return "pass"
 }
 
-// estimate returns how many trials have no result yet, and how long they will take, as text.
+// estimate says how many trials have no result yet, and how long they will probably take. It
+// returns "" if all have one.
 func (s *search) estimate() string {
 	if s.ahead == 0 {
 		return ""
@@ -232,7 +234,7 @@ func (s *search) estimate() string {
 	return text
 }
 
-// outcome returns the results of the search so far, also those of earlier calls.
+// outcome returns all results of the search so far, including those of earlier calls of Run.
 func (s *search) outcome() *Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,14 +7,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// settleWithin is the time limit of the awaits that WithoutFaults adds.
+// settleWithin is the time limit of each await step that WithoutFaults adds.
 const settleWithin = time.Minute
 
-// WithoutFaults returns a copy of the scenario without faults. The search adds the faults of a
+// WithoutFaults returns a copy of the scenario without its faults. The search adds the faults of a
 // place to this copy.
 //
-// Faults begin only during the workload, so the workload must last until the last write.
-// WithoutFaults therefore adds steps at its end, which wait until all objects have settled.
+// Faults begin only during the workload, so the workload must last until the subject's last write.
+// WithoutFaults therefore adds steps at the end of the workload, which wait until all objects have
+// settled.
 func WithoutFaults(s *scenario.Scenario) *scenario.Scenario {
 	calm := s.Clone()
 	calm.Faults, calm.Exercises = nil, nil
@@ -28,12 +29,12 @@ func WithoutFaults(s *scenario.Scenario) *scenario.Scenario {
 	return calm
 }
 
-// settled returns the condition that shows that an object has settled.
+// settled returns the condition with which a step can await that an object has settled.
 //
-//   - This is complete, if the kind has this condition and no step pauses the object.
-//   - Otherwise it is available, if the kind has that.
-//   - For a kind with neither, settled returns false, and the workload of the scenario must
-//     itself await the object.
+//   - This is complete, if the Kind has this condition and no step pauses the object.
+//   - Otherwise it is available, if the Kind has this condition.
+//   - Otherwise settled returns false, and the workload of the scenario must
+//     await the object itself.
 func settled(s *scenario.Scenario, target scenario.Target) (scenario.Until, bool) {
 	conditions := conditionsOf(target.Kind)
 	paused := slices.ContainsFunc(s.Workload, func(step scenario.Step) bool { return pauses(step, target) })
@@ -47,7 +48,8 @@ func settled(s *scenario.Scenario, target scenario.Target) (scenario.Until, bool
 	return "", false
 }
 
-// conditionsOf returns the conditions that a step can await for objects of a kind.
+// conditionsOf returns the conditions that a step can await for objects of a Kind, such as
+// complete.
 func conditionsOf(kind scenario.Kind) []scenario.Until {
 	for _, known := range scenario.Kinds() {
 		if known.Kind == kind {
@@ -57,7 +59,7 @@ func conditionsOf(kind scenario.Kind) []scenario.Until {
 	return nil
 }
 
-// pauses reports whether a step pauses the rollout of the target.
+// pauses reports whether a step pauses the rollout of the target, or creates the target as paused.
 func pauses(step scenario.Step, target scenario.Target) bool {
 	switch op := step.Operation.(type) {
 	case *scenario.Pause:

@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// TestWithoutFaults checks that the workload of every scenario awaits that all objects have
-// settled. It must not await deleted objects.
+// TestWithoutFaults checks that the workload of every scenario waits until all existing objects
+// have settled. It must not wait for deleted objects.
 func TestWithoutFaults(t *testing.T) {
 	s := parse(t, `
 name: some

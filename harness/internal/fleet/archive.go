@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// compress returns the files of a directory as a compressed tar archive.
+// compress returns a gzip-compressed tar archive of the files in a directory.
 func compress(dir string) ([]byte, error) {
 	var content bytes.Buffer
 	compressed := gzip.NewWriter(&content)
@@ -22,7 +22,7 @@ func compress(dir string) ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// extract writes the files of a compressed tar archive to a new directory.
+// extract writes the files of a gzip-compressed tar archive to the directory dir, and creates dir.
 func extract(archive []byte, dir string) error {
 	compressed, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {
@@ -31,7 +31,7 @@ func extract(archive []byte, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(dir) // no name in the archive leads out of the directory
+	root, err := os.OpenRoot(dir) // a name such as ../x in the archive cannot lead out of the directory
 	if err != nil {
 		return err
 	}
@@ -50,8 +50,8 @@ func extract(archive []byte, dir string) error {
 	}
 }
 
-// extractFile writes one file of an archive. It skips everything that is neither a regular file
-// nor a directory.
+// extractFile writes one entry of an archive below root. It skips entries that are neither regular
+// files nor directories.
 func extractFile(root *os.Root, header *tar.Header, content io.Reader) error {
 	name := filepath.FromSlash(header.Name)
 	switch header.Typeflag {

@@ -1,11 +1,12 @@
 // Package fleet runs the seeds of a campaign in the pods of a Kubernetes cluster.
 //
-// A [Campaign] becomes one Indexed Job: each index runs a range of seeds, and each pod is a
+// A [Campaign] becomes one Indexed Job. Each index runs a range of seeds, in a pod that is a
 // [Worker] with an embedded control plane. Workers write their results to a [Store], and [Merge]
-// reads them. Kubernetes does everything else: it schedules, queues and replaces pods.
+// reads the results. Kubernetes does everything else: it schedules, queues and replaces pods.
 //
-// A result is never overwritten. Its name has the campaign, the index and the attempt, and an
-// attempt is one pod. Of several results of a seed, [Merge] counts only the first.
+// A result is never overwritten. Its name has the campaign, the index and the attempt, and each
+// pod is one attempt. If the store has several results for one seed and subject, [Merge] counts
+// only the first result.
 package fleet
 
 import (
@@ -19,19 +20,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Campaign says which runs a fleet makes: each seed of a range, on each subject.
+// Campaign says which runs a fleet makes: one run for each seed of a range on each subject.
 type Campaign struct {
-	// Name identifies the campaign in the store. The Job has the same name.
+	// Name identifies the campaign in the store. The campaign's Job has the same name.
 	Name string `json:"name"`
-	// Seeds is the range of seeds.
+	// Seeds is the range of seeds that the campaign runs.
 	Seeds Seeds `json:"seeds"`
-	// PerPod is the number of seeds of one index of the Job, at least 1.
+	// PerPod is the number of seeds that each index of the Job runs, at least 1.
 	PerPod uint64 `json:"perPod"`
-	// Subjects has the controllers under test, as --subject names them.
+	// Subjects has the controllers under test, in the form of the flag --subject.
 	Subjects []string `json:"subjects"`
 	// Profile is the profile of generated scenarios. It is empty if Scenario is set.
 	Profile string `json:"profile,omitempty"`
-	// Duration is the time of a generated workload. With 0, the profile determines it.
+	// Duration is how long a generated workload lasts. With 0, the profile determines the
+	// duration.
 	Duration time.Duration `json:"duration,omitempty"`
 	// Scenario is the name of the built-in scenario that runs with each seed. If it is empty,
 	// each seed generates a scenario.
@@ -40,11 +42,11 @@ type Campaign struct {
 
 // Limits of Kubernetes for an Indexed Job.
 const (
-	indexesMax = 100_000 // completions of a Job with backoffLimitPerIndex
-	nameMax    = 48      // leaves room for the index and the random suffix in names of pods
+	indexesMax = 100_000 // the maximum number of completions of a Job with backoffLimitPerIndex
+	nameMax    = 48      // the maximum length of a campaign's name; pod names add the index and a random suffix
 )
 
-// Validate returns an error if a Job cannot run the campaign.
+// Validate returns an error if the campaign cannot run as a Job.
 func (c *Campaign) Validate() error {
 	if errs := validation.IsDNS1123Label(c.Name); len(errs) > 0 || len(c.Name) > nameMax {
 		return fmt.Errorf("name of the campaign: found %q; expected at most %d lower-case letters, digits and \"-\"", c.Name, nameMax)
@@ -72,7 +74,8 @@ func (c *Campaign) Validate() error {
 	return nil
 }
 
-// command returns the command line that makes one run of the campaign on this machine.
+// command returns the command line with which a user can repeat one run of the campaign without a
+// cluster.
 func (c *Campaign) command(u Unit) string {
 	words := []string{"bin/gauntlet run"}
 	if c.Scenario != "" {
@@ -88,11 +91,11 @@ func (c *Campaign) command(u Unit) string {
 	return strings.Join(words, " ")
 }
 
-// indexes returns the number of indexes of the Job.
+// indexes returns the number of indexes that the campaign's Job has.
 func (c *Campaign) indexes() uint64 { return (c.Seeds.count()-1)/c.PerPod + 1 }
 
-// SeedsOf returns the seeds of an index of the Job. It returns an error if the Job has no such
-// index.
+// SeedsOf returns the seeds that an index of the Job runs. It returns an error if the Job has no
+// such index.
 func (c *Campaign) SeedsOf(index int) (Seeds, error) {
 	if index < 0 || uint64(index) >= c.indexes() {
 		return Seeds{}, fmt.Errorf("campaign %s: found index %d; expected 0 to %d", c.Name, index, c.indexes()-1)
@@ -101,7 +104,7 @@ func (c *Campaign) SeedsOf(index int) (Seeds, error) {
 	return Seeds{first, min(first+c.PerPod-1, c.Seeds.Last)}, nil
 }
 
-// units returns the runs for a range of seeds, in the order in which a worker makes them.
+// units returns the runs for a range of seeds, in the order in which a worker makes these runs.
 func (c *Campaign) units(seeds Seeds) []Unit {
 	var units []Unit
 	for seed := seeds.First; seed <= seeds.Last; seed++ {
@@ -121,16 +124,16 @@ func (c *Campaign) encode() []byte {
 	return encoded
 }
 
-// Unit is one run of a campaign.
+// Unit identifies one run of a campaign by its seed and subject.
 type Unit struct {
 	Seed    uint64 `json:"seed"`
 	Subject string `json:"subject"`
 }
 
-// String returns the unit as text for messages.
+// String describes the unit in messages, such as "seed 7, subject ours".
 func (u Unit) String() string { return fmt.Sprintf("seed %d, subject %s", u.Seed, u.Subject) }
 
-// Seeds is a range of seeds, both ends included.
+// Seeds is a range of seeds. First and Last belong to the range.
 type Seeds struct {
 	First uint64 `json:"first"`
 	Last  uint64 `json:"last"`
@@ -152,7 +155,8 @@ func ParseSeeds(text string) (Seeds, error) {
 	return seeds, nil
 }
 
-// validate returns an error if the range is empty or has the seed 0, which means a random seed.
+// validate returns an error if the range is empty. It also returns an error if the range contains
+// the seed 0, which means a random seed.
 func (s Seeds) validate() error {
 	if s.First < 1 || s.Last < s.First || s.Last == math.MaxUint64 {
 		return fmt.Errorf("seeds: found %s; expected a first seed of at least 1, and a last seed that is not less than it", s)

@@ -13,13 +13,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Cluster has the Jobs of campaigns.
+// Cluster gives access to the Jobs of campaigns in one namespace of a cluster.
 type Cluster struct {
 	Client    kubernetes.Interface
 	Namespace string
 }
 
-// Submit creates the Job of a campaign.
+// Submit creates the Job of a campaign in the cluster.
 func (k *Cluster) Submit(ctx context.Context, job *batchv1.Job) error {
 	_, err := k.Client.BatchV1().Jobs(k.Namespace).Create(ctx, job, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 	if apierrors.IsAlreadyExists(err) {
@@ -31,7 +31,7 @@ func (k *Cluster) Submit(ctx context.Context, job *batchv1.Job) error {
 	return nil
 }
 
-// Delete deletes the Job of a campaign and its pods. It leaves the results in the store.
+// Delete deletes the Job of a campaign and the Job's pods. The results stay in the store.
 func (k *Cluster) Delete(ctx context.Context, name string) error {
 	if _, err := k.job(ctx, name); err != nil {
 		return err
@@ -43,26 +43,27 @@ func (k *Cluster) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// Status says how far a campaign is.
+// Status says how far a campaign's Job is.
 type Status struct {
 	Campaign Campaign
-	// Indexes, Succeeded and Active are numbers of indexes of the Job: all, those whose seeds
-	// all have a result, and those with a pod.
+	// Indexes is the number of the Job's indexes, and Active is the number of indexes with a pod.
+	// Succeeded is the number of indexes whose seeds all have a result.
 	Indexes, Succeeded, Active int32
-	FailedIndexes              string // such as "3,7-9"; empty if no index has failed
-	FailedPods                 int32  // that counted as failures of their index
+	FailedIndexes              string // the failed indexes, such as "3,7-9"; empty if no index has failed
+	FailedPods                 int32  // the number of pods that counted as failures of their index
 	Suspended                  bool
-	Age                        time.Duration // since the start of the Job; 0 before
-	// End is why the Job has ended, such as Complete. It is empty before the end.
+	Age                        time.Duration // the time since the start of the Job; 0 before the start
+	// End says how the Job ended: Complete or Failed. It is empty while the Job runs.
 	End string
-	// EndMessage explains End.
+	// EndMessage explains End in a sentence. It may be empty.
 	EndMessage string
 }
 
-// Complete reports whether every index has succeeded.
+// Complete reports whether all indexes have succeeded, so that every run has a result.
 func (s *Status) Complete() bool { return s.Succeeded == s.Indexes }
 
-// String returns the status as one line.
+// String formats the status as one line, such as "campaign nightly: 3 of 20 indexes complete, 4
+// pods active".
 func (s *Status) String() string {
 	line := fmt.Sprintf("campaign %s: %d of %d indexes complete, %d pods active", s.Campaign.Name, s.Succeeded, s.Indexes, s.Active)
 	if s.FailedIndexes != "" {
@@ -83,7 +84,8 @@ func (s *Status) String() string {
 	return line
 }
 
-// Status returns the status of a campaign. The parameter now is the present time.
+// Status reads the status of the named campaign from its Job. The argument now is the present
+// time.
 func (k *Cluster) Status(ctx context.Context, name string, now time.Time) (*Status, error) {
 	job, err := k.job(ctx, name)
 	if err != nil {
@@ -112,7 +114,8 @@ func (k *Cluster) Status(ctx context.Context, name string, now time.Time) (*Stat
 	return s, nil
 }
 
-// job returns the Job of a campaign. It returns an error for a Job that is none.
+// job reads the Job of the named campaign. It returns an error if the Job was not created by
+// gauntlet.
 func (k *Cluster) job(ctx context.Context, name string) (*batchv1.Job, error) {
 	job, err := k.Client.BatchV1().Jobs(k.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

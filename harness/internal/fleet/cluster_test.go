@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestCluster submits the Job of a campaign, follows it and deletes it.
+// TestCluster submits the Job of a campaign, reads its status, and deletes the Job.
 func TestCluster(t *testing.T) {
 	ctx := t.Context()
 	cluster := Cluster{fake.NewClientset(), "chaos"}
@@ -49,7 +49,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestForeignJob checks that the commands leave the Jobs of others alone.
+// TestForeignJob checks that Delete refuses a Job that gauntlet did not create.
 func TestForeignJob(t *testing.T) {
 	cluster := Cluster{fake.NewClientset(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "backup", Namespace: "chaos"}}), "chaos"}
 	if err := cluster.Delete(t.Context(), "backup"); err == nil || !strings.Contains(err.Error(), "expected a job of gauntlet fleet run") {

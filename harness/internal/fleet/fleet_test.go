@@ -29,7 +29,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// verdictOf returns the verdict of a unit's run in these tests.
+// verdictOf returns the verdict that a unit's run has in these tests.
 func verdictOf(u Unit) check.Verdict {
 	switch {
 	case u.Seed%7 == 3:
@@ -40,7 +40,8 @@ func verdictOf(u Unit) check.Verdict {
 	return check.Pass
 }
 
-// fakeRun returns an attempt that makes no run, but has its verdict and its directory.
+// fakeRun returns an attempt without a real run. It returns the verdict of the unit and creates a
+// run directory.
 func fakeRun(t *testing.T, u Unit) campaign.Attempt {
 	return func(context.Context) (*reports.Run, error) {
 		dir := t.TempDir()
@@ -54,7 +55,8 @@ func fakeRun(t *testing.T, u Unit) campaign.Attempt {
 	}
 }
 
-// memory is a Store in memory. The Directory syncs each file, which takes long in tests.
+// memory is a Store in memory. It makes tests faster, because a Directory syncs each file to the
+// disk.
 type memory struct{ files sync.Map }
 
 func (m *memory) Put(_ context.Context, name string, content []byte) error {
@@ -82,11 +84,11 @@ func (m *memory) List(_ context.Context, prefix string) ([]string, error) {
 	return names, nil
 }
 
-// errKilled is the error of a store whose worker was killed.
+// errKilled is the error that a killedStore returns after its worker was killed.
 var errKilled = errors.New("killed")
 
-// killedStore is the store of a worker that is killed after some writes. Whatever the worker
-// does after that has no effect on the store.
+// killedStore is the store of a worker that is killed after some writes. Later writes of this
+// worker have no effect.
 type killedStore struct {
 	Store
 	mu     sync.Mutex
@@ -110,8 +112,9 @@ func newWorker(t *testing.T, c Campaign, store Store, index int, attempt string,
 	}
 }
 
-// TestOneVerdict kills workers at random writes and lets attempts at an index overlap. Each run
-// must have exactly one verdict, and the results must be those of one machine.
+// TestOneVerdict kills workers at random writes, and lets several attempts at an index overlap.
+// Each run must have exactly one verdict. The results must equal those of a campaign on one
+// machine.
 func TestOneVerdict(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -131,7 +134,8 @@ func TestOneVerdict(t *testing.T) {
 	}
 }
 
-// runIndex starts attempts at an index, most of which are killed, until one completes.
+// runIndex starts attempts at an index until one attempt completes. Most of the attempts are
+// killed.
 func runIndex(t *testing.T, random *rand.Rand, c Campaign, store Store, index int, now *clocktesting.FakePassiveClock) {
 	for n := 0; ; n++ {
 		now.SetTime(now.Now().Add(time.Second))
@@ -157,7 +161,7 @@ func runIndex(t *testing.T, random *rand.Rand, c Campaign, store Store, index in
 	}
 }
 
-// checkMerged compares the results with those of a campaign on one machine.
+// checkMerged compares merged results with those of a campaign on one machine.
 func checkMerged(t *testing.T, merged *Merged, store Store, c Campaign) {
 	t.Helper()
 	if len(merged.Missing) > 0 {
@@ -192,8 +196,8 @@ func checkMerged(t *testing.T, merged *Merged, store Store, c Campaign) {
 	}
 }
 
-// TestInterrupted checks that a worker drops the run in progress when its pod must end. It still
-// writes its last files, and the next attempt makes this run.
+// TestInterrupted checks that a worker discards the run in progress when its pod must end. The
+// worker must still write its last files, and the next attempt must make the discarded run.
 func TestInterrupted(t *testing.T) {
 	c := Campaign{Name: "night", Seeds: Seeds{First: 1, Last: 4}, PerPod: 4, Subjects: []string{"ours"}, Profile: "calm"}
 	store := Directory(t.TempDir())
@@ -234,7 +238,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestKilledTooOften checks that a run during which each pod is killed gets the verdict unknown.
+// TestKilledTooOften checks that a run gets the verdict unknown if every pod that makes it is
+// killed.
 func TestKilledTooOften(t *testing.T) {
 	c := Campaign{Name: "night", Seeds: Seeds{First: 1, Last: 3}, PerPod: 3, Subjects: []string{"ours"}, Profile: "calm"}
 	store := &memory{}
@@ -266,7 +271,8 @@ func TestKilledTooOften(t *testing.T) {
 	}
 }
 
-// TestFailedStarts checks that runs that cannot start end the attempt, but not those before them.
+// TestFailedStarts checks that an attempt ends after several runs that cannot start. The results
+// of earlier runs must remain.
 func TestFailedStarts(t *testing.T) {
 	c := Campaign{Name: "night", Seeds: Seeds{First: 1, Last: 9}, PerPod: 9, Subjects: []string{"ours"}, Profile: "calm"}
 	store := Directory(t.TempDir())
@@ -287,7 +293,8 @@ func TestFailedStarts(t *testing.T) {
 	}
 }
 
-// TestOtherCampaign checks that a worker refuses results of other options under the same name.
+// TestOtherCampaign checks that a worker does not add results to a campaign of the same name with
+// other options.
 func TestOtherCampaign(t *testing.T) {
 	c := Campaign{Name: "night", Seeds: Seeds{First: 1, Last: 2}, PerPod: 2, Subjects: []string{"ours"}, Profile: "calm"}
 	store := Directory(t.TempDir())
@@ -349,7 +356,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestJob compares the manifest with testdata/job.yaml.
+// TestJob compares the manifest of a campaign's Job with testdata/job.yaml.
 func TestJob(t *testing.T) {
 	c := Campaign{Name: "night", Seeds: Seeds{First: 1, Last: 10_000}, PerPod: 50, Subjects: []string{"ours", "upstream"}, Profile: "storm"}
 	job := Job(&c, &Pods{

@@ -14,28 +14,29 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Pods says where and how the pods of a campaign run.
+// Pods says where and how Kubernetes runs the pods of a campaign.
 type Pods struct {
 	Namespace string
-	// Image is the image that gauntlet image --fleet builds.
+	// Image is the name of the image that "gauntlet image --fleet" built.
 	Image string
-	// Claim is the PersistentVolumeClaim that has the store. Its access mode must be
-	// ReadWriteMany if pods run on several nodes.
+	// Claim is the name of the PersistentVolumeClaim that contains the store. The access mode must
+	// be ReadWriteMany if pods run on several nodes.
 	Claim       string
-	Parallelism int32         // pods at the same time
-	Deadline    time.Duration // after this time, Kubernetes ends the Job; 0 means never
-	// Retries is how often an index is tried again after a failure of the harness.
+	Parallelism int32         // the maximum number of pods at the same time
+	Deadline    time.Duration // the time after which Kubernetes ends the Job; 0 means never
+	// Retries is how often Kubernetes repeats an index after runs could not start or the store
+	// could not be used.
 	Retries       int32
 	Keep          time.Duration // how long Kubernetes keeps the finished Job
-	Queue         string        // name of the LocalQueue of Kueue; empty without Kueue
+	Queue         string        // the name of a Kueue LocalQueue; empty without Kueue
 	NodeSelector  map[string]string
 	Tolerations   []corev1.Toleration
 	PriorityClass string
-	CPU, Memory   resource.Quantity // requests; Memory is the limit too
-	Disk          resource.Quantity // the limit of the ephemeral storage
+	CPU, Memory   resource.Quantity // the resource requests; Memory is also the memory limit
+	Disk          resource.Quantity // the limit of ephemeral storage
 }
 
-// The resources of a pod, which makes one run at a time. docs/fleet.md says how they were
+// The default resources of a pod, which makes one run at a time. docs/fleet.md says how they were
 // measured.
 var (
 	DefaultCPU    = resource.MustParse("1")
@@ -44,9 +45,9 @@ var (
 )
 
 const (
-	// ProgramDirectory is the directory of all programs in the image.
+	// ProgramDirectory is the directory in the image that contains all programs.
 	ProgramDirectory = "/opt/gauntlet"
-	// MetricsPort is the port on which a pod serves its metrics.
+	// MetricsPort is the port on which a pod serves metrics.
 	MetricsPort = 9090
 
 	container      = "worker"
@@ -54,28 +55,30 @@ const (
 	workDirectory  = "/work"
 	campaignLabel  = "gauntlet/campaign"
 	queueLabel     = "kueue.x-k8s.io/queue-name"
-	user           = 65532 // as in the image
+	user           = 65532 // the user ID that the image has too
 
-	// graceSeconds is the time for the last files of an attempt after SIGTERM.
+	// graceSeconds is the time that a pod has after SIGTERM to write the last files of its
+	// attempt.
 	graceSeconds = 30
 )
 
-// The exit codes of a worker. The pod failure policy distinguishes them.
+// The exit codes of a worker. The Job's pod failure policy treats each of them differently.
 const (
-	// ExitBroken means that runs could not start, or that the store cannot be used. Kubernetes
-	// tries the index again, up to [Pods.Retries] times, and then records it as failed.
+	// ExitBroken means that runs could not start, or that the store could not be used. Kubernetes
+	// repeats the index up to [Pods.Retries] times, and then records the index as failed.
 	ExitBroken = 2
-	// ExitUsage means that every pod of the Job will fail. Kubernetes ends the Job.
+	// ExitUsage means that the command line or the store is wrong, so that every pod would fail.
+	// Kubernetes ends the Job.
 	ExitUsage = 3
 
-	// ExitTerminated means that the pod had to end before its work was complete. Kubernetes
+	// ExitTerminated means that the pod was told to end before its work was complete. Kubernetes
 	// replaces the pod.
 	ExitTerminated = 143
 
-	exitKilled = 137 // SIGKILL, which is also how the kernel ends a process without memory
+	exitKilled = 137 // the exit code after SIGKILL, which the kernel also sends when memory runs out
 )
 
-// Job returns the Indexed Job that runs a campaign.
+// Job returns the Indexed Job that runs a campaign with the given pods.
 func Job(c *Campaign, p *Pods) *batchv1.Job {
 	labels := Labels(c.Name)
 	jobLabels := maps.Clone(labels)
@@ -113,7 +116,7 @@ func Job(c *Campaign, p *Pods) *batchv1.Job {
 	return job
 }
 
-// Labels returns the labels of the Job and the pods of a campaign.
+// Labels returns the labels of a campaign's Job and pods.
 func Labels(campaign string) map[string]string {
 	return map[string]string{
 		"app.kubernetes.io/name":      "gauntlet",
@@ -122,8 +125,8 @@ func Labels(campaign string) map[string]string {
 	}
 }
 
-// podFailurePolicy says which failures of a pod count as failures of its index. Pods that were
-// evicted, killed or lost are replaced and do not count.
+// podFailurePolicy says which failures of a pod count as failures of the pod's index. Pods that
+// were evicted, killed or lost do not count: Kubernetes replaces them.
 func podFailurePolicy() *batchv1.PodFailurePolicy {
 	onExit := func(action batchv1.PodFailurePolicyAction, codes ...int32) batchv1.PodFailurePolicyRule {
 		return batchv1.PodFailurePolicyRule{Action: action, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
@@ -143,7 +146,8 @@ func podFailurePolicy() *batchv1.PodFailurePolicy {
 	}}
 }
 
-// podSpec returns the pod of an index. It satisfies the Pod Security Standard "restricted".
+// podSpec returns the spec of a campaign's pods. The pods satisfy the Pod Security Standard
+// "restricted".
 func podSpec(c *Campaign, p *Pods) corev1.PodSpec {
 	return corev1.PodSpec{
 		RestartPolicy:                 corev1.RestartPolicyNever,
@@ -168,7 +172,7 @@ func podSpec(c *Campaign, p *Pods) corev1.PodSpec {
 	}
 }
 
-// workerContainer returns the only container of a pod.
+// workerContainer returns the container of a campaign's pods, which runs "gauntlet fleet worker".
 func workerContainer(c *Campaign, p *Pods) corev1.Container {
 	field := func(name, fieldPath string) corev1.EnvVar {
 		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: fieldPath}}}
@@ -201,7 +205,7 @@ func workerContainer(c *Campaign, p *Pods) corev1.Container {
 	}
 }
 
-// workerArgs returns the command line of a worker, without the program.
+// workerArgs returns the arguments with which a container calls gauntlet.
 func workerArgs(c *Campaign) []string {
 	args := []string{
 		"fleet", "worker", "--store=" + storeDirectory, "--out=" + path.Join(workDirectory, "out"), "--name=" + c.Name,

@@ -32,18 +32,18 @@ const (
 	runSuffix    = ".tar.gz"
 )
 
-// indexDir returns the name of the directory of an index, such as "nightly/00007". The
-// directories of all indexes sort by index.
+// indexDir returns the name of the directory of an index, such as "nightly/00007". Sorted by name,
+// the directories are in the order of the indexes.
 func indexDir(campaign string, index int) string {
 	return path.Join(campaign, fmt.Sprintf("%05d", index))
 }
 
-// base returns the name of the unit in the store, such as "12-ours".
+// base returns the name of the unit in file names of the store, such as "12-ours".
 func (u Unit) base() string {
 	return strconv.FormatUint(u.Seed, 10) + "-" + escapeName(u.Subject)
 }
 
-// escapeName replaces each character of a subject that a file name cannot have.
+// escapeName replaces the characters of a subject that file names should not have by underscores.
 func escapeName(subject string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("/:\\ ", r) {
@@ -53,28 +53,28 @@ func escapeName(subject string) string {
 	}, subject)
 }
 
-// resultFile is the parsed name of a result in the store.
+// resultFile is the name of a result in the store, with its parts.
 type resultFile struct {
-	name    string // the complete name
-	attempt string // the directory of the attempt
-	base    string // see [Unit.base]
+	name    string // the whole name
+	attempt string // the directory of the attempt, as a name in the store
+	base    string // the seed and the subject; see [Unit.base]
 }
 
-// parseResult parses the name of a result. It returns false for other files.
+// parseResult parses a name in the store. The bool is false if the name is not that of a result.
 func parseResult(name string) (resultFile, bool) {
 	attempt, file, ok := strings.Cut(name, "/"+resultsDir+"/")
 	base, isResult := strings.CutSuffix(file, resultSuffix)
 	return resultFile{name, attempt, base}, ok && isResult
 }
 
-// started is the content of started.json.
+// started is the content of started.json, in the format of Prow.
 type started struct {
 	Timestamp int64             `json:"timestamp"` // seconds since 1970
 	Node      string            `json:"node,omitempty"`
 	Metadata  map[string]string `json:"metadata,omitempty"`
 }
 
-// finished is the content of finished.json.
+// finished is the content of finished.json, in the format of Prow.
 type finished struct {
 	Timestamp int64             `json:"timestamp"` // seconds since 1970
 	Passed    bool              `json:"passed"`
@@ -82,17 +82,17 @@ type finished struct {
 	Metadata  map[string]string `json:"metadata,omitempty"`
 }
 
-// progress is the content of progress.json.
+// progress is the content of progress.json, which says what an attempt is doing.
 type progress struct {
-	// InProgress is the run that the attempt makes. It is nil between two runs.
+	// InProgress is the run that the attempt is making. It is nil between two runs.
 	InProgress *Unit `json:"inProgress,omitempty"`
-	// Runs is the number of results of this attempt.
+	// Runs is the number of results that this attempt has written.
 	Runs int `json:"runs"`
-	// Seconds is the age of the attempt.
+	// Seconds is the time since the start of the attempt.
 	Seconds float64 `json:"seconds"`
 }
 
-// decode decodes JSON from the store. The error has the name of the file.
+// decode decodes JSON that was read from the store. Errors contain the file's name.
 func decode[T any](name string, content []byte) (T, error) {
 	var value T
 	if err := json.Unmarshal(content, &value); err != nil {

@@ -14,30 +14,31 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Merged has the results of a campaign, one for each run.
+// Merged has the results of a campaign, one result for each run.
 type Merged struct {
 	Campaign Campaign
 	// Results has the runs in the order of their seeds. The runs that did not pass have no
-	// directory yet; see [Merged.Extract].
+	// directory until [Merged.Extract] is called.
 	Results campaign.Results
-	// Missing are the runs without a result.
+	// Missing has the runs that have no result.
 	Missing []Unit
-	// Repeated is the number of results that do not count, because an earlier attempt has a
-	// result of the same run.
+	// Repeated is the number of results that do not count. An earlier attempt has a result for the
+	// same run.
 	Repeated int
-	// Attempts is the number of pods that worked for the campaign.
+	// Attempts is the number of pods that have worked on the campaign.
 	Attempts int
 
-	archives []string // for each run of Results.Failed, the name of its directory in the store
+	archives []string // for each run of Results.Failed: the name in the store of the archive with the run directory
 }
 
-// ErrNoCampaign means that the store has no campaign of the name.
+// ErrNoCampaign means that the store has no campaign with the given name.
 var ErrNoCampaign = errors.New("found no such campaign in the store")
 
-// Merge reads all results of a campaign from a store.
+// Merge reads all results of a campaign from a store, and counts one result for each run.
 //
-// Attempts at an index overlap if a node is cut off and its pod still works. Then several
-// attempts have a result of the same run. Merge takes that of the attempt that started first.
+// Several attempts may have a result for the same run. For example, the pod on a node that was cut
+// off may still work while Kubernetes has started another pod. Merge then uses the result of the
+// attempt that started first.
 func Merge(ctx context.Context, store Store, name string) (*Merged, error) {
 	content, err := store.Get(ctx, path.Join(name, campaignName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,8 +69,8 @@ func Merge(ctx context.Context, store Store, name string) (*Merged, error) {
 	return merged, nil
 }
 
-// choose returns the result that counts for each unit. The names are sorted, so that those of
-// the first attempt come first. It also counts the attempts.
+// choose returns the result that counts for each unit, by the unit's base name. It also counts the
+// attempts. The names must be sorted, so that the names of the first attempt come first.
 func (m *Merged) choose(names []string) map[string]resultFile {
 	first := map[string]resultFile{}
 	for _, name := range names {
@@ -89,7 +90,7 @@ func (m *Merged) choose(names []string) map[string]resultFile {
 	return first
 }
 
-// read adds the result of a unit.
+// read reads the result of a unit from the store and adds it to m.Results.
 func (m *Merged) read(ctx context.Context, store Store, unit Unit, result resultFile) error {
 	content, err := store.Get(ctx, result.name)
 	if err != nil {
@@ -112,8 +113,9 @@ func (m *Merged) read(ctx context.Context, store Store, unit Unit, result result
 	return nil
 }
 
-// Extract writes the directories of the runs that did not pass to dir. It sets Directory and
-// Reproduce of these runs. A run that was abandoned has no directory.
+// Extract writes the directories of the runs that did not pass to dir. It sets the fields
+// Directory and Reproduce of these runs. A run that killed too many pods was not completed and has
+// no directory.
 func (m *Merged) Extract(ctx context.Context, store Store, dir string) error {
 	for i := range m.Results.Failed {
 		archive, err := store.Get(ctx, m.archives[i])

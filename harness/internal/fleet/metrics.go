@@ -9,7 +9,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Metrics counts what a worker does, for Prometheus. A nil *Metrics counts nothing.
+// Metrics has the Prometheus metrics of a worker. A nil *Metrics counts nothing.
 type Metrics struct {
 	registry *prometheus.Registry
 	runs     *prometheus.CounterVec
@@ -17,7 +17,7 @@ type Metrics struct {
 	planned  prometheus.Gauge
 }
 
-// NewMetrics returns the metrics of a worker of the campaign.
+// NewMetrics returns the metrics of a worker of the given campaign.
 func NewMetrics(c *Campaign) *Metrics {
 	labels := prometheus.Labels{"campaign": c.Name}
 	m := &Metrics{
@@ -40,19 +40,19 @@ func NewMetrics(c *Campaign) *Metrics {
 	return m
 }
 
-// Handler serves the metrics.
+// Handler returns an HTTP handler that serves the metrics.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// plan sets the number of runs that the worker will make.
+// plan sets the metric that says how many runs the worker will make.
 func (m *Metrics) plan(runs int) {
 	if m != nil {
 		m.planned.Set(float64(runs))
 	}
 }
 
-// add counts a run that has ended.
+// add counts a run that has ended, by its subject and verdict.
 func (m *Metrics) add(run reports.Run) {
 	if m != nil {
 		m.runs.WithLabelValues(run.Subject, string(run.Verdict)).Inc()

@@ -12,26 +12,29 @@ import (
 	"strings"
 )
 
-// Store keeps the results of campaigns under names whose parts are separated by slashes.
+// Store contains the results of campaigns. Each has a name, whose parts are separated by slashes,
+// such as "nightly/campaign.json".
 //
-// Several workers use a store at the same time. They never write the same name with different
-// content, except for the files of their own attempt.
+// Several workers use a store at the same time. Different workers write the same name only with
+// the same content.
 type Store interface {
-	// Put writes content. A reader sees all of it, or nothing.
+	// Put writes content under a name. Readers see the whole content, or nothing.
 	Put(ctx context.Context, name string, content []byte) error
-	// Get returns the content of a name. The error is fs.ErrNotExist if there is none.
+	// Get returns the content under a name. If there is none, the error is fs.ErrNotExist.
 	Get(ctx context.Context, name string) ([]byte, error)
-	// List returns the names that begin with prefix, sorted.
+	// List returns all names that begin with prefix, sorted.
 	List(ctx context.Context, prefix string) ([]string, error)
 }
 
-// Directory is a Store in a directory, such as a mounted PersistentVolumeClaim.
+// Directory is the path of a directory that serves as a Store, such as a mounted
+// PersistentVolumeClaim.
 type Directory string
 
-// unfinishedSuffix ends the names of files that Put still writes. A killed worker can leave one.
+// unfinishedSuffix ends the names of files that are not complete yet. A killed worker can leave
+// such a file, which List ignores.
 const unfinishedSuffix = ".unfinished"
 
-// Put writes a file. It writes to a temporary file first, and renames it.
+// Put writes a file atomically. It writes to a temporary file, and then renames that file.
 func (d Directory) Put(_ context.Context, name string, content []byte) error {
 	path := d.path(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -57,12 +60,13 @@ func (d Directory) Put(_ context.Context, name string, content []byte) error {
 	return nil
 }
 
-// Get reads a file.
+// Get reads the file with the given name in the store.
 func (d Directory) Get(_ context.Context, name string) ([]byte, error) {
 	return os.ReadFile(d.path(name))
 }
 
-// List lists the files below the directory that is the part of prefix before its last slash.
+// List returns the names of all files in the store that begin with prefix, sorted. It walks only
+// the directory that is named in prefix.
 func (d Directory) List(ctx context.Context, prefix string) ([]string, error) {
 	top, _ := path.Split(prefix)
 	var names []string
@@ -89,7 +93,7 @@ func (d Directory) List(ctx context.Context, prefix string) ([]string, error) {
 	return names, nil
 }
 
-// path returns the path of the file for a name.
+// path returns the path of the file that has the given name in the store.
 func (d Directory) path(name string) string {
 	return filepath.Join(string(d), filepath.FromSlash(name))
 }

@@ -20,45 +20,46 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Worker makes the runs of one index of a campaign, one after the other. It is one attempt at
-// the index: if the pod ends early, Kubernetes starts another pod with another attempt.
+// Worker makes the runs of one index of a campaign, one after another. A pod runs one Worker,
+// which is an attempt at the index. If the pod ends early, Kubernetes starts another pod, which is
+// the next attempt.
 type Worker struct {
 	Campaign Campaign
 	Index    int
-	// Attempt is the name of the pod, which differs from those of all other attempts.
+	// Attempt is the name of the pod. Every attempt has another name.
 	Attempt string
-	// Node is the name of the node; it may be empty.
+	// Node is the name of the pod's node. It may be empty.
 	Node  string
 	Store Store
-	// Prepare returns the attempt that makes the run of a unit.
+	// Prepare returns a function that makes the run of a unit.
 	Prepare func(Unit) (campaign.Attempt, error)
 	Clock   clock.PassiveClock
-	// Metrics counts the results; it may be nil.
+	// Metrics counts the results. It may be nil.
 	Metrics *Metrics
 
-	dir     string // of the attempt, in the store
+	dir     string // the directory of the attempt in the store
 	begun   time.Time
 	results []reports.Run
 }
 
 // Limits of a worker.
 const (
-	// failedStartsMax is the number of consecutive runs that could not start after which the
-	// attempt ends with an error.
+	// failedStartsMax is how many consecutive runs may fail to start. The attempt then ends with
+	// an error.
 	failedStartsMax = 3
-	// killedMax is the number of attempts that may be killed in the same run. The next attempt
-	// then records that the verdict of the run is unknown, so that such a run cannot stop the
-	// index forever.
+	// killedMax is how many attempts may be killed during the same run. The next attempt then
+	// makes no such run, but records the verdict unknown. Without this limit, such a run could
+	// stop the index forever.
 	killedMax = 5
 )
 
-// ErrOtherCampaign means that the store has a campaign of the same name with other options.
+// ErrOtherCampaign means that the store has a campaign with the same name but other options.
 var ErrOtherCampaign = errors.New("the store has another campaign with this name; use another name, or delete the old results")
 
 // Work makes the runs of the index that have no result yet.
 //
-// It returns nil if each of them has a result, whatever its verdict is. If ctx ends, Work drops
-// the run in progress and returns the error of ctx.
+// It returns nil if each of these runs has a result, whatever the verdicts are. If ctx ends, Work
+// discards the run in progress and returns ctx's error.
 func (w *Worker) Work(ctx context.Context) error {
 	seeds, err := w.Campaign.SeedsOf(w.Index)
 	if err != nil {
@@ -78,7 +79,8 @@ func (w *Worker) Work(ctx context.Context) error {
 	return errors.Join(err, w.finish(context.WithoutCancel(ctx), err))
 }
 
-// begin writes the first files of the attempt.
+// begin writes campaign.json, if the store does not have it yet, and the attempt's started.json.
+// It returns ErrOtherCampaign if campaign.json has other options.
 func (w *Worker) begin(ctx context.Context) error {
 	w.begun = w.Clock.Now()
 	w.dir = path.Join(indexDir(w.Campaign.Name, w.Index), w.begun.UTC().Format("20060102T150405.000000000Z")+"-"+w.Attempt)
@@ -99,13 +101,13 @@ func (w *Worker) begin(ctx context.Context) error {
 	})
 }
 
-// earlier says what other attempts at the index did.
+// earlier says what other attempts at the same index did.
 type earlier struct {
-	results map[string]bool // the units that have a result, by [Unit.base]
-	killed  map[Unit]int    // the number of attempts that were killed in the run of a unit
+	results map[string]bool // true for each unit that has a result; the key is [Unit.base]
+	killed  map[Unit]int    // how many attempts were killed during the run of a unit
 }
 
-// earlierAttempts reads the files of all attempts at the index.
+// earlierAttempts reads the results and the progress of all attempts at the index.
 func (w *Worker) earlierAttempts(ctx context.Context) (earlier, error) {
 	found := earlier{results: map[string]bool{}, killed: map[Unit]int{}}
 	names, err := w.Store.List(ctx, indexDir(w.Campaign.Name, w.Index)+"/")
@@ -135,10 +137,11 @@ func (w *Worker) earlierAttempts(ctx context.Context) (earlier, error) {
 	return found, nil
 }
 
-// makeRuns makes the runs of the units, and writes their results.
+// makeRuns makes the runs of the units and writes the results. The argument killed says how many
+// attempts were killed during a unit's run.
 func (w *Worker) makeRuns(ctx context.Context, units []Unit, killed map[Unit]int) error {
 	failedStarts := 0
-	var missed []error // runs that could not start
+	var missed []error // the errors of runs that could not start
 	series := w.series(ctx, units, killed)
 	err := campaign.RunParallel(ctx, 1, series, func(i int, run *reports.Run, err error) error {
 		switch {
@@ -160,8 +163,8 @@ func (w *Worker) makeRuns(ctx context.Context, units []Unit, killed map[Unit]int
 	return errors.Join(append([]error{err}, missed...)...)
 }
 
-// series returns an iterator over the runs. Before each of them, it notes in the store that the
-// run is in progress.
+// series returns an iterator over the units' runs. Before each run, the iterator writes to the
+// store which run is in progress.
 func (w *Worker) series(ctx context.Context, units []Unit, killed map[Unit]int) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
 		for _, unit := range units {
@@ -179,7 +182,8 @@ func (w *Worker) series(ctx context.Context, units []Unit, killed map[Unit]int) 
 	}
 }
 
-// abandoned returns an attempt that makes no run. Its verdict is unknown.
+// abandoned returns an attempt that makes no run, and returns the verdict unknown. It replaces a
+// run during which too many pods were killed.
 func (w *Worker) abandoned(unit Unit, times int) campaign.Attempt {
 	return func(context.Context) (*reports.Run, error) {
 		return &reports.Run{
@@ -195,8 +199,8 @@ func (w *Worker) abandoned(unit Unit, times int) campaign.Attempt {
 	}
 }
 
-// record writes the result of a run, and then removes the directory of the run. The directory of
-// a run that did not pass is in the store before its result.
+// record writes the result of a run to the store, and then removes the run directory. If the run
+// did not pass, record first writes an archive of the run directory to the store.
 func (w *Worker) record(ctx context.Context, unit Unit, run *reports.Run) error {
 	result := *run
 	if run.Verdict == check.Pass {
@@ -226,12 +230,14 @@ func (w *Worker) record(ctx context.Context, unit Unit, run *reports.Run) error 
 	return os.RemoveAll(run.Directory)
 }
 
-// note writes progress.json.
+// note writes progress.json with the run that is in progress. The argument unit is nil between two
+// runs.
 func (w *Worker) note(ctx context.Context, unit *Unit) error {
 	return w.put(ctx, progressName, progress{InProgress: unit, Runs: len(w.results), Seconds: w.Clock.Since(w.begun).Seconds()})
 }
 
-// finish writes the last files of the attempt. The parameter workErr is why it ended early.
+// finish writes the last files of the attempt. The argument workErr says why the attempt ended
+// early, or is nil.
 func (w *Worker) finish(ctx context.Context, workErr error) error {
 	end := finished{Timestamp: w.Clock.Now().Unix(), Result: "SUCCESS", Metadata: map[string]string{"runs": fmt.Sprint(len(w.results))}}
 	for _, run := range w.results {
@@ -253,7 +259,7 @@ func (w *Worker) finish(ctx context.Context, workErr error) error {
 		w.put(ctx, finishedName, end))
 }
 
-// put writes a value as JSON to a file of the attempt.
+// put writes a value as JSON to a file in the attempt's directory.
 func (w *Worker) put(ctx context.Context, name string, value any) error {
 	content, err := json.Marshal(value)
 	if err != nil {
