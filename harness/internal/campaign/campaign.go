@@ -1,5 +1,5 @@
-// Package campaign makes many runs, several at a time, for example one for each seed of a
-// range. It keeps the directories of the runs that did not pass.
+// Package campaign makes many runs, several at the same time. For example, it makes one run for
+// each seed of a range. It keeps the run directories of the runs that did not pass.
 package campaign
 
 import (
@@ -19,40 +19,42 @@ import (
 
 // Options says which runs a campaign makes, how many at a time, and for how long.
 type Options struct {
-	// Series yields the runs in the order in which they start. An error ends the campaign.
+	// Series yields the runs in the order in which they start. If it yields an error, the campaign
+	// ends.
 	Series iter.Seq2[Attempt, error]
-	// Parallel is the maximum number of runs in progress at the same time, at least 1.
+	// Parallel is the maximum number of runs at the same time, at least 1.
 	Parallel int
-	// Duration is the time, from the call of Run, after which no further run starts. The
-	// campaign completes runs in progress. With 0, only the end of Series ends the campaign.
+	// Duration is the time from the call of Run after which no further run starts. The campaign
+	// still completes the runs in progress. With 0, the campaign ends at the end of Series.
 	Duration time.Duration
 	Clock    clock.PassiveClock
 }
 
-// Results are the completed runs of a campaign.
+// Results has the completed runs of a campaign.
 type Results struct {
 	// Runs is the number of completed runs.
 	Runs int
-	// Failed are the runs whose verdict is not pass, in the order in which they started. Their
-	// directories are kept.
+	// Failed has the runs with a verdict other than pass, in the order in which they started. The
+	// run directories are kept.
 	Failed []reports.Run
-	// Passed are the runs whose verdict is pass, in the order in which they ended. Because a
-	// campaign can have thousands of runs, it removes their directories. The fields Directory,
-	// Reproduce, Results and Versions are empty.
+	// Passed has the runs with the verdict pass, in the order in which they ended. Because a
+	// campaign can have thousands of runs, it removes the directories of these runs. Their fields
+	// Directory, Reproduce, Results and Versions are empty.
 	Passed []reports.Run
 }
 
-// failedStartsMax is the number of consecutive runs that could not start after which a campaign
-// ends. Before that it continues, because the reason may be temporary.
+// failedStartsMax is how many consecutive runs may fail to start. The campaign then ends. After
+// fewer failed starts, it continues, because the reason may be temporary.
 const failedStartsMax = 3
 
 // Run starts runs until Series ends, Duration has passed, or ctx ends. The end of ctx is not an
 // error.
 //
-// An error means that the campaign cannot continue. The returned results are valid even then.
+// An error means that the campaign could not continue. The returned results are valid even with an
+// error.
 func Run(ctx context.Context, o Options) (Results, error) {
 	var results Results
-	failed := map[int]*reports.Run{} // key: index in the series
+	failed := map[int]*reports.Run{} // the runs that did not pass, by their index in the series
 	failedStarts := 0
 	err := RunParallel(ctx, o.Parallel, o.attemptsUntilDeadline(), func(index int, run *reports.Run, err error) error {
 		switch {
@@ -84,7 +86,7 @@ func Run(ctx context.Context, o Options) (Results, error) {
 	return results, err
 }
 
-// attemptsUntilDeadline returns an iterator over Series that ends early when Duration has
+// attemptsUntilDeadline returns an iterator over Series. The iterator ends early when Duration has
 // passed.
 func (o *Options) attemptsUntilDeadline() iter.Seq2[Attempt, error] {
 	started := o.Clock.Now()

@@ -16,7 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// fakeRuns makes runs that take one minute of simulated time. The function outcome determines
+// fakeRuns makes runs that take one minute of simulated time each. The function outcome determines
 // the verdict of each run.
 type fakeRuns struct {
 	t     *testing.T
@@ -27,7 +27,7 @@ type fakeRuns struct {
 	seeds   []uint64
 }
 
-// series returns an iterator over one run for each seed, beginning with the given seed.
+// series returns an iterator over the runs of the given seed and all higher seeds.
 func (g *fakeRuns) series(seed uint64) iter.Seq2[Attempt, error] {
 	return func(yield func(Attempt, error) bool) {
 		for ; yield(func(context.Context) (*reports.Run, error) { return g.run(seed) }, nil); seed++ {

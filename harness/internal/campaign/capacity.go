@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// runBytes is the memory in bytes that one run needs. It includes the control plane, the
-// subject and the checks.
+// runBytes is the memory that one run needs, in bytes. The control plane, the subject and the
+// checks use this memory.
 const runBytes = 2 << 30
 
-// DefaultParallel returns how many runs this machine can make at the same time. It is at least
-// 1. The limits are the number of cores and the available memory.
+// DefaultParallel returns how many runs this machine can make at the same time, at least 1. The
+// number of cores and the available memory limit the number.
 func DefaultParallel() int { return parallelFor(runtime.NumCPU(), availableBytes()) }
 
-// parallelFor returns how many runs fit on the given number of cores and in the available
-// bytes of memory.
+// parallelFor returns how many runs fit on a machine at the same time, at least 1. The arguments
+// are the number of cores and the available memory in bytes.
 func parallelFor(cores int, available uint64) int {
 	return max(1, min(cores, int(available/runBytes)))
 }
 
-// availableBytes returns the available memory in bytes. It returns 0 if /proc/meminfo does not
-// say.
+// availableBytes returns the available memory of this machine in bytes. It returns 0 if
+// /proc/meminfo does not contain the number.
 func availableBytes() uint64 {
 	file, err := os.Open("/proc/meminfo")
 	if err != nil {

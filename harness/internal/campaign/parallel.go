@@ -8,18 +8,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Attempt makes one run and returns it. If it returns nil, the run could not start, and the
+// Attempt makes one run and returns the run. If it returns nil, the run could not start, and the
 // error says why.
 type Attempt func(ctx context.Context) (*reports.Run, error)
 
 // RunParallel makes the runs of a series, at most parallel of them at the same time.
 //
-// After each run it calls take with the index of the run in the series, the run, and the error
-// of its attempt. It never calls take concurrently.
+// After each run, it calls the function take. The arguments are the run's index in the series, the
+// run, and the error of the attempt. It never calls take concurrently.
 //
-// RunParallel returns the first error of the series or of take. After such an error, or after
-// ctx has ended, no further run starts, and RunParallel waits for the runs in progress. The
-// error of an attempt is only passed to take, which decides whether the series ends.
+// RunParallel returns the first error of the series or of take. After such an error, or after ctx
+// has ended, no further run starts. RunParallel then waits for the runs in progress. An attempt's
+// error is only passed to take, which decides whether the series ends.
 func RunParallel(ctx context.Context, parallel int, series iter.Seq2[Attempt, error], take func(index int, run *reports.Run, err error) error) error {
 	next, stop := iter.Pull2(series)
 	defer stop()

@@ -21,10 +21,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// BenchmarkScenarios reports how many generated scenarios this machine runs per minute, and
-// their median duration. The duration of a run includes the start of the control plane and the
-// checks. The benchmark runs SEEDS scenarios, by default 20, in parallel. The goal is 20
-// scenarios in less than 3 minutes.
+// BenchmarkScenarios reports how many generated scenarios this machine runs per minute, and the
+// median duration of a run. The duration of a run includes the start of the control plane and the
+// checks. The benchmark runs SEEDS scenarios, by default 20, in parallel. The goal is 20 scenarios
+// in less than 3 minutes.
 func BenchmarkScenarios(b *testing.B) {
 	seeds := uint64(20)
 	if value := os.Getenv("SEEDS"); value != "" {
@@ -60,7 +60,7 @@ func BenchmarkScenarios(b *testing.B) {
 	}
 }
 
-// runOptions returns the options of a run. Our controllers run the scenario that the seed
+// runOptions returns the options of a run in which our controllers run the scenario that the seed
 // generates.
 func runOptions(seed uint64, out string) (run.Options, error) {
 	profile, err := generate.ProfileNamed(generate.DefaultProfile)
@@ -90,7 +90,8 @@ type runTimes struct {
 	all []time.Duration
 }
 
-// timed returns a campaign attempt that makes a run and records its duration.
+// timed returns a campaign attempt that makes a run with the given options and records the run's
+// duration.
 func (t *runTimes) timed(o run.Options) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
 		start := time.Now()

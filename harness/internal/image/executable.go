@@ -9,17 +9,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/executable"
 )
 
-// architectures maps the supported ELF machines to the architecture names of container images.
+// architectures has the supported machines of ELF files, with the name that container images have
+// for each architecture.
 var architectures = map[elf.Machine]string{
 	elf.EM_X86_64:  "amd64",
 	elf.EM_AARCH64: "arm64",
 }
 
-// architecture returns the architecture of a static Linux executable, such as "amd64". It
-// returns an error for any other file.
+// architecture returns the architecture of a static Linux executable, such as "amd64". For any
+// other file, it returns an error.
 //
-// In a container of the image, which has no dynamic linker, a dynamically linked executable
-// would fail with the misleading error "no such file or directory".
+// The image has no dynamic linker. A dynamically linked executable would fail in a container with
+// the misleading error "no such file or directory".
 func architecture(binary []byte) (string, error) {
 	file, err := elf.NewFile(bytes.NewReader(binary))
 	if err != nil {

@@ -1,11 +1,12 @@
-// Package image builds container images that contain static binaries and nothing else.
+// Package image builds container images that contain only static executables.
 //
-// An image is an archive that `docker load` and containerd's `ctr images import`
-// accept. Building it requires neither a container engine nor a registry.
+// An image can be written as an archive that "docker load" and containerd's "ctr images import"
+// accept. It can also be pushed to a registry. Building an image requires neither a container
+// engine nor a registry.
 //
-// Images are reproducible: the same binary and the same Spec result in the same bytes. The file of
-// the binary belongs to root, and the process runs as the unprivileged user [User]. A container of
-// the image can have a read-only root file system.
+// Images are reproducible: the same executables and the same Spec give the same bytes. The files
+// belong to root, and the process runs as the unprivileged user [User]. A container can have a
+// read-only root file system.
 package image
 
 import (
@@ -35,49 +36,50 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
-// User is the user ID and the group ID of the process in a container, in the form UID:GID. Both are
-// numbers, because the image has no /etc/passwd, and because the kubelet can check runAsNonRoot
-// only for a numeric user.
+// User is the user ID and the group ID of the process in a container, in the form UID:GID. These
+// are numbers, because the image has no /etc/passwd. The kubelet can check runAsNonRoot only for a
+// numeric user.
 const User = "65532:65532"
 
-// binaryBytesMax is the maximum size of a binary in bytes. Write reads the binary into memory.
+// binaryBytesMax is the maximum size of an executable in bytes. The limit exists because Build
+// reads executables into memory.
 const binaryBytesMax = 1 << 30
 
-// epoch is the creation time of all images and their files. It is constant, so that images are
+// epoch is the creation time of all images and their files. A constant time makes images
 // reproducible.
 var epoch = time.Unix(0, 0).UTC()
 
 // Spec describes an image that [Build] builds.
 type Spec struct {
 	// Reference is the name and tag of the image, such as "localhost/relay:dev". Use the registry
-	// "localhost": a container engine that does not have the image then cannot pull another image
-	// with the same name.
+	// "localhost" for an image that is not pushed. A container engine without the image then
+	// cannot pull another image of the same name.
 	Reference string
-	// Binary is the path of a static Linux executable for amd64 or arm64. The image contains the
-	// executable with the same file name. The executable is the entrypoint.
+	// Binary is the path of a static Linux executable for amd64 or arm64. In the image, the
+	// executable has the same file name, and is the entrypoint.
 	Binary string
-	// Directory is the directory of the executables in the image. If it is empty, they are in the
-	// root directory.
+	// Directory is the directory in the image that contains the executables. If it is empty, they
+	// are in the root directory.
 	Directory string
-	// Others are the paths of further executables for the same architecture. Each file has a layer of
-	// its own, so that a registry stores a file once that several images contain.
+	// Others has the paths of further executables for the same architecture. Each file has its own
+	// layer. If several images contain the file, a registry stores it only once.
 	Others []string
-	// Args lists arguments of the entrypoint. The arguments in the specification of a container
-	// come after them.
+	// Args has arguments of the entrypoint. The arguments in a container's specification follow
+	// these arguments.
 	Args []string
-	// Labels has the labels of the image. The keys that OCI defines begin with
+	// Labels has the labels of the image. Keys that OCI defines begin with
 	// "org.opencontainers.image.".
 	Labels map[string]string
 }
 
-// Image is a container image that [Build] built.
+// Image is a container image in memory, which [Build] has built.
 type Image struct {
 	tag   name.Tag
 	image v1.Image
 }
 
-// Build builds an image in memory. It returns an error if the reference is invalid or if the
-// binary is not a static Linux executable.
+// Build builds an image in memory. It returns an error if the reference is invalid or if an
+// executable is not a static Linux executable.
 func Build(spec Spec) (*Image, error) {
 	tag, err := name.NewTag(spec.Reference, name.StrictValidation)
 	if err != nil {
@@ -90,7 +92,7 @@ func Build(spec Spec) (*Image, error) {
 	return &Image{tag: tag, image: image}, nil
 }
 
-// Write writes the image to w in the docker-archive format.
+// Write writes the image to w as an archive in the docker-archive format.
 func (i *Image) Write(w io.Writer) error {
 	if err := tarball.Write(i.tag, i.image, w); err != nil {
 		return fmt.Errorf("writing image %s: %w", i.tag, err)
@@ -98,7 +100,7 @@ func (i *Image) Write(w io.Writer) error {
 	return nil
 }
 
-// Write builds an image and writes it to w. See [Build].
+// Write builds an image as [Build] does, and writes it to w in the docker-archive format.
 func Write(w io.Writer, spec Spec) error {
 	image, err := Build(spec)
 	if err != nil {
@@ -107,8 +109,8 @@ func Write(w io.Writer, spec Spec) error {
 	return image.Write(w)
 }
 
-// Push sends the image to the registry of its reference, with the credentials of the container
-// engine's configuration file.
+// Push sends the image to the registry that its reference names. It uses the credentials of
+// "docker login".
 func (i *Image) Push(ctx context.Context) error {
 	image, err := compress(i.image)
 	if err != nil {
@@ -120,7 +122,8 @@ func (i *Image) Push(ctx context.Context) error {
 	return nil
 }
 
-// compress returns the image with compressed layers, as clients of registries expect them.
+// compress returns the image with compressed layers, because clients of registries expect
+// compressed layers.
 func compress(image v1.Image) (v1.Image, error) {
 	layers, err := image.Layers()
 	if err != nil {
@@ -142,7 +145,8 @@ func compress(image v1.Image) (v1.Image, error) {
 	return mutate.ConfigFile(compressed, config)
 }
 
-// readBinary reads a regular file of at most [binaryBytesMax] bytes.
+// readBinary reads an executable file. It returns an error if the file is larger than
+// [binaryBytesMax] bytes.
 func readBinary(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -156,7 +160,8 @@ func readBinary(path string) ([]byte, error) {
 	return inputfile.Read(path)
 }
 
-// build returns the image for a Spec. Each binary has a layer; the entrypoint has the last one.
+// build returns the image that a Spec describes. Each executable has its own layer. The last layer
+// has the entrypoint.
 func build(spec Spec) (v1.Image, error) {
 	image, arch := empty.Image, ""
 	for _, file := range append(slices.Clone(spec.Others), spec.Binary) {
@@ -191,13 +196,14 @@ func build(spec Spec) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// inImage returns the path of a file in the image.
+// inImage returns the path that a file has in the image.
 func inImage(dir, file string) string { return path.Join("/", dir, filepath.Base(file)) }
 
-// binaryLayer returns a layer with one binary, and the architecture of the binary, such as "amd64".
+// binaryLayer returns a layer with one executable, and the executable's architecture, such as
+// "amd64".
 //
-// The layer is not compressed, because compressors of different Go releases have different output.
-// The size matters little, because a container engine on the same machine loads the layer.
+// The layer is not compressed, because the output of compressors differs between Go releases. The
+// size matters little, because a container engine on the same machine loads the layer.
 func binaryLayer(dir, file string) (layer v1.Layer, arch string, err error) {
 	binary, err := readBinary(file)
 	if err != nil {
@@ -213,8 +219,8 @@ func binaryLayer(dir, file string) (layer v1.Layer, arch string, err error) {
 	return static.NewLayer(content, types.DockerUncompressedLayer), arch, nil
 }
 
-// layerArchive returns a tar archive with the binary as a read-only executable. It also has the
-// directories above the file.
+// layerArchive returns a tar archive with a read-only executable at the path file. The archive
+// also has the directories above that file.
 func layerArchive(file string, binary []byte) ([]byte, error) {
 	var content bytes.Buffer
 	archive := tar.NewWriter(&content)

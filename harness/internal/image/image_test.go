@@ -64,7 +64,7 @@ func TestWriteForArm64(t *testing.T) {
 	}
 }
 
-// TestWriteIsReproducible checks that the image does not depend on the binary's directory and
+// TestWriteIsReproducible checks that an image does not depend on the executable's directory and
 // modification time.
 func TestWriteIsReproducible(t *testing.T) {
 	archive := func(age time.Duration) []byte {
@@ -158,7 +158,7 @@ func writeFile(t *testing.T, base string, content []byte) string {
 	return path
 }
 
-// load writes an image and reads it again, as a container engine does.
+// load writes an image to an archive and reads the archive, as a container engine does.
 func load(t *testing.T, spec Spec) v1.Image {
 	t.Helper()
 	var archive bytes.Buffer

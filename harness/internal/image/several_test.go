@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// several returns the Spec of an image with two binaries below /opt/tools.
+// several returns the Spec of an image with two executables in the directory /opt/tools.
 func several(t *testing.T, reference string) Spec {
 	return Spec{
 		Reference: reference,
@@ -27,7 +27,8 @@ func several(t *testing.T, reference string) Spec {
 	}
 }
 
-// TestSeveralBinaries checks that each binary has a layer, which has the directories too.
+// TestSeveralBinaries checks that each executable has a layer of its own. The layer must also
+// contain the directories above the executable.
 func TestSeveralBinaries(t *testing.T) {
 	image := load(t, several(t, reference))
 	if err := validate.Image(image); err != nil {
@@ -43,14 +44,14 @@ func TestSeveralBinaries(t *testing.T) {
 	}
 }
 
-// TestOneArchitecture checks that all binaries of an image are for the same architecture.
+// TestOneArchitecture checks that Build refuses executables for different architectures.
 func TestOneArchitecture(t *testing.T) {
 	spec := several(t, reference)
 	spec.Binary = writeFile(t, "manager", elfFile{machine: 183}.bytes(t))
 	expectError(t, Write(io.Discard, spec), []string{"manager: found an executable for arm64; expected one for amd64"})
 }
 
-// TestPush sends an image to a registry, and reads it from there.
+// TestPush pushes an image to a registry, and pulls the image from this registry.
 func TestPush(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
@@ -77,7 +78,7 @@ func TestPush(t *testing.T) {
 	expectError(t, built.Push(t.Context()), []string{"pushing image " + reference})
 }
 
-// filesOf returns the names of the files of each layer.
+// filesOf returns for each layer of an image the names of the files in that layer.
 func filesOf(t *testing.T, image v1.Image) [][]string {
 	t.Helper()
 	layers, err := image.Layers()

@@ -1,6 +1,6 @@
 // Package reference describes everything that has a name in scenarios and reports: checks, faults,
-// operations, triggers, kinds and scenarios. It reads their registries, and needs neither a source
-// tree nor a network. The commands list and explain show its entries.
+// operations, triggers, Kinds and scenarios. It reads the tables of other packages, and needs
+// neither a source tree nor a network. The commands list and explain show the descriptions.
 package reference
 
 import (
@@ -11,44 +11,46 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/schema"
 )
 
-// Entry describes one thing that has a name, such as the check max-surge.
+// Entry describes one thing that has a name in scenarios or reports, such as the check max-surge.
 type Entry struct {
-	// Kind is the singular name of the section that has the entry, such as "check". It is
-	// "field" for a field of the scenario format.
+	// Kind is the singular name of the section that contains the entry, such as "check". For a
+	// field of the scenario format, it is "field".
 	Kind string
-	// Name is the name within the section. For a field, it is the path from the root, such as
-	// "scenario.settle.quiet".
+	// Name is the name of the thing, such as "max-surge". For a field, it is the path from the
+	// root, such as "scenario.settle.quiet".
 	Name string
-	// Aliases are other names under which Find finds the entry.
+	// Aliases has other names by which Find finds the entry.
 	Aliases []string
-	// Description says what it is, in sentences.
+	// Description says in sentences what the thing is.
 	Description string
-	// Facts are further properties, in the order in which explain shows them.
+	// Facts has further properties, in the order in which "gauntlet explain" shows them.
 	Facts []Fact
-	// Fields are the fields of a mapping in a scenario, such as the parameters of a fault.
+	// Fields has the fields that the thing can have in a scenario, such as the parameters of a
+	// fault.
 	Fields []schema.Field
-	// Example is an example in YAML; "" if there is none.
+	// Example is an example in YAML. It is "" if there is none.
 	Example string
-	// Page is the path of the page that describes the entry, relative to the root of the source
-	// tree, with its anchor.
+	// Page is the documentation page about the thing, such as
+	// "docs/reference/checks.md#max-surge". The path is relative to the root of the source tree.
 	Page string
 }
 
-// Fact is a property of an entry.
+// Fact is a named property of an entry, such as the API version of a Kind.
 type Fact struct {
 	// Name is the name of the property in JSON, such as "apiVersion".
 	Name string
-	// Value is a string, a bool, a []string or a []Item.
+	// Value is the value of the property: a string, a bool, a []string or a []Item.
 	Value any
 }
 
-// Item is a named text, such as a statement of the contract.
+// Item is a text with a name, such as a statement of the contract.
 type Item struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
 }
 
-// Value returns the value of the fact with a name. It returns nil if the entry has no such fact.
+// Value returns the value of the fact with the given name. It returns nil if the entry has no such
+// fact.
 func (e *Entry) Value(name string) any {
 	if i := slices.IndexFunc(e.Facts, func(f Fact) bool { return f.Name == name }); i >= 0 {
 		return e.Facts[i].Value
@@ -56,8 +58,8 @@ func (e *Entry) Value(name string) any {
 	return nil
 }
 
-// MarshalJSON encodes the entry as an object. Each fact is a property of that object. Facts
-// without a value, and the aliases, are omitted.
+// MarshalJSON encodes the entry as a JSON object, in which each fact is a property. It omits facts
+// without a value, and the aliases.
 func (e Entry) MarshalJSON() ([]byte, error) {
 	properties := []Fact{{"kind", e.Kind}, {"name", e.Name}, {"description", e.Description}}
 	properties = append(properties, e.Facts...)

@@ -9,15 +9,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/schema"
 )
 
-// Find returns what a path names. A path is one of these:
+// Find returns the entries that a path names. A path is one of these:
 //
-//   - the kind and the name of an entry, such as check/max-surge, with the path of a field for
-//     entries that have fields: fault/watch-delay.delay
+//   - the kind and the name of an entry, such as check/max-surge; the path of a field may follow,
+//     as in fault/watch-delay.delay
 //   - the path of a field of the scenario format, such as scenario.settle.quiet
 //   - the name of a section, such as checks
-//   - the name of entries, such as max-surge, if it is not one of the above
+//   - the name of an entry, such as max-surge, if the path is none of the above
 //
-// Several entries may have the same name. An error says which name is the nearest.
+// Several entries may have the same name. If nothing is found, the error suggests the most similar
+// name.
 func Find(path string) ([]Entry, error) {
 	if kind, name, ok := strings.Cut(path, "/"); ok {
 		section, err := SectionNamed(kind)
@@ -50,7 +51,8 @@ func Find(path string) ([]Entry, error) {
 	return found, nil
 }
 
-// SectionNamed returns the section with a name, in the plural or in the singular.
+// SectionNamed returns the section whose plural or singular name is given. If there is none, the
+// error suggests the most similar name.
 func SectionNamed(name string) (*Section, error) {
 	var known []string
 	for i := range Sections {
@@ -62,7 +64,8 @@ func SectionNamed(name string) (*Section, error) {
 	return nil, fmt.Errorf("%q is unknown: expected one of %s%s", name, strings.Join(SectionNames(), ", "), nearest.Suggestion(name, known))
 }
 
-// Find returns the entries of the section with a name. A path of fields may follow the name.
+// Find returns the entries of the section that have the given name. A path of fields may follow
+// the name, as in "watch-delay.delay".
 func (s *Section) Find(path string) ([]Entry, error) {
 	var found []Entry
 	for _, e := range s.Entries() {
@@ -84,14 +87,16 @@ func (s *Section) Find(path string) ([]Entry, error) {
 	return nil, fmt.Errorf(`%s %q is unknown%s ("gauntlet list %s" lists all)`, s.Singular, path, nearest.Suggestion(path, s.Names()), s.Name)
 }
 
-// isNamed reports whether a name or an alias of the entry equals a name. Case does not matter.
+// isNamed reports whether the entry's name or one of its aliases equals the given name. Case does
+// not matter.
 func (e *Entry) isNamed(name string) bool {
 	return strings.EqualFold(e.Name, name) || slices.ContainsFunc(e.Aliases, func(alias string) bool {
 		return alias != "" && strings.EqualFold(alias, name)
 	})
 }
 
-// fieldAt returns the field at a path that begins below another field.
+// fieldAt returns the entry for a field. The argument path has the names of fields from the field
+// at down to that field.
 func fieldAt(at schema.Field, path []string) (Entry, error) {
 	parents := at.Name
 	for _, name := range path {
@@ -113,8 +118,8 @@ func fieldAt(at schema.Field, path []string) (Entry, error) {
 	return e, nil
 }
 
-// unknownField returns the error for a field that does not exist at a path. The argument fields
-// has those that exist.
+// unknownField returns the error for a field that does not exist below the field path. The
+// argument fields has the fields that exist there.
 func unknownField(path, name string, fields []schema.Field) error {
 	var known []string
 	for _, f := range fields {
@@ -126,7 +131,7 @@ func unknownField(path, name string, fields []schema.Field) error {
 	return fmt.Errorf("%s has no field %q: expected one of %s%s", path, name, strings.Join(known, ", "), nearest.Suggestion(name, known))
 }
 
-// items converts the documented values of a field, such as the permitted words, to named texts.
+// items converts the documented values of a field, with their meanings, to named texts.
 func items(meanings []schema.Meaning) []Item {
 	var all []Item
 	for _, m := range meanings {
@@ -135,7 +140,7 @@ func items(meanings []schema.Meaning) []Item {
 	return all
 }
 
-// entry describes the section itself: what it is and which entries it has.
+// entry describes the section itself: what its entries are, and their names.
 func (s *Section) entry() Entry {
 	return Entry{Kind: "list", Name: s.Name, Description: s.Description, Facts: []Fact{{s.Name, s.Names()}}}
 }

@@ -17,7 +17,8 @@ import (
 // root is the root directory of the source tree.
 const root = "../../.."
 
-// TestEntries checks each entry of each section: its kind, its page, and that Find finds it.
+// TestEntries checks the kind and the page of each entry, and that Find finds the entry by its
+// name.
 func TestEntries(t *testing.T) {
 	for _, s := range Sections {
 		if len(s.Entries()) == 0 {
@@ -110,7 +111,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestStatements checks that the contract of each check leads to statements, unless it names
+// TestStatements checks that the field Contract of each check refers to existing statements, or to
 // another document.
 func TestStatements(t *testing.T) {
 	for _, c := range check.All {
@@ -157,7 +158,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestText checks that the text of an entry says all that is known, and fits the width.
+// TestText checks that the text about an entry has all its properties, and fits the width.
 func TestText(t *testing.T) {
 	const width = 60
 	for _, s := range Sections {
@@ -184,7 +185,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestJSON checks the properties of an entry in JSON.
+// TestJSON checks which properties the JSON of an entry has.
 func TestJSON(t *testing.T) {
 	e := Entry{
 		Kind: "check", Name: "one", Aliases: []string{"uno"}, Description: "It is < 2.",

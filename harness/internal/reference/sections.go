@@ -14,21 +14,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/schema"
 )
 
-// Section is a list of entries of one kind.
+// Section is a list of entries of one sort, such as all checks.
 type Section struct {
-	// Name is the plural name, such as "checks". Singular is the Kind of the entries.
+	// Name is the plural name, such as "checks". Singular is the singular name, such as "check",
+	// which all entries have as their Kind.
 	Name, Singular string
-	// Description says what the entries are, in one sentence.
+	// Description says in one sentence what the entries are.
 	Description string
-	// Columns are the names of the facts that a table of the section shows after the name. A
-	// table ends with the description, if the entries have one.
+	// Columns has the names of the facts that the section's table shows after the entry's name. If
+	// the entries have descriptions, the last column has the description.
 	Columns []string
-	// Entries returns the entries in the order of their registry. All calls return the same
-	// slice.
+	// Entries returns the entries in the order of the table from which they are read. All calls
+	// return the same slice.
 	Entries func() []Entry
 }
 
-// Sections are all sections, in the order in which lists show them.
+// Sections has all sections, in the order in which "gauntlet list" shows them.
 var Sections = []Section{
 	{"scenarios", "scenario", "The scenarios that gauntlet contains, with the smallest tier that has them.", []string{"tier"}, sync.OnceValue(scenarios)},
 	{"checks", "check", "The guarantees of the controllers under test. Each check decides from a history whether one guarantee holds.", []string{"property", "scope"}, sync.OnceValue(checks)},
@@ -42,7 +43,7 @@ var Sections = []Section{
 	{"known-issues", "known-issue", "Known bugs of kube-controller-manager.", []string{"issue"}, sync.OnceValue(knownIssues)},
 }
 
-// Names returns the names of the entries of a section.
+// Names returns the name of each entry of the section.
 func (s *Section) Names() []string {
 	var names []string
 	for _, e := range s.Entries() {
@@ -51,7 +52,7 @@ func (s *Section) Names() []string {
 	return names
 }
 
-// SectionNames returns the names of all sections.
+// SectionNames returns the plural name of each section.
 func SectionNames() []string {
 	var names []string
 	for _, s := range Sections {
@@ -60,7 +61,7 @@ func SectionNames() []string {
 	return names
 }
 
-// scenarios describes the built-in scenarios.
+// scenarios returns an entry for each built-in scenario.
 func scenarios() []Entry {
 	var all []Entry
 	for _, s := range library.All() {
@@ -82,9 +83,9 @@ func scenarios() []Entry {
 	return all
 }
 
-// checks describes the checks.
+// checks returns an entry for each check.
 func checks() []Entry {
-	exercisedBy := map[string][]string{} // names of scenarios by the ID of a check
+	exercisedBy := map[string][]string{} // the names of scenarios, by the ID of a check
 	for _, s := range library.All() {
 		for _, id := range s.Exercises {
 			exercisedBy[id] = append(exercisedBy[id], s.Name)
@@ -115,7 +116,8 @@ func checks() []Entry {
 	return all
 }
 
-// behaviorsNamed returns the allowed behaviors with the given slugs.
+// behaviorsNamed returns the allowed behaviors with the given slugs, as named texts. These are
+// correct behaviors that look like violations.
 func behaviorsNamed(slugs []string) []Item {
 	var items []Item
 	for _, b := range check.AllowedBehaviors {
@@ -126,7 +128,7 @@ func behaviorsNamed(slugs []string) []Item {
 	return items
 }
 
-// faultTypes describes the types of faults.
+// faultTypes returns an entry for each type of fault.
 func faultTypes() []Entry {
 	all := described("fault", "docs/reference/faults.md", schema.Faults())
 	for i, of := range catalog.All {
@@ -135,18 +137,18 @@ func faultTypes() []Entry {
 	return all
 }
 
-// operations describes the operations of a workload.
+// operations returns an entry for each operation of a workload, such as scale.
 func operations() []Entry {
 	return described("operation", "docs/reference/scenario.md", schema.Operations())
 }
 
-// triggers describes the triggers.
+// triggers returns an entry for each trigger, which is an event on which a fault can begin or end.
 func triggers() []Entry {
 	return described("trigger", "docs/reference/triggers.md", schema.Triggers())
 }
 
-// described returns an entry for each field of the scenario format. The page has a heading for
-// each field.
+// described returns an entry for each of the given fields of the scenario format. The
+// documentation page has a heading for each field.
 func described(kind, page string, fields []schema.Field) []Entry {
 	var all []Entry
 	for _, field := range fields {
@@ -159,7 +161,7 @@ func described(kind, page string, fields []schema.Field) []Entry {
 	return all
 }
 
-// kinds describes the kinds of objects.
+// kinds returns an entry for each Kind that gauntlet knows.
 func kinds() []Entry {
 	formats := map[string]scenario.KindFormat{}
 	for _, format := range scenario.Kinds() {
@@ -185,7 +187,7 @@ func kinds() []Entry {
 	return all
 }
 
-// controllerRows describes the controllers that can be under test.
+// controllerRows returns an entry for each controller that can be under test.
 func controllerRows() []Entry {
 	var all []Entry
 	for _, c := range kube.Controllers {
@@ -209,7 +211,8 @@ func controllerRows() []Entry {
 	return all
 }
 
-// meaningsOf returns the meanings of traits.
+// meaningsOf returns the meanings of the given traits. A trait is a property of a controller that
+// decides which checks apply.
 func meaningsOf(traits []kube.Trait) []Item {
 	var items []Item
 	for _, row := range kube.Traits {
@@ -220,7 +223,7 @@ func meaningsOf(traits []kube.Trait) []Item {
 	return items
 }
 
-// providerRows describes the providers of clusters.
+// providerRows returns an entry for each provider of clusters, such as kind.
 func providerRows() []Entry {
 	var all []Entry
 	for _, p := range providers.All {
@@ -232,7 +235,8 @@ func providerRows() []Entry {
 	return all
 }
 
-// allowedBehaviors describes the behaviors that no check reports.
+// allowedBehaviors returns an entry for each correct behavior that looks like a violation. No
+// check reports these behaviors.
 func allowedBehaviors() []Entry {
 	var all []Entry
 	for _, b := range check.AllowedBehaviors {
@@ -244,7 +248,8 @@ func allowedBehaviors() []Entry {
 	return all
 }
 
-// handling splits texts such as "max-surge: counts only …" into checks and what they do.
+// handling splits lines such as "max-surge: counts only …" into the names of checks and what these
+// checks do.
 func handling(lines []string) []Item {
 	var items []Item
 	for _, line := range lines {
@@ -254,7 +259,7 @@ func handling(lines []string) []Item {
 	return items
 }
 
-// knownIssues describes the known bugs of kube-controller-manager.
+// knownIssues returns an entry for each known bug of kube-controller-manager.
 func knownIssues() []Entry {
 	var all []Entry
 	add := func(issue *check.KnownIssue) {
@@ -272,7 +277,7 @@ func knownIssues() []Entry {
 	return all
 }
 
-// texts converts words of any type to strings.
+// texts converts values of any string type to strings.
 func texts[T ~string](words []T) []string {
 	converted := make([]string, 0, len(words))
 	for _, word := range words {

@@ -10,12 +10,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers"
 )
 
-// numbers matches a reference to one numbered statement of the contract, or to a range such as
-// "3 to 10". A section may stand before the number.
+// numbers matches a reference to one numbered statement of the contract, or to a range such as "3
+// to 10". A section may precede the number, as in "Deployment 3".
 var numbers = regexp.MustCompile(`^(?:(\w+) )?(\d+)(?: to (\d+))?$`)
 
-// statements returns the statements of the contract that a text such as "ReplicaSet 11,
-// Deployment 3, 19" names. It returns none for a text that names another document.
+// statements returns the contract statements to which a text refers. The text is, for example,
+// "ReplicaSet 11, Deployment 3, 19". If the text names another document, statements returns nil.
 func statements(contract string) []Item {
 	var ids []string
 	section := ""
@@ -45,8 +45,8 @@ func statements(contract string) []Item {
 	return items
 }
 
-// writtenIn returns the path of the contract if a text such as "Deployment 9" names one of its
-// sections. It returns "" for a text that names another document.
+// writtenIn returns the path of the contract if a text refers to statements of the contract, such
+// as "Deployment 9". It returns "" if the text names another document.
 func writtenIn(contract string) string {
 	if statements(contract) != nil || contract == "The binary" {
 		return "controllers/CONTRACT.md"

@@ -10,11 +10,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/schema"
 )
 
-// website is the URL of the source tree.
+// website is the URL of the source tree, to which paths of pages are appended.
 const website = "https://github.com/kube-gauntlet/gauntlet/blob/main/"
 
-// Text describes the entry in words, in lines of at most the given width. Examples and URLs may
-// be wider.
+// Text describes the entry for a terminal, in lines of at most the given width. Examples and URLs
+// may be wider.
 func (e *Entry) Text(width int) string {
 	p := &printer{width: width}
 	p.facts(e)
@@ -40,17 +40,17 @@ func (e *Entry) Text(width int) string {
 	return p.String()
 }
 
-// indent is the margin of texts below a heading.
+// indent precedes each line of text below a heading.
 const indent = "    "
 
-// printer builds a description of an entry.
+// printer builds the text that describes an entry.
 type printer struct {
 	strings.Builder
 	width int
 }
 
-// facts writes one line for each short fact, in two aligned columns. The first line has the name
-// of the entry.
+// facts writes one line for each short fact, with the name and the value in two aligned columns.
+// The first line has the name of the entry.
 func (p *printer) facts(e *Entry) {
 	short := []Fact{{e.Kind, e.Name}}
 	for _, f := range e.Facts {
@@ -68,16 +68,16 @@ func (p *printer) facts(e *Entry) {
 	}
 }
 
-// heading writes the heading of a block, after an empty line.
+// heading writes an empty line and a heading.
 func (p *printer) heading(name string) { p.WriteString("\n" + Label(name) + ":\n") }
 
-// block writes a text below a heading.
+// block writes a heading, and a text below it.
 func (p *printer) block(name, words string) {
 	p.heading(name)
 	p.WriteString(wrapped(indent, indent, words, p.width))
 }
 
-// items writes named texts below a heading.
+// items writes a heading, and named texts below it.
 func (p *printer) items(name string, items []Item) {
 	p.heading(name)
 	for _, item := range items {
@@ -85,8 +85,8 @@ func (p *printer) items(name string, items []Item) {
 	}
 }
 
-// fields writes the fields of a mapping. The name and the type of a field are on one line, and
-// its description is below them.
+// fields writes the fields that the entry can have. One line has the name and the type of a field,
+// and the description follows below that line.
 func (p *printer) fields(fields []schema.Field) {
 	if len(fields) == 0 {
 		return
@@ -109,8 +109,8 @@ func (p *printer) fields(fields []schema.Field) {
 	}
 }
 
-// wrapped wraps words in lines of at most width characters. The first line begins with first,
-// and each further line with rest; both have the same length.
+// wrapped wraps words to lines of at most width characters. The first line begins with first, and
+// each further line with rest. The texts first and rest must have the same length.
 func wrapped(first, rest, words string, width int) string {
 	if words == "" {
 		return ""
@@ -124,7 +124,8 @@ func wrapped(first, rest, words string, width int) string {
 	return out.String()
 }
 
-// Label returns the name of a fact in words and in capital letters: "API VERSION" for apiVersion.
+// Label converts the name of a fact to words in capital letters. For example, apiVersion becomes
+// "API VERSION".
 func Label(name string) string {
 	var label strings.Builder
 	for _, letter := range name {
@@ -139,7 +140,7 @@ func Label(name string) string {
 	return label.String()
 }
 
-// Words returns the value of a fact on one line.
+// Words formats the value of a fact on one line. The elements of a list are separated by commas.
 func Words(value any) string {
 	switch value := value.(type) {
 	case nil:

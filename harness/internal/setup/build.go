@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// tempPrefix is the beginning of the names of temporary directories in the cache.
+// tempPrefix begins the names of temporary directories in the cache.
 //
-// The go command writes a binary to such a directory. Only a complete binary is then renamed to
-// its path in the cache.
+// The go command writes a program to such a directory. When the program is complete, it is renamed
+// to its path in the cache.
 const tempPrefix = ".build-"
 
-// build compiles the targets and moves the binaries to their paths in the cache directory root. It
-// runs a single go command, which compiles shared packages only once and uses all cores.
+// build compiles the targets and moves the programs to their paths below the cache directory root.
+// It runs a single go command, which compiles shared packages only once and uses all cores.
 func build(ctx context.Context, root string, targets []target, versions map[string]string, p *progress) error {
 	if err := removeInterruptedBuilds(root); err != nil {
 		return err
@@ -64,8 +64,8 @@ func build(ctx context.Context, root string, targets []target, versions map[stri
 	return nil
 }
 
-// removeInterruptedBuilds removes the temporary directories of builds that were killed.
-// The caller holds the lock of the cache, so no running build uses these directories.
+// removeInterruptedBuilds removes the temporary directories that killed builds have left. The
+// caller must hold the lock of the cache, so that no running build uses these directories.
 func removeInterruptedBuilds(root string) error {
 	leftovers, err := filepath.Glob(filepath.Join(root, tempPrefix+"*"))
 	if err != nil {
@@ -79,8 +79,8 @@ func removeInterruptedBuilds(root string) error {
 	return nil
 }
 
-// install renames a complete binary to its path in the cache. The rename is atomic, so no other
-// process ever sees a partial binary.
+// install renames a complete program to its path in the cache. The rename is atomic, so no other
+// process sees a partial program.
 func install(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return fmt.Errorf("installing %s: %w", filepath.Base(to), err)
@@ -91,9 +91,9 @@ func install(from, to string) error {
 	return nil
 }
 
-// stalePackages returns the import paths of all packages that must be compiled to build the
-// given packages of a module. It also downloads the Go modules that are missing. The argument
-// module is the directory of the module.
+// stalePackages returns the import paths of all packages that the go command must compile to build
+// the given packages. It also downloads missing Go modules. The argument module is the directory
+// of the module that requires the packages.
 func stalePackages(ctx context.Context, module string, packages []string, p *progress) ([]string, error) {
 	var out strings.Builder
 	args := append([]string{"list", "-deps", "-trimpath", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, packages...)
@@ -103,14 +103,14 @@ func stalePackages(ctx context.Context, module string, packages []string, p *pro
 	return strings.Fields(out.String()), nil
 }
 
-// goCommand runs the go command in the directory dir, and shows its progress. If the command
-// fails, the error contains its standard error without the progress output.
+// goCommand runs the go command in the directory dir, and shows the build's progress. If the
+// command fails, the error contains the command's standard error without the progress output.
 //
-// The go command runs in its own process group. After Ctrl-C, it therefore receives SIGINT only
-// from this program and not also from the terminal.
+// The go command runs in a process group of its own. After Ctrl-C, it therefore gets SIGINT only
+// from this program, and not from the terminal too.
 func goCommand(ctx context.Context, dir string, args []string, stdout io.Writer, p *progress) error {
-	// The kernel sends the signal Pdeathsig when the forking thread exits, so this thread must
-	// exist as long as the go command runs.
+	// The kernel sends the signal Pdeathsig when the thread that started the command exits. This
+	// thread must therefore exist as long as the go command runs.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
@@ -141,8 +141,8 @@ func goCommand(ctx context.Context, dir string, args []string, stdout io.Writer,
 	return nil
 }
 
-// follow reads the standard error of the go command until EOF, and updates the progress. It returns
-// the first 200 lines that are not progress output, such as compiler errors.
+// follow reads the go command's standard error until EOF, and updates the progress. It returns the
+// first 200 lines that are not progress output, such as compiler errors.
 func (p *progress) follow(r io.Reader) []string {
 	const otherLinesMax = 200
 	stop := p.showPeriodically()
@@ -158,8 +158,9 @@ func (p *progress) follow(r io.Reader) []string {
 	return otherLines
 }
 
-// lock locks the cache directory root. If another process holds the lock, lock waits. The kernel
-// releases the lock when this process exits, even after SIGKILL.
+// lock locks the cache directory root. If another process holds the lock, it waits until that
+// process releases the lock or ctx ends. The kernel releases the lock when this process exits,
+// even after SIGKILL.
 func lock(ctx context.Context, root string) (unlock func(), err error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return nil, fmt.Errorf("creating the cache directory: %w", err)

@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 )
 
-// Edited builds kube-controller-manager from changed source files, and writes the program to
-// the absolute path program.
+// Edited builds kube-controller-manager from edited source files, and writes the executable to the
+// absolute path program.
 //
-// Each file in the directory edited replaces the file with the same path in the module
-// k8s.io/kubernetes. Edited uses an overlay of the go command, which rejects overlays for files
-// in its module cache. The go.mod therefore replaces the module with a symbolic link to its
-// directory in the cache.
+// Each file in the directory edited replaces the file with the same relative path in the module
+// k8s.io/kubernetes. Edited uses an overlay of the go command. The go command rejects overlays for
+// files in the module cache. A replace directive therefore makes it read the module through a
+// symbolic link.
 func Edited(ctx context.Context, edited, program string) error {
 	versions, err := pinnedVersions()
 	if err != nil {
@@ -47,8 +47,9 @@ func Edited(ctx context.Context, edited, program string) error {
 	return goCommand(ctx, dir, args, io.Discard, &progress{})
 }
 
-// replaceKubernetes writes a module to dir in which a symbolic link replaces k8s.io/kubernetes. The
-// link refers to the directory of k8s.io/kubernetes in the module cache.
+// replaceKubernetes writes a Go module to dir that replaces k8s.io/kubernetes by a symbolic link.
+// The link points to the source of k8s.io/kubernetes in the module cache. It returns the path of
+// the link.
 func replaceKubernetes(ctx context.Context, dir string) (link string, err error) {
 	if err := writeModule(dir); err != nil {
 		return "", err
@@ -65,10 +66,11 @@ func replaceKubernetes(ctx context.Context, dir string) (link string, err error)
 	return link, err
 }
 
-// overlayJSON returns the content of the file for the flag -overlay of `go build`.
+// overlayJSON returns the content of the overlay file that "go build -overlay" reads.
 //
-// It makes each file in the directory edited replace the file with the same path in moduleDir.
-// A file that does not exist in moduleDir is an error, because its path is most likely wrong.
+// Each file in the directory edited replaces the file with the same relative path in moduleDir.
+// overlayJSON returns an error if moduleDir has no such file, because the path is then most likely
+// wrong.
 func overlayJSON(edited, moduleDir string) ([]byte, error) {
 	replace := map[string]string{}
 	err := filepath.WalkDir(edited, func(path string, entry fs.DirEntry, err error) error {

@@ -10,15 +10,16 @@ import (
 	"strings"
 )
 
-// Package is a main package of a module that is not gauntlet's.
+// Package is a built main package of another module than gauntlet's.
 type Package struct {
-	Executable string // path of the program
-	ModuleDir  string // directory of the module's source, which is read-only
+	Executable string // the path of the program
+	ModuleDir  string // the directory of the module's source, which is read-only
 }
 
-// MainPackage builds a main package from a module, such as example.com/operator/cmd@v1.2.3, and
-// returns it. The module's own replace directives apply, as if the module was checked out. A version
-// never changes, so its program is built once.
+// MainPackage builds a main package of a module, such as example.com/operator/cmd@v1.2.3. The
+// module's own replace directives apply, as in a checkout of the module.
+//
+// The source of a version never changes, so MainPackage builds each version only once.
 func MainPackage(ctx context.Context, packageAtVersion string) (Package, error) {
 	name, version, ok := strings.Cut(packageAtVersion, "@")
 	if !ok || name == "" || version == "" {
@@ -58,8 +59,8 @@ func MainPackage(ctx context.Context, packageAtVersion string) (Package, error) 
 	return built, nil
 }
 
-// moduleContaining downloads the module that contains a package. This is the module with the longest
-// path that is a prefix of the package's path.
+// moduleContaining downloads the module that contains a package. This is the module whose path is
+// the longest prefix of the package's path.
 func moduleContaining(ctx context.Context, name, version string) (downloadedModule, error) {
 	var errs []error
 	for prefix := name; prefix != "." && prefix != "/"; prefix = path.Dir(prefix) {
@@ -76,8 +77,8 @@ func moduleContaining(ctx context.Context, name, version string) (downloadedModu
 }
 
 // build builds the package at a path relative to the module's directory. It renames the complete
-// program to the path executable. It uses a copy of go.mod and go.sum, because an old go.sum may lack
-// checksums that the current go command needs.
+// program to the path executable. The build uses copies of go.mod and go.sum, because an old
+// go.sum may lack checksums that today's go command needs.
 func (m downloadedModule) build(ctx context.Context, root, relative, executable string, p *progress) error {
 	return inTempDir(root, func(temp string) error {
 		for _, name := range []string{"go.mod", "go.sum"} {

@@ -16,14 +16,15 @@ import (
 // kubernetesModule is the module path of Kubernetes.
 const kubernetesModule = "k8s.io/kubernetes"
 
-// writeModule writes the module that requires etcd, Kubernetes and KWOK to the directory dir.
+// writeModule writes to dir the go.mod and go.sum of a module that requires etcd, Kubernetes and
+// KWOK.
 func writeModule(dir string) error {
 	return errors.Join(
 		os.WriteFile(filepath.Join(dir, "go.mod"), upstreamMod, 0o644),
 		os.WriteFile(filepath.Join(dir, "go.sum"), upstreamSum, 0o644))
 }
 
-// pinnedVersions returns the versions of the modules that upstream.mod requires, by module path.
+// pinnedVersions returns the versions of the modules in upstream.mod, by module path.
 func pinnedVersions() (map[string]string, error) {
 	mod, err := modfile.Parse("upstream.mod", upstreamMod, nil)
 	if err != nil {
@@ -36,7 +37,8 @@ func pinnedVersions() (map[string]string, error) {
 	return versions, nil
 }
 
-// KubernetesSource returns the directory of the module k8s.io/kubernetes in the Go module cache.
+// KubernetesSource returns the directory in the Go module cache with the source of
+// k8s.io/kubernetes.
 func KubernetesSource(ctx context.Context) (string, error) {
 	dir, err := os.MkdirTemp("", "gauntlet-setup-")
 	if err != nil {
@@ -49,8 +51,8 @@ func KubernetesSource(ctx context.Context) (string, error) {
 	return moduleDir(ctx, dir, kubernetesModule)
 }
 
-// moduleDir returns the directory of a module in the Go module cache. The argument dir is a
-// directory of the module that requires it.
+// moduleDir returns the directory of a module in the Go module cache. The argument dir contains
+// the go.mod file that requires the module.
 func moduleDir(ctx context.Context, dir, module string) (string, error) {
 	found, err := output(ctx, dir, "list", "-m", "-f={{.Dir}}", module)
 	if err != nil {
@@ -62,8 +64,8 @@ func moduleDir(ctx context.Context, dir, module string) (string, error) {
 	return found, nil
 }
 
-// output runs the go command in a directory. It returns its standard output without the final
-// newline, also if the command fails.
+// output runs the go command in a directory. It returns the command's standard output without
+// white space at both ends, even if the command fails.
 func output(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
@@ -72,10 +74,11 @@ func output(ctx context.Context, dir string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), withStderr(err)
 }
 
-// downloadedModule is a module in the Go module cache, as `go mod download -json` describes it.
+// downloadedModule describes a module in the Go module cache, as "go mod download -json" prints
+// it.
 type downloadedModule struct{ Path, Version, Dir, Error string }
 
-// downloadModule downloads a module into the Go module cache.
+// downloadModule downloads a version of a module into the Go module cache.
 func downloadModule(ctx context.Context, path, version string) (downloadedModule, error) {
 	text, err := output(ctx, os.TempDir(), "mod", "download", "-json", path+"@"+version)
 	var found downloadedModule
@@ -91,7 +94,8 @@ func downloadModule(ctx context.Context, path, version string) (downloadedModule
 	return found, nil
 }
 
-// withStderr appends the standard error of a failed command to err, the error of exec.Cmd.Output.
+// withStderr appends the standard error of a failed command to the error that exec.Cmd.Output
+// returned. It returns other errors unchanged.
 func withStderr(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
@@ -100,7 +104,7 @@ func withStderr(err error) error {
 	return err
 }
 
-// checkGo returns an error if there is no go command.
+// checkGo returns an error if no go command is in PATH.
 func checkGo() error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("found no go command in PATH; expected Go 1.26 or later, which builds the programs: %w", err)

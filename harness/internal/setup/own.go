@@ -12,26 +12,26 @@ import (
 
 // The programs of gauntlet's own module that [Own] finds or builds.
 const (
-	WorkloadControllerManager = "workload-controller-manager" // our controllers
-	StandIn                   = "standin"                     // runs in the pods of the workload on real kubelets
+	WorkloadControllerManager = "workload-controller-manager" // the program with our controllers
+	StandIn                   = "standin"                     // the program that workload pods run on real kubelets
 )
 
-// ownPackages has the directory of the main package of each program in gauntlet's module.
+// ownPackages has the main package of each program, as a directory in gauntlet's module.
 var ownPackages = map[string]string{
 	WorkloadControllerManager: "./controllers/cmd/workload-controller-manager",
 	StandIn:                   "./harness/cmd/standin",
 }
 
-// ownModule is the path of gauntlet's module.
+// ownModule is the path of gauntlet's Go module.
 const ownModule = "github.com/kube-gauntlet/gauntlet"
 
 // Own returns the path of a program of gauntlet's own module.
 //
-// The program is in the directory of the gauntlet executable, as after `make build`. Otherwise
-// Own builds it, from the version of the module that the running executable contains.
+// After "make build", the program is in the directory of the gauntlet executable. If it is not
+// there, Own builds it from the version of the module that the running executable names.
 //
-// An executable that was built in a source tree contains no such version. Own then returns the
-// path in the directory of gauntlet, at which the program is missing.
+// An executable that was built in a source tree names no such version. Own then returns the path
+// in gauntlet's directory, although no program exists there.
 func Own(ctx context.Context, gauntlet, program string) (string, error) {
 	sibling := filepath.Join(filepath.Dir(gauntlet), program)
 	if _, err := os.Stat(sibling); err == nil {
@@ -48,8 +48,8 @@ func Own(ctx context.Context, gauntlet, program string) (string, error) {
 	return path, nil
 }
 
-// moduleOfThisProgram returns gauntlet's module as the running executable contains it. The result ok
-// is false if the executable was built in a source tree of gauntlet.
+// moduleOfThisProgram returns gauntlet's module and version, which the running executable
+// contains. The bool is false if the executable was built in a source tree of gauntlet.
 func moduleOfThisProgram() (module debug.Module, ok bool) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -58,7 +58,8 @@ func moduleOfThisProgram() (module debug.Module, ok bool) {
 	return moduleIn(info)
 }
 
-// moduleIn returns gauntlet's module in the build information of an executable.
+// moduleIn returns gauntlet's module in the build information of an executable. The bool is false
+// if the executable was built in a source tree of gauntlet.
 func moduleIn(info *debug.BuildInfo) (module debug.Module, ok bool) {
 	for _, dependency := range info.Deps {
 		if dependency.Path == ownModule {
@@ -76,10 +77,11 @@ func moduleIn(info *debug.BuildInfo) (module debug.Module, ok bool) {
 	return info.Main, info.Main.Replace != nil || strings.HasPrefix(info.Main.Version, "v")
 }
 
-// buildOwn builds a program of gauntlet's module into the cache, and returns its path.
+// buildOwn builds a program of gauntlet's module into the cache, and returns the program's path.
 //
-// It builds the program of a released version only once, because a version never changes. It
-// builds the program of a directory each time, because its files may have changed.
+// It builds a released version of the module only once, because the source of a version never
+// changes. If the module is a directory, it builds the program each time, because files may have
+// changed.
 func buildOwn(ctx context.Context, module debug.Module, program string) (string, error) {
 	cache, err := cacheDir(os.Getenv)
 	if err != nil {
@@ -110,8 +112,8 @@ func buildOwn(ctx context.Context, module debug.Module, program string) (string,
 	return path, buildProgram(ctx, root, source, program, path)
 }
 
-// buildProgram builds a program of gauntlet's module from the directory source. It then renames the
-// complete program to its path in the cache.
+// buildProgram builds a program of gauntlet's module, whose source is in the directory source. It
+// then renames the complete program to path, which is in the cache.
 func buildProgram(ctx context.Context, root, source, program, path string) error {
 	p := newProgress(os.Stderr)
 	defer p.clear()
@@ -121,7 +123,8 @@ func buildProgram(ctx context.Context, root, source, program, path string) error
 	})
 }
 
-// inTempDir calls a function with a temporary directory below root, which it removes afterwards.
+// inTempDir calls a function with a new temporary directory below root, and removes the directory
+// afterwards.
 func inTempDir(root string, call func(temp string) error) error {
 	temp, err := os.MkdirTemp(root, tempPrefix)
 	if err != nil {
@@ -131,8 +134,8 @@ func inTempDir(root string, call func(temp string) error) error {
 	return call(temp)
 }
 
-// buildInto builds a program from the directory source in the directory temp, and renames the
-// complete program to path. The last of the arguments of go build is the package.
+// buildInto builds a program from the directory source, with temp for the incomplete program. It
+// renames the complete program to path. The last element of arguments is the package to build.
 func buildInto(ctx context.Context, temp, source, path string, p *progress, arguments ...string) error {
 	built := filepath.Join(temp, "program")
 	command := append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", built}, arguments...)
@@ -142,13 +145,13 @@ func buildInto(ctx context.Context, temp, source, path string, p *progress, argu
 	return install(built, path)
 }
 
-// isDirectory reports whether a module is a directory, because a replace directive says so. Its
-// version is then empty or "(devel)".
+// isDirectory reports whether a replace directive makes the module a directory. The version is
+// then empty or "(devel)".
 func isDirectory(module debug.Module) bool { return !strings.HasPrefix(module.Version, "v") }
 
-// sourceOf returns the directory with the source of a module. A module that is a
-// directory is relative to the module that contains the working directory. Other modules are
-// downloaded into the Go module cache.
+// sourceOf returns the directory with the source of gauntlet's module. If the module is a released
+// version, it is downloaded into the Go module cache. If the module is a directory, a relative
+// path is relative to the go.mod file of the working directory.
 func sourceOf(ctx context.Context, module debug.Module) (string, error) {
 	if isDirectory(module) {
 		if filepath.IsAbs(module.Path) {

@@ -8,32 +8,32 @@ import (
 	"time"
 )
 
-// plainInterval is the interval between two progress lines if the output is not a terminal.
+// plainInterval is the time between two progress lines if the output is not a terminal.
 const plainInterval = 15 * time.Second
 
-// progress shows users how far a go command has come. On a terminal, it updates one line in place.
-// Otherwise, it prints a line every plainInterval.
+// progress shows users how far a go command is. On a terminal, it updates one line in place.
+// Otherwise, it prints a new line every plainInterval.
 type progress struct {
-	out      *os.File  // nil shows nothing
-	terminal bool      // whether out is a terminal
-	started  time.Time // when newProgress was called
+	out      *os.File  // where the progress is printed; nil prints nothing
+	terminal bool      // true if out is a terminal
+	started  time.Time // the time at which newProgress was called
 
 	mu        sync.Mutex
-	remaining map[string]bool // packages whose compilation has not started; nil before setPackages
-	compiled  int             // number of packages whose compilation has started
-	packages  int             // total number of packages to compile
+	remaining map[string]bool // the packages whose compilation has not started; nil before setPackages
+	compiled  int             // the number of packages whose compilation has started
+	packages  int             // the total number of packages to compile
 	current   string          // the current step, package or download
 }
 
-// newProgress returns a progress that writes to out.
+// newProgress returns a progress that prints to out.
 func newProgress(out *os.File) *progress {
 	info, err := out.Stat()
 	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 	return &progress{out: out, terminal: terminal, started: time.Now()}
 }
 
-// setStep shows the name of a step before the compilation, such as "listing the packages to
-// compile".
+// setStep sets and shows the name of a step before the compilation, such as "listing the packages
+// to compile".
 func (p *progress) setStep(step string) {
 	p.mu.Lock()
 	p.current = step
@@ -41,7 +41,7 @@ func (p *progress) setStep(step string) {
 	p.show()
 }
 
-// setPackages sets the packages that the go command will compile.
+// setPackages sets the packages that the go command will compile, and shows the progress.
 func (p *progress) setPackages(packages []string) {
 	p.mu.Lock()
 	p.remaining = make(map[string]bool, len(packages))
@@ -53,9 +53,9 @@ func (p *progress) setPackages(packages []string) {
 	p.show()
 }
 
-// parseLine updates the progress from a line of the go command's standard error. It returns true if
-// the line is progress output: the import path of a package whose compilation starts, or the
-// download of a module.
+// parseLine updates the progress from a line of the go command's standard error. It reports
+// whether the line is progress output. Such a line has the import path of a package whose
+// compilation starts, or the download of a module.
 func (p *progress) parseLine(text string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +72,8 @@ func (p *progress) parseLine(text string) bool {
 	return true
 }
 
-// String returns the progress as one line.
+// String formats the progress as one line, such as "setup: 12 of 900 packages (35s)
+// k8s.io/api/core/v1".
 func (p *progress) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +88,7 @@ func (p *progress) String() string {
 	return fmt.Sprintf("setup: %d of %d packages (%s) %s", p.compiled, p.packages, elapsed, current)
 }
 
-// show prints the progress once.
+// show prints the current progress once.
 func (p *progress) show() {
 	if p.out == nil {
 		return
@@ -100,7 +101,8 @@ func (p *progress) show() {
 	fmt.Fprintln(p.out, p)
 }
 
-// showPeriodically calls show in the background at a regular interval, until the caller calls stop.
+// showPeriodically calls show in the background at a regular interval. The caller must call stop
+// to end this.
 func (p *progress) showPeriodically() (stop func()) {
 	interval := plainInterval
 	if p.terminal {
@@ -123,7 +125,7 @@ func (p *progress) showPeriodically() (stop func()) {
 	return func() { close(stopped); <-finished }
 }
 
-// clear erases the progress line, if the output is a terminal.
+// clear erases the progress line if the output is a terminal.
 func (p *progress) clear() {
 	if p.terminal {
 		fmt.Fprint(p.out, "\r\033[K")

@@ -1,13 +1,13 @@
-// Package setup builds the programs that gauntlet runs, from Go modules.
+// Package setup builds the programs that gauntlet runs from Go modules.
 //
-// [Upstream] builds etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok. The file
-// upstream.mod has their versions. The package embeds it, so that an installed gauntlet needs no
-// source tree. The programs are written to a cache directory:
+// [Upstream] builds etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok. The
+// file upstream.mod has the versions of these programs. The file is embedded, so that an installed
+// gauntlet needs no source tree. The programs are written to a cache directory:
 //
 //	$XDG_CACHE_HOME/gauntlet/upstream/<os>-<arch>/<project>-<version>/<program>
 //
 // [Own] finds or builds the programs of gauntlet's own module. All functions build only programs
-// that are missing, and need the go command for that.
+// that are missing. A build needs the go command.
 package setup
 
 import (
@@ -20,11 +20,11 @@ import (
 	"time"
 )
 
-// upstreamMod and upstreamSum are the go.mod and go.sum of a module that requires etcd,
-// Kubernetes and KWOK.
+// upstreamMod and upstreamSum are the go.mod and go.sum of a module that requires etcd, Kubernetes
+// and KWOK.
 //
-// The files have other names, because a go.mod file would exclude the directory from this
-// module. The script pin changes the versions.
+// The files are not named go.mod and go.sum, because a go.mod file would exclude the directory
+// from gauntlet's module. The script pin changes the versions.
 var (
 	//go:embed upstream.mod
 	upstreamMod []byte
@@ -32,18 +32,18 @@ var (
 	upstreamSum []byte
 )
 
-// Upstream builds the missing programs of the embedded control plane. It returns the paths of
-// all of them.
+// Upstream builds the missing programs of the embedded control plane. It returns the paths of all
+// programs of the embedded control plane.
 //
-// On 2 cores, the first build takes about 7 minutes. The progress is written to standard error.
+// On 2 cores, the first build takes about 7 minutes. Progress is written to standard error.
 func Upstream(ctx context.Context) ([]string, error) { return buildAll(ctx, forEmbedded) }
 
-// Nodes builds the missing programs of a kind node image. It returns the paths of all of them,
-// as [Upstream] does.
+// Nodes builds the missing programs of a kind node image. It returns the paths of all programs of
+// this image.
 func Nodes(ctx context.Context) ([]string, error) { return buildAll(ctx, forNodes) }
 
-// buildAll builds the programs for a use that the cache lacks. It returns the paths of all
-// programs for this use.
+// buildAll builds those programs for a use that are missing in the cache. It returns the paths of
+// all programs for this use.
 func buildAll(ctx context.Context, wanted use) ([]string, error) {
 	cache, err := cacheDir(os.Getenv)
 	if err != nil {
@@ -70,10 +70,10 @@ func buildAll(ctx context.Context, wanted use) ([]string, error) {
 	return paths, nil
 }
 
-// buildMissing locks the cache and builds the targets that it lacks.
+// buildMissing locks the cache and builds those targets that are missing in the cache.
 //
-// Another process may have built some of them before the lock was free, so it looks for missing
-// targets only after that.
+// Another process may build some of the targets while this process waits for the lock.
+// buildMissing therefore looks for missing targets when it holds the lock.
 func buildMissing(ctx context.Context, root string, targets []target, versions map[string]string) error {
 	if err := checkGo(); err != nil {
 		return err
@@ -96,12 +96,12 @@ func buildMissing(ctx context.Context, root string, targets []target, versions m
 	return nil
 }
 
-// platform is the operating system and architecture of this process, which the programs are built
-// for.
+// platform is the operating system and architecture for which the programs are built: those of
+// this process.
 const platform = runtime.GOOS + "-" + runtime.GOARCH
 
-// cacheDir returns the path of gauntlet's cache directory. The argument getenv is os.Getenv, or a
-// replacement in tests.
+// cacheDir returns the path of gauntlet's cache directory. The argument getenv reads an
+// environment variable: os.Getenv, or a replacement in tests.
 func cacheDir(getenv func(string) string) (string, error) {
 	cache := getenv("XDG_CACHE_HOME")
 	if cache == "" {

@@ -158,7 +158,8 @@ func newTestProgress(t *testing.T) *progress {
 	return newProgress(out)
 }
 
-// errorHas reports whether the text of err contains want. An empty want means no error.
+// errorHas reports whether the text of err contains want. If want is empty, it reports whether err
+// is nil.
 func errorHas(err error, want string) bool {
 	if want == "" {
 		return err == nil
@@ -228,7 +229,8 @@ func TestModuleIn(t *testing.T) {
 	}
 }
 
-// TestBuildOwn builds a program of this source tree as if the tree replaced the module.
+// TestBuildOwn builds a program as if a replace directive replaced gauntlet's module by this
+// source tree.
 func TestBuildOwn(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
@@ -246,7 +248,8 @@ func TestBuildOwn(t *testing.T) {
 	}
 }
 
-// goCache returns the build cache of the go command, so that a test can change XDG_CACHE_HOME.
+// goCache returns the path of the go command's build cache. A test that changes XDG_CACHE_HOME
+// passes this path to the go command.
 func goCache(t *testing.T) string {
 	t.Helper()
 	dir, err := output(t.Context(), ".", "env", "GOCACHE")

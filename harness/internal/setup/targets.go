@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// command describes one program that this package can build.
+// command describes one program that this package can build from upstream modules.
 type command struct {
-	binary  string // file name of the binary in the cache
-	pkg     string // import path of the main package
-	module  string // path of the module in upstream.mod that contains the package
-	project string // first part of the name of the cache directory <project>-<version>
-	use     use    // what needs the program
+	binary  string // the file name of the program in the cache
+	pkg     string // the import path of the main package
+	module  string // the path of the module in upstream.mod that contains the package
+	project string // the first part of the name of the cache directory <project>-<version>
+	use     use    // the use for which the program is built
 }
 
-// use says for what a program is built: for the embedded control plane, for a node image, or for
-// both. It is a bit mask.
+// use says for what a program is built: the embedded control plane, a node image, or each of
+// these. It is a bit mask.
 type use int
 
 const (
@@ -28,11 +28,10 @@ const (
 	forNodes                    // for a kind node image; see harness/nodeimage
 )
 
-// commands lists all programs that this package can build.
+// commands has all programs that this package can build from upstream modules.
 //
-// harness/internal/cluster/embedded/binaries.go also contains the names and versions of the
-// programs of the embedded control plane. A test in that directory compares the versions with
-// upstream.mod.
+// harness/internal/cluster/embedded/binaries.go also has the names and versions of the programs of
+// the embedded control plane. A test in that directory compares its versions with upstream.mod.
 var commands = []command{
 	{"etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", "etcd", forEmbedded | forNodes},
 	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes", "kubernetes", forEmbedded | forNodes},
@@ -45,16 +44,16 @@ var commands = []command{
 	{"kubectl", "k8s.io/kubernetes/cmd/kubectl", "k8s.io/kubernetes", "kubernetes", forNodes},
 }
 
-// target is a program to build, with the path of its binary in the cache.
+// target is a program to build, with the program's path in the cache.
 type target struct {
 	command
 	path string
 }
 
-// output returns the file name that `go build -o <directory>/` gives the binary of the program.
+// output returns the file name that "go build -o DIRECTORY/" gives the program.
 //
-// This is the last element of the import path, or the one before if the last element is a major
-// version such as v3.
+// This is the last element of the import path. If the last element is a major version such as v3,
+// it is the element before.
 func (c command) output() string {
 	name := path.Base(c.pkg)
 	if len(name) > 1 && name[0] == 'v' && strings.Trim(name[1:], "0123456789") == "" {
@@ -63,8 +62,8 @@ func (c command) output() string {
 	return name
 }
 
-// targetsFor returns the programs to build for the use wanted. It also sets the paths of their
-// binaries, which are below the cache directory root.
+// targetsFor returns the programs that the use wanted needs. The argument versions has the version
+// of each module. The paths of the programs are below the cache directory root.
 func targetsFor(root string, versions map[string]string, wanted use) ([]target, error) {
 	targets := make([]target, 0, len(commands))
 	for _, c := range commands {
@@ -80,7 +79,7 @@ func targetsFor(root string, versions map[string]string, wanted use) ([]target, 
 	return targets, nil
 }
 
-// missingTargets returns those targets whose binary does not exist in the cache.
+// missingTargets returns those targets that do not exist in the cache.
 func missingTargets(targets []target) []target {
 	var missing []target
 	for _, t := range targets {
@@ -91,10 +90,11 @@ func missingTargets(targets []target) []target {
 	return missing
 }
 
-// linkerFlags returns the linker flags that set the versions which the programs report. The release
-// builds of Kubernetes and kwok use the same flags. Without them, a program reports v0.0.0-master;
-// version checks of clients then fail, and reports contain a wrong version. The linker ignores
-// flags for variables that a program does not have.
+// linkerFlags returns linker flags that set the version which each program reports.
+//
+// The release builds of Kubernetes and kwok use the same flags. Without the flags, a program
+// reports v0.0.0-master. Clients then refuse the version, and reports contain a wrong version. The
+// linker ignores flags for variables that a program does not have.
 func linkerFlags(versions map[string]string) (string, error) {
 	kubernetes := versions["k8s.io/kubernetes"]
 	major, rest, ok := strings.Cut(strings.TrimPrefix(kubernetes, "v"), ".")

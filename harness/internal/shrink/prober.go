@@ -13,47 +13,47 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Prober determines whether a scenario fails. It runs a scenario several times, because some
-// failures do not occur in every run. It writes the result of each run to a journal, so that a
-// later search need not repeat the run.
+// Prober determines whether a scenario fails. Because some failures do not occur in every run, it
+// runs a scenario several times. It writes the result of each run to a journal, so that a later
+// search need not repeat the run.
 type Prober struct {
-	// Run runs a scenario once and reports whether the failure of the original scenario
-	// occurred.
+	// Run runs a scenario once and reports whether the run has the same failure as the original
+	// scenario.
 	Run func(context.Context, *scenario.Scenario) (bool, error)
-	// Journal receives one JSON line for each run. [Prober.Resume] reads these lines to
+	// Journal receives one line of JSON for each run. [Prober.Resume] reads these lines to
 	// continue a canceled search.
 	Journal io.Writer
 
-	// known has the results of all runs so far, by the digest of their scenario.
+	// known has the results of all runs so far. The key is a digest of the scenario.
 	known    map[string]counts
 	original counts
 }
 
-// counts are the numbers of failed runs and of all runs of one scenario.
+// counts has the number of failed runs and the number of all runs of one scenario.
 type counts struct{ failed, runs int }
 
-// entry is a line of the journal: the result of one run.
+// entry is a line of the journal, which has the result of one run.
 type entry struct {
 	Scenario string `json:"scenario"` // SHA-256 digest of the scenario as YAML, in hexadecimal
 	Failed   bool   `json:"failed"`
 }
 
 const (
-	// firstRuns is the number of runs from which Calibrate estimates the failure rate of the
-	// original.
+	// firstRuns is the number of runs from which Calibrate estimates how often the original
+	// scenario fails.
 	firstRuns = 3
-	// missProbability is the maximum probability that [Prober.Fails] misses a failure. It
-	// misses one if all runs of a scenario pass, although the scenario fails as often as the
+	// missProbability is the maximum probability that [Prober.Fails] misses a failure. It misses a
+	// failure if all runs of a scenario pass, although the scenario fails as often as the
 	// original.
 	//
-	// The probability can be higher if runsMax limits the runs.
+	// The probability can be higher if runsMax limits the number of runs.
 	missProbability = 0.05
-	// runsMax is the maximum number of runs after which a scenario counts as passing.
+	// runsMax is the maximum number of passing runs after which a scenario counts as passing.
 	runsMax = 10
 )
 
-// Resume reads the journal of an earlier search, so that its runs are not repeated. It ignores
-// an incomplete last line.
+// Resume reads the journal of an earlier search, so that the runs in the journal are not repeated.
+// It ignores an incomplete last line.
 func (p *Prober) Resume(journal io.Reader) error {
 	p.known = map[string]counts{}
 	lines := json.NewDecoder(journal)
@@ -70,7 +70,7 @@ func (p *Prober) Resume(journal io.Reader) error {
 	}
 }
 
-// add returns the counts after one more run, which failed or passed.
+// add returns the counts after one more run. The argument failed says whether this run failed.
 func (t counts) add(failed bool) counts {
 	t.runs++
 	if failed {
@@ -79,14 +79,15 @@ func (t counts) add(failed bool) counts {
 	return t
 }
 
-// rate estimates the probability that a run fails, by Laplace's rule of succession.
+// rate estimates the probability that a run of the scenario fails, by Laplace's rule of
+// succession.
 //
-// The estimate is below 1 even if every run failed. With a rate of 1, [Prober.Runs] would
+// The estimate is below 1 even if every run has failed. With a rate of 1, [Prober.Runs] would
 // return 0.
 func (t counts) rate() float64 { return float64(t.failed+1) / float64(t.runs+2) }
 
-// Calibrate runs the original scenario several times to estimate its failure rate. It returns
-// an error if no run fails. Call it before Fails.
+// Calibrate runs the original scenario several times to estimate how often it fails. It returns an
+// error if no run fails. Call Calibrate before Fails.
 func (p *Prober) Calibrate(ctx context.Context, s *scenario.Scenario) error {
 	var err error
 	if p.original, err = p.probe(ctx, s, func(t counts) bool { return t.runs >= firstRuns }); err != nil {
@@ -98,35 +99,35 @@ func (p *Prober) Calibrate(ctx context.Context, s *scenario.Scenario) error {
 	return nil
 }
 
-// Runs returns how many times a scenario must pass before it counts as passing. If the
-// original fails rarely, the number is larger.
+// Runs returns how many runs of a scenario must pass before the scenario counts as passing. The
+// number is higher if the original scenario fails rarely.
 func (p *Prober) Runs() int {
 	runs := math.Ceil(math.Log(missProbability) / math.Log(1-p.original.rate()))
 	return min(int(runs), runsMax)
 }
 
-// Confidence returns the probability that at least one of [Prober.Runs] runs fails. It assumes
-// that the scenario fails as often as the original.
+// Confidence returns the probability that at least one of [Prober.Runs] runs fails, as a number
+// from 0 to 1. It assumes that the scenario fails as often as the original scenario.
 func (p *Prober) Confidence() float64 {
 	return 1 - math.Pow(1-p.original.rate(), float64(p.Runs()))
 }
 
-// Fails reports whether a scenario fails. It runs the scenario until a run fails, or until
+// Fails reports whether a scenario fails. It repeats the scenario until a run fails, or until
 // [Prober.Runs] runs have passed.
 func (p *Prober) Fails(ctx context.Context, s *scenario.Scenario) (bool, error) {
 	t, err := p.probe(ctx, s, func(t counts) bool { return t.failed > 0 || t.runs >= p.Runs() })
 	return t.failed > 0, err
 }
 
-// Confirm runs a scenario until it has the given number of runs, and returns how many of its
-// runs failed. Runs in the journal count.
+// Confirm repeats a scenario until it has the given number of runs, and returns how many of these
+// runs failed. Runs in the journal count too.
 func (p *Prober) Confirm(ctx context.Context, s *scenario.Scenario, runs int) (failed int, err error) {
 	t, err := p.probe(ctx, s, func(t counts) bool { return t.runs >= runs })
 	return t.failed, err
 }
 
-// probe runs a scenario until enough returns true for the counts of its runs. It returns these
-// counts. Runs in the journal count.
+// probe repeats a scenario until the function enough returns true for the counts of its runs, and
+// returns these counts. Runs in the journal count too.
 func (p *Prober) probe(ctx context.Context, s *scenario.Scenario, enough func(counts) bool) (counts, error) {
 	data, err := s.Marshal()
 	if err != nil {

@@ -10,15 +10,16 @@ import (
 // reduction is one way to make a scenario smaller, such as removing faults or halving delays.
 type reduction struct {
 	name string
-	// parts returns the number of parts that the reduction can remove or reduce.
+	// parts returns how many parts of a scenario, such as faults, the reduction can remove or
+	// reduce.
 	parts func(*scenario.Scenario) int
 	// apply removes or reduces the parts with the indexes from, …, to-1. It reports whether
 	// the scenario changed.
 	apply func(s *scenario.Scenario, from, to int) bool
 }
 
-// reductions are all reductions, in the order in which Shrink tries them. Those that remove
-// most come first.
+// reductions has all reductions, in the order in which Shrink tries them. Reductions that remove
+// the most come first.
 var reductions = []reduction{
 	{"faults", func(s *scenario.Scenario) int { return len(s.Faults) }, dropFaults},
 	{"objects", func(s *scenario.Scenario) int { return len(objects(s)) }, dropObjects},
@@ -31,13 +32,13 @@ var reductions = []reduction{
 	{"fault durations", func(s *scenario.Scenario) int { return len(s.Faults) }, eachFault(func(f *scenario.Fault) bool { return halveTime(&f.For, time.Second) })},
 }
 
-// dropFaults removes the faults with the indexes from, …, to-1.
+// dropFaults removes the faults with the indexes from, …, to-1. It always returns true.
 func dropFaults(s *scenario.Scenario, from, to int) bool {
 	s.Faults = slices.Delete(s.Faults, from, to)
 	return true
 }
 
-// objects returns the objects on which the operations of the workload act, each object once.
+// objects returns the objects on which operations of the workload act. Each object occurs once.
 func objects(s *scenario.Scenario) []scenario.Target {
 	var all []scenario.Target
 	for _, step := range s.Workload {
@@ -48,7 +49,8 @@ func objects(s *scenario.Scenario) []scenario.Target {
 	return all
 }
 
-// dropObjects removes all operations and awaits of the objects with the indexes from, …, to-1.
+// dropObjects removes the steps that act on or await some of the scenario's objects. These have
+// the indexes from, …, to-1 in the result of the function objects.
 func dropObjects(s *scenario.Scenario, from, to int) bool {
 	gone := objects(s)[from:to]
 	s.Workload = slices.DeleteFunc(s.Workload, func(step scenario.Step) bool {
@@ -58,8 +60,8 @@ func dropObjects(s *scenario.Scenario, from, to int) bool {
 	return true
 }
 
-// dropSteps removes steps. It adds their delays to the next step, so that the other steps still
-// happen at the same time relative to the faults.
+// dropSteps removes the steps with the indexes from, …, to-1. It adds their delays to the next
+// step. The other steps thus still happen at the same time relative to the faults.
 func dropSteps(s *scenario.Scenario, from, to int) bool {
 	var delay time.Duration
 	for _, step := range s.Workload[from:to] {
@@ -72,7 +74,8 @@ func dropSteps(s *scenario.Scenario, from, to int) bool {
 	return true
 }
 
-// dropAwaits removes the await of each step that also has an operation.
+// dropAwaits removes the await of each step that also has an operation. It looks only at the steps
+// with the indexes from, …, to-1.
 func dropAwaits(s *scenario.Scenario, from, to int) bool {
 	changed := false
 	for i := range s.Workload[from:to] {
@@ -84,7 +87,8 @@ func dropAwaits(s *scenario.Scenario, from, to int) bool {
 }
 
 // environment has a function for each field of cluster, subject or exercises that can be
-// simplified. It sets the field to its simplest value, and reports whether the field changed.
+// simplified. The function sets the field to its simplest value, and reports whether the field
+// changed.
 var environment = []func(*scenario.Scenario) bool{
 	func(s *scenario.Scenario) bool { return set(&s.Subject.Replicas, 1) },
 	func(s *scenario.Scenario) bool { return set(&s.Cluster.Nodes, 1) },
@@ -97,7 +101,7 @@ var environment = []func(*scenario.Scenario) bool{
 	},
 }
 
-// simplifyEnvironment calls the functions of environment with the indexes from, …, to-1.
+// simplifyEnvironment calls the functions in environment with the indexes from, …, to-1.
 func simplifyEnvironment(s *scenario.Scenario, from, to int) bool {
 	changed := false
 	for _, simplify := range environment[from:to] {
@@ -106,26 +110,26 @@ func simplifyEnvironment(s *scenario.Scenario, from, to int) bool {
 	return changed
 }
 
-// set sets a field, and reports whether its value changed.
+// set sets a field to a value, and reports whether the field changed.
 func set[T comparable](field *T, to T) bool {
 	changed := *field != to
 	*field = to
 	return changed
 }
 
-// eachStep returns an apply function of a reduction, which applies a change to each step of a
-// range.
+// eachStep returns a function for reduction.apply that applies a change to each step with the
+// indexes from, …, to-1.
 func eachStep(change func(*scenario.Step) bool) func(*scenario.Scenario, int, int) bool {
 	return func(s *scenario.Scenario, from, to int) bool { return each(s.Workload[from:to], change) }
 }
 
-// eachFault returns an apply function of a reduction, which applies a change to each fault of a
-// range.
+// eachFault returns a function for reduction.apply that applies a change to each fault with the
+// indexes from, …, to-1.
 func eachFault(change func(*scenario.Fault) bool) func(*scenario.Scenario, int, int) bool {
 	return func(s *scenario.Scenario, from, to int) bool { return each(s.Faults[from:to], change) }
 }
 
-// each applies a change to all items. It reports whether any item changed.
+// each applies a change to all items of a slice. It reports whether any item changed.
 func each[T any](all []T, change func(*T) bool) bool {
 	changed := false
 	for i := range all {
@@ -134,7 +138,7 @@ func each[T any](all []T, change func(*T) bool) bool {
 	return changed
 }
 
-// halveReplicas halves the replicas or the number of pods of an operation, but not below 1. It
+// halveReplicas halves the number of replicas or pods of a step's operation, but not below 1. It
 // reports whether the step changed.
 func halveReplicas(step *scenario.Step) bool {
 	switch op := step.Operation.(type) {
@@ -148,7 +152,8 @@ func halveReplicas(step *scenario.Step) bool {
 	return false
 }
 
-// halve halves a number above 1, and reports whether the number changed. It ignores nil.
+// halve halves a number that is greater than 1, and reports whether the number changed. It ignores
+// nil.
 func halve(n *int) bool {
 	if n == nil || *n <= 1 {
 		return false
@@ -157,11 +162,10 @@ func halve(n *int) bool {
 	return true
 }
 
-// timeUnit is the unit to which halved times are rounded down.
+// timeUnit is the unit to which halveTime rounds times down.
 const timeUnit = 50 * time.Millisecond
 
-// halveTime halves a time, but not below the given minimum. It reports whether the time
-// changed.
+// halveTime halves a time, but not below the minimum least. It reports whether the time changed.
 func halveTime(d *time.Duration, least time.Duration) bool {
 	if *d <= least {
 		return false

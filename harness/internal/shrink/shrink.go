@@ -1,24 +1,25 @@
-// Package shrink makes a failing scenario smaller while it still fails. It removes faults,
-// objects and steps, and reduces times and numbers. The result contains only the parts that
-// the failure needs.
+// Package shrink makes a failing scenario smaller as long as it still fails. It removes faults,
+// objects and steps, and reduces times and numbers. The result contains only the parts without
+// which the scenario would not fail.
 //
-// The result depends only on the scenario and on which scenarios fail. Therefore, a canceled
-// search can continue from a journal of the results of its runs. The caller determines whether
-// a scenario fails. [Prober] does so for failures that do not occur in every run.
+// The result depends only on the scenario and on which scenarios fail. A canceled search can
+// therefore continue from a journal with the results of its runs. The caller determines whether a
+// scenario fails. [Prober] determines it for failures that do not occur in every run.
 package shrink
 
 import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Fails reports whether a scenario has the same failure as the original scenario. An error
-// ends the search.
+// Fails reports whether a scenario has the same failure as the original scenario. If it returns an
+// error, the search ends.
 type Fails func(*scenario.Scenario) (bool, error)
 
-// Shrink returns the smallest failing scenario that its reductions reach.
+// Shrink returns the smallest failing scenario that it can reach by removing and reducing parts of
+// s.
 //
-// Every fault, object and step of the result is needed: without it, the scenario would pass or
-// be invalid. If fails returns an error, Shrink returns it with the smallest failing scenario
+// Every fault, object and step of the result is needed: without it, the scenario would pass or be
+// invalid. If fails returns an error, Shrink returns the error and the smallest failing scenario
 // so far.
 func Shrink(s *scenario.Scenario, fails Fails) (*scenario.Scenario, error) {
 	best := s
@@ -36,11 +37,11 @@ func Shrink(s *scenario.Scenario, fails Fails) (*scenario.Scenario, error) {
 	}
 }
 
-// reduce tries to remove parts of a scenario with one reduction, as long as the scenario still
-// fails.
+// reduce removes or reduces parts of a scenario with one reduction, as long as the scenario still
+// fails. It returns the smallest failing scenario.
 //
-// It first tries half of the parts at a time. Each further pass halves these chunks, down to
-// single parts.
+// It first tries half of the parts at once. Each further pass tries chunks of half the size, down
+// to single parts.
 func reduce(best *scenario.Scenario, r reduction, fails Fails) (*scenario.Scenario, error) {
 	for size := max(1, (r.parts(best)+1)/2); ; size /= 2 {
 		for at := 0; at < r.parts(best); {
@@ -54,7 +55,7 @@ func reduce(best *scenario.Scenario, r reduction, fails Fails) (*scenario.Scenar
 				return best, err
 			}
 			if failing {
-				best = smaller // the parts after the chunk now begin at this index
+				best = smaller // the next part now has this index
 			} else {
 				at += size
 			}
@@ -65,8 +66,9 @@ func reduce(best *scenario.Scenario, r reduction, fails Fails) (*scenario.Scenar
 	}
 }
 
-// without returns a copy of a scenario in which a reduction was applied to the parts from, …,
-// to-1. It returns nil if that changes nothing or makes the scenario invalid.
+// without returns a copy of a scenario to which a reduction was applied. The reduction changes the
+// parts with the indexes from, …, to-1. It returns nil if the reduction changes nothing or makes
+// the scenario invalid.
 func without(s *scenario.Scenario, r reduction, from, to int) *scenario.Scenario {
 	smaller := s.Clone()
 	if !r.apply(smaller, from, to) {

@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// need describes the parts of a scenario without which a failure does not occur. These are
-// fault types, steps on some objects, and a number of replicas of one object.
+// need describes a failure by the parts of a scenario without which the failure does not occur.
+// These are fault types, steps on some objects, and a number of replicas of one object.
 type need struct {
 	faults   []string
 	targets  []scenario.Target
@@ -130,7 +130,7 @@ func text(t *rapid.T, s *scenario.Scenario) string {
 	return string(data)
 }
 
-// flaky is a scenario that fails in one of each `every` runs.
+// flaky is a scenario that fails once in `every` runs. The field runs counts the runs so far.
 type flaky struct{ every, runs int }
 
 func (f *flaky) run(context.Context, *scenario.Scenario) (bool, error) {
