@@ -1,6 +1,6 @@
 // Package environment starts and stops the components of a run: control plane, history, fault proxy
-// and subject. Runs, standing clusters, the conformance suite and Go programs use it. Callers start
-// the components in this order; all but the first are optional:
+// and subject. The subject is the program with the controllers under test. Callers start the
+// components in this order; all but the first are optional:
 //
 //	Start         the control plane of a provider
 //	Record        the namespace of the workload, the history and the observer
@@ -8,8 +8,8 @@
 //	StartSubject  the controllers under test
 //
 // Inject then injects single faults, and package run runs whole scenarios. Stop stops all
-// components in reverse order. A guard process stops and removes them if the program is killed,
-// unless Options.ControlPlane.Standing is set.
+// components in reverse order. If the program is killed, a second process, the guard, stops and
+// removes the components. With Options.ControlPlane.Standing, the guard does nothing.
 package environment
 
 import (
@@ -39,22 +39,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
-// Namespace is the namespace of the workload.
+// Namespace is the name of the workload's namespace, unless RecordOptions.Namespace is set.
 const Namespace = existing.Namespace
 
 // Options says which control plane [Start] starts, and where its files are.
 type Options struct {
-	// Provider is one of providers.Names(). Empty means providers.Default().
+	// Provider is the name of a provider, such as "kind". Empty means providers.Default().
 	Provider string
-	// ControlPlane has the options of the provider. Start sets its fields Dir and LogDir.
+	// ControlPlane contains the options for the provider. Start fills in the fields Dir and LogDir.
 	ControlPlane providers.Options
-	// StateDir is the directory for credentials and databases. Start creates it, and Stop removes
-	// it, unless KeepState is true. Empty means a new temporary directory.
+	// StateDir is the directory for credentials and databases. Unless KeepState is true, Start
+	// creates this directory and Stop removes it. Empty means a new temporary directory.
 	StateDir string
 	// KeepState means that StateDir already exists, and that Stop does not remove it.
 	KeepState bool
-	// LogDir is the directory for the logs of all components. Start creates it if it does not
-	// exist, and Stop does not remove it. Empty means StateDir; the logs are then removed with
+	// LogDir is the directory for the logs of all components. Start creates this directory if
+	// necessary, and Stop does not remove it. Empty means StateDir; Stop then removes the logs with
 	// StateDir.
 	LogDir string
 	// Seed is the random seed of the faults that [Environment.Inject] injects.
@@ -62,49 +62,52 @@ type Options struct {
 	// Clock is the clock of the history and the faults. Nil means the system clock.
 	Clock clock.WithTicker
 	// Progress is called with messages for users while components start, such as "control plane
-	// ready after 4.4 s". It must return quickly. It may be nil.
+	// ready after 4.4 s". Progress must return quickly. It may be nil.
 	Progress func(message string)
 }
 
-// Environment is a running control plane with the components of a run. Callers must not change its
-// fields. The fields of a component are nil until the component has started.
+// Environment is a running control plane with the components of a run. Callers must not change the
+// fields. A field that contains a component is nil until that component has started.
 type Environment struct {
 	Options
 
-	// Cluster is the control plane. Admin is a client with all permissions. Admin connects directly
+	// Cluster is the control plane. Admin is a client with all permissions, which connects directly
 	// to the API server, not through the fault proxy.
 	Cluster cluster.Cluster
 	Admin   kubernetes.Interface
 	// Dynamic is a client with the same connection and permissions as Admin. It is for objects
 	// whose Go types are not in client-go.
 	Dynamic dynamic.Interface
-	// Recorder writes the history. Dispatcher adds records to the history and starts faults whose
-	// trigger matches a record. Both are nil until Record.
+	// Recorder writes the history. Dispatcher adds records to the history, and starts a fault when
+	// a record matches the fault's trigger. Recorder and Dispatcher are nil until Record.
 	Recorder   *history.Recorder
 	Dispatcher *Dispatcher
-	// Interceptor records the requests of the subject and applies the effects of faults. Proxy is
-	// the fault proxy, which passes the requests to Interceptor. Both are nil until StartProxy.
+	// Interceptor records the subject's requests and applies the effects of faults. Proxy is the
+	// fault proxy, which passes the requests to Interceptor. Interceptor and Proxy are nil until
+	// StartProxy.
 	Interceptor *interceptor.Interceptor
 	Proxy       *proxy.Proxy
 	// Subject runs the controllers under test. It is nil until StartSubject. It stays nil if the
-	// kubelet restarts the replicas, because gauntlet then does not manage them (see StartSubject).
+	// kubelet manages the replicas, which is the case in pods without a fault proxy (see
+	// StartSubject).
 	Subject *subject.Subject
-	// Pods has the container image and the delays of the pods of the workload.
+	// Pods contains the container image, the start delay and the stop delay of the workload's pods.
 	Pods workload.Pods
 
 	provider providers.Provider
-	observer observer // records commits; nil until Record
-	// records receives the records of the proxy, the faults and the subject. It is the argument of
-	// StartProxy if that is not nil. Otherwise it is the Dispatcher, or a recorder that discards
-	// all records.
+	observer observer // records committed object versions; nil until Record
+	// records receives the records of the proxy and the faults. It is the argument records of
+	// StartProxy. If that argument is nil, it is the Dispatcher, or without a history,
+	// discardRecords.
 	records interceptor.Recorder
 	watches *subjectWatches
 
 	stopped bool // whether Stop was called
-	// namespace is the namespace that Record records.
+	// namespace is the name of the namespace that Record records.
 	namespace string
-	// teardowns are the functions with which Stop stops the components, in the order of their
-	// start. The first ones, controlPlaneTeardowns in number, stop the control plane.
+	// teardowns contains the functions with which Stop stops the components, in the order in which
+	// the components were started. The first controlPlaneTeardowns functions stop the control
+	// plane.
 	teardowns             Teardowns
 	controlPlaneTeardowns int
 }
@@ -112,15 +115,15 @@ type Environment struct {
 // The timeouts of single steps. Each timeout is much longer than the step takes on a slow machine,
 // so a timeout means that the step has failed.
 const (
-	clusterTimeout = 2 * time.Minute  // start of the cluster, creation of the namespace, loading of images
-	subjectTimeout = 60 * time.Second // start of all replicas until one holds the lease and watches
+	clusterTimeout = 2 * time.Minute  // each of: starting the cluster, creating the namespace, loading an image
+	subjectTimeout = 60 * time.Second // starting all replicas, until one holds the lease and has opened its watches
 	catchUpTimeout = 10 * time.Second // CatchUp
 )
 
 // stopTimeout limits the duration of [Environment.Stop].
 const stopTimeout = 30 * time.Second
 
-// Start starts the control plane of a provider. If it returns an error, it has stopped all
+// Start starts the control plane of a provider. If Start returns an error, it has stopped all
 // processes and removed the state directory.
 func Start(ctx context.Context, o Options) (*Environment, error) {
 	o.Provider = cmp.Or(o.Provider, providers.Default())
@@ -156,8 +159,7 @@ func (e *Environment) canStart(component string, runs bool) error {
 	return nil
 }
 
-// clear resets the fields of all components except the control plane, so that they are as after
-// Start.
+// clear sets the fields of all components except the control plane to their values after Start.
 func (e *Environment) clear() {
 	e.Recorder, e.Dispatcher, e.Interceptor, e.Proxy, e.Subject, e.observer = nil, nil, nil, nil, nil, nil
 	e.records, e.watches, e.namespace = discardRecords{}, newSubjectWatches(), Namespace
@@ -166,8 +168,8 @@ func (e *Environment) clear() {
 // Capabilities returns the capabilities of the environment's provider.
 func (e *Environment) Capabilities() cluster.Capabilities { return e.provider.Capabilities }
 
-// setUp starts a component by calling the function setUp. If the function takes more than 100
-// ms, the duration is reported as progress.
+// setUp calls the argument setUp, which starts the named component. If that takes more than 100 ms,
+// the method setUp reports the duration through Options.Progress.
 func (e *Environment) setUp(ctx context.Context, name string, setUp func(context.Context) error) error {
 	start := e.Clock.Now()
 	if err := setUp(ctx); err != nil {
@@ -182,8 +184,8 @@ func (e *Environment) setUp(ctx context.Context, name string, setUp func(context
 	return nil
 }
 
-// setUpDirectories creates the state directory and the log directory. A guard process removes the
-// state directory if this program is killed.
+// setUpDirectories creates the state directory and the log directory. If the program is killed, the
+// guard process removes the state directory.
 func (e *Environment) setUpDirectories(context.Context) (err error) {
 	switch {
 	case e.KeepState:
@@ -206,8 +208,8 @@ func (e *Environment) setUpDirectories(context.Context) (err error) {
 	return os.MkdirAll(e.LogDir, 0o755)
 }
 
-// guard makes Stop remove the directory dir. If the program is killed before Stop, a guard
-// process removes the directory.
+// guard makes Stop remove the directory dir. If the program is killed before Stop, the guard
+// process removes dir.
 func (e *Environment) guard(dir string) error {
 	release, err := process.GuardDirectory(dir)
 	if err != nil {
@@ -246,8 +248,8 @@ func (e *Environment) setUpCluster(ctx context.Context) error {
 
 // StartProxy starts the fault proxy between the subject and the API server.
 //
-// The proxy and the faults append their records to the argument records. If it is nil, they
-// append to the history that Record has created. Without a history, the records are discarded.
+// The proxy and the faults append their records to the argument records. Nil means the history that
+// Record has created. Without a history, the records are discarded.
 func (e *Environment) StartProxy(ctx context.Context, records interceptor.Recorder) error {
 	if err := e.canStart("the fault proxy", e.Proxy != nil); err != nil {
 		return err
@@ -275,10 +277,10 @@ func (e *Environment) StartProxy(ctx context.Context, records interceptor.Record
 }
 
 // ProxyConfig returns a client configuration that connects to the fault proxy and has all
-// permissions. StartProxy must have been called.
+// permissions. Call StartProxy first.
 //
-// The client counts as a replica of the subject with the given name: the history contains its
-// requests, and faults act on them.
+// A client with this configuration counts as a replica of the subject with the given name. The
+// history contains the client's requests, and faults act on these requests.
 func (e *Environment) ProxyConfig(name string) (*rest.Config, error) {
 	if e.stopped || e.Proxy == nil {
 		return nil, errors.New("ProxyConfig: the fault proxy does not run; expected a call of StartProxy before")
@@ -287,8 +289,8 @@ func (e *Environment) ProxyConfig(name string) (*rest.Config, error) {
 	return config, e.Proxy.Route(name, config)
 }
 
-// Failed waits until the control plane, the recorder or the subject fails, and returns the error.
-// It returns nil when ctx is canceled.
+// Failed waits until the control plane, the recorder or the subject fails, and returns the failure.
+// If ctx is canceled first, Failed returns nil.
 func (e *Environment) Failed(ctx context.Context) error {
 	var recorder, subjectFailed <-chan struct{}
 	if e.Recorder != nil {
@@ -309,10 +311,10 @@ func (e *Environment) Failed(ctx context.Context) error {
 	}
 }
 
-// Stop stops all components in reverse order of their start, and removes the state directory.
-// It does so even if ctx is canceled. A second call does nothing.
+// Stop stops all components in reverse order of their start, and removes the state directory. Stop
+// completes even if ctx is canceled. A second call does nothing.
 //
-// After 30 seconds, it cancels the steps that are not complete.
+// After 30 seconds, Stop cancels the steps that are not complete.
 func (e *Environment) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
@@ -321,9 +323,8 @@ func (e *Environment) Stop(ctx context.Context) error {
 	return teardowns.Run(ctx)
 }
 
-// Reset stops all components except the control plane, in reverse order of their start. It
-// deletes no objects. After Reset, the program may call Record, StartProxy and StartSubject
-// again.
+// Reset stops all components except the control plane, in reverse order of their start. Reset
+// deletes no API objects. After Reset, Record, StartProxy and StartSubject may be called again.
 func (e *Environment) Reset(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
@@ -334,15 +335,15 @@ func (e *Environment) Reset(ctx context.Context) error {
 	return err
 }
 
-// RecordedNamespace returns the namespace that Record records: the one in the options of
-// Record, or [Namespace].
+// RecordedNamespace returns the name of the namespace that Record records. This is
+// RecordOptions.Namespace, or [Namespace] if that option is empty.
 func (e *Environment) RecordedNamespace() string { return e.namespace }
 
-// Teardowns is a list of functions that stop components, in the order in which the components were
-// started.
+// Teardowns is a list of functions that stop components. The functions are in the order in which
+// the components were started.
 type Teardowns []func(context.Context) error
 
-// Run calls the functions in reverse order, and joins their errors.
+// Run calls all functions in reverse order, even after an error, and joins the errors.
 func (t Teardowns) Run(ctx context.Context) error {
 	var errs []error
 	for _, stop := range slices.Backward(t) {
@@ -351,14 +352,14 @@ func (t Teardowns) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// progress calls e.Progress, if it is set, with a formatted message.
+// progress formats a message and passes it to e.Progress. Without e.Progress, it does nothing.
 func (e *Environment) progress(format string, args ...any) {
 	if e.Progress != nil {
 		e.Progress(fmt.Sprintf(format, args...))
 	}
 }
 
-// discardRecords is a recorder that discards all records. It is used if there is no history.
+// discardRecords is a recorder that discards all records, for an Environment without a history.
 type discardRecords struct{}
 
 func (discardRecords) Append(history.Record) {}

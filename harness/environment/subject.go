@@ -21,40 +21,40 @@ import (
 
 // SubjectOptions says which subject [Environment.StartSubject] starts, and with which settings.
 type SubjectOptions struct {
-	// Target is the executable or the image of the subject.
+	// Target says which program is the subject, such as subject.Upstream.
 	Target subject.Target
-	// Controllers lists the controllers under test. The field Controllers of Options.ControlPlane
-	// must have the same value, so that the control plane does not run them. Nil means
+	// Controllers lists the controllers under test. Options.ControlPlane.Controllers must be equal,
+	// so that the control plane does not run the same controllers. Nil means
 	// [kube.DefaultControllers].
 	Controllers []kube.Controller
-	// Kinds describes the kinds that Controllers watch and that no table of package kube has, such
-	// as custom resources.
+	// Kinds describes Kinds that Controllers watch and that package kube does not know, such as
+	// custom resources.
 	Kinds []kube.Kind
-	// Spec has the number of replicas and their settings, in the same format as a scenario. If its
-	// lease duration is 0, all settings except Replicas have their default values.
+	// Spec contains the number of replicas and the settings of the replicas, as the field subject
+	// of a scenario. If Spec.LeaseDuration is 0, only Spec.Replicas counts, and all other settings
+	// have their default values.
 	Spec scenario.Subject
-	// Ours is the path of workload-controller-manager, the executable that is built from
-	// controllers/. The subject `ours` runs it.
+	// Ours is the path of workload-controller-manager, the executable of the subject `ours`. `make
+	// build` builds it.
 	Ours string
-	// Gauntlet is the path of the gauntlet executable. If the subject runs in pods, the executable
-	// must be statically linked, because a container beside the subject runs `gauntlet relay`. The
-	// executable `standin`, which the pods of the workload run on kind, must be in the same
-	// directory.
+	// Gauntlet is the path of the gauntlet executable. If the subject runs in pods, this executable
+	// must be statically linked, because a container beside the subject runs `gauntlet relay`. On
+	// kind, the workload's pods run the executable `standin`, which must be in the same directory.
 	Gauntlet string
 }
 
-// StartSubject starts the controllers under test, and grants them the permissions that they
-// need ([subject.Grant]). For the target [subject.Program], it does nothing.
+// StartSubject grants the subject its RBAC permissions ([subject.Grant]), and starts the subject.
+// For the target [subject.Program], it does nothing.
 //
-// It returns when a replica holds the lease. After calls of Record and StartProxy, it also
-// waits until the leader watches all resources that its controllers need.
+// StartSubject returns when a replica holds the lease. If Record and StartProxy were called, it
+// also waits until the leader watches all resources that the controllers need.
 //
-// The replicas are local processes, or pods if the provider has the capability SubjectInPods.
-// They connect to the fault proxy if StartProxy was called, and otherwise directly to the API
+// The replicas are local processes, or pods if the provider has the capability SubjectInPods. The
+// replicas connect to the fault proxy if StartProxy was called, and otherwise directly to the API
 // server.
 //
-// Without a fault proxy, the kubelet restarts replicas that run in pods; e.Subject then stays
-// nil.
+// Without a fault proxy, the kubelet manages replicas in pods, and restarts them. The field
+// e.Subject then stays nil.
 func (e *Environment) StartSubject(ctx context.Context, o SubjectOptions) error {
 	if err := e.canStart("the subject", e.Subject != nil); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (e *Environment) StartSubject(ctx context.Context, o SubjectOptions) error 
 	})
 }
 
-// complete sets empty fields to their default values.
+// complete sets empty Controllers and Spec to their default values.
 func (o *SubjectOptions) complete() (err error) {
 	if o.Spec.LeaseDuration == 0 {
 		replicas := max(o.Spec.Replicas, 1)
@@ -86,7 +86,7 @@ func (o *SubjectOptions) complete() (err error) {
 	return err
 }
 
-// watched returns the kinds that the leader must watch before the subject counts as ready.
+// watched returns the Kinds that the leader must watch before the subject counts as ready.
 func (o *SubjectOptions) watched() []kube.Kind {
 	watched := kube.Watched(o.Controllers)
 	for _, kind := range o.Kinds {
@@ -97,8 +97,8 @@ func (o *SubjectOptions) watched() []kube.Kind {
 	return watched
 }
 
-// settings returns the settings of the replicas. The argument leaseNamespace is the namespace
-// of the leader-election Lease.
+// settings returns the settings of the replicas, with the given namespace of the leader-election
+// Lease.
 func (o *SubjectOptions) settings(leaseNamespace string) subject.Settings {
 	return subject.Settings{
 		Controllers: o.Controllers,
@@ -107,10 +107,10 @@ func (o *SubjectOptions) settings(leaseNamespace string) subject.Settings {
 	}
 }
 
-// Preflight returns an error if the named provider cannot run the subject, for example because
-// an executable is missing. It starts nothing.
+// Preflight returns an error if the named provider cannot run the subject, for example because an
+// executable is missing. Preflight starts nothing.
 //
-// The argument upstreamDir is the field UpstreamDir of providers.Options.
+// The argument upstreamDir is the value of providers.Options.UpstreamDir.
 func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 	p, err := providers.Named(provider)
 	if err != nil {
@@ -151,8 +151,8 @@ func CheckTarget(provider providers.Provider, target subject.Target) error {
 	return nil
 }
 
-// executable returns the path of the executable that replicas run as local processes. It returns an
-// error if the file is missing.
+// executable returns the path of the program that local replicas run. If the file is missing,
+// executable returns an error.
 func (o *SubjectOptions) executable(upstreamDir string) (string, error) {
 	if o.Target != subject.Upstream {
 		return o.Target.Executable(o.Ours, "")
@@ -164,15 +164,15 @@ func (o *SubjectOptions) executable(upstreamDir string) (string, error) {
 	return o.Target.Executable(o.Ours, upstream)
 }
 
-// replicaSetup says how to start the replicas of a subject, and with which permissions.
+// replicaSetup says how to start the replicas of a subject, and as which user they authenticate.
 type replicaSetup struct {
 	launch         subject.Launcher
-	account        rbacv1.Subject // identity of the replicas at the API server
+	account        rbacv1.Subject // user or ServiceAccount of the replicas
 	leaseNamespace string         // namespace of the leader-election lease
 }
 
-// startSubject starts a subject whose replicas gauntlet manages: faults can stop, pause and restart
-// them. The kubelet does not restart these replicas.
+// startSubject starts a subject with replicas that gauntlet manages. Faults can stop, pause and
+// restart such replicas. The kubelet does not restart them.
 func (e *Environment) startSubject(ctx context.Context, o *SubjectOptions) error {
 	prepare := e.processReplicas
 	if e.Capabilities().Has(cluster.SubjectInPods) {
@@ -219,7 +219,8 @@ func (e *Environment) startSubject(ctx context.Context, o *SubjectOptions) error
 	return nil
 }
 
-// subjectRecords returns the recorder for the starts and ends of replicas.
+// subjectRecords returns the recorder to which the Subject appends a record when a replica starts
+// or ends.
 func (e *Environment) subjectRecords() subject.Recorder {
 	if e.Recorder == nil {
 		return discardRecords{}
@@ -231,21 +232,22 @@ func (e *Environment) subjectRecords() subject.Recorder {
 // there is none.
 func (e *Environment) holder(identity string) string {
 	if e.Recorder != nil {
-		_ = e.Recorder.Flush() // e.watches then has all records; Environment.Failed returns the error
+		_ = e.Recorder.Flush() // e.watches has then observed all records; Environment.Failed returns the error of Flush
 	}
 	return e.watches.holder(identity)
 }
 
-// lastLeaseWriter returns the running replica that last wrote its identity to a Lease, or "".
+// lastLeaseWriter returns the running replica that last wrote its identity to a Lease, or "" if
+// there is none.
 func (e *Environment) lastLeaseWriter() string {
 	if e.Recorder != nil {
-		_ = e.Recorder.Flush() // e.watches then has all records; Environment.Failed returns the error
+		_ = e.Recorder.Flush() // e.watches has then observed all records; Environment.Failed returns the error of Flush
 	}
 	return e.watches.lastWriter()
 }
 
-// route changes config, the client configuration of a replica, so that the replica connects to the
-// fault proxy. Without a fault proxy, it does not change config.
+// route changes config, a replica's client configuration, so that the replica connects to the fault
+// proxy. Without a fault proxy, route does not change config.
 func (e *Environment) route(replica string, config *rest.Config) error {
 	if e.Proxy == nil {
 		return nil
@@ -253,11 +255,11 @@ func (e *Environment) route(replica string, config *rest.Config) error {
 	return e.Proxy.Route(replica, config)
 }
 
-// processReplicas returns the setup of replicas that run as local processes.
+// processReplicas returns a replicaSetup that starts replicas as local processes.
 //
-// On an existing cluster, the ServiceAccount and the Lease of the subject are in the namespace
-// of the workload. Because other people use such a cluster, Stop deletes the ClusterRoles and
-// ClusterRoleBindings of the subject.
+// On a cluster of the provider existing, the subject's ServiceAccount and Lease are in the run's
+// namespace. Other people use such a cluster, so Stop deletes the subject's ClusterRoles and
+// ClusterRoleBindings.
 func (e *Environment) processReplicas(_ context.Context, o *SubjectOptions) (replicaSetup, error) {
 	executable, err := o.executable(e.ControlPlane.UpstreamDir)
 	if err != nil {
@@ -285,7 +287,7 @@ func (e *Environment) processReplicas(_ context.Context, o *SubjectOptions) (rep
 }
 
 // podReplicas returns the setup of replicas that run as pods on the control plane node. The relay
-// in each pod forwards the requests of the replica to the fault proxy.
+// container in each pod forwards the replica's requests to the fault proxy.
 func (e *Environment) podReplicas(ctx context.Context, o *SubjectOptions) (replicaSetup, error) {
 	node, target, relay, err := e.loadSubject(ctx, o)
 	if err != nil {
@@ -305,11 +307,11 @@ func (e *Environment) podReplicas(ctx context.Context, o *SubjectOptions) (repli
 	}, nil
 }
 
-// deployTimeout limits the duration of deploySubject after the image of the subject is loaded.
+// deployTimeout limits the duration of deploySubject, without the loading of the subject's image.
 const deployTimeout = 2 * time.Minute
 
-// deploySubject starts a subject in pods that connect directly to the API server, and that the
-// kubelet restarts. It returns when a replica holds the lease.
+// deploySubject starts a subject in pods that the kubelet restarts. The replicas connect directly
+// to the API server. deploySubject returns when a replica holds the lease.
 func (e *Environment) deploySubject(ctx context.Context, o *SubjectOptions) error {
 	nodes, err := e.nodes()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package run runs one scenario on one subject. It is the only package that uses all parts of
-// the harness. A run has the following parts:
+// Package run runs one scenario on one subject, the program with the controllers under test. A run
+// has the following steps:
 //
 //	scenario     write scenario.yaml and environment.json to the run directory
 //	environment  set up the control plane, recorder, observer, proxy and subject
@@ -10,8 +10,9 @@
 //	check        run the checks on the recorded history
 //	report       write verdicts.json, junit.xml, summary.md and report.html
 //
-// The checks also run after an aborted run. If the history shows a violation, the verdict is
-// fail. If it does not show whether a guarantee held, the verdict of this guarantee is unknown.
+// The checks also run after an aborted run. If the history shows a violation, the verdict is fail.
+// If the history does not show whether a guarantee held, the verdict of that guarantee's check is
+// unknown.
 package run
 
 import (
@@ -37,24 +38,24 @@ import (
 // Options says which scenario to run on which subject, on which control plane, and where to
 // write the results.
 type Options struct {
-	Scenario *scenario.Scenario // its field Seed is the random seed of the run
+	Scenario *scenario.Scenario // Scenario.Seed is the random seed of the run
 	Target   subject.Target
-	// BuiltFromUpstream is true if Target is a modified kube-controller-manager, such as a
-	// mutant. A violation that matches a known upstream issue then has the verdict
-	// known-upstream, as for [subject.Upstream].
+	// BuiltFromUpstream is true if Target is a modified kube-controller-manager. An example is a
+	// mutant, a controller that is broken on purpose. A violation that matches a known upstream
+	// issue then has the verdict known-upstream, as for [subject.Upstream].
 	BuiltFromUpstream bool
-	// Baseline is what runs of the scenario without faults have in common. It may be nil. Run writes
-	// it to the run directory, and the checks compare the run with it.
+	// Baseline is what runs of the scenario without faults have in common. Run writes Baseline to
+	// the run directory, and the checks compare the run with Baseline. It may be nil.
 	Baseline *baseline.Baseline
-	// Workload is the workload of a scenario with an external workload, and nil for all other
-	// scenarios. Run calls it. A program that calls Start passes its workload to
-	// [Session.Chaos] instead.
+	// Workload is a function that [Run] calls instead of the workload steps of the scenario. It is
+	// nil unless the scenario has the field externalWorkload. A program that calls [Start] passes
+	// its workload to [Session.Chaos] instead.
 	Workload Workload
-	// Provider is one of providers.Names(); "" means [providers.Default].
+	// Provider is the name of a provider, such as "kind"; "" means [providers.Default].
 	Provider string
-	// On is a control plane that is already running, such as that of a standing cluster. The run
-	// then starts no control plane, and ignores the fields Provider and Existing. End does not stop
-	// this control plane.
+	// On, if set, is a control plane that is already running, such as a cluster of `gauntlet up`.
+	// The run then starts no control plane, and ignores the fields Provider and Existing. End does
+	// not stop this control plane.
 	On *environment.Environment
 	// Namespace is the namespace that the run records. Empty means environment.Namespace.
 	Namespace string
@@ -62,47 +63,47 @@ type Options struct {
 	Out string
 	// Ours is the path of the executable workload-controller-manager, built from controllers/.
 	Ours string
-	// Gauntlet is the path of the gauntlet executable. If the subject runs in pods, the
-	// executable must be statically linked, because it also runs as relay in these pods. The
-	// directory of Gauntlet must also contain the program standin, which the workload's pods
-	// run on kind. An external workload whose pods run other images does not need Gauntlet.
+	// Gauntlet is the path of the gauntlet executable. If the subject runs in pods, the executable
+	// must be statically linked, because it also runs in these pods, as `gauntlet relay`. On kind,
+	// the workload's pods run the program standin, which must be in the same directory. A Workload
+	// whose pods run other images does not need Gauntlet.
 	Gauntlet string
-	// UpstreamDir is the directory with the binaries of etcd, Kubernetes and KWOK. If it is
-	// empty, the run uses the cache that `gauntlet setup` fills.
+	// UpstreamDir is the directory with the binaries of etcd, Kubernetes and KWOK. Empty means the
+	// cache that `gauntlet setup` fills.
 	UpstreamDir string
-	// NodeImage is the container image of a kind node. If it is empty, the provider uses its
-	// default image.
+	// NodeImage is the container image that the nodes of a kind cluster run. Empty means the
+	// default image of the provider kind.
 	NodeImage string
-	// Existing selects the existing cluster for the provider existing.
+	// Existing says which cluster the provider existing uses.
 	Existing cluster.Existing
-	// Direct connects the subject to the API server without the fault proxy, to measure the
-	// overhead of the proxy. A scenario with faults must not be run with Direct.
+	// Direct connects the subject directly to the API server, to measure the overhead of the fault
+	// proxy. Do not set Direct for a scenario with faults.
 	Direct bool
-	// KeepUp, if set, is called after the last phase. The control plane stays up until KeepUp
-	// returns.
+	// KeepUp, if set, is called after the last phase, with the path of an admin kubeconfig. The
+	// control plane stays up until KeepUp returns.
 	KeepUp func(ctx context.Context, kubeconfig string)
-	// Progress, if set, receives progress messages. It must return quickly.
+	// Progress, if set, receives progress messages for users. Progress must return quickly.
 	Progress func(message string)
-	// OnRecord, if set, is called with each record of the history, in order. It must return
+	// OnRecord, if set, is called with each record of the history, in order. OnRecord must return
 	// quickly, and must not change the record.
 	OnRecord func(*history.Record)
 
 	Clock    clock.WithTicker // nil means [clock.RealClock]
 	Revision string           // version of gauntlet
-	// Versions are the versions of the components of the control plane. If it is nil, the
-	// run uses the versions that the provider returns.
+	// Versions contains the versions of the control plane components, such as "etcd": "v3.6.8". If
+	// Versions is nil, the run asks the provider for the versions.
 	Versions map[string]string
 }
 
-// Workload creates, changes and deletes objects in the namespace environment.Namespace, with
-// the clients of s.Environment. The faults of the scenario are active until it returns.
+// Workload creates, changes and deletes objects in the recorded namespace, with the clients of
+// s.Environment. The faults of the scenario are active while the function runs.
 //
-// It may call [Session.Converged] to wait. It must return soon after ctx ends. Its error aborts
-// the run.
+// A Workload may call [Session.Converged] to wait until all objects have converged. The function
+// must return soon after ctx ends. An error aborts the run.
 type Workload func(ctx context.Context, s *Session) error
 
-// Run runs a scenario, checks its history and writes the reports. The error says why the run
-// was aborted. An aborted run is checked too, if it has a history.
+// Run runs a scenario, checks the history and writes the reports. If the run was aborted, the error
+// says why, and the result contains the verdicts if there is a history.
 func Run(ctx context.Context, o Options) (*reports.Run, error) {
 	if o.Scenario != nil {
 		if err := o.checkWorkload(); err != nil {
@@ -119,8 +120,8 @@ func Run(ctx context.Context, o Options) (*reports.Run, error) {
 	return s.End(ctx, err)
 }
 
-// Preflight returns an error if the run is not possible. For example, the provider may not
-// support a fault, or an executable may be missing. It starts nothing.
+// Preflight returns an error if the run is not possible. For example, the provider may not support
+// a fault, or an executable may be missing. Preflight starts nothing.
 func (o *Options) Preflight() error {
 	if o.Scenario == nil {
 		return errors.New("found no scenario; expected one, such as that of scenario.New")
@@ -128,8 +129,8 @@ func (o *Options) Preflight() error {
 	return cmp.Or(o.checkWorkload(), o.preflight())
 }
 
-// preflight does the same as Preflight, but does not check the workload. A program that uses a
-// Session passes the workload only later.
+// preflight does the same as Preflight, but does not check the workload. A program that calls
+// [Start] passes the workload only later, to [Session.Chaos].
 func (o *Options) preflight() error {
 	if o.Scenario == nil {
 		return errors.New("found no scenario; expected one, such as that of scenario.New")
@@ -157,8 +158,8 @@ func (o *Options) preflight() error {
 	return o.subject().Preflight(o.Provider, o.UpstreamDir)
 }
 
-// checkWorkload returns an error if the run has no workload or two. The workload is the steps
-// of the scenario, or Options.Workload for a scenario with an external workload.
+// checkWorkload returns an error if the run has no workload or two workloads. A scenario with the
+// field externalWorkload needs Options.Workload. All other scenarios contain the workload as steps.
 func (o *Options) checkWorkload() error {
 	switch external := o.Scenario.ExternalWorkload != nil; {
 	case external && o.Workload == nil:
@@ -192,7 +193,7 @@ func (o *Options) subject() environment.SubjectOptions {
 	}
 }
 
-// runPhases runs all phases of the run, and then calls KeepUp if it is set.
+// runPhases runs all phases of the run. It then calls Options.KeepUp, if that field is set.
 func (s *Session) runPhases(ctx context.Context) error {
 	ctx, cancel := s.supervise(ctx)
 	defer cancel()
@@ -211,8 +212,8 @@ func (s *Session) runPhases(ctx context.Context) error {
 // errInterrupted is the error of a run that the user interrupted.
 var errInterrupted = errors.New("interrupted")
 
-// supervise returns a context that is canceled when the control plane, the recorder or the
-// subject fails. The returned function cancels it, and returns when nothing is supervised any more.
+// supervise returns a context that is canceled when the control plane, the recorder or the subject
+// fails. The returned function cancels the context, and waits until the supervision has ended.
 func (s *Session) supervise(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -222,13 +223,14 @@ func (s *Session) supervise(ctx context.Context) (context.Context, context.Cance
 	}()
 	return ctx, func() {
 		cancel(context.Canceled)
-		<-done // the end of the run changes what Failed reads
+		<-done // the end of the run changes fields that Environment.Failed reads
 	}
 }
 
-// endReason returns the error that aborted a phase, or err if nothing aborted it.
+// endReason returns the reason why ctx was canceled during a phase, or err if ctx was not canceled.
 //
-// The end of the subject is not an error, because the checks report it.
+// If a replica of the subject ended unexpectedly, endReason returns nil, because the checks report
+// the exit.
 func (s *Session) endReason(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause == nil:
@@ -243,14 +245,14 @@ func (s *Session) endReason(ctx context.Context, err error) error {
 	}
 }
 
-// progress formats a message and passes it to o.Progress, if that is set.
+// progress formats a message and passes it to o.Progress. Without o.Progress, it does nothing.
 func (o *Options) progress(format string, args ...any) {
 	if o.Progress != nil {
 		o.Progress(fmt.Sprintf(format, args...))
 	}
 }
 
-// keepUp writes an admin kubeconfig and calls Options.KeepUp with its path.
+// keepUp writes an admin kubeconfig and calls Options.KeepUp with the path of that file.
 func (s *Session) keepUp(ctx context.Context) error {
 	path := filepath.Join(s.dir.state(), "admin.kubeconfig")
 	if err := cluster.WriteKubeconfig(path, s.Environment.Cluster.Config(cluster.Admin)); err != nil {

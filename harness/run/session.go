@@ -18,7 +18,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Session is a run in progress. [Run] goes through all its phases. A Go program that has its
+// Session is a run in progress. [Run] creates a Session and runs all phases. A Go program with its
 // own workload, such as a test suite, uses a Session directly:
 //
 //	Start    set up the control plane, the history, the fault proxy and the subject
@@ -26,37 +26,38 @@ import (
 //	Settle   wait until the subject has converged and is quiet
 //	End      tear everything down, run the checks and write the reports
 //
-// A program that cannot pass its workload as a function calls Begin instead of Chaos. It then
-// injects and heals single faults with Environment.Inject.
+// A program that cannot pass its workload as a function calls Begin instead of Chaos. Such a
+// program injects and heals single faults with Environment.Inject.
 //
 // The methods are not safe for concurrent use.
 type Session struct {
 	*Options
-	// Environment contains the control plane, the recorder, the fault proxy and the subject of
-	// the run.
+	// Environment contains the control plane, the recorder, the fault proxy and the subject of the
+	// run. It is set by Start.
 	Environment *environment.Environment
 
 	phase   sessionPhase
 	dir     directory
-	unlock  func() // unlocks the run directory; nil in tests without one
+	unlock  func() // unlocks the run directory; nil in tests without a run directory
 	monitor *monitor
-	ready   bool         // everything is set up
+	ready   bool         // true when setUp is complete
 	outages atomic.Int32 // number of active faults that make the control plane unavailable
-	// catchUp waits until the history contains all commits so far. It is Environment.CatchUp,
-	// except in tests.
+	// catchUp waits until the history contains all object versions that etcd has committed so far.
+	// It is Environment.CatchUp, except in tests.
 	catchUp func(ctx context.Context) error
 }
 
-// sessionPhase is how far a session has come.
+// sessionPhase says which methods of a Session may be called next.
 type sessionPhase int
 
 const (
-	sessionStarted sessionPhase = iota // the methods Chaos and Begin may be called
-	sessionChaos                       // Begin was called
-	sessionEnded                       // End was called
+	sessionStarted sessionPhase = iota // Chaos or Begin may be called
+	sessionChaos                       // Begin was called: Converged and Settle may be called
+	sessionEnded                       // End was called: no method may be called
 )
 
-// checkPhase returns an error if a method is called in the wrong order.
+// checkPhase returns an error if the phase of the session is not the phase that the named method
+// requires.
 func (s *Session) checkPhase(method string, expected sessionPhase) error {
 	switch {
 	case s.phase == expected:
@@ -69,9 +70,9 @@ func (s *Session) checkPhase(method string, expected sessionPhase) error {
 	return fmt.Errorf("%s: the chaos phase has begun already", method)
 }
 
-// Start sets up a run of o.Scenario, but runs neither its workload nor its faults. A Go
-// program can create the scenario with [scenario.New]. The caller must call End. If Start
-// returns an error, nothing is left running.
+// Start sets up a run of o.Scenario, but runs neither the workload nor the faults. A Go program can
+// create the scenario with [scenario.New]. The caller must call End. If Start returns an error, it
+// has stopped everything.
 func Start(ctx context.Context, o Options) (*Session, error) {
 	s, err := newSession(&o)
 	if err != nil {
@@ -84,7 +85,8 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 	return s, nil
 }
 
-// newSession checks the options, sets their default values and creates the run directory.
+// newSession checks the options, sets default values and creates the run directory. It starts
+// nothing.
 func newSession(o *Options) (*Session, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -110,8 +112,8 @@ func newSession(o *Options) (*Session, error) {
 	return &Session{Options: o, dir: dir, unlock: unlock, monitor: newMonitor(o.Scenario.Controllers()...)}, nil
 }
 
-// completeVersions sets o.Versions to the versions that the provider returns, if it is not set
-// yet.
+// completeVersions sets o.Versions to the versions that the provider returns, unless o.Versions is
+// already set.
 func (o *Options) completeVersions() error {
 	if o.Versions != nil {
 		return nil
@@ -126,7 +128,7 @@ func (o *Options) completeVersions() error {
 // Directory returns the path of the run directory.
 func (s *Session) Directory() string { return string(s.dir) }
 
-// observe passes a record of the history to those that follow it.
+// observe passes a record of the history to the monitor and to Options.OnRecord.
 func (s *Session) observe(record *history.Record) {
 	s.monitor.observe(record)
 	if s.Options.OnRecord != nil {
@@ -134,8 +136,8 @@ func (s *Session) observe(record *history.Record) {
 	}
 }
 
-// setUp sets up the environment of the run, with the namespace, the history, the fault
-// proxy and the subject.
+// setUp starts the components of the run: control plane, namespace, history, fault proxy and
+// subject.
 func (s *Session) setUp(ctx context.Context) (err error) {
 	if s.Environment, err = s.startControlPlane(ctx); err != nil {
 		return err
@@ -164,7 +166,7 @@ func (s *Session) setUp(ctx context.Context) (err error) {
 	if err := s.Environment.StartSubject(ctx, s.subject()); err != nil {
 		return err
 	}
-	if s.Scenario.ExternalWorkload == nil || s.Gauntlet != "" { // otherwise, the pods have images of their own
+	if s.Scenario.ExternalWorkload == nil || s.Gauntlet != "" { // otherwise, the Go program chooses the images of the pods
 		if err := s.Environment.LoadPodImage(ctx, s.Gauntlet); err != nil {
 			return err
 		}
@@ -173,8 +175,8 @@ func (s *Session) setUp(ctx context.Context) (err error) {
 	return nil
 }
 
-// startControlPlane starts the control plane of the run, or returns the running one in the
-// options.
+// startControlPlane starts the control plane of the run. If Options.On is set, it returns
+// Options.On instead.
 func (s *Session) startControlPlane(ctx context.Context) (*environment.Environment, error) {
 	if s.On != nil {
 		return s.On, nil
@@ -190,10 +192,10 @@ func (s *Session) startControlPlane(ctx context.Context) (*environment.Environme
 	})
 }
 
-// Begin begins the chaos phase, for a program that cannot call Chaos, which includes it. It
-// returns an error if the control plane is not healthy.
+// Begin begins the chaos phase, for a program that cannot call Chaos. If the control plane is not
+// healthy, Begin returns an error.
 //
-// From here on, the check process-alive requires that the subject runs.
+// After Begin, the check process-alive requires that the subject runs.
 func (s *Session) Begin(ctx context.Context) error {
 	if err := s.checkPhase("Begin", sessionStarted); err != nil {
 		return err
@@ -209,16 +211,16 @@ func (s *Session) Begin(ctx context.Context) error {
 	return nil
 }
 
-// beginPhase records the beginning of a phase.
+// beginPhase adds a record to the history that says that a phase has begun.
 func (s *Session) beginPhase(phase history.PhaseName) {
 	s.Environment.Recorder.Append(history.Record{Phase: &history.Phase{Name: phase}})
 }
 
-// End stops everything, checks the history and writes the reports. It returns no result if
-// there is no history.
+// End stops everything, runs the checks on the history, and writes the reports. If there is no
+// history, the result is nil.
 //
-// The argument runErr is nil, or the error that aborted the run. End returns it together with
-// its own errors.
+// The argument runErr is nil, or the error that aborted the run. The returned error wraps runErr
+// and the errors of End itself.
 func (s *Session) End(ctx context.Context, runErr error) (*reports.Run, error) {
 	if s.phase == sessionEnded {
 		return nil, errors.New("End: the session has ended already")
@@ -252,8 +254,8 @@ func (s *Session) End(ctx context.Context, runErr error) (*reports.Run, error) {
 	return result, errors.Join(runErr, reports.WriteRun(*result, draft))
 }
 
-// tearDown stops everything that setUp started, in reverse order. If the run was
-// aborted, it records a gap with the reason.
+// tearDown stops everything that setUp started, in reverse order. If the run was aborted, tearDown
+// records a gap with the reason. A gap says that the history is incomplete.
 func (s *Session) tearDown(ctx context.Context, runErr error) error {
 	if s.Environment == nil {
 		return nil
@@ -270,11 +272,12 @@ func (s *Session) tearDown(ctx context.Context, runErr error) error {
 	return s.Environment.Stop(ctx)
 }
 
-// exportLogsTimeout bounds the export of logs, which are only diagnostics.
+// exportLogsTimeout limits the duration of exportLogs. The timeout is short, because the logs are
+// only diagnostics.
 const exportLogsTimeout = 20 * time.Second
 
-// exportLogs exports the logs of the cluster, if the cluster supports that and has not failed.
-// A failed cluster exports its logs by itself.
+// exportLogs exports the logs of a cluster that implements [cluster.LogExporter]. It does nothing
+// if the cluster has failed, because a failed cluster exports its logs when it stops.
 func (s *Session) exportLogs(ctx context.Context) {
 	exporter, ok := s.Environment.Cluster.(cluster.LogExporter)
 	if !ok || s.Environment.Cluster.Err() != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Options describes the cluster that a provider starts. All providers have the same options, and
+// Options describes the cluster that a provider starts. All providers accept the same options, and
 // each provider ignores the options that it does not use. For example, the provider kind ignores
 // the pod delays, because real kubelets start the pods.
 type Options struct {
@@ -20,41 +20,42 @@ type Options struct {
 	// existing cluster must have free capacity for this number of pods.
 	Pods int
 	// PodStartDelay is the time from the scheduling of a pod until a simulated kubelet makes the
-	// pod Ready. PodStopDelay is the time from the graceful deletion of a pod until a simulated
-	// kubelet removes it.
+	// pod Ready. PodStopDelay is the time from a pod's graceful deletion until a simulated kubelet
+	// removes the pod.
 	PodStartDelay, PodStopDelay time.Duration
 	// Controllers lists the controllers under test, which the cluster's own kube-controller-manager
 	// does not run. Nil means [kube.DefaultControllers].
 	Controllers []kube.Controller
-	// Volumes gives a cluster with simulated kubelets a default StorageClass whose volumes are
-	// simulated. Other clusters have the StorageClasses of their nodes.
+	// Volumes creates a default StorageClass with simulated volumes. Only the provider embedded
+	// uses this option.
 	Volumes bool
-	// Dir is an existing directory, in which the provider keeps the state of the cluster. LogDir is
-	// an existing directory for the logs of the components.
+	// Dir is an existing directory for the cluster's data and credentials. LogDir is an existing
+	// directory for the logs of the components.
 	Dir, LogDir string
 	// UpstreamDir is the directory with the binaries of etcd, Kubernetes and KWOK. Empty means the
 	// cache directory that `gauntlet setup` fills.
 	UpstreamDir string
-	// NodeImage is the container image of the nodes of a kind cluster. Empty means that
+	// NodeImage is the container image that the nodes of a kind cluster run. Empty means that
 	// [kind.ChooseImage] selects the image.
 	NodeImage string
-	// KindConfig is the configuration of a kind cluster, or nil. Its nodes replace Nodes. Other
-	// providers ignore it. See [kind.Options].
+	// KindConfig is a kind configuration, or nil. If it is set, the provider kind ignores Nodes;
+	// see [kind.Options]. Other providers ignore KindConfig.
 	KindConfig *v1alpha4.Cluster
-	// DNS lets the pods of a kind cluster resolve the names of Services. Other providers ignore it.
+	// DNS runs CoreDNS on a kind cluster, so that pods can resolve the names of Services. Other
+	// providers ignore DNS.
 	DNS bool
-	// Relays is the number of subject replicas that run in pods. Each of these replicas connects to
-	// the fault proxy through a relay container in its pod. For each relay, the provider forwards a
-	// local port to the port on which the relay listens.
+	// Relays is the number of subject replicas that run in pods. Each such pod contains a second
+	// container, the relay, which connects the replica to the fault proxy. For each relay, the
+	// provider kind forwards a local port to the relay's port.
 	Relays int
-	// Existing has the options of the provider existing, such as the kubeconfig.
+	// Existing contains the options of the provider existing, such as the kubeconfig.
 	Existing cluster.Existing
-	// Standing makes the cluster keep running after gauntlet exits. Only a provider with the
-	// capability [cluster.RunsDetached] uses it.
+	// Standing makes the cluster run on after gauntlet exits. Only providers with the capability
+	// [cluster.RunsDetached] use this option.
 	Standing bool
 }
 
-// existing returns the options with which the provider existing starts a cluster.
+// existing returns the options in the form that package existing needs.
 func (o *Options) existing() existing.Options {
 	return existing.Options{Existing: o.Existing, Pods: o.Pods, Controllers: o.Controllers}
 }

@@ -1,7 +1,8 @@
 // Package providers contains the table of all providers of clusters: embedded, kind and existing.
 //
-// Only users select a provider by its name, with the flag --provider. Code that depends on a
-// feature of the cluster asks for a capability; see [cluster.Capability].
+// A provider is the way in which gauntlet gets a cluster. Only users select a provider by name,
+// with the flag --provider. Code that depends on a feature of the cluster asks for a capability;
+// see [cluster.Capability].
 package providers
 
 import (
@@ -19,30 +20,32 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// Provider describes one provider of clusters and has the functions that start its clusters.
+// Provider describes one way to get a cluster, such as kind. It contains the functions that start
+// clusters.
 type Provider struct {
-	// Name is the value of the flag --provider.
+	// Name is the value of the flag --provider, such as "kind".
 	Name string
-	// Capabilities are the capabilities of the provider's clusters.
+	// Capabilities lists what every cluster of this provider supports.
 	Capabilities cluster.Capabilities
-	// Flags lists the flags of the command line that have an effect on this provider, but not on all
-	// providers.
+	// Flags lists the command line flags that have an effect on this provider, but not on every
+	// provider. An example is "node-image".
 	Flags []string
 	// PodsPerNode is the maximum number of workload pods per node; 0 means no limit.
 	PodsPerNode int
-	// Start starts a cluster without a subject.
+	// Start starts a cluster, but not the controllers under test.
 	Start func(context.Context, Options) (cluster.Cluster, error)
-	// Setup builds the programs that Start needs and that are missing. This may take minutes.
+	// Setup builds the programs that Start needs, if they are missing. This may take minutes.
 	Setup func(context.Context, Options) error
 	// Preflight returns an error if Start would fail with these options, for example because a
-	// binary is missing. It starts nothing and contacts no cluster.
+	// binary is missing. Preflight starts nothing and contacts no cluster.
 	Preflight func(Options) error
-	// Versions returns the known versions of the control plane, by project: "etcd", "kubernetes" or
-	// "kwok". It may be called before Start.
+	// Versions returns the versions of the control plane programs by project: "etcd", "kubernetes"
+	// and "kwok". The provider existing knows only the version of "kubernetes". Versions may be
+	// called before Start.
 	Versions func(Options) (map[string]string, error)
 }
 
-// All contains all providers. The first one is the default.
+// All contains all providers. The first provider is the default of the flag --provider.
 var All = []Provider{
 	{
 		Name:         embedded.Name,
@@ -83,7 +86,7 @@ var All = []Provider{
 	},
 }
 
-// startEmbedded is the function Start of the provider embedded.
+// startEmbedded starts an embedded cluster; see Provider.Start.
 func startEmbedded(ctx context.Context, o Options) (cluster.Cluster, error) {
 	c, err := embedded.Start(ctx, embedded.Options{
 		Nodes:         o.Nodes,
@@ -101,7 +104,7 @@ func startEmbedded(ctx context.Context, o Options) (cluster.Cluster, error) {
 	return c, nil
 }
 
-// startKind is the function Start of the provider kind.
+// startKind creates a kind cluster; see Provider.Start.
 func startKind(ctx context.Context, o Options) (cluster.Cluster, error) {
 	c, err := kind.Start(ctx, kind.Options{
 		Workers:     workers(o.Nodes),
@@ -120,8 +123,9 @@ func startKind(ctx context.Context, o Options) (cluster.Cluster, error) {
 	return c, nil
 }
 
-// workers returns how many worker nodes a kind cluster with the given number of schedulable
-// nodes needs. For one schedulable node it returns 0: pods then run on the control plane node.
+// workers returns how many worker nodes a kind cluster needs to have the given number of
+// schedulable nodes. For one schedulable node, workers returns 0: pods then run on the control
+// plane node.
 func workers(nodes int) int {
 	if nodes == 1 {
 		return 0
@@ -129,7 +133,7 @@ func workers(nodes int) int {
 	return nodes
 }
 
-// startExisting is the function Start of the provider existing.
+// startExisting prepares an existing cluster for a run; see Provider.Start.
 func startExisting(ctx context.Context, o Options) (cluster.Cluster, error) {
 	c, err := existing.Start(ctx, o.existing())
 	if err != nil {
@@ -138,21 +142,22 @@ func startExisting(ctx context.Context, o Options) (cluster.Cluster, error) {
 	return c, nil
 }
 
-// upstreamVersions is the function Versions of the providers embedded and kind.
+// upstreamVersions implements Provider.Versions for the providers embedded and kind.
 func upstreamVersions(o Options) (map[string]string, error) {
 	return UpstreamVersions(o.UpstreamDir), nil
 }
 
-// UpstreamVersions returns the versions of etcd, Kubernetes and KWOK, with the keys etcd,
-// kubernetes and kwok.
+// UpstreamVersions returns the versions of etcd, Kubernetes and KWOK. The map keys are "etcd",
+// "kubernetes" and "kwok".
 //
-// If upstreamDir is empty, the programs are those that `gauntlet setup` builds. Otherwise it is
-// a directory of the user, whose programs have unknown versions. The result then contains the
-// path of the directory instead.
+// An empty upstreamDir means the programs that `gauntlet setup` builds. Otherwise, upstreamDir is
+// the user's own directory of programs, whose versions are unknown. Each version is then the text
+// "as found in DIR".
 func UpstreamVersions(upstreamDir string) map[string]string { return embedded.Versions(upstreamDir) }
 
-// UpstreamControllerManager returns the path of upstream's kube-controller-manager. If upstreamDir
-// is empty and the program was not built, the error says how to build it.
+// UpstreamControllerManager returns the path of an unmodified kube-controller-manager. It searches
+// upstreamDir, or the cache that `gauntlet setup` fills if upstreamDir is empty. If the program is
+// missing, it returns an error.
 func UpstreamControllerManager(upstreamDir string) (string, error) {
 	binaries, err := embedded.FindBinaries(upstreamDir)
 	if err != nil {
@@ -161,9 +166,8 @@ func UpstreamControllerManager(upstreamDir string) (string, error) {
 	return binaries.KubeControllerManager, nil
 }
 
-// ControllerManager returns the path of upstream's kube-controller-manager, as
-// [UpstreamControllerManager] does. It first builds the programs that are missing in the cache,
-// which may take minutes.
+// ControllerManager does the same as [UpstreamControllerManager], but builds missing programs. It
+// builds only if upstreamDir is empty. That may take minutes.
 func ControllerManager(ctx context.Context, upstreamDir string) (string, error) {
 	path, err := UpstreamControllerManager(upstreamDir)
 	if err == nil || upstreamDir != "" {
@@ -175,7 +179,7 @@ func ControllerManager(ctx context.Context, upstreamDir string) (string, error) 
 	return UpstreamControllerManager(upstreamDir)
 }
 
-// The names of the providers, for code that lets its user choose one.
+// The names of the providers, for programs in which users choose a provider.
 const (
 	Embedded = embedded.Name
 	Kind     = kind.Name
@@ -199,8 +203,8 @@ func With(needed ...cluster.Capability) []string {
 	return names
 }
 
-// CheckFlags returns an error if the user has set a flag that has no effect on the provider. The
-// function isSet reports whether the user has set the flag with the given name.
+// CheckFlags returns an error if the user has set a flag that has no effect on the provider p. The
+// function isSet reports whether the user has set the named flag.
 func (p Provider) CheckFlags(isSet func(flag string) bool) error {
 	for _, other := range All {
 		for _, flag := range other.Flags {
@@ -212,7 +216,7 @@ func (p Provider) CheckFlags(isSet func(flag string) bool) error {
 	return nil
 }
 
-// withFlag returns the names of the providers on which a flag has an effect.
+// withFlag returns the names of the providers on which the named flag has an effect.
 func withFlag(flag string) []string {
 	var names []string
 	for _, p := range All {
@@ -223,9 +227,9 @@ func withFlag(flag string) []string {
 	return names
 }
 
-// Alternatives returns a text to append to the message of err. If err contains a
-// [cluster.MissingError], the text lists the providers that have the required capabilities.
-// Otherwise it is empty.
+// Alternatives returns a text that callers append to the message of err. If err wraps a
+// [cluster.MissingError], the text lists the providers with the required capabilities, such as ";
+// expected --provider=kind". Otherwise, the text is empty.
 func Alternatives(err error) string {
 	var missing *cluster.MissingError
 	if !errors.As(err, &missing) {
@@ -234,8 +238,8 @@ func Alternatives(err error) string {
 	return "; expected --provider=" + nearest.List(With(missing.Needed...), "or")
 }
 
-// Named returns the provider with the given name. If there is none, the error lists the names of
-// all providers.
+// Named returns the provider with the given name. If there is no such provider, the error lists the
+// names of all providers.
 func Named(name string) (Provider, error) {
 	i := slices.IndexFunc(All, func(p Provider) bool { return p.Name == name })
 	if i < 0 {

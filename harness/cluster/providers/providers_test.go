@@ -30,7 +30,7 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// TestWith checks which providers With returns for the capabilities on which users depend.
+// TestWith checks which providers With returns for capabilities such as RunsDetached.
 func TestWith(t *testing.T) {
 	for _, test := range []struct {
 		needed []cluster.Capability
@@ -69,7 +69,7 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// TestPreflightOfExisting checks that Preflight of the provider existing rejects invalid options.
+// TestPreflightOfExisting verifies that Preflight of the provider existing rejects invalid options.
 func TestPreflightOfExisting(t *testing.T) {
 	p, err := Named("existing")
 	if err != nil {

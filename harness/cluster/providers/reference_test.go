@@ -27,8 +27,8 @@ one of them.
 
 `
 
-// TestReference checks that docs/providers/README.md matches the table of providers. With
-// -update it writes the file.
+// TestReference verifies that docs/providers/README.md matches the table [All]. With the flag
+// -update, the test writes the file.
 func TestReference(t *testing.T) {
 	path := filepath.Join("..", "..", "..", "docs", "providers", "README.md")
 	want := reference()
@@ -47,7 +47,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// reference returns the content of docs/providers/README.md.
+// reference returns the expected content of docs/providers/README.md.
 func reference() string {
 	var b strings.Builder
 	b.WriteString(referenceHead + "| capability |")
