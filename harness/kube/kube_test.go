@@ -11,7 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// cssColor matches a color for the light theme and one for the dark theme.
+// cssColor matches a CSS color with two values: one for the light theme and one for the dark
+// theme.
 var cssColor = regexp.MustCompile(`^light-dark\(#[0-9a-f]{6}, #[0-9a-f]{6}\)$`)
 
 // TestKindsAreConsistent compares each row of the table of kinds with client-go.
@@ -47,8 +48,8 @@ func TestKindsAreConsistent(t *testing.T) {
 	}
 }
 
-// TestControllersAreConsistent requires that the table of controllers names only kinds with
-// a row. Each controller must watch the kind that it reconciles.
+// TestControllersAreConsistent checks that the table of controllers names only kinds in the
+// table of kinds. Each controller must watch the kind that it reconciles.
 func TestControllersAreConsistent(t *testing.T) {
 	for _, c := range Controllers {
 		for _, name := range slices.Concat([]string{c.Kind}, c.Watches, c.Writes) {
@@ -96,10 +97,10 @@ func TestCustomResource(t *testing.T) {
 	}
 }
 
-// TestClusterScopedKindsExist finds misspelled API groups in the list of cluster-scoped
-// kinds.
+// TestClusterScopedKindsExist checks that the API groups in the list clusterScoped are not
+// misspelled.
 func TestClusterScopedKindsExist(t *testing.T) {
-	// The scheme of client-go does not contain these groups.
+	// The scheme of client-go does not contain these two API groups, so the test skips them.
 	aggregated := []string{"apiextensions.k8s.io", "apiregistration.k8s.io"}
 	for _, name := range clusterScoped {
 		gk := schema.ParseGroupKind(name)

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestOwners requires that the UID of an owner has precedence over its kind. Kinds of
-// different API groups may have the same name.
+// TestOwners checks that Owners finds an owner by UID first, and by kind only if the UID is
+// unknown. Kinds of different API groups may have the same name.
 func TestOwners(t *testing.T) {
 	var owners Owners
 	owners.Observe("u-1", "services.serving.example.com")

@@ -13,7 +13,7 @@ func TestName(t *testing.T) {
 		{"stat", "status"},
 		{"slowstart", "slow-start"},
 		{"pods", ""},
-		{"a", ""}, // each name contains it
+		{"a", ""}, // each name contains this letter, so no name is nearest
 		{"", ""},
 	} {
 		if got := Name(test.word, names); got != test.want {

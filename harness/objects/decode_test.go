@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestDecodeSkewed requires that a Decoder decodes each version once. A version with skewed
-// timestamps is an exception, because it may be delivered again with another skew.
+// TestDecodeSkewed checks that a Decoder decodes each version once. It must decode a version
+// with skewed timestamps again, because the next delivery may have another skew.
 func TestDecodeSkewed(t *testing.T) {
 	at := time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
 	object := func(ready time.Time, skewed bool) *history.Object {

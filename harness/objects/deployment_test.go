@@ -8,8 +8,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFenceposts requires that percentages are rounded as documented: up for maxSurge, and
-// down for maxUnavailable. A rollout must always be able to proceed.
+// TestFenceposts checks that percentages are rounded as documented: up for maxSurge, and down
+// for maxUnavailable. The two results must never both be 0, because a rollout could then not
+// proceed.
 func TestFenceposts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		replicas := rapid.IntRange(0, 1000).Draw(t, "replicas")

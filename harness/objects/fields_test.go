@@ -6,7 +6,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestFields checks the paths of the fields of an object.
+// TestFields checks under which paths Fields returns the fields of an object.
 func TestFields(t *testing.T) {
 	o := history.Object{
 		Labels: map[string]string{"app.kubernetes.io/name": "web"}, Finalizers: []string{"example.com/own"},

@@ -66,8 +66,8 @@ func boundedFields(of reflect.Type) []boundedField {
 	return fields
 }
 
-// bounded reports an error if a number or a duration of a struct is out of bounds. The argument
-// of is a pointer to the struct.
+// bounded reports an error for each number or duration of a struct that is out of its bounds.
+// The argument of is a pointer to the struct, whose tags have the bounds.
 //
 // A field that is a nil pointer is valid, because the file omits it.
 func (v *validator) bounded(path string, of any) {

@@ -11,7 +11,7 @@ import (
 )
 
 // Configure changes fields of the spec of a ReplicaSet, a ReplicationController or a Deployment.
-// Fields that the step omits do not change. The step sets at least one field.
+// Fields that the step omits do not change. The step must set at least one field.
 type Configure struct {
 	Target
 	// MinReadySeconds is the number of seconds for which a pod must be ready before it is
@@ -23,12 +23,12 @@ type Configure struct {
 	// default of the API.
 	Strategy Strategy `yaml:"strategy,omitempty"`
 	// MaxSurge limits the pods that a rollout may add to spec.replicas. It is a number of pods,
-	// or a percentage of the replicas such as 25%. It needs strategy: RollingUpdate in the same
-	// step. The default of the API is 25%.
+	// or a percentage of the replicas such as 25%. The same step must set strategy:
+	// RollingUpdate. The default of the API is 25%.
 	MaxSurge *IntOrString `yaml:"maxSurge,omitempty" format:"share"`
 	// MaxUnavailable limits the pods that may be unavailable during a rollout. It is a number of
-	// pods, or a percentage of the replicas such as 25%. It needs strategy: RollingUpdate in the
-	// same step. The default of the API is 25%.
+	// pods, or a percentage of the replicas such as 25%. The same step must set strategy:
+	// RollingUpdate. The default of the API is 25%.
 	MaxUnavailable *IntOrString `yaml:"maxUnavailable,omitempty" format:"share"`
 	// RevisionHistoryLimit is the number of old ReplicaSets that the Deployment controller does
 	// not delete.
@@ -81,7 +81,7 @@ func configurable(kind Kind) []string {
 }
 
 // Publish changes the type, the ports or the addresses of a Service. Fields that the step omits
-// do not change. The step sets at least one field.
+// do not change. The step must set at least one field.
 type Publish struct {
 	Target
 	// Type is the new type of the Service. If the Service had the type ExternalName, the API

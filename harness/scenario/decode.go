@@ -153,7 +153,8 @@ func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error
 	return nil
 }
 
-// mismatch returns an error that says what the file has at path and what was expected.
+// mismatch returns an error that says what the file has at path and what it should have. An
+// example is "found 7; expected a duration such as 500ms".
 func (d decoder) mismatch(from *node, path, expected string) error {
 	return d.source.errorAt(from.position, path, "found %s; expected %s", from.describe(), expected)
 }
@@ -230,8 +231,8 @@ func visibleFields(t reflect.Type) []reflect.StructField {
 	return fields
 }
 
-// fieldTag returns the YAML name of a struct field. It returns "" for a field that is not in
-// YAML.
+// fieldTag returns the YAML name of a struct field. It returns "" for a field that YAML files
+// cannot have.
 func fieldTag(field reflect.StructField) string {
 	name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
 	if name == "-" || !field.IsExported() {

@@ -19,7 +19,8 @@ const (
 	defaultSettleQuiet  = 2 * time.Second
 )
 
-// defaulter is implemented by types with a default that is not the zero value of its field.
+// defaulter is implemented by struct types that have a field whose default is not the zero
+// value.
 type defaulter interface{ setDefaults() }
 
 func (s *Scenario) setDefaults() {
@@ -53,8 +54,8 @@ func (a *Await) setDefaults() { *a = Await{Within: defaultAwaitWithin} }
 
 // complete sets fields that the file omits and whose values follow from other fields.
 //
-// It also gives each fault the list of generic kinds in the workload. With this list, the fault
-// checks the resources that its parameters name.
+// It also gives each fault the list of kinds that the workload creates from manifests. With this
+// list, the fault checks the resources that its parameters name.
 func (s *Scenario) complete() {
 	for i := range s.Workload {
 		s.Workload[i].complete()

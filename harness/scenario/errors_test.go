@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestParseErrors has one invalid input for each case, with the complete error message.
+// TestParseErrors checks the complete error message of Parse for one invalid file in each case.
 func TestParseErrors(t *testing.T) {
 	const create = "  - create: {kind: ReplicaSet, name: web, replicas: 3}\n"
 	step := func(text string) string { return minimal + text + "\n" }
@@ -17,7 +17,7 @@ func TestParseErrors(t *testing.T) {
 	for _, test := range []struct {
 		name, input, want string
 	}{
-		// YAML
+		// Syntax errors
 		{"empty", "", "x.yaml: found an empty file; expected a mapping"},
 		{"comment only", "# nothing\n", "x.yaml: found an empty file; expected a mapping"},
 		{"unclosed", "name: [a,\n", "x.yaml:1:7: the file is not valid YAML: sequence end token ']' not found"},
@@ -28,7 +28,7 @@ func TestParseErrors(t *testing.T) {
 		{"merge", "<<: {name: a}\n", "x.yaml:1:1: found a key that is not a plain name; expected the name of a field"},
 		{"not a mapping", "- a\n", "x.yaml:1:1: found a list; expected a mapping with name, description, seed, cluster, subject, operator, workload, externalWorkload, faults, settle and exercises"},
 
-		// fields and their types
+		// Unknown fields and values of the wrong type
 		{"unknown field", minimal + "fault: []\n", `x.yaml:5:1: unknown field "fault"; expected name, description, seed, cluster, subject, operator, workload, externalWorkload, faults, settle or exercises; did you mean faults?`},
 		{"empty field", minimal + "'': 1\n", `x.yaml:5:1: unknown field ""; expected name, description, seed, cluster, subject, operator, workload, externalWorkload, faults, settle or exercises`},
 		{"unknown nested field", minimal + "cluster:\n  nods: 4\n", `x.yaml:6:3: cluster: unknown field "nods"; expected nodes, podStartDelay or podStopDelay; did you mean nodes?`},
@@ -42,7 +42,7 @@ func TestParseErrors(t *testing.T) {
 		{"nothing for a mapping", minimal + "cluster:\n", "x.yaml:5:10: cluster: found nothing; expected a mapping with nodes, podStartDelay and podStopDelay"},
 		{"mapping for a list", minimal + "exercises: {a: 1}\n", "x.yaml:5:12: exercises: found a mapping; expected a list"},
 
-		// names and bounds
+		// Invalid names and numbers out of bounds
 		{"no name", strings.Replace(minimal, "name: small\n", "", 1), "x.yaml:1:1: name: found nothing; expected a name"},
 		{"bad name", strings.Replace(minimal, "small", "Small_one", 1), `x.yaml:1:7: name: found "Small_one"; expected a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end`},
 		{"no nodes", minimal + "cluster: {nodes: 0}\n", "x.yaml:5:18: cluster.nodes: found 0; expected 1 to 50"},
@@ -52,7 +52,7 @@ func TestParseErrors(t *testing.T) {
 		{"endless settling", minimal + "settle: {within: 1h}\n", "x.yaml:5:18: settle.within: found 1h0m0s; expected 1s to 10m0s"},
 		{"check twice", minimal + "exercises: [no-writes-when-settled, no-writes-when-settled]\n", `x.yaml:5:37: exercises[1]: found "no-writes-when-settled" twice; expected it once`},
 
-		// workload
+		// Invalid steps of the workload
 		{"no steps", instead("  []"), "x.yaml:4:3: workload: found no step; expected at least one"},
 		{"empty step", step("  - {}"), "x.yaml:5:5: workload[1]: found no operation; expected create, scale, delete, rollout, pause, resume, rollback, label, annotate, select, configure, publish, patch or await"},
 		{"only after", step("  - after: 1s"), "x.yaml:5:5: workload[1]: found no operation; expected create, scale, delete, rollout, pause, resume, rollback, label, annotate, select, configure, publish, patch or await"},
@@ -94,7 +94,7 @@ func TestParseErrors(t *testing.T) {
 		{"step that is no mapping", step("  - pause"), `x.yaml:5:5: workload[1]: found "pause"; expected a mapping with after, create, scale, delete, rollout, pause, resume, rollback, label, annotate, select, configure, publish, patch or await`},
 		{"short lease", minimal + "subject: {leaseDuration: 2s}\n", "x.yaml:5:26: subject.leaseDuration: found 2s; expected 3s to 5m0s"},
 
-		// Deployments, Services and Endpoints
+		// Invalid fields of Deployments, Services and Endpoints
 		{"strategy of a ReplicaSet", instead("  - create: {kind: ReplicaSet, name: web, replicas: 1, strategy: Recreate}"),
 			"x.yaml:4:66: workload[0].create.strategy: kind ReplicaSet has no strategy; expected kind, name, replicas, labels, selector or minReadySeconds"},
 		{"unknown strategy", instead("  - create: {kind: Deployment, name: web, replicas: 1, strategy: Canary}"),
@@ -160,7 +160,7 @@ func TestParseErrors(t *testing.T) {
 		{"await a ready Service", instead("  - create: {kind: Service, name: web}\n    await: {until: ready}"), `x.yaml:5:20: workload[0].await.until: found "ready"; expected served, gone, condition=… or jsonpath=…`},
 		{"await a complete ReplicaSet", step("  - await: {kind: ReplicaSet, name: web, until: complete}"), `x.yaml:5:49: workload[1].await.until: found "complete"; expected scaled, ready, available, gone, condition=… or jsonpath=…`},
 
-		// faults
+		// Invalid faults
 		{"fault without kind", minimal + "faults:\n  - from: 1s\n", "x.yaml:6:5: faults[0]: found no fault; expected one fault with its parameters, and optionally when, until, times, from, for and mustFire"},
 		{"two kinds of fault", minimal + "faults:\n  - pod-churn: {}\n    form: 1s\n", `x.yaml:7:5: faults[0]: found "form" beside "pod-churn"; expected one fault with its parameters, and optionally when, until, times, from, for and mustFire`},
 		{"fault as text", minimal + "faults:\n  - pod-churn\n", `x.yaml:6:5: faults[0]: found "pod-churn"; expected one fault with its parameters, and optionally when, until, times, from, for and mustFire`},
@@ -207,7 +207,8 @@ func TestParseBoundsSize(t *testing.T) {
 	}
 }
 
-// TestErrorf checks errors that the caller finds, in checks and faults.
+// TestErrorf checks the positions in errors that other packages report with Errorf. These are
+// errors about checks and faults.
 func TestErrorf(t *testing.T) {
 	s, err := Parse("x.yaml", []byte(minimal+`faults:
   - pod-churn:

@@ -81,8 +81,8 @@ func FieldsOf(of reflect.Type) []FieldFormat {
 	return fields
 }
 
-// declares returns the struct type that declares a field of the struct of. The result is of
-// itself, or a struct that is embedded in of.
+// declares returns the struct type that declares the given field. The result is the argument of,
+// or the type of a struct that is embedded in it.
 func declares(of reflect.Type, field reflect.StructField) reflect.Type {
 	for _, index := range field.Index[:len(field.Index)-1] {
 		of = of.Field(index).Type

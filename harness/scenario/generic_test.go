@@ -11,7 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// statefulSet is a scenario with a generic kind that has a row in the registry.
+// statefulSet is a scenario that creates a StatefulSet from a manifest. Package kube has a row
+// for the kind.
 const statefulSet = `name: statefulset
 description: Create, scale and delete a StatefulSet.
 seed: 1
@@ -34,7 +35,8 @@ workload:
     await: {until: gone}
 `
 
-// customResource is a scenario with a CustomResourceDefinition and a resource of its kind.
+// customResource is a scenario that creates a CustomResourceDefinition and an object of its
+// kind.
 const customResource = `name: custom
 description: Create a custom resource.
 workload:
@@ -93,8 +95,8 @@ func TestParseGeneric(t *testing.T) {
 	}
 }
 
-// TestAPIVersionDefaults checks that a create may omit the apiVersion if the registry or
-// another create has it.
+// TestAPIVersionDefaults checks that a create step may omit the apiVersion in two cases. Package
+// kube has a row for the kind, or another create step has the apiVersion.
 func TestAPIVersionDefaults(t *testing.T) {
 	var got []string
 	for _, create := range parse(t, customResource).creates() {
@@ -137,7 +139,8 @@ func TestObservedKinds(t *testing.T) {
 	}
 }
 
-// TestControllers checks the controllers under test.
+// TestControllers checks which controllers are under test, with and without the fields that name
+// them.
 func TestControllers(t *testing.T) {
 	for text, want := range map[string][]string{
 		"": kube.DefaultControllers(),
@@ -172,7 +175,8 @@ func TestNeedsOwnControlPlane(t *testing.T) {
 	}
 }
 
-// TestGenericErrors has one invalid input for each case, with the complete error message.
+// TestGenericErrors checks the complete error message for one invalid step with a manifest in
+// each case.
 func TestGenericErrors(t *testing.T) {
 	const widget = minimal + "  - create: {apiVersion: example.com/v1, kind: Widget, name: w, manifest: {}}\n"
 	create := func(fields string) string { return minimal + "  - create: {" + fields + "}\n" }
@@ -239,7 +243,8 @@ func TestGenericErrors(t *testing.T) {
 
 var controllerNames = nearest.List(kube.ControllerNames(), "or")
 
-// TestTriggersOfGenericKinds checks that triggers may name the resources of the workload.
+// TestTriggersOfGenericKinds checks that triggers may name the resources of the kinds that the
+// workload creates from manifests.
 func TestTriggersOfGenericKinds(t *testing.T) {
 	for _, trigger := range []string{
 		"request: {verb: create, resource: widgetry.example.com}",
@@ -290,8 +295,8 @@ func TestParamsOfGenericKinds(t *testing.T) {
 	}
 }
 
-// TestFaultOfDroppedKind checks that no fault may name a kind that the workload no longer
-// creates.
+// TestFaultOfDroppedKind checks a scenario with a shortened workload. No fault may name a kind
+// of which the workload no longer creates an object.
 func TestFaultOfDroppedKind(t *testing.T) {
 	s := parse(t, customResource+"faults:\n  - watch-stall: {resource: widgetry.example.com}\n").Clone()
 	s.Workload = s.Workload[:1]
@@ -319,7 +324,7 @@ func TestFieldCondition(t *testing.T) {
 	}
 }
 
-// TestFieldsCopy checks that a copy has the types of an unstructured object.
+// TestFieldsCopy checks that the values in a copy have the Go types of an unstructured object.
 func TestFieldsCopy(t *testing.T) {
 	got := Fields{"spec": Fields{"replicas": 3, "ratio": float32(0.5), "ports": []any{int32(1)}, "labels": map[string]string{"a": "b"}}}.Copy()
 	want := map[string]any{"spec": map[string]any{"replicas": int64(3), "ratio": 0.5, "ports": []any{int64(1)}, "labels": map[string]any{"a": "b"}}}

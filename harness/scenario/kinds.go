@@ -66,8 +66,8 @@ var (
 	owners   = kindsWith("replicas") // kinds with replicas, a selector and a pod template
 )
 
-// kindsWith returns the kinds for which the operation create has a field, such as "replicas". If
-// field is "", it returns all kinds of the table.
+// kindsWith returns the kinds for which the operation create has the given field, such as
+// "replicas". If field is "", it returns all kinds in the table kinds.
 func kindsWith(field string) []Kind {
 	var with []Kind
 	for _, row := range kinds {
@@ -95,13 +95,14 @@ func (k Kind) IsGeneric() bool { return !slices.Contains(allKinds, k) }
 // owner reports whether objects of the kind have replicas and own pods.
 func (k Kind) owner() bool { return slices.Contains(owners, k) }
 
-// makesPods reports whether the field labels of a create step has the labels of pods. For other
-// kinds, the field has the labels of the object itself.
+// makesPods reports whether objects of the kind are pods or create pods. For such kinds, the
+// field labels of a create step has the labels of the pods. For other kinds, it has the labels
+// of the object itself.
 func (k Kind) makesPods() bool { return k.owner() || k == Pod }
 
-// GenericKinds returns the kinds of the scenario that are not in the table of kinds. The kinds
-// of the field operator come first. The other kinds that the workload creates follow, in the
-// order of the steps.
+// GenericKinds returns the generic kinds of the scenario. Create steps of such kinds have a
+// manifest. The kinds of the field operator come first. The other kinds that the workload
+// creates follow, in the order of the steps.
 //
 // The plural name and the scope of a created kind come from its CustomResourceDefinition, if the
 // workload creates one. Otherwise they come from [kube.Generic].

@@ -211,7 +211,7 @@ func (v *validator) genericTarget(path string, row operation, target *Target) {
 }
 
 // expectedKinds returns the kinds that an operation accepts, for error messages. These are the
-// kinds in the operation's row, and the generic kinds that the workload creates.
+// kinds in the row of the operation, and the generic kinds that the workload creates.
 func (v *validator) expectedKinds(row operation) []Kind {
 	expected := append([]Kind{}, row.kinds...)
 	for _, kind := range v.kinds {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestParseReportsAll requires one line for each mistake of a file, in the order of the file.
-// What follows from another mistake has no line.
+// TestParseReportsAll checks that an error has one line for each mistake in a file, in the order
+// of the file. A mistake that follows from another one must have no line.
 func TestParseReportsAll(t *testing.T) {
 	const text = `name: Bad_name
 cluster: {nodes: many, podStartDelay: 2m}
@@ -63,8 +63,8 @@ func TestJoinErrors(t *testing.T) {
 	}
 }
 
-// TestCheckReachable has one trigger for each case, and the error about it. An empty error means
-// that the trigger can match.
+// TestCheckReachable checks the error of CheckReachable for one trigger in each case. An empty
+// error means that the trigger can match.
 func TestCheckReachable(t *testing.T) {
 	const workload = `name: small
 workload:

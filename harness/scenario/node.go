@@ -35,8 +35,8 @@ type entry struct {
 // position is unknown.
 type position struct{ line, column int }
 
-// field returns the value of the field with a name. It returns nil if the mapping has no such
-// field.
+// field returns the value of the field with the given name. It returns nil if the mapping has no
+// such field.
 func (m mapping) field(name string) *node {
 	for _, e := range m {
 		if e.name == name {

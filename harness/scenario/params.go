@@ -12,7 +12,7 @@ import (
 // decode the parameters into its own Go struct.
 type Params struct {
 	source *source
-	fault  string   // the name of the fault type; field paths in errors begin with it
+	fault  string   // the name of the fault type, with which each field path in an error begins
 	at     position // the position of the fault type's name in the file
 	node   *node    // the mapping of the parameters; nil if the fault has no parameters
 	// kinds points to the kinds that the workload of the scenario creates from manifests. It is

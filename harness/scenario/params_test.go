@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// settings has fields of every type that the parameters of faults use.
+// settings is a struct of parameters. It has a field for every Go type that parameters of faults
+// use.
 type settings struct {
 	Verb     string            `yaml:"verb"`
 	Code     int32             `yaml:"code"`
@@ -96,7 +97,7 @@ func TestParamsDecodeErrors(t *testing.T) {
 	}
 }
 
-// TestParamsDecodeMisuse checks that mistakes of the caller give errors and do not panic.
+// TestParamsDecodeMisuse checks that wrong arguments of Decode give errors and do not panic.
 func TestParamsDecodeMisuse(t *testing.T) {
 	params, err := ParseParams("p.yaml", "api-error", []byte("verb: get\n"))
 	if err != nil {

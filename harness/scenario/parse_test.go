@@ -10,7 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// equal compares scenarios without their positions. Params compare by Equal.
+// equal has options for cmp.Equal that compare scenarios without positions in files. Values of
+// type Params have a method Equal, which cmp.Equal calls.
 var equal = cmp.Options{cmpopts.IgnoreUnexported(Scenario{}), cmpopts.EquateEmpty()}
 
 func TestParse(t *testing.T) {
@@ -95,7 +96,7 @@ func TestParseDefaults(t *testing.T) {
 	}
 }
 
-// TestParseKinds reads a create of each kind with its defaults.
+// TestParseKinds checks the defaults of a create step for each kind.
 func TestParseKinds(t *testing.T) {
 	number := func(n int) *IntOrString { return &IntOrString{number: n} }
 	text := func(s string) *IntOrString { return &IntOrString{text: s} }
@@ -129,8 +130,8 @@ func TestParseKinds(t *testing.T) {
 	}
 }
 
-// TestLabelDefaults checks that labels default to the selector, and the selector to the
-// labels.
+// TestLabelDefaults checks that the default of labels is the selector, and the default of the
+// selector is the labels.
 func TestLabelDefaults(t *testing.T) {
 	type labels = map[string]string
 	for _, test := range []struct {
@@ -210,7 +211,8 @@ func TestStepString(t *testing.T) {
 	}
 }
 
-// TestMarshal checks the scenario.yaml that a run directory gets.
+// TestMarshal checks the YAML that Marshal writes, which becomes scenario.yaml in a run
+// directory.
 func TestMarshal(t *testing.T) {
 	s, err := Parse("x.yaml", []byte(minimal+`faults:
   - api-error: {verb: create, code: 500, probability: 0.3}

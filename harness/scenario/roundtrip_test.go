@@ -15,7 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// These bounds are in the tags of fields.
+// These constants repeat bounds that struct tags of the scenario format have.
 const (
 	nodesMax         = 50
 	qpsMax           = 10_000
@@ -125,8 +125,8 @@ func genWorkload(t *rapid.T) []Step {
 	return steps
 }
 
-// genOperation generates an operation on a target. If the target does not exist, it
-// generates a create.
+// genOperation generates an operation on the target. If lives is false, the target does not
+// exist, and the operation is a create.
 func genOperation(t *rapid.T, target Target, lives bool) Operation {
 	if !lives {
 		return genCreate(t, target)
@@ -190,7 +190,7 @@ var (
 		rapid.Map(rapid.StringMatching(`[a-z]{1,10}`), func(s string) *IntOrString { return &IntOrString{text: s} }))
 )
 
-// maybe generates a value of g, or the zero value.
+// maybe generates either a value from g or the zero value.
 func maybe[V any](g *rapid.Generator[V]) *rapid.Generator[V] {
 	var zero V
 	return rapid.OneOf(rapid.Just(zero), g)
@@ -286,7 +286,7 @@ var (
 	genOwner = maybe(rapid.StringMatching(`(ReplicaSet|\*)/[a-z]{1,8}[*?]`))
 )
 
-// genTrigger generates a trigger that follows fewer than depth other triggers.
+// genTrigger generates a trigger with a chain of fewer than depth triggers in the field after.
 func genTrigger(t *rapid.T, depth int) *Trigger {
 	m := &Trigger{}
 	switch rapid.IntRange(0, 3).Draw(t, "trigger") {
@@ -354,7 +354,7 @@ func genFault(t *rapid.T) Fault {
 	return fault
 }
 
-// TestClone checks that a clone is equal, and shares no value that can change.
+// TestClone checks that a clone equals the original. A change of one must not change the other.
 func TestClone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := genScenario(t)
@@ -404,7 +404,7 @@ func TestClone(t *testing.T) {
 	})
 }
 
-// sorted returns the targets in an order that does not depend on the map.
+// sorted returns the targets in a fixed order, because the order of a Go map is random.
 func sorted(targets map[Target]bool) []Target {
 	return slices.SortedFunc(maps.Keys(targets), func(a, b Target) int {
 		return slices.Compare([]string{string(a.Kind), a.Name}, []string{string(b.Kind), b.Name})

@@ -29,7 +29,7 @@ type Scenario struct {
 	// Seed is the number from which all random draws of the run start. If it is 0, the run
 	// picks a random seed.
 	Seed uint64 `yaml:"seed,omitempty"`
-	// Cluster is the number of nodes, and the time that pods need to start and stop.
+	// Cluster has the number of nodes, and the times that pods need to start and stop.
 	Cluster Cluster `yaml:"cluster"`
 	// Subject is the configuration of the controllers under test.
 	Subject Subject `yaml:"subject"`
@@ -56,9 +56,9 @@ type Scenario struct {
 	source *source
 }
 
-// Cluster is the number of nodes, and the time that pods need to start and stop.
+// Cluster has the number of nodes, and the times that pods need to start and stop.
 type Cluster struct {
-	// Nodes is the number of nodes.
+	// Nodes is the number of nodes of the cluster.
 	Nodes int `yaml:"nodes" bounds:"1..50"`
 	// PodStartDelay is the time from the binding of a pod to a node until the pod has the
 	// condition Ready.
@@ -127,8 +127,8 @@ func (f Fault) Errorf(format string, args ...any) error {
 	return f.Params.Errorf("", format, args...)
 }
 
-// Settle is the time limit for convergence, and the duration of the quiet phase after
-// convergence.
+// Settle is the time limit for convergence, and the time after convergence in which the subject
+// must write nothing.
 type Settle struct {
 	// Within is the time in which the subject must converge. The time begins when the workload
 	// and every fault have ended. It does not include pauses in which gauntlet or the subject

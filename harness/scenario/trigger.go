@@ -35,8 +35,8 @@ type RequestTrigger struct {
 	// Verb is the verb of the request. "write" matches every verb that changes an object, but
 	// not requests for leases and events.
 	Verb string `yaml:"verb" enum:"requestVerbs"`
-	// Resource is the resource of the request, by default any resource. It may also be the
-	// resource of a generic kind that the workload creates.
+	// Resource is the resource of the request, such as pods; by default any resource. It may
+	// also be the resource of a kind that the workload creates from a manifest.
 	Resource string `yaml:"resource,omitempty" enum:"resources"`
 	// Subresource is the subresource of the request, such as status. By default, the verb write
 	// matches requests with any subresource or none. By default, any other verb matches only
@@ -69,8 +69,8 @@ const (
 // EventTrigger matches the nth watch event among the events that have all the given properties.
 // The trigger matches before the subject receives the event.
 type EventTrigger struct {
-	// Resource is the resource of the watch, such as pods. It may also be the resource of a
-	// generic kind that the workload creates.
+	// Resource is the resource of the watch, such as pods. It may also be the resource of a kind
+	// that the workload creates from a manifest.
 	Resource string `yaml:"resource" enum:"resources" required:"true"`
 	// Type is the type of the watch event; by default any type.
 	Type string `yaml:"type,omitempty" enum:"eventTypes"`
@@ -87,8 +87,9 @@ type EventTrigger struct {
 // most atMost. The trigger counts objects as etcd has committed them, not as the subject's cache
 // has them.
 type StateTrigger struct {
-	// Resource is the resource of the objects. It may also be the resource of a generic kind
-	// that the workload creates, or of a kind that the controllers under test read or write.
+	// Resource is the resource of the objects, such as pods. It may also be the resource of a
+	// kind that the workload creates from a manifest, or that the controllers under test read or
+	// write.
 	Resource string `yaml:"resource" enum:"stateResources" required:"true"`
 	// Name is a glob for the names of the objects; by default any name.
 	Name string `yaml:"name,omitempty" format:"glob"`
@@ -139,7 +140,8 @@ func StatesOf(resource string) []ObjectState {
 // whose objects the run records.
 func (v *validator) stateResources() []string { return resourcesOf(v.observed) }
 
-// FaultTrigger matches when another fault of the scenario fires for the nth time.
+// FaultTrigger matches when another fault of the scenario fires for the nth time. A fault fires
+// each time it changes something, such as when it refuses a request.
 type FaultTrigger struct {
 	// Index is the position of the other fault in the list of faults, counted from 0.
 	Index int `yaml:"index" bounds:"0..99"`

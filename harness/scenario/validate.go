@@ -15,9 +15,9 @@ import (
 // SubjectsMax is the maximum number of instances of the subject.
 const SubjectsMax = 5
 
-// These bounds are constants because code needs them in places without the struct tag bounds.
-// Bounds reject typing errors. Without them, a typing error could start a run that never ends or
-// that uses all memory of the machine.
+// These constants have the bounds that the code needs outside of struct tags. Bounds reject
+// typing errors, such as a number of replicas with additional zeros. Such an error could start a
+// run that never ends or that uses all memory of the machine.
 const (
 	stepsMax           = 1000
 	faultsMax          = 100
@@ -47,7 +47,8 @@ type validator struct {
 	// kinds are the generic kinds of the objects that the workload creates.
 	kinds []kube.Kind
 	// kindsFixed is true while the validator checks the steps of a fault, such as user-edit, in
-	// a scenario. A create in these steps must be of one of the kinds.
+	// a scenario. Create operations in these steps may only create objects of the kinds in the
+	// field kinds.
 	kindsFixed bool
 	// anyKind is true while the validator checks the steps of a fault that belongs to no
 	// scenario. These steps may have any generic kind, because it is unknown which kinds the

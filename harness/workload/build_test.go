@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// TestBuild verifies the object for each field of a create, except the spec of its
-// pods.
+// TestBuild verifies the object that build returns for each field of a create operation. It
+// ignores the spec of the pods.
 func TestBuild(t *testing.T) {
 	app := map[string]string{"app": "web"}
 	template := func(annotations map[string]string) corev1.PodTemplateSpec {
@@ -60,8 +60,8 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestBuildEndpoints verifies that only a leader-election record has the leader
-// annotation, which makes the Endpoints controller ignore it.
+// TestBuildEndpoints verifies that only a create operation with leader sets the leader-election
+// annotation. The Endpoints controller ignores Endpoints with this annotation.
 func TestBuildEndpoints(t *testing.T) {
 	for create, wantLeader := range map[string]bool{"kind: Endpoints, name: web": false, "kind: Endpoints, name: web, leader: true": true} {
 		got := build(steps(t, "  - create: {"+create+"}\n")[0].Operation.(*scenario.Create), "web", namespace, nil, Pods{}.spec()).(*endpoints)

@@ -38,7 +38,7 @@ func newDynamicEnv(recorded *records) (Env, *dynamicfake.FakeDynamicClient) {
 	return Env{Client: fake.NewClientset(), Dynamic: client, Namespace: namespace, Recorder: recorded, Clock: clock.RealClock{}}, client
 }
 
-// setStatus sets the status of an object.
+// setStatus sets the status of an object in a fake client.
 func setStatus(t *testing.T, client *dynamicfake.FakeDynamicClient, of schema.GroupVersionResource, in, name string, status map[string]any) {
 	objects := client.Resource(of).Namespace(in)
 	object, err := objects.Get(t.Context(), name, metav1.GetOptions{})
@@ -52,7 +52,7 @@ func setStatus(t *testing.T, client *dynamicfake.FakeDynamicClient, of schema.Gr
 	}
 }
 
-// TestRunGeneric performs every operation on an object that is created from a manifest.
+// TestRunGeneric runs a workload with every operation that supports an object from a manifest.
 func TestRunGeneric(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		recorded := records{}
@@ -105,8 +105,8 @@ func TestRunGeneric(t *testing.T) {
 	})
 }
 
-// TestRunClusterScoped creates a definition, waits for it, and creates an object of its kind.
-// The API server does not serve the new resource at once.
+// TestRunClusterScoped creates a CustomResourceDefinition, waits for its condition, and creates
+// an object of the new kind. The fake API server does not serve the new resource at once.
 func TestRunClusterScoped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		recorded := records{}
@@ -164,7 +164,8 @@ func TestGenericAwaitUnmet(t *testing.T) {
 	})
 }
 
-// TestGenericErrors verifies the errors of an environment that lacks something.
+// TestGenericErrors verifies the errors of Run if Env lacks the dynamic client or the kind of an
+// object.
 func TestGenericErrors(t *testing.T) {
 	all := steps(t, `
   - create: {apiVersion: example.com/v1, kind: Widget, name: one, manifest: {}}
@@ -191,8 +192,8 @@ func TestGenericErrors(t *testing.T) {
 	}
 }
 
-// TestBuildGeneric verifies which pod templates and containers of a manifest get the
-// container of the workload's pods.
+// TestBuildGeneric verifies which pod templates of a manifest get the container of the
+// workload's pods. It also verifies which containers get the image of these pods.
 func TestBuildGeneric(t *testing.T) {
 	pods := Pods{Image: "standin:1"}
 	for _, test := range []struct {
@@ -256,7 +257,7 @@ func TestBuildGeneric(t *testing.T) {
 	}
 }
 
-// TestMeets verifies the conditions of kubectl wait.
+// TestMeets verifies conditions on fields in the syntax of kubectl wait.
 func TestMeets(t *testing.T) {
 	object := func(fields map[string]any) runtime.Object { return &unstructured.Unstructured{Object: fields} }
 	conditions := func(generation int64, condition map[string]any) runtime.Object {

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestPods verifies that pods with an image run the stand-in with a probe and enough
-// grace. Other pods run the pause container.
+// TestPods verifies that pods with an image run the program standin. They must have a readiness
+// probe and enough grace time. Other pods run the pause container.
 func TestPods(t *testing.T) {
 	for _, test := range []struct {
 		pods         Pods

@@ -17,8 +17,9 @@ import (
 	kubetesting "k8s.io/client-go/testing"
 )
 
-// TestRetryUnavailable verifies that steps retry while the control plane is
-// unavailable, and give up after a timeout. A failed request may have taken effect.
+// TestRetryUnavailable verifies that steps repeat requests while the control plane is
+// unavailable, and give up after a timeout. A failed request may have changed the object
+// nevertheless.
 func TestRetryUnavailable(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	const workload = `
@@ -28,11 +29,11 @@ func TestRetryUnavailable(t *testing.T) {
 `
 	tests := []struct {
 		name string
-		// applied is true if the request takes effect before the error comes back.
+		// applied is true if the API server executes the request and the response is lost.
 		applied bool
 		err     error
 		times   int
-		want    string // part of the error
+		want    string // text that the error must contain
 	}{
 		{"refused", false, refused, 3, ""},
 		{"applied-but-response-lost", true, apierrors.NewInternalError(errors.New("etcdserver: request timed out")), 1, ""},

@@ -26,12 +26,12 @@ import (
 
 const namespace = "chaos"
 
-// records collects the steps that a workload records.
+// records is a Recorder that collects the records of steps.
 type records []history.Step
 
 func (r *records) Append(record history.Record) { *r = append(*r, *record.Step) }
 
-// steps parses the steps of a workload.
+// steps parses the YAML of a workload and returns its steps.
 func steps(t *testing.T, workload string) []scenario.Step {
 	t.Helper()
 	s, err := scenario.Parse("test.yaml", []byte("name: test\ndescription: A test.\nworkload:\n"+workload))
@@ -75,7 +75,7 @@ func TestRun(t *testing.T) {
 				history.Step{Index: i, Event: history.StepBegun, Detail: detail},
 				history.Step{Index: i, Event: history.StepDone, Detail: detail, Object: web})
 		}
-		// The fake API server sets neither UIDs nor resource versions.
+		// The fake API server sets neither the UID nor the resourceVersion of objects.
 		if diff := cmp.Diff(want, []history.Step(recorded), cmpopts.IgnoreFields(history.Ref{}, "UID", "Version")); diff != "" {
 			t.Errorf("records (-want +got):\n%s", diff)
 		}
@@ -117,8 +117,8 @@ func TestRunRetriesConflicts(t *testing.T) {
 	})
 }
 
-// TestRunFails verifies that the first failing step ends the workload, is recorded as
-// failed, and is named in the error.
+// TestRunFails verifies that a step that fails ends the workload. The step must have a record of
+// the failure, and the error must name the step.
 func TestRunFails(t *testing.T) {
 	client, recorded := fake.NewClientset(), records{}
 	refused := errors.New("disk full")
@@ -197,8 +197,8 @@ func TestRunPods(t *testing.T) {
 	}
 }
 
-// TestDeleteOfMissingObject verifies that deleting a missing pod is no error, and that
-// deleting another missing object is one.
+// TestDeleteOfMissingObject verifies that a delete operation ignores a missing pod. For any
+// other missing object, the operation must fail.
 func TestDeleteOfMissingObject(t *testing.T) {
 	for kind, wantErr := range map[string]bool{"Pod, name: web}": false, "ReplicaSet, name: web, replicas: 1}": true} {
 		client, recorded := fake.NewClientset(), records{}
@@ -213,7 +213,7 @@ func TestDeleteOfMissingObject(t *testing.T) {
 	}
 }
 
-// TestAwait makes the object ready during the await.
+// TestAwait verifies that an await ends when the object becomes ready.
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, recorded := fake.NewClientset(), records{}
@@ -248,7 +248,8 @@ func TestAwait(t *testing.T) {
 func TestAwaitGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, recorded := fake.NewClientset(), records{}
-		// The object stays for a while after its deletion, as with a finalizer.
+		// The object remains for a while after the delete request, like an object with a
+		// finalizer.
 		var finalizing atomic.Bool
 		finalizing.Store(true)
 		client.PrependReactor("delete", "replicasets", func(kubetesting.Action) (bool, runtime.Object, error) {
@@ -277,7 +278,7 @@ func TestAwaitGone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The lookup of the missing object takes additional time.
+		// The lookup of a missing object takes additional time, so the bounds are wide.
 		if took := time.Since(started); took < 3*time.Second || took > 4*time.Second {
 			t.Errorf("the await took %s; want 3s", took)
 		}
@@ -322,8 +323,8 @@ func TestAwaitEndsWithContext(t *testing.T) {
 	})
 }
 
-// TestEdits verifies that each operation on an existing object patches only the fields
-// that it names.
+// TestEdits verifies that each operation on an existing object patches only the fields that the
+// operation sets.
 func TestEdits(t *testing.T) {
 	for _, test := range []struct {
 		kind, step, want string
@@ -367,8 +368,8 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// TestLabelEveryPod verifies that labels go to each pod of a create, and that a missing
-// pod is no error.
+// TestLabelEveryPod verifies that a label operation changes each pod that a create step created.
+// A missing pod must not be an error.
 func TestLabelEveryPod(t *testing.T) {
 	client, recorded := fake.NewClientset(), records{}
 	client.PrependReactor("patch", "pods", func(action kubetesting.Action) (bool, runtime.Object, error) {

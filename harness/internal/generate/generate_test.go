@@ -29,7 +29,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// seeds returns the number of seeds, spread over profiles and providers.
+// seeds returns the number of seeds for which the tests generate scenarios. The tests combine
+// the seeds with all profiles and providers.
 func seeds() uint64 {
 	if testing.Short() {
 		return 500
@@ -45,8 +46,8 @@ func options(seed uint64) generate.Options {
 	}
 }
 
-// TestEveryScenario checks that generated scenarios are valid and that their provider
-// supports them. Parse must read their files back to equal scenarios.
+// TestEveryScenario checks that each generated scenario is valid and that the provider supports
+// it. Parse must read the scenario's YAML back to an equal scenario.
 func TestEveryScenario(t *testing.T) {
 	const shares = 4
 	for share := range uint64(shares) {
@@ -78,8 +79,8 @@ func tryScenario(t *testing.T, o generate.Options) {
 	}
 }
 
-// TestVariety checks that many seeds together give every fault type, every operation and
-// every kind of object.
+// TestVariety checks that the scenarios of many seeds together have every fault type, every
+// operation and every kind of object.
 func TestVariety(t *testing.T) {
 	var all strings.Builder
 	for seed := range uint64(300) {
@@ -102,13 +103,13 @@ func TestVariety(t *testing.T) {
 	}
 }
 
-// TestEdits checks that other users do all operations on existing objects, at the same time
-// as the workload.
+// TestEdits checks that user-edit faults have all operations on existing objects. Such a fault
+// changes objects as another user would, at the same time as the workload.
 func TestEdits(t *testing.T) {
 	var all strings.Builder
 	for seed := range uint64(100) {
 		o := options(seed)
-		o.Kinds = []faults.Type{users.Edit, users.Edit, requests.Slow} // no object is edited twice
+		o.Kinds = []faults.Type{users.Edit, users.Edit, requests.Slow} // requests.Slow remains possible when every object has an edit
 		s := generated(t, o)
 		if err := run.Validate(s); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -130,8 +131,8 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// TestPreferUncovered checks that faults with low counts are drawn more often. The same
-// coverage must always give the same scenario.
+// TestPreferUncovered checks that the generator draws faults more often if they rarely fired in
+// earlier runs. The same counts of earlier runs must always give the same scenario.
 func TestPreferUncovered(t *testing.T) {
 	seen := func(text string) *coverage.Table {
 		t.Helper()
@@ -167,11 +168,11 @@ func TestPreferUncovered(t *testing.T) {
 	}
 }
 
-// TestSameBytes compares generated scenarios with those of other machines and earlier
-// versions. If a seed gives another scenario, increase Version.
+// TestSameBytes compares generated scenarios with a golden file from another machine or an
+// earlier commit. If a seed now gives another scenario, increase Version.
 func TestSameBytes(t *testing.T) {
-	// These types were in the catalog when the first golden file was written. A larger
-	// catalog does not need a new version.
+	// The fault types that the catalog had when the golden file was first written. The test
+	// draws only from these, so that a new fault type does not change its scenarios.
 	var kinds []faults.Type
 	for _, name := range []string{
 		"api-error", "request-reset", "request-slow", "request-hang", "response-lost", "watch-delay", "watch-stall",
@@ -191,16 +192,16 @@ func TestSameBytes(t *testing.T) {
 	hash := sha256.New()
 	for seed := uint64(1); seed <= 200; seed++ {
 		o := options(seed)
-		o.Profile = generate.Profiles[seed%3] // the profiles of the first golden file
+		o.Profile = generate.Profiles[seed%3] // the profiles that existed when the golden file was first written
 		o.Kinds, o.Provider = kinds, providers.All[0]
 		hash.Write(marshal(t, generated(t, o)))
 	}
 	golden(t, "first-200.sha256", fmt.Appendf(nil, "%x\n", hash.Sum(nil)))
 }
 
-// TestUserPods checks that no fault rejects pods if users create pods, because it would end
-// the workload. Faults that reject requests last for at most a second, because a longer
-// back-off exceeds the settling time.
+// TestUserPods checks that no fault rejects pods in a scenario in which users create pods. A
+// rejected pod would end the workload. Faults that reject requests must last for at most a
+// second. After a longer fault, the back-off could exceed the time limit for convergence.
 func TestUserPods(t *testing.T) {
 	var kinds []faults.Type
 	for _, name := range []string{"quota-exhausted", "admission-denied", "pod-relabel"} {

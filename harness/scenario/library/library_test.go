@@ -38,8 +38,8 @@ func TestFilesAreNamedAfterScenarios(t *testing.T) {
 }
 
 // TestScenariosAreShort checks that the faults of each scenario end within 20 seconds. Every
-// fault must end by itself or on a trigger, because the end of a short workload must not heal a
-// fault before it fires.
+// fault must have the field for or until. Otherwise the end of a short workload could end the
+// fault before the fault changes anything.
 func TestScenariosAreShort(t *testing.T) {
 	const chaosMax = 20 * time.Second
 	for _, s := range All() {
@@ -61,8 +61,8 @@ func TestScenariosAreShort(t *testing.T) {
 	}
 }
 
-// TestBothKinds checks that a scenario with several owners has both ReplicaSets and
-// ReplicationControllers. One implementation serves both kinds.
+// TestBothKinds checks that a scenario with several owners of pods has both ReplicaSets and
+// ReplicationControllers. Both controllers share one implementation.
 func TestBothKinds(t *testing.T) {
 	for _, s := range All() {
 		kinds := map[scenario.Kind]int{}
@@ -87,7 +87,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindOldNames checks that each old name finds its scenario, with a warning.
+// TestFindOldNames checks that Find accepts each old name of a renamed scenario, with a warning.
 func TestFindOldNames(t *testing.T) {
 	for old, name := range map[string]string{"moments": "triggers", "obstacles": "admission", "strays": "orphaned-pods"} {
 		s, ok := Find(old)
@@ -102,7 +102,8 @@ func TestFindOldNames(t *testing.T) {
 	}
 }
 
-// TestAllIsFresh checks that a change of a returned scenario does not affect later calls.
+// TestAllIsFresh checks that a change of a scenario from All does not affect the results of
+// later calls.
 func TestAllIsFresh(t *testing.T) {
 	All()[0].Seed = 7
 	if got := All()[0].Seed; got != 0 {

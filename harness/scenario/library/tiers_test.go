@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTiersFile checks that each line of tiers.txt has a tier and a scenario. No scenario is
-// there twice, and the scenarios of quick are first.
+// TestTiersFile checks that each line of tiers.txt has a tier and the name of a scenario. No
+// scenario may occur twice, and the lines of quick must be first.
 func TestTiersFile(t *testing.T) {
 	var seen []string
 	inDefault := false
@@ -26,8 +26,8 @@ func TestTiersFile(t *testing.T) {
 	}
 }
 
-// TestTiersInclude checks that each tier has more scenarios than the one before it, and
-// includes it. The last tier has all scenarios.
+// TestTiersInclude checks that each tier has all scenarios of the smaller tier, and more. The
+// last tier must have all scenarios.
 func TestTiersInclude(t *testing.T) {
 	var before []string
 	for _, tier := range Tiers {

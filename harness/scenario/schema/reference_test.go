@@ -17,7 +17,8 @@ func TestReferenceIsCurrent(t *testing.T) {
 	golden(t, "docs/reference/triggers.md", TriggerReference())
 }
 
-// TestExamples checks that the reader and the schema accept each example of the reference.
+// TestExamples checks each example of the reference documentation. Package scenario and the JSON
+// Schema must accept it.
 func TestExamples(t *testing.T) {
 	const header = "name: example\ndescription: An example of the reference.\n"
 	texts := map[string]string{"scenario": ScenarioExample}
@@ -39,7 +40,7 @@ func TestExamples(t *testing.T) {
 }
 
 // TestReferenceIsComplete checks that each operation and each trigger has an example. Each
-// field, type and value must have a comment.
+// field, type and allowed value must have a comment.
 func TestReferenceIsComplete(t *testing.T) {
 	comments := formatComments()
 	var operations, triggers []string

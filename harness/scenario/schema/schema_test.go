@@ -23,7 +23,8 @@ var update = flag.Bool("update", false, "write the generated files")
 
 const root = "../../.."
 
-// golden compares a generated file with the one in the repository.
+// golden compares generated text with the file in the repository. With the flag -update, it
+// first writes the text to the file.
 func golden(t *testing.T, path string, got []byte) {
 	t.Helper()
 	path = filepath.Join(root, path)
@@ -52,8 +53,8 @@ func TestSchemaIsCurrent(t *testing.T) {
 	golden(t, "docs/schema/scenario.json", data)
 }
 
-// notInSchema are the files under testdata/bad that the schema accepts, each with the
-// reason why the schema cannot reject it.
+// notInSchema has the invalid files under testdata/bad that the JSON Schema accepts. The value
+// is the reason why the schema cannot reject the file.
 var notInSchema = map[string]string{
 	"await-before-create.yaml":          "compares the steps: the object must exist",
 	"await-condition-of-kind.yaml":      "the kind of an await without kind is that of the operation beside it",
@@ -80,9 +81,9 @@ var notInSchema = map[string]string{
 	"too-many-triggers.yaml":            "a recursive definition has no depth",
 }
 
-// TestSchemaAndReaderAgree reads a corpus with the strict reader and with the schema.
-// Both accept the good files, and both reject the bad files, except those in
-// notInSchema.
+// TestSchemaAndReaderAgree checks that package scenario and the JSON Schema accept the same
+// files. They must accept all files in testdata/good, and reject the files in testdata/bad. The
+// schema may accept the files in notInSchema.
 func TestSchemaAndReaderAgree(t *testing.T) {
 	schema := compile(t)
 	good := slices.Concat(glob(t, "testdata/good/*.yaml"), glob(t, root+"/harness/scenario/library/*.yaml"),
@@ -119,8 +120,8 @@ func TestSchemaAndReaderAgree(t *testing.T) {
 	}
 }
 
-// TestFilesReferToSchema checks the first line of each file. Editors find the schema by
-// that line.
+// TestFilesReferToSchema checks that the first line of each scenario file names the JSON Schema.
+// Editors find the schema by this line.
 func TestFilesReferToSchema(t *testing.T) {
 	for _, directory := range []string{"harness/scenario/library", "suites/regression"} {
 		up, err := filepath.Rel(directory, "docs/schema/scenario.json")
@@ -140,8 +141,8 @@ func TestFilesReferToSchema(t *testing.T) {
 	}
 }
 
-// TestSchemaBounds checks that the reader and the schema have the same bounds. It covers
-// each number in the sections cluster and subject.
+// TestSchemaBounds checks that package scenario and the JSON Schema have the same bounds. It
+// covers each number in the sections cluster and subject.
 func TestSchemaBounds(t *testing.T) {
 	schema := compile(t)
 	for _, test := range []struct {
@@ -173,7 +174,7 @@ func glob(t *testing.T, pattern string) []string {
 	return paths
 }
 
-// read reads a file in the same way as gauntlet run: the scenario, its faults and its
+// read checks a file in the same way as gauntlet run: the scenario, the faults and the IDs of
 // checks.
 func read(t *testing.T, path string) error {
 	t.Helper()
