@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestStatements checks that the statements of each section are numbered without gaps.
+// TestStatements checks that the numbers of the statements in each section are 1, 2, 3 and so
+// on.
 func TestStatements(t *testing.T) {
 	section, next := "", 1
 	var sections []string

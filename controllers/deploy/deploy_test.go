@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/rbac"
 )
 
-// TestManifestMatchesBinary checks that the binary accepts the flags, ports and probes of the
-// manifest. It also checks that the RBAC objects name the Lease of the binary.
+// TestManifestMatchesBinary checks that the binary accepts the flags in the manifest, and serves
+// its ports and probes. The RBAC objects must name the Lease of the binary.
 func TestManifestMatchesBinary(t *testing.T) {
 	spec := podSpec(t)
 	container := spec.Containers[0]

@@ -45,8 +45,8 @@ func TestWithRevision(t *testing.T) {
 	}
 }
 
-// TestHistoryIsLimitedTo2000Characters checks that a history that exceeds the limit loses only
-// its oldest revisions.
+// TestHistoryIsLimitedTo2000Characters checks a revision history that would exceed the limit. It
+// must lose only its oldest revisions.
 func TestHistoryIsLimitedTo2000Characters(t *testing.T) {
 	full := "1," + strings.Repeat("123456789,", 199) + "1234567" // 1999 characters
 	if got := appendRevision(full[1:], "8"); len(got) != 2000 || !strings.HasPrefix(got, ",123") {
@@ -119,7 +119,8 @@ func FuzzParseReplicas(f *testing.F) {
 	})
 }
 
-// FuzzRevision checks that a revision annotation is either parsed exactly or rejected.
+// FuzzRevision checks that revisionOf parses the value of a revision annotation exactly or
+// rejects it.
 func FuzzRevision(f *testing.F) {
 	for _, text := range []string{"", "0", "7", "-7", "007", "+7", "x", "9223372036854775808"} {
 		f.Add(text)

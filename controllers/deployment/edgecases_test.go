@@ -10,7 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// tester contains the common methods of testing.T and rapid.T.
+// tester contains the methods of testing.T and rapid.T that the helpers of these tests call.
 type tester interface {
 	Helper()
 	Context() context.Context
@@ -18,7 +18,7 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
-// settle runs syncs until the controller writes nothing any more. Between the syncs, the
+// settle runs syncs until the controller writes nothing any more. After each sync, the
 // ReplicaSets get their pods.
 func settle(t tester, r *fixture) {
 	t.Helper()
@@ -35,8 +35,8 @@ func settle(t tester, r *fixture) {
 	t.Fatalf("writes did not stop; the last calls: %v", r.calls[len(r.calls)-5:])
 }
 
-// replicas returns spec.replicas of each ReplicaSet. The keys are the images of the pod
-// templates.
+// replicas returns spec.replicas of each ReplicaSet in the fake API server. The key is the image
+// in the pod template.
 func replicas(r *fixture) map[string]int32 {
 	by := map[string]int32{}
 	for _, set := range r.sets {
@@ -45,9 +45,9 @@ func replicas(r *fixture) map[string]int32 {
 	return by
 }
 
-// TestScaleToCurrentSize checks that a scaling completes if the only active ReplicaSet already
-// has the new size. Its annotations have the former size, but this must not be a scaling event
-// forever (kubernetes/kubernetes#102551).
+// TestScaleToCurrentSize checks a scaling whose only active ReplicaSet already has the new size.
+// Its annotations still have the former size, but the scaling must end
+// (kubernetes/kubernetes#102551).
 func TestScaleToCurrentSize(t *testing.T) {
 	was := newDeployment(5, surgeAndUnavailable(0, 1))
 	d := newDeployment(5, surgeAndUnavailable(0, 1), image("v2"))
@@ -59,8 +59,8 @@ func TestScaleToCurrentSize(t *testing.T) {
 	}
 }
 
-// TestScaleDuringRecreate checks that a Recreate rollout with several active ReplicaSets
-// completes after a change of spec.replicas.
+// TestScaleDuringRecreate checks a change of spec.replicas during a rollout with the strategy
+// Recreate. The rollout has several active ReplicaSets, and must complete.
 func TestScaleDuringRecreate(t *testing.T) {
 	was := newDeployment(5, asRecreate)
 	r := newFixture(t, newDeployment(4, asRecreate, image("v2")), newSetOf(was, "v1", 1, 3, withAvailablePods(3)), newSetOf(was, "v2", 2, 2, withAvailablePods(2)))
@@ -70,8 +70,8 @@ func TestScaleDuringRecreate(t *testing.T) {
 	}
 }
 
-// TestScaleAfterPartialFailure checks that a scaling that failed halfway is completed with the
-// original proportions (kubernetes/kubernetes#44734).
+// TestScaleAfterPartialFailure checks the retry of a scaling that failed halfway. The retry must
+// keep the original proportions (kubernetes/kubernetes#44734).
 func TestScaleAfterPartialFailure(t *testing.T) {
 	was := newDeployment(10, surgeAndUnavailable(3, 2))
 	r := newFixture(t, newDeployment(15, surgeAndUnavailable(5, 2), image("v2"), asPaused), newSetOf(was, "v1", 1, 8, withAvailablePods(8)), newSetOf(was, "v2", 2, 5))
@@ -113,8 +113,7 @@ func TestLostResponses(t *testing.T) {
 	}
 }
 
-// TestCollision checks that the controller uses another name if another object has the name of
-// the new ReplicaSet.
+// TestCollision checks that the new ReplicaSet gets another name if its name is already taken.
 func TestCollision(t *testing.T) {
 	d := newDeployment(3)
 	own, twin := withCollidingName(d), withCollidingName(d)
@@ -143,8 +142,8 @@ func TestCollision(t *testing.T) {
 	}
 }
 
-// TestCollisionIsCountedOnce checks that a collision is counted once, even if the cache stays
-// stale.
+// TestCollisionIsCountedOnce checks that collisionCount grows only once for one collision, even
+// if the cache stays stale.
 func TestCollisionIsCountedOnce(t *testing.T) {
 	d := newDeployment(3)
 	r := newFixture(t, d, withCollidingName(d))
@@ -208,8 +207,8 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// TestRollbackHappensOnce checks that neither a rollback nor its event is repeated while the
-// cache does not contain the rollback.
+// TestRollbackHappensOnce checks that the controller does a rollback only once, and emits its
+// event only once. The cache does not contain the rollback yet when the next sync runs.
 func TestRollbackHappensOnce(t *testing.T) {
 	d := newDeployment(3, image("v2"), annotated(appsv1.DeprecatedRollbackTo, "0"))
 	r := newFixture(t, d, newSetOf(d, "v1", 1, 0), newSetOf(d, "v2", 2, 3, withAvailablePods(3)))
@@ -224,8 +223,8 @@ func TestRollbackHappensOnce(t *testing.T) {
 	}
 }
 
-// TestRollbackKeepsReplacedTemplate checks that a ReplicaSet with the replaced template exists
-// after a rollback.
+// TestRollbackKeepsReplacedTemplate checks a rollback that replaces a template without a
+// ReplicaSet. Afterwards, a ReplicaSet with the replaced template must exist.
 func TestRollbackKeepsReplacedTemplate(t *testing.T) {
 	d := newDeployment(3, image("v2"), annotated(appsv1.DeprecatedRollbackTo, "1"))
 	r := newFixture(t, d, newSetOf(d, "v1", 1, 3, withAvailablePods(3)))

@@ -28,8 +28,8 @@ const key = "ns/web"
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// fixture is a controller with a fake API server. The method deliver copies the objects of the
-// API server to the caches. Every write calls it, unless cachesStale is set.
+// fixture is a controller with a fake API server. The method deliver copies the API server's
+// objects to the caches. Every write calls deliver, unless cachesStale is set.
 type fixture struct {
 	*Controller
 	t      testing.TB
@@ -42,12 +42,12 @@ type fixture struct {
 	sets        map[string]*appsv1.ReplicaSet
 	cachesStale bool
 	calls       []string
-	// callErrors maps a call to the errors that it returns, one after the other. The last
-	// error of a call is repeated.
+	// callErrors maps a request, such as "update replicasets web-v1", to errors. The fake API
+	// server returns them in this order, and repeats the last one.
 	callErrors map[string][]error
-	// lostResponses are the calls that succeed but return an error.
+	// lostResponses contains the requests that succeed, but return an error.
 	lostResponses map[string]bool
-	// onWrite, if set, is called after every successful write.
+	// onWrite is called after every successful write. By default, it does nothing.
 	onWrite func(call string)
 }
 
@@ -88,7 +88,7 @@ func newFixtureWithClock(t testing.TB, clock clock.PassiveClock, d *appsv1.Deplo
 	return r
 }
 
-// deliver copies the objects of the API server to the caches.
+// deliver copies the objects of the fake API server to the caches.
 func (r *fixture) deliver() {
 	r.deliverDeployments()
 	r.deliverSets()
@@ -124,8 +124,8 @@ func (r *fixture) setPods(t testing.TB, pods ...*corev1.Pod) {
 // deployment returns the Deployment in the fake API server.
 func (r *fixture) deployment() *appsv1.Deployment { return r.deployments["web"] }
 
-// onlyReplicaSet returns the ReplicaSet in the fake API server. The test fails if there is not
-// exactly one.
+// onlyReplicaSet returns the only ReplicaSet in the fake API server. The test fails if there is
+// none, or more than one.
 func (r *fixture) onlyReplicaSet(t testing.TB) *appsv1.ReplicaSet {
 	t.Helper()
 	if len(r.sets) != 1 {
@@ -251,7 +251,7 @@ func (r *fixture) store(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	return set
 }
 
-// updateSpec changes the Deployment in the fake API server, as a user does.
+// updateSpec changes the Deployment in the fake API server, like an update by a user.
 func (r *fixture) updateSpec(change func(*appsv1.Deployment)) {
 	d := r.deployment().DeepCopy()
 	change(d)
@@ -262,8 +262,8 @@ func (r *fixture) updateSpec(change func(*appsv1.Deployment)) {
 	r.deliver()
 }
 
-// syncReplicaSets does the work of the ReplicaSet controller: each ReplicaSet gets all its
-// pods, and all are available.
+// syncReplicaSets replaces the ReplicaSet controller: each ReplicaSet gets all its pods, and all
+// of them are available.
 func (r *fixture) syncReplicaSets() {
 	for _, set := range r.sets {
 		r.store(withAvailablePods(*set.Spec.Replicas)(set.DeepCopy()))
@@ -271,7 +271,7 @@ func (r *fixture) syncReplicaSets() {
 	r.deliver()
 }
 
-// recorder records each event as a string: type, reason and message.
+// recorder stores each event as a string with type, reason and message.
 type recorder struct {
 	mu       sync.Mutex
 	recorded []string

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop/looptest"
 )
 
-// enqueuedKeys returns the keys that an event handler adds to the queue during event, sorted.
+// enqueuedKeys calls event and returns the keys that the event handlers then enqueue, sorted.
 func enqueuedKeys(t *testing.T, r *fixture, event func()) []string {
 	t.Helper()
 	return looptest.EnqueuedKeys(t, func(loop *workloop.Loop) {
@@ -83,8 +83,8 @@ func TestEnqueuedKeys(t *testing.T) {
 	}
 }
 
-// TestPodEnded checks when the end of a pod enqueues the Deployment. The rollout must be
-// waiting for this pod, which must be the last running pod of its ReplicaSet.
+// TestPodEnded checks when the end of a pod enqueues the Deployment. The pod must be the last
+// running pod of its ReplicaSet, and the rollout must be waiting for its end.
 func TestPodEnded(t *testing.T) {
 	set := newSetOf(newDeployment(1), "v1", 1, 0)
 	pod := func(name string, phase corev1.PodPhase) *corev1.Pod { return podOf(set, name, phase) }

@@ -82,8 +82,8 @@ func TestMalformedLimits(t *testing.T) {
 	}
 }
 
-// checkLimits checks that a rollout with the limits can proceed, and that minAvailable is
-// possible.
+// checkLimits checks that a rollout with these limits can proceed, and that minAvailable is
+// between 0 and replicas.
 func checkLimits(t interface{ Fatalf(string, ...any) }, l limits) {
 	switch {
 	case l.replicas > 0 && l.maxSurge+l.maxUnavailable == 0:
@@ -112,7 +112,7 @@ func FuzzLimits(f *testing.F) {
 	})
 }
 
-// drawLimits draws limits that limitsOf can return.
+// drawLimits draws random limits that limitsOf could return.
 func drawLimits(t *rapid.T) limits {
 	d := newDeployment(rapid.Int32Range(0, 40).Draw(t, "replicas"), surgeAndUnavailable(
 		rapid.Int32Range(0, 15).Draw(t, "surge"), rapid.Int32Range(0, 15).Draw(t, "unavailable")))

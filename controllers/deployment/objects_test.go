@@ -86,8 +86,8 @@ func asPaused(d *appsv1.Deployment) { d.Spec.Paused = true }
 
 func deleting(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{Time: now} }
 
-// progressing gives a Deployment a progress deadline of 600 s, and a condition Progressing.
-// The last update of the condition was the duration ago before now.
+// progressing returns a change that gives a Deployment a progress deadline of 600 s and a
+// condition Progressing. The condition's lastUpdateTime is the duration ago before now.
 func progressing(reason string, ago time.Duration) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		deadline(600)(d)
@@ -104,9 +104,9 @@ func progressing(reason string, ago time.Duration) func(*appsv1.Deployment) {
 	}
 }
 
-// newSetOf returns a ReplicaSet with the template of d, but another image. Its replicas
-// annotations match d. Its creation time is one minute later for each revision. Its generation
-// is observed, and it has no pods.
+// newSetOf returns a ReplicaSet with the template of d, except for the image. Its annotations
+// desired-replicas and max-replicas match d. It is one minute newer for each revision. Its
+// generation is observed, and it has no pods.
 func newSetOf(d *appsv1.Deployment, imageName string, revision int64, replicas int32, change ...func(*appsv1.ReplicaSet) *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	d = d.DeepCopy()
 	image(imageName)(d)
@@ -131,7 +131,7 @@ func newSetOf(d *appsv1.Deployment, imageName string, revision int64, replicas i
 	return set
 }
 
-// withAvailablePods sets the status of a ReplicaSet with n pods that are all available.
+// withAvailablePods returns a change that gives a ReplicaSet the status of n available pods.
 func withAvailablePods(n int32) func(*appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	return func(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 		set.Status = appsv1.ReplicaSetStatus{
@@ -154,7 +154,7 @@ func relabeled(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	return set
 }
 
-// podOf returns a pod that the ReplicaSet controls, in the given phase.
+// podOf returns a pod in the given phase that the ReplicaSet controls.
 func podOf(set *appsv1.ReplicaSet, name string, phase corev1.PodPhase) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -165,8 +165,8 @@ func podOf(set *appsv1.ReplicaSet, name string, phase corev1.PodPhase) *corev1.P
 	}
 }
 
-// newReplicaSetName returns the name of the ReplicaSet that the controller creates for the
-// template of d.
+// newReplicaSetName returns the name of the ReplicaSet that the controller creates for d's
+// template.
 func newReplicaSetName(d *appsv1.Deployment) string {
 	hash, err := templatehash.Of(&d.Spec.Template, d.Status.CollisionCount)
 	if err != nil {

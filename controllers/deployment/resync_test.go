@@ -11,9 +11,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// runController runs the controller for the simulated time d, and calls halfway after half of
-// it. It enqueues the key once at the start. Later, only the controller itself and its writes
-// enqueue the key.
+// runController runs the controller for the simulated time d, and calls halfway after d/2. It
+// enqueues the key once at the start. After that, only the controller itself and the events of
+// its own writes enqueue the key.
 func runController(t *testing.T, r *fixture, d time.Duration, halfway func()) {
 	r.onWrite = func(string) { r.loop.Add(key) }
 	r.synced = nil // the informers of the fixture never start
@@ -29,11 +29,11 @@ func runController(t *testing.T, r *fixture, d time.Duration, halfway func()) {
 	time.Sleep(d / 2)
 	close(drain)
 	<-done
-	time.Sleep(time.Minute) // wait until the goroutines of the queue end, at their next tick
+	time.Sleep(time.Minute) // wait until the queue's goroutines have ended, at their next tick
 }
 
-// TestRecreateWithFailedPodsLeft checks when a Recreate rollout continues. It must continue
-// when the last running pod is gone, even if failed pods still exist
+// TestRecreateWithFailedPodsLeft checks when a rollout with the strategy Recreate continues. It
+// must continue when the last running pod is gone, even if failed pods still exist
 // (kubernetes/kubernetes#128798).
 func TestRecreateWithFailedPodsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -55,8 +55,8 @@ func TestRecreateWithFailedPodsLeft(t *testing.T) {
 	})
 }
 
-// TestFailedScaleDownIsRetried checks that a failed scale-down is retried, even if the status
-// update that follows also fails.
+// TestFailedScaleDownIsRetried checks that the controller retries a failed scale-down. It must
+// do so even if the following status update fails too.
 func TestFailedScaleDownIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeployment(3, image("v2"))
@@ -70,8 +70,8 @@ func TestFailedScaleDownIsRetried(t *testing.T) {
 	})
 }
 
-// TestRecoversAfterOutage checks that the controller recovers from a long outage without an
-// event, because it never gives up a key.
+// TestRecoversAfterOutage checks that the controller recovers from a long outage of the API
+// server. It must recover without an event, because it never gives up a key.
 func TestRecoversAfterOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeployment(3, deadline(60))
@@ -91,8 +91,8 @@ func TestRecoversAfterOutage(t *testing.T) {
 	})
 }
 
-// TestDeferredStatusIsWritten checks that a status update that a stale cache prevented is
-// written later, even without an event.
+// TestDeferredStatusIsWritten checks a status update that the controller defers because of a
+// stale cache. The controller must write the status later, even without an event.
 func TestDeferredStatusIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeployment(3)
@@ -113,8 +113,8 @@ func TestDeferredStatusIsWritten(t *testing.T) {
 	})
 }
 
-// TestDeadlineIsRechecked checks that a stuck rollout is reported soon after its progress
-// deadline, and not before, although no event arrives.
+// TestDeadlineIsRechecked checks that the controller reports a stuck rollout soon after its
+// progress deadline, although no event arrives. It must not report the rollout earlier.
 func TestDeadlineIsRechecked(t *testing.T) {
 	for _, test := range []struct {
 		after time.Duration

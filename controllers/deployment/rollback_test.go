@@ -21,8 +21,8 @@ func TestRollbackTo(t *testing.T) {
 	}
 }
 
-// FuzzPlanRollback checks that a plan always removes the rollback annotation. The template
-// must become that of the requested revision, or stay unchanged.
+// FuzzPlanRollback checks that a plan always removes the rollback annotation. The new template
+// must be the template of the requested revision, or the old template.
 func FuzzPlanRollback(f *testing.F) {
 	for _, text := range []string{"", "0", "1", "2", "3", "+1", "01", "-1", "x", "1.0", "1 ", "9223372036854775808"} {
 		f.Add(text)

@@ -9,8 +9,8 @@ import (
 
 var unexportedFields = cmp.AllowUnexported(change{})
 
-// sizes returns the sizes of ReplicaSets from pairs of replicas and available replicas. The
-// last pair is the new ReplicaSet.
+// sizes returns the sizes of ReplicaSets. A pair contains the replicas and the available
+// replicas of one ReplicaSet. The last pair belongs to the new ReplicaSet.
 func sizes(pairs ...[2]int) replicaSetSizes {
 	f := replicaSetSizes{newIndex: len(pairs) - 1}
 	for _, p := range pairs {
@@ -19,7 +19,7 @@ func sizes(pairs ...[2]int) replicaSetSizes {
 	return f
 }
 
-// withoutNew removes the mark of the new ReplicaSet, so that all ReplicaSets are old.
+// withoutNew returns the same ReplicaSets without a new one, so that all ReplicaSets are old.
 func withoutNew(f replicaSetSizes) replicaSetSizes { f.newIndex = none; return f }
 
 func TestScaleUpNew(t *testing.T) {
@@ -99,8 +99,8 @@ func drawSizes(t *rapid.T) replicaSetSizes {
 	return f
 }
 
-// apply returns the sizes after the changes. Unavailable pods are removed first, as the
-// ReplicaSet controller does.
+// apply returns the sizes after the changes. Like the ReplicaSet controller, it first removes
+// unavailable pods.
 func apply(l limits, f replicaSetSizes, changes []change) replicaSetSizes {
 	after := replicaSetSizes{newIndex: f.newIndex, sizes: append([]size(nil), f.sizes...)}
 	for _, c := range changes {
@@ -118,9 +118,9 @@ func (f replicaSetSizes) available() int {
 	return sum
 }
 
-// TestRollingStepsKeepLimits checks that no step exceeds spec.replicas plus maxSurge. The
-// available replicas must not drop below minAvailable. If they are already lower, they must
-// not drop further.
+// TestRollingStepsKeepLimits checks that no step of a rollout exceeds spec.replicas plus
+// maxSurge. No step may reduce the available replicas below minAvailable. If they are already
+// below minAvailable, no step may reduce them further.
 func TestRollingStepsKeepLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, f := drawLimits(t), drawSizes(t)
@@ -150,8 +150,8 @@ func TestRollingStepsKeepLimits(t *testing.T) {
 	})
 }
 
-// TestRolloutCompletes checks that a rollout completes from every state if new pods become
-// available.
+// TestRolloutCompletes checks that a rollout completes from arbitrary sizes if all new pods
+// become available.
 func TestRolloutCompletes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, f := drawLimits(t), drawSizes(t)

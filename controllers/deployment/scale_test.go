@@ -8,7 +8,7 @@ import (
 )
 
 // sizedFor returns the sizes of ReplicaSets whose pods are all available. Their annotations
-// are desired and most. The last one is the new ReplicaSet.
+// desired-replicas and max-replicas are desired and most. The last ReplicaSet is the new one.
 func sizedFor(desired, most int, replicas ...int) replicaSetSizes {
 	f := replicaSetSizes{newIndex: len(replicas) - 1}
 	for _, n := range replicas {
@@ -101,8 +101,8 @@ func TestProportional(t *testing.T) {
 	}
 }
 
-// TestSharesSumExactly checks that the sizes add up to the maximum, whatever the annotations
-// are. No ReplicaSet may shrink on scale-up or grow on scale-down.
+// TestSharesSumExactly checks that the sizes after a scaling add up to the maximum, for
+// arbitrary annotations. No ReplicaSet may shrink on scale-up or grow on scale-down.
 func TestSharesSumExactly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, f := drawLimits(t), drawSizes(t)
@@ -126,8 +126,8 @@ func TestSharesSumExactly(t *testing.T) {
 	})
 }
 
-// TestScalingIsIdempotent checks that the retry of a scaling that failed halfway gives the
-// same sizes.
+// TestScalingIsIdempotent checks the retry of a scaling that failed halfway. The retry must
+// compute the same sizes as the first attempt.
 func TestScalingIsIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, f := drawLimits(t), drawSizes(t)

@@ -13,23 +13,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
 )
 
-// simulation runs a Deployment whose spec changes at random. Caches are stale, calls fail, and
-// responses are lost. The simulation checks every write of the controller.
+// simulation runs a Deployment whose spec changes at random. Caches are stale, API requests
+// fail, and responses are lost. The simulation checks every write of the controller.
 type simulation struct {
 	*fixture
 	t *rapid.T
-	// outcomeUnknown is true while neither the controller nor its cache knows of a successful
-	// write. The limits are not checked during this time.
+	// outcomeUnknown is true after a successful write with a lost response, until the cache
+	// contains the write. The simulation does not check the limits during this time.
 	outcomeUnknown   bool
 	rollbackRequests int
 	beforeWrite      map[string]*appsv1.ReplicaSet
-	// cachedDeployment and cachedSets are the contents of the caches at the start of the sync.
+	// cachedDeployment and cachedSets are the objects in the caches at the start of the sync.
 	cachedDeployment *appsv1.Deployment
 	cachedSets       map[string]*appsv1.ReplicaSet
 }
 
-// TestSimulation checks after every write that the controller keeps the limits, as far as its
-// caches tell. After the last change and failure, the rollout must complete.
+// TestSimulation checks after every write that the controller keeps the limits, according to its
+// caches. After the last change and the last failure, the rollout must complete.
 func TestSimulation(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		sim := &simulation{fixture: newFixture(t, newDeployment(rapid.Int32Range(0, 8).Draw(rt, "replicas"), image("v1"), surgeAndUnavailable(1, 1), deadline(600))), t: rt}
@@ -58,10 +58,10 @@ func (sim *simulation) syncOnce() {
 		set := object.(*appsv1.ReplicaSet)
 		sim.cachedSets[set.Name] = set
 	}
-	_ = sim.sync(sim.t.Context(), key) // errors are expected: the next sync retries
+	_ = sim.sync(sim.t.Context(), key) // ignore the error: the next sync retries
 }
 
-// syncWithErrors runs a sync in which every call may fail without effect.
+// syncWithErrors runs a sync in which each API request may fail and have no effect.
 func (sim *simulation) syncWithErrors(t *rapid.T) {
 	for _, call := range sim.possibleCalls() {
 		if rapid.Bool().Draw(t, call) {
@@ -72,7 +72,8 @@ func (sim *simulation) syncWithErrors(t *rapid.T) {
 	clear(sim.callErrors)
 }
 
-// syncWithLostResponses runs a sync in which every call may succeed but return an error.
+// syncWithLostResponses runs a sync in which each API request may succeed although it returns an
+// error.
 func (sim *simulation) syncWithLostResponses(t *rapid.T) {
 	for _, call := range sim.possibleCalls() {
 		sim.lostResponses[call] = rapid.Bool().Draw(t, call)
@@ -97,7 +98,7 @@ func (sim *simulation) allSets() []*appsv1.ReplicaSet {
 	return oldestFirst(all)
 }
 
-// changePods gives one ReplicaSet all its pods, of which some are available.
+// changePods gives one ReplicaSet all its pods, and makes some of the pods available.
 func (sim *simulation) changePods(t *rapid.T) {
 	if len(sim.sets) == 0 {
 		t.Skip("no ReplicaSets")
@@ -154,7 +155,8 @@ func (sim *simulation) recordSets() {
 	}
 }
 
-// checkWrite checks a successful write. No cache contains it yet.
+// checkWrite checks a successful write of the controller. The caches do not contain the write
+// yet.
 func (sim *simulation) checkWrite(call string) {
 	defer sim.recordSets()
 	if sim.lostResponses[call] {
@@ -191,7 +193,7 @@ func (sim *simulation) checkCreated(created *appsv1.ReplicaSet) {
 	}
 }
 
-// checkSize checks a change of spec.replicas of a ReplicaSet. The Deployment d is the one in
+// checkSize checks a change of a ReplicaSet's spec.replicas. The argument d is the Deployment in
 // the cache.
 func (sim *simulation) checkSize(d *appsv1.Deployment, was, is *appsv1.ReplicaSet) {
 	l, err := limitsOf(d)
@@ -222,7 +224,7 @@ func (sim *simulation) checkSize(d *appsv1.Deployment, was, is *appsv1.ReplicaSe
 	}
 }
 
-// cachedAvailable returns the available replicas of the ReplicaSet in the cache, but at most
+// cachedAvailable returns status.availableReplicas of the cached ReplicaSet, but at most
 // replicas.
 func (sim *simulation) cachedAvailable(name string, replicas int32) int32 {
 	set := sim.cachedSets[name]
@@ -232,7 +234,7 @@ func (sim *simulation) cachedAvailable(name string, replicas int32) int32 {
 	return min(set.Status.AvailableReplicas, replicas)
 }
 
-// rescaling reports whether a write may be a part of a scaling after a change of
+// rescaling reports whether a write may be a reaction to a change of the Deployment's
 // spec.replicas.
 func (sim *simulation) rescaling(d *appsv1.Deployment, l limits) bool {
 	for _, set := range sim.beforeWrite {
@@ -243,8 +245,8 @@ func (sim *simulation) rescaling(d *appsv1.Deployment, l limits) bool {
 	return ptr.Deref(d.Spec.Replicas, 1) == 0
 }
 
-// settleAndCheck ends all failures, runs syncs until nothing changes, and checks the final
-// state.
+// settleAndCheck ends all failures and runs syncs until nothing changes. It then checks that the
+// rollout is complete.
 func (sim *simulation) settleAndCheck() {
 	sim.cachesStale, sim.outcomeUnknown = false, false
 	sim.onWrite = func(string) {}

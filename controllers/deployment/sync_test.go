@@ -14,7 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 )
 
-// These are the calls that a sync may make.
+// These are the requests that a sync may send to the API server.
 const (
 	writeStatus = "update deployments/status web"
 	writeSpec   = "update deployments web"
@@ -23,7 +23,8 @@ const (
 
 func createCall(d *appsv1.Deployment) string { return "create replicasets " + newReplicaSetName(d) }
 
-// reporting gives a Deployment the status that its ReplicaSets imply.
+// reporting gives a Deployment the status that results from its ReplicaSets, and returns the
+// Deployment.
 func reporting(d *appsv1.Deployment, sets ...*appsv1.ReplicaSet) *appsv1.Deployment {
 	l, err := limitsOf(d)
 	if err != nil {
@@ -39,7 +40,7 @@ func reporting(d *appsv1.Deployment, sets ...*appsv1.ReplicaSet) *appsv1.Deploym
 	return reported
 }
 
-// TestSync checks which calls a sync makes, and in which order.
+// TestSync checks which requests a sync sends to the API server, and in which order.
 func TestSync(t *testing.T) {
 	type sets = []*appsv1.ReplicaSet
 	d3, d3v2 := newDeployment(3), newDeployment(3, image("v2"))
@@ -304,7 +305,7 @@ func TestSync(t *testing.T) {
 
 var id = ownership.ID{Key: key, UID: "deployment"}
 
-// TestSyncStatusAndEvents checks the conditions and events after a sync.
+// TestSyncStatusAndEvents checks the status conditions and the emitted events after a sync.
 func TestSyncStatusAndEvents(t *testing.T) {
 	d := newDeployment(3, deadline(600))
 	tests := []struct {
@@ -386,8 +387,7 @@ func TestProgressIsKeptOutsideRollout(t *testing.T) {
 	}
 }
 
-// withCollidingName returns a ReplicaSet of another owner that has the name of the new
-// ReplicaSet of d.
+// withCollidingName returns a ReplicaSet of another owner with the name of d's new ReplicaSet.
 func withCollidingName(d *appsv1.Deployment) *appsv1.ReplicaSet {
 	set := newSetOf(d, "v9", 1, 1, controlledByAnother)
 	set.Name, set.UID = newReplicaSetName(d), types.UID("foreign")

@@ -23,7 +23,7 @@ import (
 
 const key = "ns/web"
 
-// serviceCreated is the creation time of the Services in tests.
+// serviceCreated is the creation time of all Services in these tests.
 var serviceCreated = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func newService(change ...func(*corev1.Service)) *corev1.Service {
@@ -62,7 +62,7 @@ func families(families ...corev1.IPFamily) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Spec.IPFamilies = families }
 }
 
-// newPod returns a ready pod that the Service of newService selects.
+// newPod returns a ready pod that the Service from newService selects.
 func newPod(name string, ips []string, change ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -119,8 +119,8 @@ func withLeaderElectionRecord(e *endpoints) {
 	metav1.SetMetaDataAnnotation(&e.ObjectMeta, "control-plane.alpha.kubernetes.io/leader", "{}")
 }
 
-// render returns one line for each subset: the ports and then the addresses. A not-ready
-// address begins with "!".
+// render returns the subsets as text, one line for each: first the ports, then the addresses.
+// "!" precedes a not-ready address.
 func render(subsets []subset) []string {
 	var lines []string
 	for _, s := range subsets {
@@ -140,8 +140,8 @@ func render(subsets []subset) []string {
 	return lines
 }
 
-// fixture is a controller whose caches a test fills. It records the API calls of the
-// controller and answers them.
+// fixture is a controller whose caches a test fills. It records the controller's API requests
+// and answers them.
 type fixture struct {
 	*Controller
 	t        *testing.T
@@ -149,13 +149,13 @@ type fixture struct {
 
 	mu    sync.Mutex
 	calls []string
-	// callErrors maps a call to the errors that it returns, one after the other. The last
-	// error of a call is repeated.
+	// callErrors maps a request, such as "create endpoints", to the errors that the fixture
+	// returns, in this order. The last error is repeated.
 	callErrors map[string][]error
-	// liveService and liveEndpoints are the answers to get requests.
+	// liveService and liveEndpoints are the objects that the fixture returns for get requests.
 	liveService   *corev1.Service
 	liveEndpoints *endpoints
-	// callDuration is the simulated duration of each call.
+	// callDuration is the simulated duration of each request.
 	callDuration time.Duration
 	written      *endpoints
 	deleted      metav1.DeleteOptions
@@ -235,8 +235,8 @@ func (r *fixture) handleCall(action clienttesting.Action) (bool, runtime.Object,
 	}
 }
 
-// eventReason returns the reason of the event that was emitted, or "" if there is none.
-// Several events are an error.
+// eventReason returns the reason of the only emitted event, or "" if there is none. The test
+// fails if there are several events.
 func (r *fixture) eventReason() string {
 	r.t.Helper()
 	select {

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// runLoop runs a loop for the simulated time d.
+// runLoop runs the work queue loop for the simulated time d.
 func runLoop(t *testing.T, loop *workloop.Loop, d time.Duration) {
 	t.Helper()
 	drain, done := make(chan struct{}), make(chan struct{})
@@ -26,11 +26,11 @@ func runLoop(t *testing.T, loop *workloop.Loop, d time.Duration) {
 	time.Sleep(d)
 	close(drain)
 	<-done
-	time.Sleep(time.Minute) // wait until the goroutines of the queue end, at their next tick
+	time.Sleep(time.Minute) // wait until the queue's goroutines have ended, at their next tick
 }
 
-// enqueuedAt returns the keys that an event handler enqueues. The values are the times from
-// the event until a worker gets the key.
+// enqueuedAt calls event and returns the keys that the event handlers then enqueue. The values
+// are the times from the event until a worker gets the key.
 func enqueuedAt(t *testing.T, r *fixture, event func()) map[string][]time.Duration {
 	t.Helper()
 	runLoop(t, r.loop, 0)
@@ -142,8 +142,8 @@ func TestEnqueuedKeys(t *testing.T) {
 	}
 }
 
-// TestBatchPeriod checks that the batch period delays the keys that pod events enqueue,
-// counted from the first event. It must not delay other keys.
+// TestBatchPeriod checks that the batch period delays the keys that pod events enqueue. It
+// begins at the first event. It must not delay keys of other events.
 func TestBatchPeriod(t *testing.T) {
 	ip := at("10.1.0.1")
 	for _, test := range []struct {
@@ -174,8 +174,8 @@ func TestBatchPeriod(t *testing.T) {
 	}
 }
 
-// TestBatchDelay checks how long pod events are collected without a batch period. This is the
-// duration of the last write, up to a maximum. Other events must not be delayed.
+// TestBatchDelay checks how long the controller collects pod events without a batch period. The
+// delay is the duration of the last write, up to a maximum. Other events must not be delayed.
 func TestBatchDelay(t *testing.T) {
 	podAdded := func(r *fixture) { r.podChanged(nil, newPod("p", at("10.1.0.1"))) }
 	shown := func(r *fixture) { r.endpointsObserved(newEndpoints(newService(), nil)) }
@@ -211,8 +211,8 @@ func TestBatchDelay(t *testing.T) {
 	}
 }
 
-// TestStateOfDeletedServiceIsDropped checks that the controller keeps no state of a deleted
-// Service.
+// TestStateOfDeletedServiceIsDropped checks that no field of the controller keeps data about a
+// deleted Service.
 func TestStateOfDeletedServiceIsDropped(t *testing.T) {
 	r := newFixture(t, newEndpoints(newService(), nil))
 	r.triggerTimes.put(key, changeTimesOf(newService(), nil))

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// newEntry returns the entry of a pod with the IP ip, which serves the given ports.
+// newEntry returns the entry of a pod that has the given IP and serves the given ports.
 func newEntry(ip string, pod types.UID, ready bool, ports ...int32) addressEntry {
 	o := addressEntry{address: address{IP: ip, TargetRef: &corev1.ObjectReference{UID: pod}}, ready: ready}
 	for _, number := range ports {
@@ -46,7 +46,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// TestPackPorts checks that all fields of ports are compared by value.
+// TestPackPorts checks that pack compares all fields of ports by value.
 func TestPackPorts(t *testing.T) {
 	of := func(p port) addressEntry {
 		return addressEntry{newEntry("1", "a", true).address, true, []portID{portIDOf(p)}}
@@ -70,7 +70,7 @@ func TestPackPorts(t *testing.T) {
 	}
 }
 
-// drawEntries draws entries with portsMin to portsMax ports each.
+// drawEntries draws random entries. Each entry has portsMin to portsMax ports.
 func drawEntries(t *rapid.T, portsMin, portsMax int) []addressEntry {
 	drawOne := rapid.Custom(func(t *rapid.T) addressEntry {
 		o := newEntry(
@@ -122,7 +122,7 @@ func TestPackProperties(t *testing.T) {
 	})
 }
 
-// checkPacked checks what must be true of all packed subsets.
+// checkPacked checks the properties of every result of pack.
 func checkPacked(t *rapid.T, packed []subset) {
 	seen := map[portID]bool{}
 	for _, s := range packed {

@@ -26,8 +26,7 @@ func annotated(key, value string) func(*endpoints) {
 	return func(e *endpoints) { metav1.SetMetaDataAnnotation(&e.ObjectMeta, key, value) }
 }
 
-// TestPlan checks what plan writes in place of the existing Endpoints, and when it writes
-// nothing.
+// TestPlan checks which Endpoints plan returns for existing Endpoints, and when it returns nil.
 func TestPlan(t *testing.T) {
 	two := []*corev1.Pod{newPod("a", at("10.1.0.1")), newPod("b", at("10.1.0.2"))}
 	truncatedMark := annotated(corev1.EndpointsOverCapacity, truncatedValue)
@@ -35,7 +34,7 @@ func TestPlan(t *testing.T) {
 		name    string
 		service *corev1.Service
 		pods    []*corev1.Pod
-		change  func(*endpoints) // edits the existing Endpoints
+		change  func(*endpoints) // changes the existing Endpoints
 		want    bool
 	}{
 		{"up to date", newService(), two, func(*endpoints) {}, false},
@@ -153,8 +152,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestPlanProperties checks that a second plan writes nothing, although the pods are in
-// another order.
+// TestPlanProperties checks that plan returns nil for Endpoints that plan itself has returned.
+// The order of the pods must not matter.
 func TestPlanProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		service := newService(withPorts(servicePort("http", intstr.FromInt32(80)), servicePort("admin", intstr.FromString("admin"))))

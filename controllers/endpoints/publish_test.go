@@ -9,8 +9,8 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
-// containers returns an edit that adds a container, an init container or a sidecar with one
-// port to a pod.
+// containers returns a function that adds a container with one port to a pod. If isInit is true,
+// it is an init container, and init is its restart policy.
 func containers(name string, number int32, protocol corev1.Protocol, init *corev1.ContainerRestartPolicy, isInit bool) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		container := corev1.Container{
@@ -119,8 +119,8 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// FuzzIP checks the address that is published for an arbitrary IP in the status of a pod. The
-// address must be of the requested family, and valid for the API server.
+// FuzzIP checks the address in Endpoints for an arbitrary IP in the status of a pod. The address
+// must have the requested family, and the API server must accept it.
 func FuzzIP(f *testing.F) {
 	for _, ip := range []string{"10.1.0.1", "fd00::1", "", "010.1.0.1", "::ffff:10.1.0.1", "fe80::1%eth0", "1.2.3", "x"} {
 		f.Add(ip, true)

@@ -25,7 +25,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// newFakeClient returns a fake API server that sets a resourceVersion at every write.
+// newFakeClient returns a fake API server that sets a new resourceVersion at every write.
 func newFakeClient(objects ...runtime.Object) *fake.Clientset {
 	server := fake.NewClientset(objects...)
 	var version atomic.Int64
@@ -62,7 +62,7 @@ func newFakeClient(objects ...runtime.Object) *fake.Clientset {
 }
 
 // runController runs a controller with its own informers in a synctest bubble. The returned
-// function stops it.
+// function stops the controller.
 func runController(t *testing.T, server *fake.Clientset) (stop func()) {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(server, 0)
@@ -94,7 +94,8 @@ func runController(t *testing.T, server *fake.Clientset) (stop func()) {
 	}
 }
 
-// subsetsByName returns the subsets of all Endpoints as text, by the names of the Endpoints.
+// subsetsByName maps the name of each Endpoints object in the fake API server to its subsets, as
+// text.
 func subsetsByName(t *testing.T, server *fake.Clientset) map[string][]string {
 	t.Helper()
 	list, err := server.CoreV1().Endpoints("ns").List(t.Context(), metav1.ListOptions{})
@@ -112,7 +113,8 @@ func serviceNamed(name string) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Name = name }
 }
 
-// writeCalls returns the writes of Endpoints that the fake API server has received.
+// writeCalls returns the verbs of the write requests for Endpoints that the fake API server has
+// received.
 func writeCalls(server *fake.Clientset) []string {
 	var seen []string
 	for _, action := range server.Actions() {
@@ -123,8 +125,8 @@ func writeCalls(server *fake.Clientset) []string {
 	return seen
 }
 
-// TestOrphanedEndpointsAtStart checks that orphaned Endpoints are deleted only when the
-// controller starts, and that leader-election records are kept.
+// TestOrphanedEndpointsAtStart checks that the controller deletes orphaned Endpoints only when
+// it starts. It must keep leader-election records.
 func TestOrphanedEndpointsAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leftover := func(name string, change ...func(*endpoints)) *endpoints {
@@ -150,8 +152,8 @@ func TestOrphanedEndpointsAtStart(t *testing.T) {
 	})
 }
 
-// TestServiceNotYetCached checks that Endpoints are kept if their Service exists but is not in
-// the cache.
+// TestServiceNotYetCached checks Endpoints whose Service exists but is not in the cache. The
+// controller must keep these Endpoints.
 func TestServiceNotYetCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := newPod("a", at("10.1.0.1"))
@@ -182,8 +184,8 @@ func TestServiceNotYetCached(t *testing.T) {
 	})
 }
 
-// TestRecoversAfterLongOutage checks that the controller recovers from a long outage without
-// an event. The recovery may take about as long as the outage.
+// TestRecoversAfterLongOutage checks that the controller recovers from a long outage of the API
+// server without an event. The recovery may take about as long as the outage.
 func TestRecoversAfterLongOutage(t *testing.T) {
 	for _, outage := range []time.Duration{10 * time.Minute, 3 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {

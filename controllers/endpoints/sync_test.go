@@ -16,7 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 )
 
-// TestSync checks which calls a sync makes, in which order, and which event it emits.
+// TestSync checks which requests a sync sends to the API server, in which order, and which event
+// it emits.
 func TestSync(t *testing.T) {
 	pods := []*corev1.Pod{newPod("a", at("10.1.0.1"))}
 	upToDate := newEndpoints(newService(), pods)
@@ -161,15 +162,15 @@ func TestWaitsForOwnWrite(t *testing.T) {
 }
 
 // TestReadsLiveAfterFailedWrite checks that the controller reads the Endpoints from the API
-// server after a failed write. The write may have succeeded. The cache may then be stale, even
-// if its content equals the desired Endpoints.
+// server after a failed write. The write may have succeeded, so the cache may be stale. This is
+// true even if the cached Endpoints equal the desired ones.
 func TestReadsLiveAfterFailedWrite(t *testing.T) {
 	pod := newPod("a", at("10.1.0.1"))
 	ready := newEndpoints(newService(), []*corev1.Pod{pod})
 	for _, test := range []struct {
 		name string
 		live *endpoints
-		want []string // calls of the sync that follows the failed write
+		want []string // requests of the sync after the failed write
 	}{
 		{"made", newEndpoints(newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"), unready)}, atVersion("11")), []string{readEndpoints, update}},
 		{"write without effect", ready, []string{readEndpoints}},
@@ -196,8 +197,8 @@ func TestReadsLiveAfterFailedWrite(t *testing.T) {
 	}
 }
 
-// TestTriggerTimeSurvivesFailedWrites checks that a change determines the trigger time until
-// it is written.
+// TestTriggerTimeSurvivesFailedWrites checks that the trigger time stays the same until a write
+// with it has succeeded.
 func TestTriggerTimeSurvivesFailedWrites(t *testing.T) {
 	pod := newPod("a", at("10.1.0.1"), readyTransitionAt(serviceCreated.Add(time.Minute)))
 	r := newFixture(t, newService(), newEndpoints(newService(), nil))

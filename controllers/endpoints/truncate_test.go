@@ -32,8 +32,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestSharesProperties checks that the shares add up to the limit, and that no share exceeds
-// its size.
+// TestSharesProperties checks that the results of shares add up to the limit. No result may be
+// larger than its size.
 func TestSharesProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.IntRange(0, 5000), 0, 12).Draw(t, "sizes")
@@ -50,7 +50,8 @@ func TestSharesProperties(t *testing.T) {
 	})
 }
 
-// manyEntries returns the entries of n pods that serve one port.
+// manyEntries returns the entries of n pods that serve one port. The argument from determines
+// their first IP.
 func manyEntries(n int, ready bool, port int32, from int) []addressEntry {
 	var entries []addressEntry
 	for i := range n {
@@ -95,9 +96,9 @@ func TestTruncate(t *testing.T) {
 	}
 }
 
-// TestTruncateProperties checks truncated subsets. They must not exceed the capacity, and must
-// contain only existing addresses, ready ones first. They must be packed, and must not change
-// when they are truncated again.
+// TestTruncateProperties checks the results of truncate. They must not exceed the capacity, and
+// must contain only existing addresses, ready ones first. They must be packed, and a second
+// truncate must not change them.
 func TestTruncateProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		// Either all entries of a Service have ports, or none of them.
@@ -145,7 +146,7 @@ func TestTruncateProperties(t *testing.T) {
 	})
 }
 
-// readyByIP maps each pair of address and port to the readiness of the address.
+// readyByIP maps each pair of address and port to whether the address is ready.
 func readyByIP(subsets []subset) map[string]bool {
 	at := map[string]bool{}
 	for _, o := range unpack(subsets) {

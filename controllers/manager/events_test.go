@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// blockingSink forwards events. It blocks the events of one component until the channel
-// unblock is closed.
+// blockingSink is an event sink. It blocks the events of one component until a test closes the
+// channel unblock.
 type blockingSink struct {
 	record.EventSink
 	blockedComponent string
@@ -25,8 +25,8 @@ func (s *blockingSink) Create(e *corev1.Event) (*corev1.Event, error) {
 	return e, nil
 }
 
-// TestEventsOfOneComponentDoNotDelayAnother checks that a blocked event does not delay events
-// of another component.
+// TestEventsOfOneComponentDoNotDelayAnother checks that a blocked event delays only events of
+// the same component.
 func TestEventsOfOneComponentDoNotDelayAnother(t *testing.T) {
 	sink := &blockingSink{blockedComponent: "first", unblock: make(chan struct{}), sent: make(chan string, 2)}
 	a := newEventBroadcasters(t.Context(), sink)
@@ -48,8 +48,8 @@ func TestEventsOfOneComponentDoNotDelayAnother(t *testing.T) {
 	}
 }
 
-// TestRecordersShareBroadcaster checks that the recorders of one component use the same
-// broadcaster, which aggregates similar events.
+// TestRecordersShareBroadcaster checks that all recorders of one component use the same
+// broadcaster. The broadcaster aggregates similar events.
 func TestRecordersShareBroadcaster(t *testing.T) {
 	a := newEventBroadcasters(t.Context(), &blockingSink{})
 	defer a.stop()

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	)
 }
 
-// testOptions returns options without an HTTPS server, and with a lease that is renewed often.
+// testOptions returns options without an HTTPS server. The leader renews its lease often.
 func testOptions() *Options {
 	options := NewOptions()
 	options.Serving.BindAddress, options.Serving.SecurePort = "127.0.0.1", 0
@@ -44,7 +44,7 @@ func testOptions() *Options {
 	return options
 }
 
-// newClient returns a fake API server with a ReplicaSet that has 2 replicas.
+// newClient returns a fake API server that contains a ReplicaSet with 2 replicas.
 func newClient() *fake.Clientset {
 	replicas := int32(2)
 	client := fake.NewClientset(&appsv1.ReplicaSet{
@@ -188,7 +188,7 @@ func TestRunWithoutElection(t *testing.T) {
 	}
 }
 
-// TestEventsNameController checks the source component of the events of each controller.
+// TestEventsNameController checks the source component in the events of each controller.
 func TestEventsNameController(t *testing.T) {
 	client := newClient()
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}}
@@ -257,8 +257,8 @@ func TestEventsNameLeader(t *testing.T) {
 	}
 }
 
-// TestRunWithoutControllers checks that disabled controllers do nothing, and that the manager
-// runs without any controller.
+// TestRunWithoutControllers checks that a disabled controller does nothing. The Manager must run
+// even if all controllers are disabled.
 func TestRunWithoutControllers(t *testing.T) {
 	client := newClient()
 	options := testOptions()
@@ -354,8 +354,8 @@ func TestHealthFails(t *testing.T) {
 	}
 }
 
-// TestAllowedPaths checks that the server answers all paths that are not allowed with status
-// 403.
+// TestAllowedPaths checks that the server answers with status 403 for every path that is not
+// allowed.
 func TestAllowedPaths(t *testing.T) {
 	handler := newHandler(nil, nil, []string{"/livez", "/debug/*"})
 	for path, want := range map[string]int{

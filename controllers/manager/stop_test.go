@@ -15,8 +15,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// blockedRun is a running manager whose only worker is in the middle of a sync. Creates of
-// pods block until the method release is called.
+// blockedRun is a running Manager whose only worker is in the middle of a sync. The worker's
+// create of a pod blocks until a call of the method release.
 type blockedRun struct {
 	leases  *fake.Clientset
 	stop    func()
@@ -25,8 +25,7 @@ type blockedRun struct {
 	created atomic.Int32
 }
 
-// startBlockedRun starts a manager in a synctest bubble. It returns when the worker is
-// blocked.
+// startBlockedRun starts a Manager in a synctest bubble. It returns when the worker is blocked.
 func startBlockedRun(t *testing.T) *blockedRun {
 	t.Helper()
 	h := &blockedRun{leases: fake.NewClientset()}
@@ -62,9 +61,9 @@ func startBlockedRun(t *testing.T) *blockedRun {
 	return h
 }
 
-// TestStopLetsWorkersFinish checks that a worker can finish its sync, which creates two pods,
-// before the manager stops. The lease must be released only afterwards, so that no other
-// replica begins earlier.
+// TestStopLetsWorkersFinish checks that a worker can finish its sync before the Manager stops.
+// The sync creates two pods. The Manager must release the lease only afterwards, so that no
+// other replica begins earlier.
 func TestStopLetsWorkersFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := startBlockedRun(t)
@@ -88,12 +87,12 @@ func TestStopLetsWorkersFinish(t *testing.T) {
 		if held := leaseHolder(t, h.leases); held != "" {
 			t.Errorf("the lease is still held by %q", held)
 		}
-		time.Sleep(time.Minute) // wait until the goroutines of the queues end, at their next tick
+		time.Sleep(time.Minute) // wait until the queues' goroutines have ended, at their next tick
 	})
 }
 
-// TestStopIsBounded checks that a blocked worker does not delay the stop for longer than the
-// limits. The lease must not be released, because the worker may still be running.
+// TestStopIsBounded checks the duration of a stop with a blocked worker, which must not exceed
+// the limits. The Manager must not release the lease, because the worker may still be running.
 func TestStopIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := startBlockedRun(t)

@@ -24,8 +24,8 @@ import (
 
 const key = "ns/web"
 
-// fixture is a controller whose caches a test fills. It records the API calls of the
-// controller and answers them.
+// fixture is a controller whose caches a test fills. It records the controller's API requests
+// and answers them.
 type fixture struct {
 	*Controller
 	t     *testing.T
@@ -34,10 +34,10 @@ type fixture struct {
 	mu      sync.Mutex
 	calls   []string
 	created int
-	// callErrors maps a call to the errors that it returns, one after the other. The last
-	// error of a call is repeated.
+	// callErrors maps a request, such as "create pods", to the errors that the fixture returns,
+	// in this order. The last error is repeated.
 	callErrors map[string][]error
-	// duringCall maps a call to a function that runs while the call is in flight.
+	// duringCall maps a request to a function that runs while the request is in flight.
 	duringCall map[string]func()
 	live       *appsv1.ReplicaSet
 	written    []appsv1.ReplicaSetStatus
@@ -72,7 +72,7 @@ func newFixtureWithClock(t *testing.T, clock clock.PassiveClock, set *appsv1.Rep
 	return r
 }
 
-// cache adds a ReplicaSet and pods to the informer caches.
+// cache adds a ReplicaSet and its pods to the informer caches.
 func (r *fixture) cache(t *testing.T, set *appsv1.ReplicaSet, pods ...*corev1.Pod) {
 	t.Helper()
 	err := r.owners.Add(set)
@@ -149,7 +149,7 @@ func reporting(replicas int32) func(*appsv1.ReplicaSet) {
 	}
 }
 
-// newPod returns a pending pod that the ReplicaSet of newSet controls.
+// newPod returns a pending pod that the ReplicaSet from newSet controls.
 func newPod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

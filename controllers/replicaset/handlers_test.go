@@ -15,7 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop/looptest"
 )
 
-// enqueuedKeys returns the keys that an event handler adds to the queue during event, sorted.
+// enqueuedKeys calls event and returns the keys that the event handlers then enqueue, sorted.
 func enqueuedKeys(t *testing.T, r *fixture, event func()) []string {
 	t.Helper()
 	return looptest.EnqueuedKeys(t, func(loop *workloop.Loop) {

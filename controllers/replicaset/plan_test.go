@@ -31,9 +31,9 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanProperties checks that a step never exceeds burst or the desired number, and never
-// both creates and deletes. A step may be empty only if the number of pods is correct, so that
-// repeated steps converge.
+// TestPlanProperties checks that a step never both creates and deletes, and never exceeds burst
+// or the desired number. An empty step means that the number of pods is correct, so repeated
+// steps converge.
 func TestPlanProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		wanted := rapid.IntRange(0, 5000).Draw(t, "wanted")

@@ -17,7 +17,8 @@ import (
 
 var now = time.Unix(1_000_000, 0)
 
-// oldPod returns a ready pod on a node, created long ago, and applies the changes to it.
+// oldPod returns a ready pod that was created long ago and is assigned to a node. The function
+// change modifies the pod.
 func oldPod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(now.Add(-100 * time.Hour))},
@@ -57,9 +58,9 @@ func age(age time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(now.Add(-age)) }
 }
 
-// TestDeletionOrder checks that each rule takes precedence over all later rules. Of two pods,
-// one rule prefers the first, and all later rules prefer the second. The first one must be
-// deleted.
+// TestDeletionOrder checks that each rule of the deletion order takes precedence over all later
+// rules. Each case has two pods: one rule prefers the first pod, and all later rules prefer the
+// second. The first pod must be deleted.
 func TestDeletionOrder(t *testing.T) {
 	relatedPods := map[string]int{"n1": 2, "crowded": 5}
 	tests := []struct {
@@ -105,7 +106,7 @@ func TestDeletionCost(t *testing.T) {
 	}
 }
 
-// FuzzDeletionCost checks that a cost is either 0 or the number in the annotation.
+// FuzzDeletionCost checks that deletionCost returns the number in the annotation, or 0.
 func FuzzDeletionCost(f *testing.F) {
 	for _, text := range []string{"", "-0", "5", "-5", "-05", "+5", "05", "5x", "-", "2147483648"} {
 		f.Add(text)
@@ -186,8 +187,8 @@ func TestRankIsTotalOrder(t *testing.T) {
 	})
 }
 
-// TestPodsToDeleteIgnoresListOrder checks that the choice of pods does not depend on the order
-// of the list. No pod that is kept may have a lower rank than one that is deleted.
+// TestPodsToDeleteIgnoresListOrder checks that podsToDelete does not depend on the order of its
+// argument. No kept pod may have a lower rank than a deleted pod.
 func TestPodsToDeleteIgnoresListOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pods := drawPods(t)

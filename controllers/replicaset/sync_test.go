@@ -16,7 +16,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// sortDeletes sorts the delete calls, because the controller sends them concurrently.
+// sortDeletes sorts the delete requests before a comparison, because the controller sends them
+// concurrently.
 var sortDeletes = cmp.Transformer("sortDeletes", func(calls []string) []string {
 	sorted := slices.Clone(calls)
 	slices.SortStableFunc(sorted, func(a, b string) int {
@@ -28,8 +29,8 @@ var sortDeletes = cmp.Transformer("sortDeletes", func(calls []string) []string {
 	return sorted
 })
 
-// TestSync checks which calls a sync makes, in which order, and whether the next sync may
-// create or delete pods.
+// TestSync checks which requests a sync sends to the API server, and in which order. It also
+// checks whether the next sync may create or delete pods.
 func TestSync(t *testing.T) {
 	tests := []struct {
 		name        string
@@ -235,7 +236,7 @@ func TestSelectors(t *testing.T) {
 }
 
 // TestRecordsItsWrites checks that a sync waits until the caches contain the writes of the
-// last sync.
+// previous sync.
 func TestRecordsItsWrites(t *testing.T) {
 	tests := []struct {
 		name string
@@ -274,7 +275,7 @@ func runFixture(t *testing.T, r *fixture, d time.Duration) {
 	time.Sleep(d)
 	close(drain)
 	<-done
-	time.Sleep(time.Minute) // wait until the goroutines of the queue end, at their next tick
+	time.Sleep(time.Minute) // wait until the queue's goroutines have ended, at their next tick
 }
 
 func TestRequeuesWhenPodBecomesAvailable(t *testing.T) {
@@ -297,8 +298,8 @@ func TestRequeuesWhenPodBecomesAvailable(t *testing.T) {
 	}
 }
 
-// TestStalePodCache checks a kind without ReadsOwnWrites. While the pod cache is stale, the
-// controller creates no pod twice, even after its expectations have expired. It continues as
+// TestStalePodCache checks a stale pod cache, for a kind without ReadsOwnWrites. The controller
+// must not create a pod twice, even after its expectations have expired. It must continue as
 // soon as the cache is up to date.
 func TestStalePodCache(t *testing.T) {
 	for _, test := range []struct {

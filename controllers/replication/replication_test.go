@@ -33,8 +33,8 @@ func newRC(replicas int32) *corev1.ReplicationController {
 	}
 }
 
-// identify makes a fake client set the name, UID and resourceVersion of created pods, as the
-// API server does.
+// identify makes a fake client set the name, UID and resourceVersion of created pods, like the
+// API server.
 func identify(client *fake.Clientset) {
 	var version atomic.Int64
 	client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -46,8 +46,8 @@ func identify(client *fake.Clientset) {
 	})
 }
 
-// TestEngine checks that the controller creates the pods of a ReplicationController and writes
-// its status.
+// TestEngine checks that the sync loop of package replicaset works for a ReplicationController.
+// It must create the pods and write the status.
 func TestEngine(t *testing.T) {
 	client := fake.NewClientset(newRC(3))
 	synctest.Test(t, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestEngine(t *testing.T) {
 		<-done
 		close(stopInformers)
 		factory.Shutdown()
-		time.Sleep(time.Minute) // wait until the goroutines of the queue end, at their next tick
+		time.Sleep(time.Minute) // wait until the queue's goroutines have ended, at their next tick
 	})
 }
 
@@ -132,7 +132,8 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// TestUpdateStatus checks that a status stays the same when it is written and read again.
+// TestUpdateStatus checks that a status is unchanged after UpdateStatus has written it and Owner
+// has read it again.
 func TestUpdateStatus(t *testing.T) {
 	client := fake.NewClientset(newRC(1))
 	kind := &replicationControllers{client: client}

@@ -33,7 +33,7 @@ func sign(t *testing.T, a *Authority, leaf Leaf) tls.Certificate {
 	return certificate
 }
 
-// TestVerify checks which signed certificates a client accepts that trusts only one authority.
+// TestVerify checks which certificates a client accepts if it trusts only one authority.
 func TestVerify(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	authority, other := newAuthority(t, now), newAuthority(t, now)

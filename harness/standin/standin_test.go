@@ -62,12 +62,12 @@ func TestDie(t *testing.T) {
 	}
 }
 
-// testServer is a call of Serve in a goroutine, with an HTTP client that connects to it.
+// testServer runs Serve in a goroutine, and has an HTTP client for it.
 type testServer struct {
 	t         *testing.T
 	client    *http.Client
 	terminate context.CancelFunc
-	served    chan error // the error of Serve
+	served    chan error // receives the error that Serve returns
 }
 
 func start(t *testing.T, o Options) *testServer {
@@ -102,8 +102,8 @@ func (s *testServer) wait(d time.Duration) {
 	synctest.Wait()
 }
 
-// memoryListener is a net.Listener without sockets. The virtual time of testing/synctest does not
-// advance while a goroutine waits for a socket.
+// memoryListener is a net.Listener in memory, without sockets. The virtual time of
+// testing/synctest does not advance while a goroutine waits for a socket.
 type memoryListener struct {
 	conns  chan net.Conn
 	closed chan struct{}

@@ -1,6 +1,6 @@
-// Package bench measures the cost of our controllers and of kube-controller-manager on the
-// embedded control plane. Times, CPU and memory depend on the machine, so only ratios of
-// alternating runs are meaningful. The benchmarks neither pass nor fail.
+// Package bench measures the time, CPU and memory that our controllers and kube-controller-manager
+// need for one scenario. The values depend on the machine, so only the ratios between the two are
+// meaningful. The benchmark has no limits: it only prints the ratios.
 package bench
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// loadScenario is the scenario that both subjects run. It has no faults. Its client rate
-// limits are so high that they have no effect.
+// loadScenario is the scenario for the measurement. It has no faults. Its client rate limits are
+// so high that they have no effect.
 const loadScenario = `
 name: load
 description: scale thousands of pods up, roll them out, publish their Endpoints, and scale them down
@@ -50,8 +50,8 @@ workload:
 settle: {within: 2m, quiet: 1s}
 `
 
-// measuredSteps maps the index of each measured step of the workload to its name in the
-// report.
+// measuredSteps maps the index of a workload step to its name in the output. The benchmark
+// measures only these steps.
 var measuredSteps = map[int]string{
 	1: "scale up to 1000 pods",
 	2: "rolling update of 1000 pods",
@@ -61,10 +61,11 @@ var measuredSteps = map[int]string{
 	7: "scale down from 5000 pods",
 }
 
-// BenchmarkControllers runs loadScenario on our controllers and on upstream, and prints the
-// ratios of their costs. It makes PAIRS pairs of runs without the fault proxy, by default 5.
-// The subject that runs first alternates. One more pair runs with the fault proxy, which
-// counts requests.
+// BenchmarkControllers runs loadScenario on our controllers and on kube-controller-manager. It
+// prints the ratios of their costs.
+//
+// It makes PAIRS pairs of runs without the fault proxy, by default 5. In every second pair, our
+// controllers run first. One more pair runs with the fault proxy, which counts requests.
 func BenchmarkControllers(b *testing.B) {
 	pairs := 5
 	if value := os.Getenv("PAIRS"); value != "" {
@@ -89,8 +90,8 @@ func BenchmarkControllers(b *testing.B) {
 	}
 }
 
-// measurePair runs loadScenario on both subjects, one after the other, and returns their
-// costs.
+// measurePair runs loadScenario on both subjects, one after the other, and returns the costs. If
+// direct is true, the subjects connect to the API server without the fault proxy.
 func measurePair(b *testing.B, oursFirst, direct bool) (pair compare.Pair) {
 	b.Helper()
 	if oursFirst {
@@ -103,8 +104,8 @@ func measurePair(b *testing.B, oursFirst, direct bool) (pair compare.Pair) {
 	return pair
 }
 
-// measureRun runs loadScenario on a subject and returns the cost of the measured steps. It
-// removes the run directory.
+// measureRun runs loadScenario on one subject and returns the costs of the measured steps. It
+// removes the run directory afterwards.
 func measureRun(b *testing.B, target subject.Target, direct bool) compare.Cost {
 	b.Helper()
 	s, err := scenario.Parse("load", []byte(loadScenario))
@@ -136,8 +137,7 @@ func measureRun(b *testing.B, target subject.Target, direct bool) compare.Cost {
 	return keepMeasuredSteps(b, c)
 }
 
-// keepMeasuredSteps removes all steps that are not in measuredSteps from the cost, and names
-// the remaining steps.
+// keepMeasuredSteps returns c with only the steps in measuredSteps, and sets their names.
 func keepMeasuredSteps(b *testing.B, c compare.Cost) compare.Cost {
 	b.Helper()
 	var kept []compare.Step
@@ -154,7 +154,7 @@ func keepMeasuredSteps(b *testing.B, c compare.Cost) compare.Cost {
 	return c
 }
 
-// printRatios prints the cost ratios as a table.
+// printRatios prints the ratios of the costs as a table.
 func printRatios(b *testing.B, ratios []compare.Ratio) {
 	b.Helper()
 	var table strings.Builder

@@ -1,13 +1,16 @@
-// Package chaos runs the scenarios of the library on our controllers and on
-// kube-controller-manager. Our controllers must pass all scenarios. Kube-controller-manager
-// may also have a known upstream issue; any other failure of it means that a check is wrong.
+// Package chaos runs the scenarios of package harness/scenario/library. The subjects, which are
+// the programs under test, are our controllers and kube-controller-manager.
+//
+// Our controllers must pass all scenarios. kube-controller-manager may also show a known upstream
+// issue. Any other failure of kube-controller-manager means that a check is wrong.
 //
 //	go test ./suites/chaos -ginkgo.label-filter='upstream && pod-churn'
 //	go test ./suites/chaos -provider=kind -reports=out/e2e
 //	go test ./suites/chaos -provider=existing -kubeconfig=/path/to/kubeconfig
 //
-// The labels of a spec are its subject, its provider, its scenario, the smallest tier with the
-// scenario, its fault types and its speed: fast, slow or slower.
+// A spec, which is a Ginkgo test, runs one scenario on one subject. It has these labels: subject,
+// provider, scenario, fault types, the smallest tier that contains the scenario, and the speed. The
+// speed is fast, slow or slower.
 package chaos
 
 import (
@@ -63,7 +66,8 @@ var _ = ginkgo.Describe("chaos", func() {
 	}
 })
 
-// labels returns the Ginkgo labels of the spec for a scenario; the package comment lists them.
+// labels returns the Ginkgo labels of the spec that runs a scenario on a subject. The package
+// comment lists them.
 func labels(provider string, target subject.Target, s *scenario.Scenario) ginkgo.Labels {
 	all := ginkgo.Labels{target.String(), provider, s.Name, string(library.TierOf(s.Name))}
 	for _, fault := range s.Faults {
@@ -73,29 +77,30 @@ func labels(provider string, target subject.Target, s *scenario.Scenario) ginkgo
 	case lightweight(provider):
 		return append(all, "fast")
 	case s.Cluster.Nodes <= 2 && !slices.ContainsFunc(s.Faults, slowOnKubelets):
-		return append(all, "slow") // each spec starts a kind cluster
+		return append(all, "slow") // each run starts a kind cluster
 	default:
 		return append(all, "slower")
 	}
 }
 
-// lightweight reports whether a run on a provider takes only seconds, because its kubelets are
-// simulated. It returns false for an unknown provider; the specs of that provider fail.
+// lightweight reports whether a run on a provider takes only seconds. This is true if the
+// provider simulates the kubelets. For an unknown provider, lightweight returns false, and the
+// specs fail.
 func lightweight(provider string) bool {
 	p, err := providers.Named(provider)
 	return err == nil && p.Capabilities.Has(cluster.SimulatedKubelets)
 }
 
-// slowOnKubelets reports whether a fault takes long with real kubelets. Such a fault restarts
-// parts of the cluster or waits for a trigger.
+// slowOnKubelets reports whether a run with a fault takes long on real kubelets. Such a fault
+// restarts parts of the cluster or waits for a trigger.
 func slowOnKubelets(fault scenario.Fault) bool {
 	kind, _ := catalog.Find(fault.Name) // a test of the scenario library checks that every fault exists
 	return kind.Outage || fault.When != nil || strings.HasPrefix(fault.Name, "node-")
 }
 
-// expectPass runs a scenario and expects that it passes. Upstream may also get the verdict
-// known-upstream, because timing decides whether a known upstream issue occurs. The scenarios
-// in suites/regression show each issue reliably.
+// expectPass runs a scenario and expects the verdict pass. For upstream, it also accepts the
+// verdict known-upstream, because timing decides whether a known upstream issue occurs. The
+// scenarios in suites/regression show each of these issues reliably.
 func expectPass(ctx ginkgo.SpecContext, provider string, target subject.Target, s *scenario.Scenario) {
 	if target == subject.Upstream {
 		expectVerdict(ctx, provider, target, s, check.Pass, check.KnownUpstream)
@@ -104,8 +109,8 @@ func expectPass(ctx ginkgo.SpecContext, provider string, target subject.Target, 
 	expectVerdict(ctx, provider, target, s, check.Pass)
 }
 
-// expectVerdict runs a scenario and expects one of the given verdicts. If the verdict is
-// another one, the run directory is kept.
+// expectVerdict runs a scenario and fails the spec unless the verdict is one of want. After such
+// a failure, it keeps the run directory.
 func expectVerdict(ctx ginkgo.SpecContext, provider string, target subject.Target, s *scenario.Scenario, want ...check.Verdict) *reports.Run {
 	s.Seed = uint64(ginkgo.GinkgoRandomSeed())
 	options := run.Options{
@@ -122,7 +127,7 @@ func expectVerdict(ctx ginkgo.SpecContext, provider string, target subject.Targe
 		Revision:  "test",
 	}
 	if err := run.Supported(s, provider); err != nil {
-		if lightweight(provider) { // the test of unused permissions needs this entry, and uses only lightweight providers
+		if lightweight(provider) { // the test of unused permissions reads these entries, but only of lightweight providers
 			ginkgo.AddReportEntry(unsupportedEntry, ginkgo.ReportEntryVisibilityNever, err.Error())
 		}
 		ginkgo.Skip(err.Error())

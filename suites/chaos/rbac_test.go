@@ -26,8 +26,8 @@ import (
 
 var savedRuns = flag.String("runs", "", "the directory of saved runs for TestRBACInRuns, relative to the root of the repository; empty means no runs")
 
-// allowedUnused maps each permission of our controllers that no scenario uses to the reason
-// why it is granted.
+// allowedUnused contains the permissions of our controllers that no scenario uses. The value is
+// the reason why rbac.yaml nevertheless grants the permission.
 var allowedUnused = map[rbacaudit.Permission]string{
 	"update replicationcontrollers/finalizers": usedByAdmission,
 	"update replicasets.apps/finalizers":       usedByAdmission,
@@ -46,19 +46,20 @@ const (
 	usedWithoutWatchList = "requested if the API server does not support streaming lists"
 )
 
-// requestedEntry is the name of the report entry that lists the permissions that our
-// controllers requested in a run.
+// requestedEntry is the name of a Ginkgo report entry. The entry lists the permissions that the
+// requests of our controllers needed in a run.
 const requestedEntry = "requested permissions"
 
-// expectPermissionsGranted expects that rbac.yaml grants all permissions that our controllers
-// requested in a run. It reports these permissions for the test of unused permissions.
+// expectPermissionsGranted fails the spec unless rbac.yaml grants all permissions that our
+// controllers needed in a run. It adds these permissions to the Ginkgo report, for the test of
+// unused permissions.
 func expectPermissionsGranted(directory string) {
 	ginkgo.GinkgoHelper()
 	ginkgo.AddReportEntry(requestedEntry, ginkgo.ReportEntryVisibilityNever, requestedPermissions(directory))
 }
 
-// requestedPermissions returns the permissions that our controllers requested in a run. It
-// expects that rbac.yaml grants all of them.
+// requestedPermissions returns the permissions that our controllers needed in a run. It fails
+// the spec unless rbac.yaml grants all of them. The argument is the run directory.
 func requestedPermissions(directory string) rbacaudit.Requested {
 	ginkgo.GinkgoHelper()
 	requested, err := rbacaudit.RequestedIn(history.ReadFile(run.HistoryFile(directory)))
@@ -68,17 +69,17 @@ func requestedPermissions(directory string) rbacaudit.Requested {
 	return requested
 }
 
-// After the suite, this node checks that some run used each permission in rbac.yaml.
+// After the suite, this node checks that at least one run used each permission in rbac.yaml.
 var _ = ginkgo.ReportAfterSuite("unused permissions of our controllers", func(report ginkgo.Report) {
 	used, complete := permissionsUsedIn(report)
 	if !complete {
-		return // some scenarios did not run, so a permission that only they use would seem unused
+		return // some scenarios did not run, and only those may use a certain permission
 	}
 	expectNoUnusedPermissions(used)
 })
 
-// expectNoUnusedPermissions expects that the list used contains all permissions in rbac.yaml,
-// except those in allowedUnused.
+// expectNoUnusedPermissions fails the test if rbac.yaml grants a permission that is neither in
+// used nor in allowedUnused.
 func expectNoUnusedPermissions(used []rbacaudit.Permission) {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(rbacaudit.Without(slices.Sorted(maps.Keys(allowedUnused)), grantedPermissions())).To(gomega.BeEmpty(), "permissions in allowedUnused that rbac.yaml does not grant")
@@ -86,9 +87,9 @@ func expectNoUnusedPermissions(used []rbacaudit.Permission) {
 	gomega.Expect(rbacaudit.Without(unused, slices.Collect(maps.Keys(allowedUnused)))).To(gomega.BeEmpty(), "permissions granted by rbac.yaml that no run used")
 }
 
-// TestRBACInRuns checks the permissions of our controllers in saved runs, so that the specs
-// need not run again. `make chaos` saves these runs. The test needs a run of every scenario of
-// the tier default, and uses the last run of each.
+// TestRBACInRuns checks the permissions of our controllers in saved runs of `make chaos`,
+// without new runs. It needs a run of every scenario of the tier default. Of each scenario, it
+// uses the last run.
 func TestRBACInRuns(t *testing.T) {
 	if *savedRuns == "" {
 		t.Skip("needs saved runs: run make rbac")
@@ -103,13 +104,13 @@ func TestRBACInRuns(t *testing.T) {
 	expectNoUnusedPermissions(used)
 }
 
-// lastRunDirectory returns the directory of the last saved run of a scenario on our
-// controllers. The name of a run directory begins with the start time.
+// lastRunDirectory returns the directory of the last saved run of a scenario on our controllers.
+// The name of a run directory begins with the start time of the run.
 func lastRunDirectory(name string) string {
 	directories, err := filepath.Glob(filepath.Join(root, *savedRuns, "*-"+name+"-"+subject.Ours.String()+"-seed*"))
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	last := ""
-	for _, directory := range directories { // sorted by name
+	for _, directory := range directories { // sorted by name, so the last run comes last
 		encoded, err := os.ReadFile(filepath.Join(directory, "environment.json"))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // the run could not start
@@ -125,7 +126,7 @@ func lastRunDirectory(name string) string {
 	return last
 }
 
-// permissionsUsedIn returns the permissions that our controllers requested in all runs of a
+// permissionsUsedIn returns the permissions that our controllers needed in all runs of a Ginkgo
 // report. The result complete is true if all supported scenarios of the tier default ran and
 // passed.
 func permissionsUsedIn(report ginkgo.Report) (used []rbacaudit.Permission, complete bool) {

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// regressionDir is the directory with one scenario for each known upstream issue. Upstream's
-// controllers have the issue in this scenario, our controllers do not.
+// regressionDir is the directory that contains one scenario for each known upstream issue. In
+// this scenario, kube-controller-manager shows the issue, and our controllers do not.
 var regressionDir = filepath.Join("..", "regression")
 
 var _ = ginkgo.Describe("regression", func() {
@@ -24,7 +24,7 @@ var _ = ginkgo.Describe("regression", func() {
 			ginkgo.It(fmt.Sprintf("%s shows the known issue %s on %s", subject.Upstream, issue.Slug, provider),
 				regressionLabels(provider, subject.Upstream, issue), func(ctx ginkgo.SpecContext) {
 					run := expectVerdict(ctx, provider, subject.Upstream, loadScenario(path), check.KnownUpstream)
-					var checks []string // another check may recognize the issue too
+					var checks []string // all checks that recognized the issue; there may be several
 					for _, result := range run.Results {
 						if result.Verdict == check.KnownUpstream {
 							checks = append(checks, result.Check)
@@ -51,7 +51,8 @@ var _ = ginkgo.Describe("regression", func() {
 	})
 })
 
-// regressionLabels returns the Ginkgo labels of a spec for a known upstream issue.
+// regressionLabels returns the Ginkgo labels of the spec that runs the scenario of a known
+// upstream issue.
 func regressionLabels(provider string, target subject.Target, issue *check.KnownIssue) ginkgo.Labels {
 	speed := "fast"
 	if !lightweight(provider) || issue.Slow {

@@ -12,15 +12,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// runEntry is the name of the report entry that contains the result of a run.
+// runEntry is the name of the Ginkgo report entry that contains the result of a run.
 const runEntry = "run"
 
-// unsupportedEntry is the name of the report entry that says why the provider cannot run a
-// scenario.
+// unsupportedEntry is the name of the Ginkgo report entry that says why the provider cannot run
+// a scenario.
 const unsupportedEntry = "unsupported"
 
-// After the suite, this node writes the reports of all runs to the directory of the flag
-// -reports.
+// After the suite, this node writes the reports of all runs to the directory that the flag -reports
+// names.
 var _ = ginkgo.ReportAfterSuite("reports", func(report ginkgo.Report) {
 	if *reportsDir == "" || report.SuiteConfig.DryRun {
 		return
@@ -34,8 +34,8 @@ var _ = ginkgo.ReportAfterSuite("reports", func(report ginkgo.Report) {
 	gomega.Expect(reports.WriteFiles(dir, runs...)).To(gomega.Succeed())
 })
 
-// entries returns the values of all report entries of a spec with the given name. It decodes
-// JSON, because entries of parallel Ginkgo processes arrive as JSON.
+// entries returns the values of a spec's report entries with the given name. If the spec ran in
+// another Ginkgo process, a value is JSON, which entries decodes.
 func entries[T any](spec types.SpecReport, name string) []T {
 	ginkgo.GinkgoHelper()
 	var all []T

@@ -14,13 +14,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// isComplete matches a Deployment whose pods all have the latest template and are available.
+// isComplete returns a matcher for a Deployment whose rollout is complete.
 func isComplete() types.GomegaMatcher {
 	return testenv.Satisfy(func(d *testenv.Deployment) bool { return d != nil && d.Complete() }, "a complete Deployment, and a status for the latest generation")
 }
 
-// deploymentCondition matches a Deployment with a condition of the given type, status and
-// reason.
+// deploymentCondition returns a matcher for a Deployment that has a condition with the given
+// type, status and reason.
 func deploymentCondition(kind, status, reason string) types.GomegaMatcher {
 	return testenv.Satisfy(func(d *testenv.Deployment) bool {
 		if d == nil {
@@ -31,8 +31,8 @@ func deploymentCondition(kind, status, reason string) types.GomegaMatcher {
 	}, "the condition %s=%q, reason %q", kind, status, reason)
 }
 
-// desiredReplicas matches a list of ReplicaSets, oldest first, with the given values of
-// spec.replicas.
+// desiredReplicas returns a matcher for a list of ReplicaSets, oldest first. Their spec.replicas
+// must be the given values.
 func desiredReplicas(replicas ...int32) types.GomegaMatcher {
 	return testenv.Satisfy(func(sets testenv.ReplicaSets) bool {
 		if len(sets) != len(replicas) {
@@ -47,7 +47,7 @@ func desiredReplicas(replicas ...int32) types.GomegaMatcher {
 	}, "ReplicaSets with spec.replicas %v, oldest first", replicas)
 }
 
-// withRollingUpdate sets maxSurge and maxUnavailable of a Deployment.
+// withRollingUpdate returns a function that sets maxSurge and maxUnavailable of a Deployment.
 func withRollingUpdate(maxSurge, maxUnavailable string) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		surge, unavailable := intstr.Parse(maxSurge), intstr.Parse(maxUnavailable)
@@ -62,7 +62,7 @@ func withRecreate(d *appsv1.Deployment) {
 	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 }
 
-// withPods changes the pod template of a Deployment.
+// withPods returns a function that changes the pod template of a Deployment.
 func withPods(edit func(*corev1.PodTemplateSpec)) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { edit(&d.Spec.Template) }
 }
@@ -71,7 +71,8 @@ func withProgressDeadline(seconds int32) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To(seconds) }
 }
 
-// versionKey is the annotation whose value distinguishes the pod templates of a spec.
+// versionKey is the annotation that makes the pod templates of one spec different from each
+// other.
 const versionKey = "version"
 
 // updateTemplate changes the pod template of a Deployment, which starts a rollout.
@@ -80,9 +81,9 @@ func updateTemplate(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Re
 	n.Patch(ctx, ref, `{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, versionKey, version)
 }
 
-// stuckRollout creates a Deployment with available pods and starts a rollout whose pods never
-// become ready. It waits until spec.replicas of the old and of the new ReplicaSet have the
-// given values.
+// stuckRollout creates a Deployment with available pods, and starts a rollout whose pods never
+// become ready. It waits until spec.replicas is old for the old ReplicaSet and latest for the
+// new one.
 func stuckRollout(ctx ginkgo.SpecContext, n *testenv.Namespace, d *appsv1.Deployment, old, latest int32) testenv.Ref {
 	ginkgo.GinkgoHelper()
 	testenv.Unschedulable(&d.Spec.Template)
@@ -94,8 +95,8 @@ func stuckRollout(ctx ginkgo.SpecContext, n *testenv.Namespace, d *appsv1.Deploy
 	return ref
 }
 
-// setAllPodsReady makes all pods of a Deployment ready. The Deployment must have one
-// ReplicaSet and unschedulable pods.
+// setAllPodsReady makes all count pods of a Deployment ready, and returns them. The Deployment
+// must have only one ReplicaSet, and its pods must be unschedulable.
 func setAllPodsReady(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref, count int) testenv.Pods {
 	ginkgo.GinkgoHelper()
 	set := onlyReplicaSet(ctx, n, ref)
@@ -105,14 +106,15 @@ func setAllPodsReady(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.R
 	return active
 }
 
-// onlyReplicaSet returns the ReplicaSet of a Deployment that has exactly one.
+// onlyReplicaSet waits until a Deployment has exactly one ReplicaSet, and returns the
+// ReplicaSet.
 func onlyReplicaSet(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref) *testenv.ReplicaOwner {
 	ginkgo.GinkgoHelper()
 	return n.Eventually(ctx, testenv.GetReplicaSets(ref), testenv.Satisfy(func(sets testenv.ReplicaSets) bool { return len(sets) == 1 }, "one ReplicaSet")).(testenv.ReplicaSets)[0]
 }
 
-// desiredAtMost returns an invariant: the sum of spec.replicas of a Deployment's ReplicaSets
-// does not exceed count.
+// desiredAtMost returns an invariant: spec.replicas of all ReplicaSets of a Deployment add up to
+// at most count.
 func desiredAtMost(ref testenv.Ref, count int32) func(*testenv.View) error {
 	return func(v *testenv.View) error {
 		if sets := v.ReplicaSets().ControlledBy(ref); sets.Desired() > count {
@@ -122,15 +124,16 @@ func desiredAtMost(ref testenv.Ref, count int32) func(*testenv.View) error {
 	}
 }
 
-// completeAt matches a complete Deployment with the given revision.
+// completeAt returns a matcher for a Deployment whose rollout is complete and that has the given
+// revision.
 func completeAt(revision string) types.GomegaMatcher {
 	return testenv.Satisfy(func(d *testenv.Deployment) bool {
 		return d.Complete() && d.Annotations[revisionKey] == revision
 	}, "revision %s, complete", revision)
 }
 
-// rolledBackTo matches a complete Deployment that has the given revision and no rollback
-// annotation.
+// rolledBackTo returns a matcher for a Deployment after a rollback. The rollout is complete, the
+// Deployment has the given revision, and it has no rollback annotation.
 func rolledBackTo(revision string) types.GomegaMatcher {
 	return testenv.Satisfy(func(d *testenv.Deployment) bool {
 		_, requested := d.Annotations[appsv1.DeprecatedRollbackTo]

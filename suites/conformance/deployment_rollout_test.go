@@ -233,7 +233,7 @@ var _ = ginkgo.Describe("rollout", func() {
 		})
 })
 
-// revisionKey is the annotation that contains the revision of a ReplicaSet or Deployment.
+// revisionKey is the annotation that contains the revision number of a ReplicaSet or Deployment.
 const revisionKey = "deployment.kubernetes.io/revision"
 
 // podsOfOneTemplate is an invariant: all pods that have not failed or succeeded have the same

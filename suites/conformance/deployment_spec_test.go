@@ -271,7 +271,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.Eventually(ctx, testenv.GetDeployment(d), completeAt("3"))
 			n.Patch(ctx, d, `{"metadata":{"annotations":{%q:"0"}}}`, appsv1.DeprecatedRollbackTo)
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), rolledBackTo("4"))
-			// The previous revision is 2, so revision 1 stays scaled down.
+			// The revision before the newest one is 2, so revision 1 stays scaled down.
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), allReady(0))
 			n.EventuallyWithoutFaults(ctx, testenv.GetEvents(d), eventWithPrefix("Normal DeploymentRollback (deployment-controller): "))
 		})
@@ -306,8 +306,8 @@ var _ = ginkgo.Describe("deployment", func() {
 		})
 })
 
-// deploymentAtRevision2 creates a Deployment and updates its template once. It returns the
-// complete Deployment and the ReplicaSet of revision 1.
+// deploymentAtRevision2 creates a Deployment and changes its pod template once. It returns the
+// Deployment after the rollout, and the ReplicaSet of revision 1.
 func deploymentAtRevision2(ctx ginkgo.SpecContext, n *testenv.Namespace) (testenv.Ref, *testenv.ReplicaOwner) {
 	ginkgo.GinkgoHelper()
 	d := n.Create(ctx, testenv.NewDeployment("web", 1))
@@ -318,7 +318,7 @@ func deploymentAtRevision2(ctx ginkgo.SpecContext, n *testenv.Namespace) (testen
 	return d, first
 }
 
-// replicaSetsAtMost returns an invariant: a Deployment controls at most count ReplicaSets.
+// replicaSetsAtMost returns an invariant: the Deployment ref controls at most count ReplicaSets.
 func replicaSetsAtMost(ref testenv.Ref, count int) func(*testenv.View) error {
 	return func(v *testenv.View) error {
 		if sets := v.ReplicaSets().ControlledBy(ref); len(sets) > count {

@@ -13,7 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// hasAddresses matches Endpoints with exactly the given ready and not ready addresses.
+// hasAddresses returns a matcher for Endpoints that have exactly the given ready and not-ready
+// addresses.
 func hasAddresses(ready []string, notReady ...string) types.GomegaMatcher {
 	slices.Sort(ready)
 	slices.Sort(notReady)
@@ -22,15 +23,16 @@ func hasAddresses(ready []string, notReady ...string) types.GomegaMatcher {
 	}, "Endpoints, ready %v, not ready %v", ready, notReady)
 }
 
-// endpointsThat matches existing Endpoints for which the predicate returns true.
+// endpointsThat returns a matcher for existing Endpoints. It accepts those for which the
+// predicate returns true.
 func endpointsThat(predicate func(*testenv.Endpoints) bool, format string, args ...any) types.GomegaMatcher {
 	return testenv.Satisfy(func(e *testenv.Endpoints) bool { return e != nil && predicate(e) }, format, args...)
 }
 
-// webLabels is the selector of the Services in these specs.
+// webLabels is the selector of all Services in these specs.
 var webLabels = map[string]string{"app": "web"}
 
-// createReadyPod creates a pod that the Services select. It waits until the pod is ready, and
+// createReadyPod creates a pod that the Services select, and waits until the pod is ready. It
 // returns the pod's IP address.
 func createReadyPod(ctx ginkgo.SpecContext, n *testenv.Namespace, name string, edits ...func(*corev1.PodTemplateSpec)) (ip string) {
 	ginkgo.GinkgoHelper()
@@ -42,7 +44,7 @@ func createReadyPod(ctx ginkgo.SpecContext, n *testenv.Namespace, name string, e
 	return pod.Status.PodIP
 }
 
-// setReady sets the condition Ready of a pod, as its kubelet would.
+// setReady writes the condition Ready of a pod, like a kubelet.
 func setReady(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, ready bool) {
 	ginkgo.GinkgoHelper()
 	status := map[bool]string{true: "True", false: "False"}[ready]
@@ -201,7 +203,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			want := map[string]string{corev1.IsHeadlessService: "", managedBy: "endpoint-controller"}
 			n.Eventually(ctx, testenv.GetEndpoints("web"), hasLabels(want))
 			n.Patch(ctx, testenv.Ref{Kind: testenv.EndpointsKind, Name: "web"}, `{"metadata":{"labels":{%q:null}}}`, corev1.IsHeadlessService)
-			// A new pod makes the controller sync the Service; a change of the Endpoints does not.
+			// A new pod makes the controller sync the Service. A change of the Endpoints does not.
 			one := createReadyPod(ctx, n, "one")
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("web"), hasAddresses([]string{one}))
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("web"), hasLabels(want))
@@ -235,7 +237,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.Eventually(ctx, testenv.GetEndpoints("other"), hasAddresses([]string{one}))
 			other := testenv.Ref{Kind: testenv.EndpointsKind, Name: "other"}
 			first := n.Eventually(ctx, testenv.GetUID(other), gomega.Not(gomega.BeEmpty()))
-			n.Delete(ctx, other, "") // the controller creates it again
+			n.Delete(ctx, other, "") // the controller must create the Endpoints again
 			n.Eventually(ctx, testenv.GetUID(other), gomega.Not(gomega.Equal(first)))
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("other"), hasAddresses([]string{one}))
 		})
@@ -334,7 +336,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			heal := n.Inject(ctx, "watch-stall", `{resource: endpoints}`)
 			setReady(ctx, n, "one", true)
 			n.Eventually(ctx, testenv.GetEndpoints("web"), hasAddresses([]string{one}))
-			setReady(ctx, n, "one", false) // the same readiness as in the stale cache
+			setReady(ctx, n, "one", false) // now the pod has the same readiness as in the stale cache
 			waitDelivered(ctx, n, pod)
 			n.BarrierOf(ctx, testenv.DeploymentKind)
 			heal(ctx)
@@ -373,7 +375,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 
 const managedBy = "endpoints.kubernetes.io/managed-by"
 
-// hasLabels matches Endpoints with exactly the given labels.
+// hasLabels returns a matcher for Endpoints that have exactly the given labels.
 func hasLabels(want map[string]string) types.GomegaMatcher {
 	return endpointsThat(func(e *testenv.Endpoints) bool {
 		return fmt.Sprint(e.Labels) == fmt.Sprint(want)

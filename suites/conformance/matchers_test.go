@@ -17,18 +17,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// replicaOwnerKinds are the kinds whose controllers maintain a number of pods by the same
-// rules.
+// replicaOwnerKinds are the two kinds whose controllers maintain a number of pods. The same
+// rules apply to both.
 var replicaOwnerKinds = []string{testenv.ReplicaSetKind, testenv.ReplicationControllerKind}
 
-// forEachReplicaOwner calls specs for ReplicaSet and for ReplicationController.
+// forEachReplicaOwner calls specs twice: for ReplicaSet and for ReplicationController.
 func forEachReplicaOwner(specs func(kind string)) {
 	for _, kind := range replicaOwnerKinds {
 		specs(kind)
 	}
 }
 
-// scaledTo matches a ReplicaSet or ReplicationController whose spec.replicas and
+// scaledTo returns a matcher for a ReplicaSet or ReplicationController whose spec.replicas and
 // status.replicas are count. The status must be for the latest generation.
 func scaledTo(count int32) types.GomegaMatcher {
 	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
@@ -36,34 +36,34 @@ func scaledTo(count int32) types.GomegaMatcher {
 	}, "spec.replicas and status.replicas of %d, and a status for the latest generation", count)
 }
 
-// allReady matches a ReplicaSet or ReplicationController whose status reports count replicas,
-// all of them ready. The status must be for the latest generation.
+// allReady returns a matcher for a ReplicaSet or ReplicationController whose status counts count
+// replicas, all of them ready. The status must be for the latest generation.
 func allReady(count int32) types.GomegaMatcher {
 	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 		return s != nil && s.ObservedGeneration == s.GetGeneration() && s.Replicas == count && s.Ready == count
 	}, "%d replicas, all ready, and a status for the latest generation", count)
 }
 
-// podCount matches a list of count pods.
+// podCount returns a matcher for a list of count pods.
 func podCount(count int) types.GomegaMatcher {
 	return testenv.Satisfy(func(pods testenv.Pods) bool { return len(pods) == count }, "%d pods", count)
 }
 
-// podNames matches a list of pods with exactly the given names.
+// podNames returns a matcher for a list of pods with exactly the given names.
 func podNames(names ...string) types.GomegaMatcher {
 	want := slices.Sorted(slices.Values(names))
 	return testenv.Satisfy(func(pods testenv.Pods) bool { return slices.Equal(pods.Names(), want) }, "exactly the pods %v", want)
 }
 
-// controlledBy matches a pod that the object ref controls. With the zero Ref it matches a pod
-// without a controller.
+// controlledBy returns a matcher for a pod that the object ref controls. For the zero Ref, the
+// pod must have no controller.
 func controlledBy(ref testenv.Ref) types.GomegaMatcher {
 	return testenv.Satisfy(func(pod testenv.Pod) bool { return pod.Pod != nil && pod.Controller() == ref }, "a pod controlled by %q", ref)
 }
 
-// ownerCondition matches a ReplicaSet or ReplicationController with a condition of the given
-// type, status and reason. With status "" it matches a ReplicaSet or ReplicationController
-// without this condition.
+// ownerCondition returns a matcher for the conditions of a ReplicaSet or ReplicationController.
+// It must have a condition with the given type, status and reason. If status is "", it must not
+// have the condition.
 func ownerCondition(kind, status, reason string) types.GomegaMatcher {
 	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 		c := testenv.Condition{}
@@ -74,17 +74,19 @@ func ownerCondition(kind, status, reason string) types.GomegaMatcher {
 	}, "the condition %s=%q, reason %q", kind, status, reason)
 }
 
-// eventWithPrefix matches a list of events if one of them has the prefix. An example is
-// "Normal SuccessfulCreate (replicaset-controller)".
+// eventWithPrefix returns a matcher for a list of events, as text. At least one of them must
+// have the prefix. An example is "Normal SuccessfulCreate (replicaset-controller)".
 func eventWithPrefix(beginning string) types.GomegaMatcher {
 	return testenv.Satisfy(func(events []string) bool {
 		return slices.ContainsFunc(events, func(event string) bool { return strings.HasPrefix(event, beginning) })
 	}, "an event %q", beginning)
 }
 
-// waitActivePods waits until an object has count active pods and its status says so, and
-// returns these pods. A create with a lost response may add a surplus pod. When the status has
-// the right count, the controller has already deleted the surplus pod.
+// waitActivePods waits until an object has count active pods and its status has this count too.
+// It returns these pods.
+//
+// A create with a lost response may add a surplus pod. Once the status has the right count, the
+// controller has deleted the surplus pod.
 func waitActivePods(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref, count int) testenv.Pods {
 	ginkgo.GinkgoHelper()
 	found := n.Eventually(ctx, testenv.GetReplicaOwnerWithPods(ref), testenv.Satisfy(func(s testenv.WithPods[*testenv.ReplicaOwner]) bool {
@@ -93,7 +95,7 @@ func waitActivePods(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Re
 	return found.(testenv.WithPods[*testenv.ReplicaOwner]).Pods.Active()
 }
 
-// activePodsAtMost returns an invariant: an object has at most count active pods.
+// activePodsAtMost returns an invariant: the object ref controls at most count active pods.
 func activePodsAtMost(ref testenv.Ref, count int) func(*testenv.View) error {
 	return func(v *testenv.View) error {
 		if pods := v.Pods().ControlledBy(ref).Active(); len(pods) > count {
@@ -103,8 +105,8 @@ func activePodsAtMost(ref testenv.Ref, count int) func(*testenv.View) error {
 	}
 }
 
-// setPodsReady gives unschedulable pods the status of running pods that became ready at the
-// given time.
+// setPodsReady writes the status of a running pod to unschedulable pods. They are ready since
+// the given time.
 func setPodsReady(ctx ginkgo.SpecContext, n *testenv.Namespace, since time.Time, names ...string) {
 	ginkgo.GinkgoHelper()
 	for _, name := range names {
@@ -112,8 +114,8 @@ func setPodsReady(ctx ginkgo.SpecContext, n *testenv.Namespace, since time.Time,
 	}
 }
 
-// setPodRunning gives an unschedulable pod the status of a running pod. The argument since is
-// the time of its last change between ready and not ready, in whole seconds.
+// setPodRunning writes the status of a running pod to an unschedulable pod. The argument since
+// is the time, in whole seconds, at which the readiness last changed.
 func setPodRunning(ctx ginkgo.SpecContext, n *testenv.Namespace, name string, ready bool, since time.Time, restarts int) {
 	ginkgo.GinkgoHelper()
 	status := "False"
@@ -128,8 +130,8 @@ func setPodRunning(ctx ginkgo.SpecContext, n *testenv.Namespace, name string, re
 
 func podRef(name string) testenv.Ref { return testenv.Ref{Kind: testenv.PodKind, Name: name} }
 
-// waitDelivered waits until watches have delivered the current version of each object to the
-// subject.
+// waitDelivered waits until the subject's watches have delivered the current version of each
+// object.
 func waitDelivered(ctx ginkgo.SpecContext, n *testenv.Namespace, refs ...testenv.Ref) {
 	ginkgo.GinkgoHelper()
 	for _, ref := range refs {
@@ -143,8 +145,8 @@ func removeFinalizer(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.R
 	n.Patch(ctx, ref, `{"metadata":{"finalizers":null}}`)
 }
 
-// removePodFinalizers removes the finalizers of all existing pods. These may be more than a
-// spec expects, because faults may cause surplus pods.
+// removePodFinalizers removes the finalizers of all existing pods. The spec may expect fewer
+// pods, because faults may cause surplus pods.
 func removePodFinalizers(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 	ginkgo.GinkgoHelper()
 	existing := n.Eventually(ctx, testenv.GetPods(), testenv.Satisfy(func(pods testenv.Pods) bool { return len(pods) > 0 }, "some pods")).(testenv.Pods)
@@ -159,32 +161,33 @@ func containerRuns(pod testenv.Pod) bool {
 	return len(containers) == 1 && containers[0].State.Running != nil
 }
 
-// statusCounts matches a ReplicaSet or ReplicationController whose status reports the given
-// numbers of pods.
+// statusCounts returns a matcher for the status of a ReplicaSet or ReplicationController. It
+// must contain the given numbers of pods.
 func statusCounts(replicas, ready, available int32) types.GomegaMatcher {
 	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 		return s != nil && s.Replicas == replicas && s.Ready == ready && s.Available == available
 	}, "%d replicas, %d ready, %d available", replicas, ready, available)
 }
 
-// fullyLabeled matches a ReplicaSet or ReplicationController whose status has the given values
-// of replicas and fullyLabeledReplicas.
+// fullyLabeled returns a matcher for the status of a ReplicaSet or ReplicationController. It
+// must contain the given replicas and fullyLabeledReplicas.
 func fullyLabeled(replicas, fully int32) types.GomegaMatcher {
 	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 		return s != nil && s.Replicas == replicas && s.FullyLabeled == fully
 	}, "%d replicas, %d fully labeled", replicas, fully)
 }
 
-// terminatingCount matches a ReplicaSet or ReplicationController and its pods. The status must
-// have the given replicas, and count all terminating pods separately. Without a fault profile,
-// exactly want pods must be terminating, otherwise at least want.
+// terminatingCount returns a matcher for a ReplicaSet or ReplicationController and its pods. The
+// status must have the given replicas, and must count the terminating pods separately. Exactly
+// want pods must be terminating. With a fault profile, more pods may be terminating.
 func terminatingCount(n *testenv.Namespace, replicas int32, want int) types.GomegaMatcher {
 	return testenv.Satisfy(func(s testenv.WithPods[*testenv.ReplicaOwner]) bool {
 		return s.Object != nil && s.Object.Replicas == replicas && countsTerminating(n, s.Object.Terminating, s.Pods, want)
 	}, terminatingText, replicas, want)
 }
 
-// deploymentTerminatingCount is terminatingCount for a Deployment and its pods.
+// deploymentTerminatingCount returns the same matcher as terminatingCount, for a Deployment and
+// its pods.
 func deploymentTerminatingCount(n *testenv.Namespace, replicas int32, want int) types.GomegaMatcher {
 	return testenv.Satisfy(func(d testenv.WithPods[*testenv.Deployment]) bool {
 		return d.Object != nil && d.Object.Status.Replicas == replicas && countsTerminating(n, d.Object.Status.TerminatingReplicas, d.Pods, want)
@@ -193,16 +196,16 @@ func deploymentTerminatingCount(n *testenv.Namespace, replicas int32, want int) 
 
 const terminatingText = "%d replicas, and a separate count of all terminating pods, which are %d or, with faults, more"
 
-// countsTerminating reports whether a status counts all terminating pods that have not failed
-// or succeeded. Without a fault profile, exactly want pods must be terminating, otherwise at
-// least want.
+// countsTerminating reports whether counted is the number of terminating pods that have not
+// failed or succeeded. This number must be want. With a fault profile, it may be larger.
 func countsTerminating(n *testenv.Namespace, counted *int32, pods testenv.Pods, want int) bool {
 	terminating := len(pods.Filter(func(p testenv.Pod) bool { return p.Terminating() && !p.Terminal() }))
 	return counted != nil && int(*counted) == terminating && (terminating == want || n.HasProfile() && terminating > want)
 }
 
-// createQuota limits a resource in the namespace to count, and waits until the API server
-// enforces the limit. A dry-run create of example shows whether it does.
+// createQuota creates a quota that limits a resource in the namespace to count. First, the limit
+// is 0. When the API server rejects a dry-run create of example, createQuota raises the limit to
+// count.
 func createQuota(ctx ginkgo.SpecContext, n *testenv.Namespace, resource corev1.ResourceName, count int64, example testenv.Object) testenv.Ref {
 	ginkgo.GinkgoHelper()
 	ref := n.Create(ctx, &corev1.ResourceQuota{
@@ -219,9 +222,9 @@ func createQuota(ctx ginkgo.SpecContext, n *testenv.Namespace, resource corev1.R
 		}, "a quota that allows %d", count)
 	}
 	n.Eventually(ctx, testenv.GetQuota(ref.Name), allowed(0))
-	// The quota admission plugin has its own watch of quotas, which may lag behind. When it
-	// rejects a dry run, it knows the quota. It does no harm if it learns of the higher limit
-	// later.
+	// The quota admission plugin has its own watch of quotas, which may lag behind. Once the
+	// plugin rejects a dry run, it knows the quota. It may learn the higher limit late, which
+	// does no harm.
 	gomega.Eventually(ctx, func() error { return n.WouldCreate(ctx, example) }).WithTimeout(time.Minute).
 		Should(gomega.MatchError(apierrors.IsForbidden, "a rejection by the quota"))
 	n.Patch(ctx, ref, `{"spec":{"hard":{%q:"%d"}}}`, resource, count)

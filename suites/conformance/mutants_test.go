@@ -20,8 +20,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/table"
 )
 
-// mutantRows lists mutants of our controllers, and for each the row in which it must fail. If
-// the mutant passes, the specs of the row do not test the behavior.
+// mutantRows lists mutants of our controllers: copies with a small bug on purpose. The specs of
+// the given row must detect the bug. If they pass, they do not test the behavior.
 var mutantRows = []struct{ mutant, row string }{
 	{"R10", "ReplicaSet/statement 5"},
 	{"R11", "ReplicaSet/TestAdoption"},
@@ -56,11 +56,11 @@ var mutantRows = []struct{ mutant, row string }{
 	{"own-labels-lost", "Endpoints/TestEndpointsControllersLabelSemantics"},
 }
 
-// mutantTimeout is the maximum time for building a mutant and running its row.
+// mutantTimeout is the maximum time for building one mutant and running the specs of its row.
 const mutantTimeout = 10 * time.Minute
 
-// TestBrokenSubjectsFailTheirRow runs the row of each mutant in a separate process. At least
-// one spec of the row must fail.
+// TestBrokenSubjectsFailTheirRow runs the specs of the given row on each mutant, in a separate
+// process. At least one spec of the row must fail.
 func TestBrokenSubjectsFailTheirRow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes; make conformance-broken runs it")
@@ -100,7 +100,7 @@ func TestBrokenSubjectsFailTheirRow(t *testing.T) {
 	}
 }
 
-// runRow runs the specs of a row on the subject of an executable, in a new process. It saves
+// runRow runs the specs of a row on the controllers in an executable, in a new process. It saves
 // the results in dir. It returns an error if no spec ran, but not if specs failed.
 func runRow(ctx context.Context, executable, row, dir string) (table.Run, error) {
 	var run table.Run

@@ -18,9 +18,9 @@ var _ = ginkgo.Describe("ownership", func() {
 	forEachReplicaOwner(func(kind string) {
 		for _, test := range []struct {
 			text string
-			// owners returns the ownerReferences of the matching pod as JSON. The argument set
-			// is a reference to the ReplicaSet or ReplicationController, and other a reference
-			// to another object.
+			// owners returns the ownerReferences of the pod that the selector matches, as JSON. The
+			// argument set refers to the ReplicaSet or ReplicationController, and other refers to
+			// another object.
 			owners  func(set, other string) string
 			adopted bool
 		}{
@@ -37,7 +37,7 @@ var _ = ginkgo.Describe("ownership", func() {
 				func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 					set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 1, Pods: testenv.Unschedulable}.Build())
 					own := waitActivePods(ctx, n, set, 1).Names()[0]
-					// A scale-down deletes the pod that is not ready first.
+					// A scale-down first deletes the pod that is not ready.
 					orphan := n.Create(ctx, testenv.NewPod("orphan", map[string]string{"app": "other"}, testenv.Unschedulable))
 					setPodsReady(ctx, n, time.Now().Add(-time.Hour), orphan.Name)
 					other := testenv.Ref{Kind: "ServiceAccount", Name: "default"}
@@ -50,7 +50,7 @@ var _ = ginkgo.Describe("ownership", func() {
 					}
 					n.Eventually(ctx, testenv.GetPod(orphan.Name), controlledBy(other))
 					waitDelivered(ctx, n, orphan)
-					n.Patch(ctx, set, `{"metadata":{"annotations":{"touch":"it"}}}`) // enqueues the object
+					n.Patch(ctx, set, `{"metadata":{"annotations":{"touch":"it"}}}`) // makes the controller sync the object
 					n.Always("the pod of another controller keeps its owner", func(v *testenv.View) error {
 						if pods := v.Pods().ControlledBy(other); len(pods) != 1 {
 							return fmt.Errorf("the pods:\n%s", v.Pods())
@@ -85,7 +85,7 @@ var _ = ginkgo.Describe("ownership", func() {
 				n.Eventually(ctx, testenv.GetActivePods(set), testenv.Satisfy(func(pods testenv.Pods) bool {
 					return len(pods) == 1 && pods[0].Name != pod
 				}, "a replacement of pod %s", pod))
-				n.Patch(ctx, set, `{"spec":{"replicas":2}}`) // so that the controller deletes neither pod after the adoption
+				n.Patch(ctx, set, `{"spec":{"replicas":2}}`) // with 2 replicas, the controller deletes no pod after the adoption
 				n.Patch(ctx, podRef(pod), `{"metadata":{"labels":{"app":"web"}}}`)
 				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podCount(2))
 				n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), scaledTo(2))
@@ -117,8 +117,8 @@ var _ = ginkgo.Describe("ownership", func() {
 				pod := waitActivePods(ctx, n, set, 1).Names()[0]
 				n.AlwaysWithoutProfile("it creates no replacement", activePodsAtMost(set, 1))
 				for _, owners := range []string{`[` + ownerReference(ctx, n, set) + `]`, `[]`} {
-					// A controller that lists its pods during the change of owner may count the pod twice;
-					// see the known issue owner-change-during-read.
+					// A controller that lists its pods while the owner changes may count the pod twice. See
+					// the known upstream issue owner-change-during-read.
 					n.BarrierOf(ctx, kind)
 					n.Patch(ctx, podRef(pod), `{"metadata":{"ownerReferences":%s}}`, owners)
 					n.Eventually(ctx, testenv.GetPod(pod), controlledBy(set))
@@ -143,7 +143,7 @@ var _ = ginkgo.Describe("ownership", func() {
 					return nil
 				})
 				waitDelivered(ctx, n, podRef(pod))
-				n.BarrierOf(ctx, testenv.EndpointsKind) // the stalled watch blocks the other controllers
+				n.BarrierOf(ctx, testenv.EndpointsKind) // not for other kinds: the stalled watch blocks their controllers
 				heal(ctx)
 				n.EventuallyWithoutFaults(ctx, testenv.Exists(set), gomega.BeFalse())
 				n.EventuallyWithoutFaults(ctx, testenv.GetPod(pod), controlledBy(testenv.Ref{}))
@@ -250,7 +250,7 @@ var _ = ginkgo.Describe("ownership", func() {
 		})
 })
 
-// ownerReference returns an owner reference to an object as JSON, without controller: true.
+// ownerReference returns an owner reference to an object as JSON, without the field controller.
 func ownerReference(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref) string {
 	ginkgo.GinkgoHelper()
 	uid := n.Eventually(ctx, testenv.GetUID(ref), gomega.Not(gomega.BeEquivalentTo(""))).(types.UID)
@@ -261,12 +261,12 @@ func ownerReference(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Re
 	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q}`, version, ref.Kind, ref.Name, uid)
 }
 
-// asController returns an owner reference with controller: true.
+// asController returns the owner reference in owner with controller: true added.
 func asController(owner string) string {
 	return strings.TrimSuffix(owner, "}") + `,"controller":true,"blockOwnerDeletion":true}`
 }
 
-// podsAtMost returns an invariant: the namespace has at most count pods.
+// podsAtMost returns an invariant: the namespace contains at most count pods.
 func podsAtMost(count int) func(*testenv.View) error {
 	return func(v *testenv.View) error {
 		if pods := v.Pods(); len(pods) > count {

@@ -26,7 +26,7 @@ var _ = ginkgo.Describe("replicas", func() {
 
 				before := waitActivePods(ctx, n, set, 2).Names()
 				n.Patch(ctx, set, `{"spec":{"template":{"metadata":{"annotations":{"version":"2"}}}}}`)
-				n.Eventually(ctx, testenv.GetReplicaOwner(set), scaledTo(2)) // the status reports the new generation
+				n.Eventually(ctx, testenv.GetReplicaOwner(set), scaledTo(2)) // wait until the status has the new generation
 				n.Eventually(ctx, testenv.GetActivePods(set), podNames(before...))
 
 				n.Patch(ctx, set, `{"spec":{"replicas":0}}`)

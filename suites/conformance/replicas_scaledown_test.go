@@ -10,24 +10,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// scaleDownCase describes the states of two pods of a ReplicaSet or ReplicationController.
-// When the owner is scaled down by one, the controller must delete the pod whose state is the
-// field deleted.
+// scaleDownCase describes the states of two pods of a ReplicaSet or ReplicationController. After
+// a scale-down by one, the controller must delete the pod with the state in the field deleted.
 type scaleDownCase struct {
 	text          string
 	kept, deleted podState
 }
 
-// podState writes a state to an unschedulable pod. Both pods must get the same time as now. If
-// their ready times differ by a second, upstream may delete either pod.
+// podState is a function that writes a certain state to the status or metadata of an
+// unschedulable pod. Call it for both pods with the same now. If their ready times differ by a
+// second, upstream may delete either pod.
 type podState func(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time)
 
-// longReady makes a pod ready since one hour.
+// longReady is a podState: the pod has been ready for one hour.
 func longReady(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time) {
 	withReadiness(true, time.Hour, 0)(ctx, n, pod, now)
 }
 
-// withDeletionCost returns a podState: ready since one hour, with the given pod-deletion-cost.
+// withDeletionCost returns a podState: the pod has been ready for one hour, and has the given
+// pod-deletion-cost.
 func withDeletionCost(cost string) podState {
 	return func(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time) {
 		ginkgo.GinkgoHelper()
@@ -36,8 +37,8 @@ func withDeletionCost(cost string) podState {
 	}
 }
 
-// withReadiness returns a podState: running, with the given readiness and number of restarts.
-// The readiness last changed at the time now - since.
+// withReadiness returns a podState: the pod is running, with the given readiness and number of
+// restarts. The readiness last changed at now minus since.
 func withReadiness(ready bool, since time.Duration, restarts int) podState {
 	return func(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time) {
 		ginkgo.GinkgoHelper()
@@ -45,7 +46,7 @@ func withReadiness(ready bool, since time.Duration, restarts int) podState {
 	}
 }
 
-// unchanged is a podState that leaves the pod Pending, as it is after its creation.
+// unchanged is a podState that changes nothing: the pod stays Pending.
 func unchanged(ginkgo.SpecContext, *testenv.Namespace, string, time.Time) {}
 
 // These specs test in which order a scale-down deletes pods.
@@ -82,7 +83,7 @@ var _ = ginkgo.Describe("scaling down", func() {
 				n.Create(ctx, testenv.NewPod("assigned", labels))
 				n.Eventually(ctx, testenv.GetPod("assigned"), testenv.Satisfy(testenv.Pod.Ready, "a running pod"))
 				n.Create(ctx, testenv.NewPod("unassigned", labels, testenv.Unschedulable))
-				// Readiness matters less than the assignment to a node.
+				// The pod without a node must be deleted, although it is ready.
 				setPodsReady(ctx, n, time.Now().Add(-time.Hour), "unassigned")
 				waitDelivered(ctx, n, podRef("assigned"), podRef("unassigned"))
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 2}.Build())
@@ -93,10 +94,11 @@ var _ = ginkgo.Describe("scaling down", func() {
 	})
 })
 
-// run scales the owner down by one and checks which pod is deleted. First it removes a label
-// of the pod template from both pods. When the status counts no fully labeled pods, the
-// current state of both pods is in the controller's cache. The names of the pods do not matter
-// for the order.
+// run scales the owner down by one and checks which pod the controller deletes.
+//
+// First, run removes a label of the pod template from both pods. When the status counts no fully
+// labeled pods, the controller's cache contains the state of both pods. The names of the pods do
+// not affect the order.
 func (c scaleDownCase) run(ctx ginkgo.SpecContext, n *testenv.Namespace, kind string) {
 	ginkgo.GinkgoHelper()
 	set := n.Create(ctx, testenv.ReplicaOwnerSpec{

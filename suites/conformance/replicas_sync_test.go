@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// eventSource maps a kind to the source component of the events that its controller emits.
+// eventSource maps a kind to the source component in the events of its controller.
 var eventSource = map[string]string{
 	testenv.ReplicaSetKind: "replicaset-controller", testenv.ReplicationControllerKind: "replication-controller",
 }
@@ -26,7 +26,7 @@ var _ = ginkgo.Describe("pod creation", func() {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 3}.Build())
 				n.AlwaysWithoutProfile("there are at most 3 pods", activePodsAtMost(set, 3))
 				n.Eventually(ctx, testenv.GetActivePods(set), podCount(3))
-				for i := range 5 { // each patch enqueues the object
+				for i := range 5 { // each patch makes the controller sync the object
 					n.Patch(ctx, set, `{"metadata":{"annotations":{"touch":"%d"}}}`, i)
 					waitDelivered(ctx, n, set)
 				}
@@ -85,7 +85,7 @@ var _ = ginkgo.Describe("pod creation", func() {
 
 		spec(kind+"/statement 16", "a "+kind+" in a terminating namespace creates no more pods and reports no failure",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
-				// Finalizers keep the pods terminating. Their owner is deleted after them.
+				// Finalizers keep the pods terminating. The spec deletes the owner after the pods.
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 2, Pods: testenv.UnschedulableWithFinalizer}.Build())
 				waitActivePods(ctx, n, set, 2)
 				n.Eventually(ctx, testenv.GetReplicaOwner(set), scaledTo(2))
@@ -194,7 +194,7 @@ var _ = ginkgo.Describe("pod creation", func() {
 			n.Patch(ctx, set, `{"metadata":{"labels":{"patched":"yes"}},"spec":{"replicas":2}}`)
 			n.Eventually(ctx, testenv.GetReplicaOwner(set), allReady(2))
 			n.PatchSubresource(ctx, set, "status", `{"status":{"readyReplicas":0,"availableReplicas":0}}`)
-			n.PutScale(ctx, set, 1) // the sync after this update also corrects the status
+			n.PutScale(ctx, set, 1) // this update causes a sync, which also corrects the status
 			n.Eventually(ctx, testenv.GetReplicaOwner(set), statusCounts(1, 1, 1))
 			n.DeleteAll(ctx, testenv.ReplicationControllerKind, map[string]string{"patched": "yes"})
 			n.EventuallyWithoutFaults(ctx, testenv.Exists(set), gomega.BeFalse())

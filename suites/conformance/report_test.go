@@ -19,8 +19,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/table"
 )
 
-// After the suite, this node writes the table of results to the terminal. It also writes files
-// to the directory of the flag -reports.
+// After the suite, this node writes the table of results to the terminal. It also writes the results
+// to files in the directory that the flag -reports names.
 var _ = ginkgo.ReportAfterSuite("table", func(report ginkgo.Report) {
 	if report.SuiteConfig.DryRun {
 		return
@@ -43,7 +43,8 @@ var _ = ginkgo.ReportAfterSuite("table", func(report ginkgo.Report) {
 	}
 })
 
-// resultsOf returns the results of the specs in a report, in the order of the source code.
+// resultsOf returns the results of the specs in a Ginkgo report, in the order of the source
+// code.
 func resultsOf(report types.Report) table.Run {
 	run := table.Run{
 		Kubernetes: providers.UpstreamVersions("")["kubernetes"], Provider: *provider, Profile: *profile, Subjects: strings.Split(*subjects, ","),
@@ -82,8 +83,8 @@ func stateOf(spec types.SpecReport) table.State {
 	}
 }
 
-// TestTableMatchesSpecs checks that TABLE.md has exactly one line for every spec, and the
-// version of Kubernetes that this project uses.
+// TestTableMatchesSpecs checks that TABLE.md contains exactly one line for every spec. TABLE.md
+// must also name the version of Kubernetes that this project uses.
 func TestTableMatchesSpecs(t *testing.T) {
 	saved, err := os.ReadFile("TABLE.md")
 	if err != nil {

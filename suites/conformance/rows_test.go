@@ -13,16 +13,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
 )
 
-// TestEveryRowHasItsSpecs checks that a row has one spec for each of its cases, or a reason
-// why it has none. Each spec must name a row.
+// TestEveryRowHasItsSpecs checks that each row has the required number of specs, or a reason why
+// it has none. Each spec must name an existing row.
 func TestEveryRowHasItsSpecs(t *testing.T) {
 	for _, problem := range mismatches(rows.All(), specsByRow(ginkgo.PreviewSpecs("conformance"), *subjects)) {
 		t.Error(problem)
 	}
 }
 
-// specsByRow returns the texts of the specs of the first subject. The keys are the labels that
-// contain the row IDs.
+// specsByRow returns the texts of the specs of the first subject. The keys are row IDs, in the
+// form in which Ginkgo labels contain them.
 func specsByRow(report types.Report, subjects string) map[string][]string {
 	first, _, _ := strings.Cut(subjects, ",")
 	found := map[string][]string{}
@@ -40,8 +40,8 @@ func specsByRow(report types.Report, subjects string) map[string][]string {
 	return found
 }
 
-// mismatches returns the differences between rows and specs, one per line. A row may have too
-// many or too few specs, and a spec may have no row.
+// mismatches returns the differences between rows and specs as text. A row may have too many or
+// too few specs. A spec may name a row that does not exist.
 func mismatches(all []rows.Row, specs map[string][]string) []string {
 	var problems []string
 	known := map[string]bool{}
@@ -67,7 +67,7 @@ func mismatches(all []rows.Row, specs map[string][]string) []string {
 	return problems
 }
 
-// TestMismatches checks that mismatches finds every kind of difference.
+// TestMismatches checks that mismatches finds each of these differences.
 func TestMismatches(t *testing.T) {
 	has := rows.Row{Controller: rows.ReplicaSet, Name: "has", Cases: 1}
 	lacks := rows.Row{Controller: rows.ReplicaSet, Name: "lacks", Cases: 2}
@@ -87,8 +87,8 @@ func TestMismatches(t *testing.T) {
 	}
 }
 
-// TestEveryStatementHasARow checks that a row exists for every numbered statement of the
-// contract. Rows must not name other statements.
+// TestEveryStatementHasARow checks that at least one row tests each numbered statement of the
+// contract. Rows must not name statements that do not exist.
 func TestEveryStatementHasARow(t *testing.T) {
 	inContract := map[string]bool{}
 	for _, statement := range controllers.Statements() {

@@ -18,13 +18,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-// These expressions match what may follow the language of a code block with commands:
+// These expressions match the mark that may follow the language of a code block with commands:
 //
 //	run            the test runs the block; each command must exit with status 0
 //	run exit=N     as run, but the last command must exit with status N
 //	skip="reason"  the test ignores the block
 //
-// The test parses, but does not run, a block without such a mark.
+// TestCommandsParse checks a block without a mark, but no test runs it.
 var (
 	runInfo  = regexp.MustCompile(`^run(?: exit=(\d+))?$`)
 	skipInfo = regexp.MustCompile(`^skip="(.{10,})"$`)
@@ -33,12 +33,14 @@ var (
 // runTimeout is the maximum duration of one command.
 const runTimeout = 5 * time.Minute
 
-// isCommands reports whether the code block contains shell commands.
+// isCommands reports whether the language of a code block is sh or console.
 func (b *block) isCommands() bool { return b.language == "sh" || b.language == "console" }
 
-// commands returns the commands of a code block, by their line numbers in the document. In a
-// block of language console, only lines that begin with "$ " are commands; the other lines are
-// output.
+// commands returns the commands in a code block. The keys are their line numbers in the
+// document.
+//
+// In a block with the language console, only lines that begin with "$ " are commands. The other
+// lines are output.
 func (b *block) commands() map[int]string {
 	lines := map[int]string{}
 	joined, first := "", 0
@@ -68,8 +70,8 @@ func (b *block) commands() map[int]string {
 	return lines
 }
 
-// TestCommandsParse checks every command in the documentation without running it. Its program,
-// flags, make targets, files and scenarios must exist.
+// TestCommandsParse checks every command in the documentation, but does not run it. The program,
+// flags, make targets, files and scenarios in the command must exist.
 func TestCommandsParse(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if err != nil {
@@ -100,7 +102,7 @@ func TestCommandsParse(t *testing.T) {
 	}
 }
 
-// splitCommands splits a line of shell into commands, and each command into words. It knows
+// splitCommands splits a line of shell into commands, and each command into words. It interprets
 // quotes, and omits redirections and comments.
 func splitCommands(line string) [][]string {
 	var all [][]string
@@ -156,24 +158,25 @@ func splitCommands(line string) [][]string {
 	return all
 }
 
-// parser checks the commands of the documentation without running them.
+// parser checks the commands in the documentation without running them.
 type parser struct {
 	makefile string
 	seen     map[string]string // key: command line of gauntlet, value: its help text
 }
 
-// external are programs that are not part of this project. The test does not check their
+// external lists programs that do not belong to this project. The test does not check their
 // arguments.
 var external = []string{
 	"apt-get", "cat", "cd", "cp", "docker", "echo", "export", "git", "gofmt", "grep", "head", "jq", "kind", "kubectl",
 	"ls", "mkdir", "sed", "sudo", "tail", "wc",
 }
 
-// assignment matches the beginning of NAME=VALUE, before a command or as an argument of make.
+// assignment matches the beginning of NAME=VALUE. This may be an environment variable before a
+// command, or a variable of make.
 var assignment = regexp.MustCompile(`^([A-Z_]+)=`)
 
-// problemOf returns the reason why a command cannot run. It returns "" for a command that can
-// run.
+// problemOf returns the reason why a command cannot run, such as an unknown program. It returns
+// "" if it finds no problem.
 func (p *parser) problemOf(t *testing.T, words []string) string {
 	t.Helper()
 	for len(words) > 0 && assignment.MatchString(words[0]) {
@@ -204,8 +207,9 @@ func (p *parser) problemOf(t *testing.T, words []string) string {
 
 var usageLine = regexp.MustCompile(`(?m)^Usage:\n  gauntlet ?(.*)$`)
 
-// problemOfGauntlet runs gauntlet with the same arguments and --help. It returns a problem if
-// a command, flag, scenario, mutant or file in the arguments does not exist.
+// problemOfGauntlet checks a gauntlet command: it runs the same command line with --help. It
+// returns a problem if a command, flag, scenario, mutant or file in the arguments does not
+// exist. Otherwise it returns "".
 func (p *parser) problemOfGauntlet(t *testing.T, arguments []string) string {
 	t.Helper()
 	key := strings.Join(arguments, "\x00")
@@ -247,8 +251,8 @@ func (p *parser) problemOfGauntlet(t *testing.T, arguments []string) string {
 	return problemOfArguments(strings.Join(path, " "), positional[len(path):])
 }
 
-// problemOfArguments returns a problem if an argument names a scenario, mutant or file that
-// does not exist.
+// problemOfArguments returns a problem if an argument of gauntlet names a scenario, mutant or
+// file that does not exist. Otherwise it returns "".
 func problemOfArguments(command string, arguments []string) string {
 	for _, argument := range arguments {
 		if isPlaceholder(argument) {
@@ -276,7 +280,7 @@ func problemOfArguments(command string, arguments []string) string {
 	return ""
 }
 
-// isPlaceholder reports whether an argument represents a file of the user or the output of an
+// isPlaceholder reports whether an argument stands for a user's file or for the output of an
 // earlier command. Examples are my-scenario.yaml, RUNDIR, out/RUN and /tmp/seen.json.
 func isPlaceholder(argument string) bool {
 	base := filepath.Base(argument)
@@ -284,8 +288,8 @@ func isPlaceholder(argument string) bool {
 		strings.HasPrefix(argument, "/") || strings.Contains(argument, "$") || base == strings.ToUpper(base) && base != strings.ToLower(base)
 }
 
-// problemOfFile returns a problem if the project has no file with this path. It returns "" for
-// placeholders.
+// problemOfFile returns a problem if the project contains no file with this path. It returns ""
+// if the file exists, and for placeholders.
 func problemOfFile(path string) string {
 	if isPlaceholder(path) {
 		return ""
@@ -296,8 +300,8 @@ func problemOfFile(path string) string {
 	return ""
 }
 
-// problemOfMake makes a dry run of the make targets. It also requires that the Makefile
-// defines the targets and variables.
+// problemOfMake checks a make command with a dry run. It also requires that the Makefile defines
+// the targets and variables in the arguments.
 func (p *parser) problemOfMake(t *testing.T, arguments []string) string {
 	t.Helper()
 	var targets []string
@@ -323,8 +327,8 @@ func (p *parser) problemOfMake(t *testing.T, arguments []string) string {
 	return ""
 }
 
-// problemOfGo returns a problem if a package directory in the arguments of the go command does
-// not exist.
+// problemOfGo returns a problem if a package directory in the arguments of a go command does not
+// exist. Otherwise it returns "".
 func problemOfGo(arguments []string) string {
 	for _, argument := range arguments {
 		if directory := strings.TrimSuffix(argument, "/..."); strings.HasPrefix(argument, "./") && directory != "." {
@@ -336,8 +340,8 @@ func problemOfGo(arguments []string) string {
 	return ""
 }
 
-// TestCommandsRun runs the code blocks that are marked with run. All blocks of a document run
-// in order in one directory, which has links to all files of the project except out/.
+// TestCommandsRun runs the code blocks with the mark run. The blocks of one document run in
+// order, in one directory. The directory contains links to all files of the project except out/.
 func TestCommandsRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped with -short, because it runs scenarios")
@@ -357,8 +361,8 @@ func TestCommandsRun(t *testing.T) {
 	}
 }
 
-// workingDirectory returns a temporary directory with symbolic links to all files and
-// directories of the project except out/.
+// workingDirectory returns a temporary directory for commands. It contains symbolic links to all
+// files and directories of the project except out/.
 func workingDirectory(t *testing.T) string {
 	t.Helper()
 	directory := t.TempDir()
@@ -380,8 +384,8 @@ func workingDirectory(t *testing.T) string {
 	return directory
 }
 
-// runBlock runs the commands of a code block in order. The last command must exit with the
-// given status, and all others with status 0.
+// runBlock runs the commands of a code block in order. The last command must exit with the given
+// status. All other commands must exit with status 0.
 func runBlock(t *testing.T, directory, path string, b *block, status string) {
 	t.Helper()
 	want, _ := strconv.Atoi(status) // 0 if status is ""

@@ -1,3 +1,3 @@
-// Package docs has no code. Its tests check the documentation: the commands, the
-// links and the anchors of README.md, CONTRIBUTING.md, docs/ and all other Markdown files.
+// Package docs contains only tests. They check the commands, the links and the anchors in all
+// Markdown files of the project, such as README.md and the pages in docs/.
 package docs

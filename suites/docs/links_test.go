@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// link matches a Markdown link or image, and captures its target.
+// link matches a Markdown link or image. Its only group is the target of the link.
 var link = regexp.MustCompile(`\]\(<?([^)\s>]+)>?(?: "[^"]*")?\)`)
 
-// TestLinks checks that the target of every relative link and image is a file of the project.
-// A fragment must be an anchor in that file.
+// TestLinks checks that the target of every relative link and image exists in the project. A
+// fragment, such as #setup, must be an anchor in the target file.
 func TestLinks(t *testing.T) {
 	documents := readDocuments(t)
 	byPath := map[string]*document{}
@@ -35,8 +35,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// problemOfLink returns the reason why a link is broken. It returns "" for a valid link, and
-// for every URL.
+// problemOfLink returns the reason why a link is broken. It returns "" for a valid link. It does
+// not check URLs, and returns "" for them.
 func problemOfLink(from *document, target string, byPath map[string]*document) string {
 	if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
 		return ""

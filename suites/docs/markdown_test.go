@@ -15,18 +15,18 @@ import (
 // root is the root directory of the project.
 var root = filepath.Join("..", "..")
 
-// document is a parsed Markdown file.
+// document is a Markdown file that parseDocument has parsed.
 type document struct {
 	path   string // slash-separated path, relative to root
 	blocks []block
-	// prose contains the lines of the file. Code blocks are replaced by empty lines, so that
-	// line numbers stay the same.
+	// prose contains the lines of the file. The lines of code blocks are empty, so that the line
+	// numbers stay the same.
 	prose []string
-	// anchors are the IDs to which links can point: of headings and of HTML anchors.
+	// anchors contains the IDs to which links can point: those of headings and of HTML anchors.
 	anchors map[string]bool
 }
 
-// block is a fenced code block.
+// block is a fenced code block of a Markdown file.
 type block struct {
 	line     int // line number of the opening fence, counted from 1
 	language string
@@ -75,7 +75,7 @@ func readDocuments(t *testing.T) []*document {
 	return all
 }
 
-// parseDocument splits the text of a Markdown file into its code blocks and its prose.
+// parseDocument splits the text of a Markdown file into code blocks and prose.
 func parseDocument(path, text string) *document {
 	d := &document{path: path, anchors: map[string]bool{}}
 	var open *block
@@ -99,7 +99,8 @@ func parseDocument(path, text string) *document {
 	return d
 }
 
-// addProse adds a line that is not in a code block, and its anchors, to the document.
+// addProse adds a line outside of code blocks to the document. It also adds the anchors in this
+// line.
 func (d *document) addProse(line string) {
 	if match := heading.FindStringSubmatch(line); match != nil {
 		slug := slugOf(match[1])

@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// TestScenarios checks that every YAML code block with a whole scenario is a valid scenario.
+// TestScenarios checks every YAML code block that contains a complete scenario. The scenario
+// must be valid.
 func TestScenarios(t *testing.T) {
 	checked := 0
 	for _, d := range readDocuments(t) {

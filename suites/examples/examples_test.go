@@ -1,4 +1,5 @@
-// Package examples runs the tests of the modules in examples/, as a reader of their pages does.
+// Package examples runs the tests of the Go modules in examples/, with the commands that their
+// README files contain.
 package examples
 
 import (
@@ -9,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestE2EFramework runs the test of the example twice. With the bug in the controller it must fail
-// with the evidence, and with the fix it must pass.
+// TestE2EFramework runs the test in examples/e2e-framework twice. With the bug in the
+// controller, the test must fail and show the evidence. With the fix, it must pass.
 func TestE2EFramework(t *testing.T) {
 	for _, test := range []struct {
 		name  string

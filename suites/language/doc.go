@@ -1,5 +1,4 @@
-// Package language tests the language of comments, messages and documents of this project. It
-// limits the length of sentences in comments. It also rejects words that the project has
-// replaced by the terms of Kubernetes; docs/glossary.md defines the words in use.
-// CONTRIBUTING.md has the rules.
+// Package language tests the language of this project's comments, messages and documents. It limits
+// the length of sentences in comments. It also rejects words for which Kubernetes has another term.
+// docs/glossary.md defines the words in use, and CONTRIBUTING.md contains the rules.
 package language

@@ -16,8 +16,8 @@ import (
 // root is the root directory of the project.
 const root = "../.."
 
-// TestComments limits the length of sentences in the comments of Go files, and rejects
-// replaced words. A doc comment is a comment before a package clause or a declaration.
+// TestComments limits the length of sentences in the comments of Go files, and rejects the words
+// in replaced. A doc comment is a comment directly before a package clause or a declaration.
 func TestComments(t *testing.T) {
 	goFiles(t, func(path string, _ []string, set *token.FileSet, file *ast.File) {
 		docs := docComments(file)
@@ -41,8 +41,8 @@ func TestComments(t *testing.T) {
 	})
 }
 
-// TestIdentifiers rejects replaced words in the identifiers that Go files declare, and in the
-// names of Go files.
+// TestIdentifiers rejects the words in replaced and replacedIdentifiers. It checks the
+// identifiers that Go files declare, and the names of Go files.
 func TestIdentifiers(t *testing.T) {
 	goFiles(t, func(path string, lines []string, set *token.FileSet, file *ast.File) {
 		if word, replacement := replacedIn(identifierWords(strings.TrimSuffix(filepath.Base(path), ".go")), replaced, replacedIdentifiers); word != "" {
@@ -62,7 +62,7 @@ func TestIdentifiers(t *testing.T) {
 	})
 }
 
-// TestText rejects replaced words and British spelling in texts. These are string literals of
+// TestText rejects the words in replaced and British spelling. It checks the string literals of
 // Go files, and Markdown, YAML and template files. CHANGELOG.md and lines that document an old
 // name may contain such words.
 func TestText(t *testing.T) {
@@ -119,8 +119,8 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// documentsOldName reports whether a text says that it documents an old name. Such a text may
-// contain that name.
+// documentsOldName reports whether a text says that it documents an old name or an old format.
+// Such a text may contain replaced words.
 func documentsOldName(text string) bool {
 	for _, reason := range []string{"old name", "format 1", "schema 1"} {
 		if strings.Contains(text, reason) {
@@ -130,7 +130,7 @@ func documentsOldName(text string) bool {
 	return false
 }
 
-// docComments returns the doc comments of a file: those of its package and of its
+// docComments returns the doc comments of a file: those of its package clause and of its
 // declarations.
 func docComments(file *ast.File) map[*ast.CommentGroup]bool {
 	docs := map[*ast.CommentGroup]bool{file.Doc: true}
@@ -153,8 +153,8 @@ func docComments(file *ast.File) map[*ast.CommentGroup]bool {
 	return docs
 }
 
-// goFiles calls visit for each Go file of the project, except generated files. The arguments
-// of visit are the path, the lines and the syntax tree of the file.
+// goFiles calls visit for each Go file of the project, except generated files. The arguments of
+// visit are the path, the lines and the syntax tree of the file.
 func goFiles(t *testing.T, visit func(path string, lines []string, set *token.FileSet, file *ast.File)) {
 	t.Helper()
 	walk(t, func(path string) {
@@ -176,8 +176,8 @@ func goFiles(t *testing.T, visit func(path string, lines []string, set *token.Fi
 	})
 }
 
-// walk calls visit with the path of each file of the project, relative to root. It skips .git,
-// bin, out and testdata.
+// walk calls visit with the path of each file of the project, relative to root. It skips the
+// directories .git, bin, out and testdata.
 func walk(t *testing.T, visit func(path string)) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {

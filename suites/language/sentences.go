@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// firstSentenceWordsMax is the maximum number of words of the first sentence of a doc
+	// firstSentenceWordsMax is the maximum number of words in the first sentence of a doc
 	// comment.
 	firstSentenceWordsMax = 20
-	// sentenceWordsMax is the maximum number of words of all other sentences of comments.
+	// sentenceWordsMax is the maximum number of words in any other sentence of a comment.
 	sentenceWordsMax = 30
 )
 
-// docSentences splits a comment into its sentences. It ignores code blocks, lists, headings
-// and directives.
+// docSentences returns the sentences of a comment. It ignores code blocks, lists, headings and
+// directives.
 func docSentences(group *ast.CommentGroup) []string {
 	var prose []string
 	for _, paragraph := range strings.Split(group.Text(), "\n\n") {
@@ -31,12 +31,12 @@ var (
 	// sentenceEnd matches the end of a sentence. This is a period, exclamation mark or
 	// question mark before white space or at the end of the text.
 	sentenceEnd = regexp.MustCompile(`[.!?]["')\]]*(\s+|$)`)
-	// abbreviation matches a text that ends with an abbreviation such as "e.g.". The period of
+	// abbreviation matches a text that ends with an abbreviation, such as "e.g.". The period of
 	// an abbreviation does not end a sentence.
 	abbreviation = regexp.MustCompile(`(?i)(\b(e\.g|i\.e|etc|vs|cf|no|approx)\.|…)$`)
 )
 
-// sentences splits a paragraph into its sentences.
+// sentences returns the sentences of a paragraph.
 func sentences(paragraph string) []string {
 	var all []string
 	start := 0
@@ -54,6 +54,6 @@ func sentences(paragraph string) []string {
 	return all
 }
 
-// words returns the number of words of a sentence. A number, a path or an identifier is one
-// word.
+// words returns the number of words in a sentence. A number, a path or an identifier counts as
+// one word.
 func words(sentence string) int { return len(strings.Fields(sentence)) }

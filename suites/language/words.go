@@ -6,9 +6,9 @@ import (
 	"unicode"
 )
 
-// replaced maps each word that the project no longer uses to the term that replaces it. The
-// words are singular and in lower case. Words that also have an everyday meaning are in
-// replacedIdentifiers.
+// replaced maps each word that comments, identifiers and texts must not contain to the term to
+// use instead. The words are singular and in lower case. Words that also have an everyday
+// meaning are in replacedIdentifiers.
 var replaced = map[string]string{
 	"abreast":     "parallel",
 	"bereft":      "without owner",
@@ -33,8 +33,8 @@ var replaced = map[string]string{
 	"weakness":    "known upstream issue",
 }
 
-// replacedIdentifiers maps words to the terms that replace them in identifiers only. In
-// comments and documents these words may have their everyday meaning.
+// replacedIdentifiers maps words that identifiers must not contain to the terms to use instead.
+// Comments and documents may use these words in their everyday meaning.
 var replacedIdentifiers = map[string]string{
 	"bag":      "results",
 	"faces":    "pod versions",
@@ -63,8 +63,8 @@ var american = map[string]string{
 
 var proseWord = regexp.MustCompile(`[A-Za-z]+`)
 
-// replacedIn returns the first word of a text that is a key of one of the tables. It also
-// returns the term that replaces the word. Both are empty if no word is a key.
+// replacedIn returns the first word of text that is a key of a table, and the term to use
+// instead. Both results are "" if no word is a key.
 func replacedIn(text string, tables ...map[string]string) (word, replacement string) {
 	for _, word := range proseWord.FindAllString(text, -1) {
 		for _, table := range tables {
@@ -76,8 +76,8 @@ func replacedIn(text string, tables ...map[string]string) (word, replacement str
 	return "", ""
 }
 
-// lookUp returns the term that replaces a word or its plural. It returns "" if the table has
-// neither.
+// lookUp returns the term to use instead of a word. The word may be the plural of a key. The
+// result is "" if the table contains neither.
 func lookUp(table map[string]string, word string) string {
 	if replacement := table[word]; replacement != "" {
 		return replacement
@@ -85,8 +85,9 @@ func lookUp(table map[string]string, word string) string {
 	return table[strings.TrimSuffix(word, "s")]
 }
 
-// identifierWords splits an identifier into its words, and separates them by spaces. The
-// identifier is in camel case or has underscores.
+// identifierWords splits an identifier into its words, and separates the words by spaces. The
+// identifier may be in camel case or contain underscores. For example, "leaseHolder" becomes
+// "lease Holder".
 func identifierWords(name string) string {
 	var b strings.Builder
 	previousLower := false

@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/manager"
 )
 
-// kubeControllerManagerArgs is a command line with which gauntlet starts
-// kube-controller-manager.
+// kubeControllerManagerArgs contains the flags with which gauntlet starts
+// kube-controller-manager. Our command must accept them too.
 const kubeControllerManagerArgs = "--kubeconfig=F --controllers=replicationcontroller-controller,replicaset-controller,deployment-controller,endpoints-controller" +
 	" --leader-elect=true --leader-elect-lease-duration=15s --leader-elect-renew-deadline=10s --leader-elect-retry-period=2s" +
 	" --leader-elect-resource-lock=leases --leader-elect-resource-name=NAME --leader-elect-resource-namespace=kube-system" +
@@ -37,8 +37,8 @@ func TestParseAcceptsKubeControllerManagersFlags(t *testing.T) {
 	}
 }
 
-// TestRunReportsErrors checks that an error is a single line with the name of the flag. Usage
-// errors and failures must have different exit codes.
+// TestRunReportsErrors checks that an error is a single line that names the flag. Usage errors
+// and other failures must have different exit codes.
 func TestRunReportsErrors(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "") // outside of a pod there is no in-cluster configuration
 	missing := filepath.Join(t.TempDir(), "kubeconfig")

@@ -23,7 +23,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-// runAsCommandEnv is an environment variable. If it is set, the test binary runs main.
+// runAsCommandEnv is the name of an environment variable. If it is set, the test binary runs the
+// function main of the command instead of the tests.
 const runAsCommandEnv = "TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -33,8 +34,8 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// apiServer is a fake API server with one lease and no other objects. A test can make another
-// holder take the lease.
+// apiServer is a fake API server with one Lease and no other objects. A test can change the
+// holder of the Lease.
 type apiServer struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -112,13 +113,13 @@ func (s *apiServer) holder() string {
 	return *s.lease.Spec.HolderIdentity
 }
 
-// process is a running workload-controller-manager.
+// process is a running workload-controller-manager process.
 type process struct {
 	*exec.Cmd
 	port int
 }
 
-// start starts the command with a kubeconfig for server, and waits until all controllers are
+// start starts the command with a kubeconfig for server. It waits until all controllers are
 // running.
 func start(t *testing.T, server *apiServer) *process {
 	t.Helper()
@@ -140,8 +141,8 @@ func start(t *testing.T, server *apiServer) *process {
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// The log shows when all four controllers have started. It must be read to its end,
-	// because a full pipe would block the command.
+	// The log shows when all four controllers have started. Read the log to its end, because
+	// a full pipe would block the command.
 	working := make(chan struct{})
 	var said strings.Builder
 	go func() {
@@ -192,8 +193,8 @@ func (p *process) get(ctx context.Context, path string) (string, error) {
 	return fmt.Sprint(response.StatusCode, " ", string(body)), err
 }
 
-// TestTerminate checks the health endpoints of a process, and that it stops gracefully after
-// SIGTERM.
+// TestTerminate checks the health endpoints of a process. After SIGTERM, the process must stop
+// gracefully.
 func TestTerminate(t *testing.T) {
 	server := newAPIServer(t)
 	p := start(t, server)

@@ -75,7 +75,7 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// changingIndexer is an indexer whose content changes after a given number of lookups.
+// changingIndexer is an informer index whose content changes after a given number of lookups.
 type changingIndexer struct {
 	cache.Indexer
 	after, lookups int
@@ -90,8 +90,8 @@ func (m *changingIndexer) ByIndex(index, value string) ([]any, error) {
 	return found, err
 }
 
-// TestCandidatesWhileControllerRefChanges checks a child that moves from one index to the
-// other during Candidates. The child must be returned once, in its latest version.
+// TestCandidatesWhileControllerRefChanges checks a child that moves from one index to the other
+// while Candidates reads them. Candidates must return the child once, in its latest version.
 func TestCandidatesWhileControllerRefChanges(t *testing.T) {
 	for _, after := range []int{1, 2} {
 		for _, test := range []struct {

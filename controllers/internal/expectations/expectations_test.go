@@ -175,8 +175,8 @@ func TestRemaining(t *testing.T) {
 }
 
 // TestCreationsInAnyOrder checks creates whose responses and events arrive in any order, and
-// events repeatedly. The expectations must be satisfied exactly when every create has failed,
-// or has been answered and observed.
+// whose events may be repeated. The expectations must be satisfied as soon as each create has
+// failed or was observed, and not earlier.
 func TestCreationsInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 8).Draw(t, "n")
@@ -193,7 +193,7 @@ func TestCreationsInAnyOrder(t *testing.T) {
 					answered[i] = true
 					tracker.Created(owner, uid, "1")
 				}
-			case "fail": // a create that failed may have succeeded on the server, and be observed
+			case "fail": // the create may have succeeded on the server, so an event may follow
 				if !answered[i] && !failed[i] {
 					failed[i] = true
 					tracker.CreationsFailed(owner, 1)

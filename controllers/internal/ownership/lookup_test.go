@@ -14,8 +14,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// newOwnerLookup returns a lookup of owners whose selector is app=VALUE, where VALUE is their
-// annotation "app". The selector of an owner without this annotation is an error.
+// newOwnerLookup returns an OwnerLookup for the given owners. The selector of an owner is
+// app=VALUE, where VALUE is the owner's annotation "app". For an owner without this annotation,
+// Selector returns an error.
 func newOwnerLookup(t *testing.T, owners ...*appsv1.ReplicaSet) OwnerLookup {
 	t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})

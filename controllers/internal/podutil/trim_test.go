@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestTrim checks that all functions of this package return the same for a pod and the trimmed
-// pod. Trim must remove all other fields.
+// TestTrim checks that every function of this package returns the same for a pod and for the
+// trimmed pod. Trim must remove all fields that no function reads.
 func TestTrim(t *testing.T) {
 	since := metav1.NewTime(time.Unix(1_000_000, 0))
 	whole := &corev1.Pod{

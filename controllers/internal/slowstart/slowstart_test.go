@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRunCounts checks the number of calls. Run must make the calls of the batches 1, 2, 4, …,
-// up to the batch of the first failing call, inclusive.
+// TestRunCounts checks the number of calls. Run must complete the batch that contains the first
+// failing call, and start no further batch.
 func TestRunCounts(t *testing.T) {
 	boom := errors.New("boom")
 	ctx := t.Context()
@@ -42,7 +42,7 @@ func TestRunCounts(t *testing.T) {
 }
 
 // TestRunBatches checks that the calls of a batch run concurrently. The next batch must begin
-// only after all of them have returned.
+// only after all calls of the batch have returned.
 func TestRunBatches(t *testing.T) {
 	var mu sync.Mutex
 	begun := sync.NewCond(&mu)
@@ -56,7 +56,7 @@ func TestRunBatches(t *testing.T) {
 		for size := 2; last < calls; size *= 2 {
 			last = min(last+size, 10)
 		}
-		before := map[int]int{1: 0, 3: 1, 7: 3, 10: 7}[last] // number of calls in the batches before
+		before := map[int]int{1: 0, 3: 1, 7: 3, 10: 7}[last] // number of calls in all earlier batches
 		if running != calls-before {
 			t.Errorf("call %d: %d are running, want %d", calls, running, calls-before)
 		}

@@ -29,9 +29,9 @@ func hashOf(t interface{ Fatal(...any) }, template *corev1.PodTemplateSpec, coll
 	return hash
 }
 
-// TestHashIsStable compares one hash with a constant. Names of existing ReplicaSets contain
-// hashes. If the hash of a template changed, an upgraded controller would create another
-// ReplicaSet.
+// TestHashIsStable checks that the hash of one template never changes. The names of existing
+// ReplicaSets contain such hashes. If a new version computed another hash, it would create a
+// second ReplicaSet.
 func TestHashIsStable(t *testing.T) {
 	for collisions, want := range map[*int32]string{nil: "7qqp7d5qwt", new(int32(0)): "t8xp99cf4x", new(int32(1)): "wv8dhs7zqw"} {
 		if got := hashOf(t, newTemplate(), collisions); got != want {
@@ -81,8 +81,8 @@ func TestArgumentsAreNotModified(t *testing.T) {
 	}
 }
 
-// TestHashProperties checks that a hash is valid in label values and names. Equal templates
-// must have the same hash, and different collision counts different hashes.
+// TestHashProperties checks that a hash is valid in label values and names. Equal templates must
+// have the same hash. Different collision counts must give different hashes.
 func TestHashProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		template := newTemplate(func(p *corev1.PodTemplateSpec) {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// start runs a loop in a synctest bubble. The returned function closes drain and waits until
-// the loop has ended.
+// start runs a Loop in a synctest bubble. The returned function closes drain and waits until the
+// Loop has stopped.
 func start(ctx context.Context, loop *Loop, workers int) (stop func()) {
 	drain, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -24,7 +24,7 @@ func start(ctx context.Context, loop *Loop, workers int) (stop func()) {
 	return func() {
 		close(drain)
 		<-done
-		time.Sleep(time.Minute) // wait until the goroutines of the queue end, at their next tick
+		time.Sleep(time.Minute) // wait until the queue's goroutines have ended, at their next tick
 	}
 }
 
@@ -51,7 +51,7 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// TestManyFailingKeys checks that many failing keys do not delay another key.
+// TestManyFailingKeys checks that many failing keys do not delay a key that does not fail.
 func TestManyFailingKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Time

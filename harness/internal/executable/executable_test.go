@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// elfFile returns the headers of an ELF executable. With a linker, it is dynamically linked.
+// elfFile returns the headers of an ELF executable. If linker is not "", the executable needs
+// this dynamic linker.
 func elfFile(t *testing.T, machine elf.Machine, kind elf.Type, linker string) string {
 	t.Helper()
 	const headerSize, segmentSize = 64, 56
@@ -59,7 +60,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := check(strings.NewReader(test.content), t.TempDir())
-			if test.name == "empty" { // the size of the file shows it
+			if test.name == "empty" { // Check detects this by the size of the file
 				path := filepath.Join(t.TempDir(), "empty")
 				if err := os.WriteFile(path, nil, 0o755); err != nil {
 					t.Fatal(err)
@@ -81,7 +82,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckItself checks that the running test is an executable, and a directory is none.
+// TestCheckItself checks that Check accepts the running test binary and rejects a directory.
 func TestCheckItself(t *testing.T) {
 	itself, err := os.Executable()
 	if err != nil {

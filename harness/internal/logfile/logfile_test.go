@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// small are limits that a test exceeds quickly.
+// small contains limits that a test can exceed with few bytes.
 var small = limits{head: 1000, tail: 1000}
 
 // numbered returns count lines of 10 bytes, numbered from first.
@@ -21,7 +21,7 @@ func numbered(first, count int) []byte {
 	return b.Bytes()
 }
 
-// TestWrite checks the content of logs below and above the limit, whatever the sizes of the writes.
+// TestWrite checks the content of logs below and above the size limit, for writes of any size.
 func TestWrite(t *testing.T) {
 	for _, lines := range []int{0, 1, 100, 300, 301, 400, 1000, 9999} {
 		for _, linesPerWrite := range []int{1, 7, 150, 10000} {
@@ -45,8 +45,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// checkLog checks that the file at path has the beginning and the end of written. The line between
-// them must say how much was dropped.
+// checkLog checks the log file at path. The file must contain the beginning and the end of
+// written. The line between the two must say how many bytes were dropped.
 func checkLog(t *testing.T, path string, written []byte) {
 	t.Helper()
 	got, err := os.ReadFile(path)
@@ -76,7 +76,8 @@ func checkLog(t *testing.T, path string, written []byte) {
 	}
 }
 
-// TestReopen checks that several processes in succession share the limit of a file.
+// TestReopen checks the size limit if several processes write to one log file, one after the
+// other.
 func TestReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	const writers, lines = 30, 90
@@ -101,7 +102,7 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// TestRecentIsLimited checks that the recent bytes of a large log use little memory.
+// TestRecentIsLimited checks that Recent uses little memory for a large log.
 func TestRecentIsLimited(t *testing.T) {
 	l, err := open(filepath.Join(t.TempDir(), "log"), small)
 	if err != nil {
@@ -118,7 +119,7 @@ func TestRecentIsLimited(t *testing.T) {
 	}
 }
 
-// TestWithoutLineBreaks checks the limit for a log that is a single line.
+// TestWithoutLineBreaks checks the size limit for a log without line breaks.
 func TestWithoutLineBreaks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	l, err := open(path, small)
@@ -135,7 +136,8 @@ func TestWithoutLineBreaks(t *testing.T) {
 	checkLog(t, path, written)
 }
 
-// TestFullDisk checks that a log without space goes on, and says what is missing.
+// TestFullDisk checks writes to a full disk. They must succeed, and the log must later say how
+// many bytes are missing.
 func TestFullDisk(t *testing.T) {
 	file, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzLoad requires that no subject file and no manifest makes Load panic. An error must name the
-// subject file.
+// FuzzLoad checks that Load panics for no subject file and no manifest. An error of Load must
+// name the subject file.
 func FuzzLoad(f *testing.F) {
 	const subject = "subject: {exec: run, manifests: [manifest.yaml]}\n"
 	f.Add(subject, widgets)

@@ -69,7 +69,7 @@ kind: Service
 metadata: {name: webhook}
 `
 
-// TestLoad tests what a subject file says together with its manifests.
+// TestLoad checks the result of Load for a subject file with manifests.
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "manager", "#!/bin/sh\n")
@@ -120,7 +120,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestErrors tests the errors of wrong subject files.
+// TestErrors checks the errors of Load for invalid subject files.
 func TestErrors(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "manager", "")
@@ -157,7 +157,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// write writes a file below dir and returns its path.
+// write writes a file in dir and returns the path of the file.
 func write(t *testing.T, dir, name, content string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)

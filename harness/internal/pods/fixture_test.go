@@ -26,28 +26,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// bound is the timeout of each operation in the tests. It is far longer than an operation takes.
+// bound is the timeout of each operation in the tests. A normal operation takes much less time.
 const bound = 20 * time.Second
 
-// podLogs is the directory on a node into which the kubelet writes the logs of pods.
+// podLogs is the directory on a node where the kubelet writes the logs of pods.
 const podLogs = "/var/log/pods"
 
-// fakeNode is a Node with a fake kubelet, which needs no container engine. It runs a shell script
-// instead of the subject, and relays as goroutines of the test. It runs the scripts in node.go on
-// the local machine, with a fake `ctr`.
+// fakeNode is a Node with a fake kubelet, for tests without a container engine. It runs a shell
+// script instead of the subject, and each relay in a goroutine. It runs the scripts of node.go
+// on this machine, with a fake `ctr`.
 type fakeNode struct {
 	t     *testing.T
 	admin *fake.Clientset
 	dir   string
-	// script is the shell script that runs instead of the subject. If refuse is not empty, the
-	// container does not start, and its status has this waiting reason.
+	// script is the shell script that runs instead of the subject. If refuse is not "", the
+	// container does not start, and refuse is the reason in its waiting status.
 	script, refuse string
 
 	mu       sync.Mutex
 	follows  []*process.Process
 	subjects []*exec.Cmd
-	control  map[int]net.Listener // of relays, by the node's port
-	ports    map[int]net.Listener // of relays, by the port for the subject
+	control  map[int]net.Listener // of relays; key: port of the node
+	ports    map[int]net.Listener // of relays; key: port for the subject
 	lost     []error
 	cleanups []func()
 }
@@ -84,7 +84,7 @@ func newFakeNode(t *testing.T) *fakeNode {
 	return n
 }
 
-// kubelet reacts to the creation of a pod: it starts the containers and writes the pod status.
+// kubelet reacts to the create of a pod: it starts the containers and writes the pod status.
 func (n *fakeNode) kubelet(action clienttesting.Action) (bool, runtime.Object, error) {
 	pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
 	pod.UID = "uid"
@@ -104,11 +104,11 @@ func (n *fakeNode) kubelet(action clienttesting.Action) (bool, runtime.Object, e
 	if err := n.admin.Tracker().Create(action.GetResource(), pod, Namespace); err != nil {
 		return true, nil, err
 	}
-	n.startSubject(pod) // it may end before anybody reads the pod
+	n.startSubject(pod) // the script may end before anybody reads the pod
 	return true, pod, nil
 }
 
-// startSubject starts the script of the subject, which writes its log in the format of containerd.
+// startSubject starts the script instead of the subject. The log has the format of containerd.
 func (n *fakeNode) startSubject(pod *corev1.Pod) {
 	dir := filepath.Join(n.dir, podLogs, fmt.Sprintf("%s_%s_%s", Namespace, pod.Name, pod.UID), subjectContainer)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -143,7 +143,8 @@ func (n *fakeNode) startSubject(pod *corev1.Pod) {
 	n.cleanups = append(n.cleanups, func() { _ = cmd.Process.Kill(); <-ended })
 }
 
-// terminated writes the exit code of the subject to the status of the named pod, if the pod exists.
+// terminated writes the subject's exit code to the status of the pod with the given name, if the
+// pod exists.
 func (n *fakeNode) terminated(name string, how *os.ProcessState) {
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	found, err := n.admin.Tracker().Get(pods, Namespace, name)
@@ -159,7 +160,8 @@ func (n *fakeNode) terminated(name string, how *os.ProcessState) {
 	_ = n.admin.Tracker().Update(pods, pod, Namespace) // the pod may have been deleted meanwhile
 }
 
-// startRelay runs a relay in a goroutine, with the arguments and the Secret in the pod.
+// startRelay runs a relay in a goroutine. The pod contains the arguments and the Secret of the
+// relay.
 func (n *fakeNode) startRelay(pod *corev1.Pod) {
 	var subjectAt, controlAt int
 	for _, arg := range pod.Spec.InitContainers[0].Args {
@@ -235,8 +237,8 @@ func (n *fakeNode) Dial(ctx context.Context, port int) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String())
 }
 
-// launcher returns a Launcher that starts replicas on the node. Instead of the fault proxy, it
-// starts a server that sends "proxy" to each client.
+// launcher returns a Launcher that starts replicas on the fake node. Instead of the fault proxy,
+// it starts a server that sends "proxy" to each client.
 func (n *fakeNode) launcher() subject.Launcher {
 	n.t.Helper()
 	proxy, err := net.Listen("tcp", "127.0.0.1:0")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestLocalPID finds the process of a container in a directory like /proc.
+// TestLocalPID checks that localPID finds a container's process in a directory like /proc.
 func TestLocalPID(t *testing.T) {
 	proc := t.TempDir()
 	for pid, groups := range map[string]string{

@@ -48,7 +48,7 @@ func awaitEnd(t *testing.T, i subject.Instance) *process.ExitError {
 func TestInstance(t *testing.T) {
 	for _, test := range []struct {
 		name, script string
-		end          func(context.Context, subject.Instance) error // nil: the process ends by itself
+		end          func(context.Context, subject.Instance) error // ends the instance; nil if the process ends by itself
 		code         int
 		signal       syscall.Signal
 		log          string
@@ -93,8 +93,8 @@ func TestInstance(t *testing.T) {
 	}
 }
 
-// TestTunnel verifies that a replica can connect to the proxy with its kubeconfig, also after a
-// restart.
+// TestTunnel checks that a replica can connect to the proxy with its kubeconfig, before and
+// after a restart.
 func TestTunnel(t *testing.T) {
 	n := newFakeNode(t)
 	launch := n.launcher()
@@ -133,7 +133,8 @@ func TestTunnel(t *testing.T) {
 	}
 }
 
-// TestLogFollowerKilled verifies that an instance does not end if somebody kills its log follower.
+// TestLogFollowerKilled checks that an instance continues if somebody kills the process that
+// copies its log.
 func TestLogFollowerKilled(t *testing.T) {
 	n := newFakeNode(t)
 	i := launched(t, n.launcher())
@@ -153,7 +154,7 @@ func TestLogFollowerKilled(t *testing.T) {
 	}
 }
 
-// TestLoss verifies that a lost connection to the relay is reported only while the subject is
+// TestLoss checks that a lost connection to the relay is reported only while the subject is
 // running.
 func TestLoss(t *testing.T) {
 	for _, test := range []struct {
@@ -226,8 +227,8 @@ func TestDeploy(t *testing.T) {
 	}
 }
 
-// TestManifest verifies that Kubernetes neither schedules nor restarts the pod of a replica. The
-// pod must have no permissions, credentials and ports other than those of its options.
+// TestManifest checks that Kubernetes neither schedules nor restarts the pod of a replica. The
+// pod must have only the permissions, credentials and ports that the options give it.
 func TestManifest(t *testing.T) {
 	n := newFakeNode(t)
 	o := n.options()

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// helperVariable is an environment variable. If it is set, the test binary runs the function helper
-// instead of the tests. Its value is the directory for the files of the helper.
+// helperVariable is the name of an environment variable. If it is set, the test binary runs the
+// function helper instead of the tests. The value is the directory for the helper's files.
 const helperVariable = "GAUNTLET_PROCESS_TEST_DIR"
 
 func TestMain(m *testing.M) {
@@ -24,9 +24,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// helper does what gauntlet does in a run: it starts a child, and registers directories and
-// commands with a guard. It prints the PID of its child. The first line of its standard input
-// selects how it exits: "exit" or "panic".
+// helper acts like gauntlet in a run: it starts a child, and registers directories and commands
+// with a guard. It prints the PID of the child. The first line of its standard input says how
+// helper exits: "exit" or "panic".
 func helper(dir string) {
 	state := filepath.Join(dir, "state")
 	fail := func(err error) {
@@ -122,7 +122,7 @@ func TestNothingOutlivesGauntlet(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = gauntlet.Wait() // the error is the exit status that the test caused
+			_ = gauntlet.Wait() // ignore the error: the test itself caused the exit status
 			eventually(t, "child, grandchild and guard have exited", func() bool { return !running(child) && !running(grandchild) && !running(guard) })
 			if exists(state) {
 				t.Error("the guard did not remove the guarded directory")
@@ -194,8 +194,8 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-// guardOf returns the PID of the guard that the process pid has started. It searches for the
-// command line of the guard.
+// guardOf returns the PID of the guard that the process pid has started. It searches /proc for
+// the guard's command line.
 func guardOf(t *testing.T, pid int) int {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")

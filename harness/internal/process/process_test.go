@@ -47,11 +47,11 @@ func TestErrDescribesExit(t *testing.T) {
 	}
 }
 
-// testProcessBytes is the memory that TestUsage uses.
+// testProcessBytes is the memory that TestUsage allocates in the test process.
 const testProcessBytes = 128 << 20
 
-// TestUsage checks that Usage measures only the started process, and not the test process before
-// exec. The test process uses much memory, and the shell that it starts uses little.
+// TestUsage checks that Usage measures only the started process, not the test process before
+// exec. The test process uses much memory, and the started shell uses little.
 func TestUsage(t *testing.T) {
 	const shellBytesMax = 32 << 20
 	large := bytes.Repeat([]byte{1}, testProcessBytes)
@@ -68,15 +68,15 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestChattyProcess checks the size of the log of a process that writes much. The log must have its
-// beginning and its end, and gauntlet must use little memory.
+// TestChattyProcess checks the log of a process that writes more than the size limit. The log
+// must have the beginning and the end of the output, and gauntlet must use little memory.
 func TestChattyProcess(t *testing.T) {
 	const memoryMax = 16 << 20
 	p := start(t, "echo first; yes | head -c 80000000; echo last; exec sleep 1000")
 	for !strings.Contains(p.LogTail(), "last") {
 		runtime.Gosched()
 	}
-	runtime.GC() // of the memory of other tests
+	runtime.GC() // free the memory of other tests
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	if memory.HeapInuse > memoryMax {
@@ -98,8 +98,8 @@ func TestChattyProcess(t *testing.T) {
 	}
 }
 
-// TestDescendantKeepsOutputOpen checks that Done is closed after the process has exited. A
-// descendant in another session still has its standard output.
+// TestDescendantKeepsOutputOpen checks that Done is closed after the process has exited. It must
+// be closed although a descendant in another session still has the standard output open.
 func TestDescendantKeepsOutputOpen(t *testing.T) {
 	p := start(t, "setsid sleep 20 & echo the end")
 	select {
@@ -268,9 +268,9 @@ func TestStopAndContinueSignalsReachGroup(t *testing.T) {
 	}
 }
 
-// TestProcessSurvivesThreadThatCalledStart checks that a process continues after the caller's
-// thread exits. The kernel sends the parent-death signal when the forking thread exits. The test
-// makes its thread exit: it returns from a goroutine that is locked to the thread.
+// TestProcessSurvivesThreadThatCalledStart checks that a process continues after the thread that
+// called Start has exited. The kernel sends the parent-death signal when the forking thread
+// exits. To end its thread, the test returns from a goroutine that is locked to this thread.
 func TestProcessSurvivesThreadThatCalledStart(t *testing.T) {
 	started := make(chan *Process)
 	thread := make(chan int, 1)
@@ -306,7 +306,7 @@ func start(t *testing.T, script string) *Process {
 	return startAt(t, filepath.Join(t.TempDir(), "logs", "part.log"), script)
 }
 
-// startAt is like start, with the log file logPath.
+// startAt starts a shell script like start does, with the log file logPath.
 func startAt(t *testing.T, logPath, script string) *Process {
 	t.Helper()
 	p, err := Start(t.Context(), Spec{

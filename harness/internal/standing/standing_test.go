@@ -32,7 +32,8 @@ func stateRoot(t *testing.T) string {
 	return root
 }
 
-// makeDirectory creates the directory of a cluster with an owner file.
+// makeDirectory creates a cluster's directory with an owner file. The function change modifies
+// the identity of the owner before it is written.
 func makeDirectory(t *testing.T, root, name string, change func(*process.Identity)) string {
 	t.Helper()
 	self, err := process.Self()
@@ -66,15 +67,16 @@ func TestRoot(t *testing.T) {
 	}
 }
 
-// TestClean verifies that Clean removes a cluster only if the owner of its directory has ended.
+// TestClean checks that Clean removes a cluster only if the owner of the cluster's directory has
+// ended.
 func TestClean(t *testing.T) {
 	noEngine(t)
 	root := stateRoot(t)
 	gone := makeDirectory(t, root, "embedded-gone", func(id *process.Identity) { id.StartTicks-- })
 	running := makeDirectory(t, root, "embedded-running", func(*process.Identity) {})
 	elsewhere := makeDirectory(t, root, "embedded-elsewhere", func(id *process.Identity) { id.Host += "-other" })
-	// Without a container engine, Clean cannot know whether the kind cluster of a directory exists,
-	// and must keep the directory.
+	// Without a container engine, Clean cannot know whether the directory's kind cluster exists. It
+	// must keep the directory.
 	engineless := makeDirectory(t, root, "kind-gone", func(id *process.Identity) { id.StartTicks-- })
 	foreign := filepath.Join(root, "embedded-foreign")
 	if err := os.Mkdir(foreign, 0o700); err != nil {
@@ -140,8 +142,8 @@ func TestFailedUpLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestHost verifies that Host writes the owner file, and reports when the cluster is ready. At the
-// end, it must stop all components.
+// TestHost checks that Host writes the owner file, and reports when the cluster is ready. At the
+// end, Host must stop all components.
 func TestHost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a real control plane")
@@ -173,7 +175,7 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// notifier calls onWrite after each write.
+// notifier is a writer that calls onWrite after each write.
 type notifier struct {
 	text    bytes.Buffer
 	onWrite func()

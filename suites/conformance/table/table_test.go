@@ -20,8 +20,8 @@ var run = Run{
 	},
 }
 
-// TestTerminal checks that the result of a statement is the worst result of its specs. The
-// specs of several controllers may test the same statement.
+// TestTerminal checks that the result of a statement is the worst result of its specs. Specs of
+// several controllers may test the same statement.
 func TestTerminal(t *testing.T) {
 	var out bytes.Buffer
 	if err := Terminal(&out, run); err != nil {

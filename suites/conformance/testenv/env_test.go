@@ -20,7 +20,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// fakeCluster is a control plane without components. It fails when a test closes the channel
+// fakeCluster is a control plane without components. It fails when a test closes its channel
 // failed.
 type fakeCluster struct {
 	cluster.Cluster
@@ -38,8 +38,7 @@ func (c fakeCluster) Err() error {
 	}
 }
 
-// unwatchedNamespace returns a namespace without watches. Tests add objects with the method
-// feed.
+// unwatchedNamespace returns a Namespace without watches. Tests add objects through a feed.
 func unwatchedNamespace() *Namespace {
 	e := &Env{env: &environment.Environment{Cluster: fakeCluster{failed: make(chan struct{})}}, recorder: newSubjectRecorder()}
 	return &Namespace{Name: "spec", env: e, store: newStore()}
@@ -56,7 +55,7 @@ func (n *Namespace) feed(t *testing.T, change func(feed) error) {
 	}
 }
 
-// TestAwait checks that a wait ends as soon as its matcher accepts the value.
+// TestAwait checks that a wait ends as soon as its matcher accepts the value of the query.
 func TestAwait(t *testing.T) {
 	n := unwatchedNamespace()
 	go func() {
@@ -69,8 +68,8 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// TestAwaitTimeout checks that the error of a wait contains the expected value, the last three
-// values and the last events.
+// TestAwaitTimeout checks the error of a wait that times out. It must contain the expected
+// value, the last three values and the last Event objects.
 func TestAwaitTimeout(t *testing.T) {
 	n := unwatchedNamespace()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -110,8 +109,8 @@ func TestAwaitFailedControlPlane(t *testing.T) {
 	}
 }
 
-// TestAlways checks that an invariant is evaluated after every change until it is cleared.
-// After a violation the next wait must fail, even if the invariant holds again.
+// TestAlways checks that an invariant is evaluated after every change until ClearInvariants
+// removes it. After a violation, the next wait must fail, even if the invariant holds again.
 func TestAlways(t *testing.T) {
 	n := unwatchedNamespace()
 	n.Always("one pod at most", func(v *View) error {
@@ -153,7 +152,8 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-// TestAlwaysWithoutProfile checks that the invariant is added only without a fault profile.
+// TestAlwaysWithoutProfile checks that AlwaysWithoutProfile adds no invariant if the suite has a
+// fault profile.
 func TestAlwaysWithoutProfile(t *testing.T) {
 	for _, profile := range []*Profile{nil, &Profiles[0]} {
 		n := unwatchedNamespace()
@@ -165,7 +165,7 @@ func TestAlwaysWithoutProfile(t *testing.T) {
 	}
 }
 
-// TestStore checks the version up to which the store contains all changes. A relist must
+// TestStore checks the resourceVersion up to which the store contains all changes. A relist must
 // remove the objects that the new list does not contain.
 func TestStore(t *testing.T) {
 	n := unwatchedNamespace()
@@ -181,8 +181,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestSubjectRecorder checks that the recorder keeps the records of one spec only, and which
-// versions it reports as delivered.
+// TestSubjectRecorder checks that the recorder stores the records of only one spec. It also
+// checks which resourceVersions count as delivered.
 func TestSubjectRecorder(t *testing.T) {
 	r := newSubjectRecorder()
 	r.Append(history.Record{Request: &history.Request{Namespace: "spec", Verb: "create", Resource: "pods"}})
@@ -242,8 +242,8 @@ func TestRecentTraffic(t *testing.T) {
 	}
 }
 
-// TestRetryServerErrors checks that a write is retried after status 500, but not after another
-// error.
+// TestRetryServerErrors checks that retryServerErrors repeats a write after status 500. It must
+// not repeat the write after another error.
 func TestRetryServerErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

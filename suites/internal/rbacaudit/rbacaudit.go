@@ -1,5 +1,6 @@
-// Package rbacaudit compares the RBAC permissions of a subject with the requests in a history.
-// Callers find out which permissions are missing, and which ones the subject never used. The
+// Package rbacaudit compares the RBAC permissions of a subject with the requests that it sent in a
+// run. The subject is the set of controllers under test, and the history of the run contains its
+// requests. The comparison shows which permissions are missing, and which ones are never used. The
 // package sends no requests to a cluster.
 package rbacaudit
 
@@ -16,11 +17,11 @@ import (
 )
 
 // Permission is a verb and a resource, such as "update deployments.apps/status". It does not say
-// for which namespaces and objects the verb is allowed.
+// for which namespaces and objects RBAC allows the verb.
 type Permission string
 
-// permission returns the Permission for a verb and a resource. The group and the subresource may be
-// empty.
+// permission returns the Permission for a verb and a resource. The group and the subresource may
+// be "".
 func permission(verb, resource, group, subresource string) Permission {
 	words := verb + " " + resource
 	if group != "" {
@@ -32,8 +33,8 @@ func permission(verb, resource, group, subresource string) Permission {
 	return Permission(words)
 }
 
-// Granted returns the permissions that RBAC rules grant, sorted and without duplicates. The rules
-// must not contain the wildcard "*", because Granted treats it like any other name.
+// Granted returns the permissions that RBAC rules grant, sorted and without duplicates. It
+// treats the wildcard "*" like any other name, so the rules must not contain it.
 func Granted(rules ...rbacv1.PolicyRule) []Permission {
 	var all []Permission
 	for _, rule := range rules {
@@ -50,23 +51,23 @@ func Granted(rules ...rbacv1.PolicyRule) []Permission {
 	return slices.Compact(all)
 }
 
-// Requested has the permissions that the requests of a subject in one run required.
+// Requested contains the permissions that a subject's requests needed in one run.
 type Requested struct {
-	// Permissions lists the permissions that the requests required, sorted and without duplicates.
-	// It includes the permissions of denied requests.
+	// Permissions lists the permissions that the requests needed, sorted and without duplicates.
+	// It includes the permissions for denied requests.
 	Permissions []Permission `json:"rights"`
-	// Refused describes the requests that the API server denied with status 403 (Forbidden), except
-	// creates.
+	// Refused describes the requests that the API server denied with status 403 (Forbidden). It
+	// does not contain creates.
 	//
-	// After a restart, the API server denies all requests until it has loaded its roles. So Refused
-	// does not contain a denied request if the API server allowed a later request for the same
-	// object. The later request may have another verb, because a client may send a watch after a
-	// denied list.
+	// After a restart, the API server denies all requests until it has loaded its RBAC roles.
+	// Refused therefore omits a denied request if the API server allowed a later request for the
+	// same object. The later request may have another verb, because a client may send a watch
+	// after a denied list.
 	Refused []string `json:"refused,omitempty"`
 }
 
-// RequestedIn returns the permissions that the requests in a history required. It returns an error
-// if the records cannot be read.
+// RequestedIn returns the permissions that the requests in a history needed. It returns the
+// first error of records.
 func RequestedIn(records iter.Seq2[*history.Record, error]) (Requested, error) {
 	var requested Requested
 	requests := map[uint64]*history.Request{}
@@ -98,7 +99,7 @@ func RequestedIn(records iter.Seq2[*history.Record, error]) (Requested, error) {
 	return requested, nil
 }
 
-// needed returns the permission that a request requires.
+// needed returns the permission that RBAC must grant for a request.
 func needed(r *history.Request) Permission {
 	resource, group, _ := strings.Cut(r.Resource, ".")
 	return permission(r.Verb, resource, group, r.Subresource)
@@ -106,16 +107,16 @@ func needed(r *history.Request) Permission {
 
 // refused reports whether the API server denied a request because a permission was missing.
 //
-// A quota or a terminating namespace also makes creates fail with status 403, so it returns
-// false for creates. Requested.Permissions contains the permission for a denied create.
+// For creates it returns false: a quota or a terminating namespace also causes status 403. The
+// permission for a denied create is nevertheless in Requested.Permissions.
 func refused(request *history.Request, response *history.Response) bool {
 	return response.ServerCode == http.StatusForbidden && request.Verb != "create"
 }
 
-// sameObject reports whether two requests have the same object or collection.
+// sameObject reports whether two requests are for the same object or the same collection.
 //
-// It returns true for any two Events: a client never sends a denied Event again, so a later
-// request for the same Event would never come.
+// It returns true for any two requests for Events. A client does not repeat a denied create of
+// an Event, so no later request for this Event follows.
 func sameObject(a, b *history.Request) bool {
 	if a.Resource != b.Resource || a.Subresource != b.Subresource {
 		return false
@@ -124,8 +125,8 @@ func sameObject(a, b *history.Request) bool {
 	return resource == "events" || a.Namespace == b.Namespace && a.Name == b.Name
 }
 
-// granted reports whether a response shows that the API server authorized the request. The request
-// may have failed for another reason, such as a conflict.
+// granted reports whether a response proves that RBAC allowed the request. The request may have
+// failed for another reason, such as a conflict.
 func granted(response *history.Response) bool {
 	switch response.ServerCode {
 	case 0, http.StatusUnauthorized, http.StatusForbidden:
@@ -134,12 +135,13 @@ func granted(response *history.Response) bool {
 	return response.ServerCode < http.StatusInternalServerError
 }
 
-// describe returns the replica, the permission and the object of a request, as text.
+// describe returns a request as text, such as "subject-0: get pods default/web". It contains the
+// replica, the permission and the object.
 func describe(r *history.Request) string {
 	return fmt.Sprintf("%s: %s %s/%s", r.Subject, needed(r), r.Namespace, r.Name)
 }
 
-// Without returns the permissions that are in some but not in others.
+// Without returns the permissions in some that are not in others.
 func Without(some, others []Permission) []Permission {
 	return slices.DeleteFunc(slices.Clone(some), func(r Permission) bool { return slices.Contains(others, r) })
 }
