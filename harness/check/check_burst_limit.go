@@ -7,7 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// burstLimitCheck examines each create and delete of a pod.
+// burstLimitCheck examines each create and delete of a pod of a ReplicaSet or
+// ReplicationController.
 //
 // A run exercises this check only if an owner has more than 500 pods too few or too many.
 var burstLimitCheck = Check{
@@ -21,8 +22,9 @@ var burstLimitCheck = Check{
 	New:              newBurstLimitChecker,
 }
 
-// burstLimitChecker reports a process with more than 500 outstanding creates, or more than
-// 500 outstanding deletes, for one owner.
+// burstLimitChecker reports a process with more than 500 outstanding creates, or more than 500
+// outstanding deletes, for one owner. A call is outstanding until it fails or the process
+// observes its effect.
 type burstLimitChecker struct{ findings }
 
 func newBurstLimitChecker(Settings) Checker { return &burstLimitChecker{} }
@@ -40,8 +42,8 @@ func (checker *burstLimitChecker) Observe(m *Model, _ *history.Record) {
 	case callCreatePod:
 		calls, verb = &state.creates, "creates"
 		wanted = state.createBound.recent.bounds(m.processTime).high - state.podCounts.replicas
-		// The process may have taken these pods, which it did not create, for its own. It then
-		// stops waiting for as many of its own creates, and may send as many more.
+		// The process may have taken pods that it did not create for its own. It then stops
+		// waiting for as many of its own creates, and may send as many more.
 		allowed += state.excessObserved
 	case callDeletePod:
 		calls, verb = &state.deletes, "deletes"

@@ -10,13 +10,13 @@ import (
 // cacheSyncedCheck examines the first writes of each process for each kind of object that the
 // process reconciles.
 //
-// After one write for which all required caches had synced, the check examines no further
-// writes for that kind. The function requiredResources says which caches are required. For a
-// controller without a contract, these are the caches of all kinds that its row in the
-// registry lists as watched.
+// The check stops after the first write that the process sends when all required caches have
+// synced. It examines no later writes for the same kind. The function requiredResources returns
+// the required caches. For a controller without a contract, these are the caches of all kinds
+// that its row in package kube lists as watched.
 //
-// The check does not require the cache of a resource if the process never lists or watches all
-// objects of that resource. The process may then read the objects in another way.
+// A cache is not required if the process never lists or watches all objects of the resource. The
+// process may then read the objects in another way.
 var cacheSyncedCheck = Check{
 	ID:            "cache-synced",
 	Guarantee:     "A controller writes nothing until its informer caches have synced.",
@@ -28,12 +28,13 @@ var cacheSyncedCheck = Check{
 	New:           newCacheSyncedChecker,
 }
 
-// cacheSyncedChecker reports a write for an object if a cache that the controller needs for
-// this object has not synced.
+// cacheSyncedChecker reports a write if a cache that the controller needs for the reconciled
+// object has not synced.
 type cacheSyncedChecker struct {
 	findings
-	// exercisedFor contains, for each process, the reconciled resources for which it has sent a
-	// write after the required caches had synced. The checker ignores later writes for them.
+	// exercisedFor contains, for each process, the reconciled resources for which the process
+	// has sent a write after all required caches had synced. The checker ignores later writes
+	// for these resources.
 	exercisedFor map[*process]map[string]bool
 }
 
@@ -70,12 +71,12 @@ func (checker *cacheSyncedChecker) Observe(m *Model, r *history.Record) {
 	checker.exercisedFor[c.process][required[0]] = true
 }
 
-// requiredResources returns the resources whose caches must have synced before the process
-// sends the call.
+// requiredResources returns the resources whose caches must have synced before the process sends
+// the call.
 //
-// The first element is the resource of the object that the controller reconciles, or pods if
-// that object is not in the cache. The result is nil if the model does not know for which
-// object the process sent the call.
+// The first element is the resource of the object that the controller reconciles. It is pods if
+// a ReplicaSet or ReplicationController is not in the cache. The result is nil if the model does
+// not know for which object the process sent the call.
 func (c *call) requiredResources() []string {
 	switch {
 	case c.rollout != nil:
@@ -95,7 +96,7 @@ func (c *call) requiredResources() []string {
 }
 
 // neverSynced reports whether the process has requested all objects of a resource, but has not
-// received them yet. It returns false if the process has requested only some objects, for
+// received them yet. It returns false if the process has requested only some of the objects, for
 // example with a selector.
 func (v *view) neverSynced(resource string) bool {
 	return v.requestedAll[resource] && v.reachedVersion[resource] == 0

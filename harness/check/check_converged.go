@@ -9,11 +9,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// convergedCheck examines each ReplicaSet and ReplicationController after the faults are
-// healed.
+// convergedCheck examines each ReplicaSet and ReplicationController after the faults are healed.
 //
-// Its verdict is unknown if the run ends before the scenario's time limit while one of them
-// has not converged. It skips those that are terminating.
+// The verdict is unknown if the run ends before the scenario's time limit while one of these
+// objects has not converged. The check skips terminating objects.
 var convergedCheck = Check{
 	ID:               "converged",
 	Guarantee:        "Within the scenario's bound after the faults are healed, each ReplicaSet and ReplicationController has exactly spec.replicas active pods, and a status that matches them.",
@@ -25,8 +24,8 @@ var convergedCheck = Check{
 	New:              newConvergedChecker,
 }
 
-// newConvergedChecker returns a checker that reports ReplicaSets and ReplicationControllers
-// that do not converge.
+// newConvergedChecker returns a checker that reports ReplicaSets and ReplicationControllers that
+// do not converge in time.
 func newConvergedChecker(s Settings) Checker {
 	backingOff := newBackingOffKeys()
 	return newConvergenceChecker(s, convergingKind{

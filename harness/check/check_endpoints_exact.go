@@ -9,11 +9,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// endpointsExactCheck examines the Endpoints of each Service with a selector after the
-// faults are healed.
+// endpointsExactCheck examines the Endpoints of each Service with a selector after the faults
+// are healed.
 //
-// Its verdict is unknown if the run ends before the scenario's time limit while some
-// Endpoints have not converged. It skips Services of type ExternalName.
+// The verdict is unknown if the run ends before the scenario's time limit while some Endpoints
+// have not converged. The check skips Services of type ExternalName.
 var endpointsExactCheck = Check{
 	ID:               "endpoints-exact",
 	Guarantee:        "Within the scenario's bound after the faults are healed, the Endpoints of each Service with a selector list exactly the addresses and ports of its pods, ready and not ready.",
@@ -25,8 +25,8 @@ var endpointsExactCheck = Check{
 	New:              newEndpointsExactChecker,
 }
 
-// newEndpointsExactChecker returns a checker that reports Services whose Endpoints do not
-// converge. It covers Services with a selector, except those of type ExternalName.
+// newEndpointsExactChecker returns a checker that reports Services whose Endpoints do not become
+// correct in time. It examines Services with a selector, except those of type ExternalName.
 func newEndpointsExactChecker(s Settings) Checker {
 	lostWrites, unnoticed := lostEndpointsWrites{}, unnoticedEnds{}
 	dropped := newDroppedKeys(func(c *call) bool { return c.serviceState != nil })

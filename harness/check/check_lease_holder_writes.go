@@ -7,8 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// leaseHolderWritesCheck examines each write of a process, except writes of the lease
-// itself.
+// leaseHolderWritesCheck examines each write of a subject process, except writes of the
+// leader-election lease itself.
 //
 // It skips a process that never writes a lease, because leader election may be disabled.
 var leaseHolderWritesCheck = Check{
@@ -23,32 +23,36 @@ var leaseHolderWritesCheck = Check{
 	New:              newLeaseHolderWritesChecker,
 }
 
-// leaseHolderWritesChecker reports writes of a process that does not hold the lease according
-// to its own clock.
+// leaseHolderWritesChecker reports writes of a process that does not hold the lease according to
+// the process's own clock.
 //
 // A process holds the lease for leaseDurationSeconds after each successful write of the lease.
 // The checker measures this time on the clock of the process, which stops while the process is
 // paused (allowed behavior paused-process).
 //
-// The first call after the lease has expired is allowed, because the machine may have stalled
-// while the process was sending this call. For a short time after such a stall, all calls are
-// allowed. Workers may continue for that long, until the leader elector notices that the lease
-// has expired.
+// Two kinds of late calls are allowed:
+//
+//   - the first call after the lease has expired, because the machine may have stalled while the
+//     process was sending this call
+//   - all calls in a short time after a stall (resumeMax), because workers may continue until
+//     the leader elector notices that the lease has expired
 type leaseHolderWritesChecker struct {
 	findings
-	lastSent map[*process]sentCall // the latest call of each process
-	// resumingUntil is the end of the time after a stall in which all calls are allowed. It is
-	// a time of the run (Model.now), because a stall affects all processes.
+	lastSent map[*process]sentCall // when each process sent its latest call
+	// resumingUntil is the end of the time after a stall of the machine in which all calls are
+	// allowed. It is on the clock of the run (Model.now), because such a stall affects all
+	// processes.
 	resumingUntil time.Duration
 }
 
-// sentCall is the time at which a process sent a call, on two clocks. The field processTime is on
-// the clock of the process (Model.processTime), and at is on that of the run (Model.now).
+// sentCall is the time at which a process sent a call, on two clocks. The field processTime is
+// on the clock of the process (Model.processTime). The field at is on the clock of the run
+// (Model.now).
 type sentCall struct{ processTime, at time.Duration }
 
-// resumeMax is the maximum time after a stall in which all calls are allowed. The process
-// may need this time to notice that its lease has expired. The allowed time is never longer
-// than the stall itself.
+// resumeMax is the maximum time after a stall in which all calls are allowed. The process may
+// need this time to notice that its lease has expired. If the stall was shorter than resumeMax,
+// calls are allowed only for as long as the stall took.
 const resumeMax = time.Second
 
 func newLeaseHolderWritesChecker(Settings) Checker {
@@ -70,10 +74,10 @@ func (checker *leaseHolderWritesChecker) Observe(m *Model, r *history.Record) {
 	}
 	checker.exercised++
 	lease := &c.process.lease
-	// The lease also expires during stalls, which the clock of the process leaves out.
+	// A lease expires also during a stall, but the clock of the process does not count stalls.
 	stalled := max(0, lease.stalled-m.stalls.since(previouslySent.at, machine, c.process.name))
-	// Within the constant lag (1 s) after the lease has expired, the client may still send calls
-	// that its rate limit had delayed.
+	// For lag (1 s) after the lease has expired, the client may still send calls that its rate
+	// limit delayed.
 	resuming := lease.held && m.now <= checker.resumingUntil && m.processTime <= lease.expiresAt()+lag
 	if lease.seq != 0 && (previouslySent.processTime+stalled <= lease.expiresAt()+lag || resuming) {
 		return

@@ -8,11 +8,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// maxSurgeCheck examines each create and each scale-up of a ReplicaSet whose Deployment has
-// the strategy RollingUpdate.
+// maxSurgeCheck examines each create and each scale-up of a ReplicaSet whose Deployment has the
+// strategy RollingUpdate.
 //
-// It skips calls that a process sends while the Deployment or its ReplicaSets are not in
-// its cache.
+// It skips a call that a process sends while the Deployment or its ReplicaSets are not in the
+// cache of the process.
 var maxSurgeCheck = Check{
 	ID:               "max-surge",
 	Guarantee:        "During a rolling update, creates and scale-ups of ReplicaSets keep the sum of their spec.replicas within replicas + maxSurge, according to a cached version that the controller may have acted on.",
@@ -24,11 +24,11 @@ var maxSurgeCheck = Check{
 	New:              newMaxSurgeChecker,
 }
 
-// maxSurgeChecker reports a create or scale-up after which the sum of spec.replicas exceeds
-// replicas + maxSurge.
+// maxSurgeChecker reports a create or scale-up that raises the sum of all ReplicaSets'
+// spec.replicas above replicas + maxSurge.
 //
-// The process may have acted on any of several cached versions. Of these, the checker uses
-// the lowest sum and the highest limit, in favor of the subject.
+// The process may have acted on any of several cached versions. The checker uses the versions
+// with the lowest sum and the highest limit, which favor the subject.
 type maxSurgeChecker struct{ findings }
 
 func newMaxSurgeChecker(Settings) Checker { return &maxSurgeChecker{} }

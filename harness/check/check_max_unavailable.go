@@ -8,11 +8,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// maxUnavailableCheck examines each scale-down in which a rolling update removes available
-// pods of a ReplicaSet.
+// maxUnavailableCheck examines each scale-down of a ReplicaSet in which a rolling update removes
+// available pods.
 //
-// It skips a Deployment that may be paused or being scaled, because proportional scaling
-// does not obey maxUnavailable.
+// It skips a Deployment that may be paused or being scaled, because proportional scaling does
+// not obey maxUnavailable.
 var maxUnavailableCheck = Check{
 	ID:               "max-unavailable",
 	Guarantee:        "During a rolling update, scale-downs leave at least replicas - maxUnavailable pods available, according to a cached version that the controller may have acted on.",
@@ -24,13 +24,13 @@ var maxUnavailableCheck = Check{
 	New:              newMaxUnavailableChecker,
 }
 
-// maxUnavailableChecker reports scale-downs that leave fewer than replicas - maxUnavailable
-// pods available.
+// maxUnavailableChecker reports scale-downs that leave fewer than replicas - maxUnavailable pods
+// available.
 //
-// The process may have acted on any of several cached versions. Of these, the checker uses
-// the highest number of available pods and the lowest limit, in favor of the subject. A
-// ReplicaSet may have more available pods than spec.replicas. The checker counts all of
-// them, because the controller reads only status.availableReplicas.
+// The process may have acted on any of several cached versions. The checker uses the versions
+// with the most available pods and the lowest limit, which favor the subject. A ReplicaSet may
+// have more available pods than spec.replicas. The checker counts all these pods, because the
+// controller reads only status.availableReplicas.
 type maxUnavailableChecker struct{ findings }
 
 func newMaxUnavailableChecker(Settings) Checker { return &maxUnavailableChecker{} }

@@ -7,11 +7,14 @@ import (
 )
 
 // noExtraEffectsCheck compares how often the subject created and deleted each object with runs
-// without faults. A controller that repeats a completed write after a fault, or that replaces an
-// object for no reason, violates the guarantee even if the objects at the end are right.
+// without faults.
 //
-// It counts what the API server committed. A lost response therefore explains no extra write: the
-// repeated write must find that the object exists, or does not exist any more.
+// A controller may repeat a completed write after a fault, or replace an object for no reason.
+// This violates the guarantee even if the objects at the end of the run are right.
+//
+// The check counts only writes that the API server committed. A lost response is therefore no
+// excuse for an extra write. If the controller repeats the lost write, the API server answers
+// that the object exists, or no longer exists.
 var noExtraEffectsCheck = Check{
 	ID:            "no-extra-effects",
 	Guarantee:     "A controller creates and deletes each object at most as often as in runs of the same workload without faults.",
@@ -28,7 +31,8 @@ func newNoExtraEffectsChecker(s Settings) Checker {
 	return newBaselineChecker(s, changeWishes, compareEffects)
 }
 
-// compareEffects returns each object that the subject created or deleted too often.
+// compareEffects returns a description of each object that the subject created or deleted too
+// often. The result compared is the number of objects that it examined.
 func compareEffects(b *baseline.Baseline, run *baseline.Observer) (compared int, differences []string) {
 	found := run.Effects()
 	return len(found), b.ExtraEffects(found)

@@ -8,10 +8,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// notAboveDesiredCheck examines each create of a pod for a ReplicaSet or
-// ReplicationController.
+// notAboveDesiredCheck examines each create of a pod for a ReplicaSet or ReplicationController.
 //
-// It skips creates for an owner that was never in the cache.
+// It skips a create for an owner that was never in the cache of the process.
 var notAboveDesiredCheck = Check{
 	ID:               "not-above-desired",
 	Guarantee:        "A controller never creates a pod that brings the active pods of an owner above spec.replicas. The count includes the pods in its cache and its own creates that it has not yet observed.",
@@ -23,21 +22,23 @@ var notAboveDesiredCheck = Check{
 	New:              newNotAboveDesiredChecker,
 }
 
-// notAboveDesiredChecker reports creates of pods that exceed spec.replicas of the owner.
+// notAboveDesiredChecker reports a create of a pod after which the owner has more than
+// spec.replicas active pods.
 //
-// At each create, the checker adds the cached pods and the outstanding creates of the process.
-// The sum must not exceed the highest spec.replicas that the cache contained since the process
-// was last idle. A process is idle if it has sent nothing for a while and awaits no response.
+// At each create, the checker adds up the cached pods and the creates whose effect the process
+// has not observed. The sum must not exceed the highest spec.replicas that the cache contained
+// since the process was last idle. A process is idle if it has sent nothing for a while and
+// awaits no response.
 //
-// The sum leaves out pods that the owner gained since the process was idle, but that this
-// process did not create. Examples are adopted pods, pods that a former leader created, and
-// pods of creates without a response. The process may have decided on the create before it
-// received the event of such a pod.
+// The sum does not include pods that the owner gained since the process was idle, but that this
+// process did not create. Examples are adopted pods, pods that a former leader created, and pods
+// of creates without a response. The process may have decided on the create before it received
+// the event of such a pod.
 //
-// A successful create counts until the process observes it, however long its watch is delayed.
-// A ReplicaSet controller waits until it has observed its own writes (contract ReplicaSet 1).
-// Upstream's ReplicationController lacks the trait reads-own-writes and does not wait (known
-// upstream issue late-pods).
+// A successful create counts until the process observes its pod, however late the watch is. A
+// ReplicaSet controller waits until it has observed its own writes (contract ReplicaSet 1).
+// Upstream's ReplicationController controller lacks the trait reads-own-writes, and does not
+// wait (known upstream issue late-pods).
 type notAboveDesiredChecker struct{ findings }
 
 func newNotAboveDesiredChecker(s Settings) Checker {
@@ -69,11 +70,11 @@ func (checker *notAboveDesiredChecker) Observe(m *Model, _ *history.Record) {
 	})
 }
 
-// checkExpired compares a create with the limit, and also counts creates that have expired.
+// checkExpired repeats the check of a create, and also counts creates that have expired. A
+// create expires if the process has not observed its pod within expectationsTimeout.
 //
-// A create expires if the process has not observed it within expectationsTimeout. If the
-// controller lacks the trait reads-own-writes, the violation is the known upstream issue
-// late-pods.
+// The parameter pods is the number of pods without the expired creates. If the controller lacks
+// the trait reads-own-writes, the violation is the known upstream issue late-pods.
 func (checker *notAboveDesiredChecker) checkExpired(m *Model, state *ownerState, pods, desired int) {
 	expired := state.expiredCreates()
 	if pods+len(expired) <= desired {

@@ -7,9 +7,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// notBelowDesiredCheck examines each delete of a pod that is active in the cache.
+// notBelowDesiredCheck examines each delete of a pod that is active in the cache of the process.
 //
-// It skips deletes for an owner that was never in the cache.
+// It skips a delete of a pod whose owner was never in this cache.
 var notBelowDesiredCheck = Check{
 	ID:               "not-below-desired",
 	Guarantee:        "A controller never deletes a pod if fewer than spec.replicas active pods of the owner would remain. The remaining pods are the active pods in its cache, minus those that it has already deleted but not yet observed as deleted. It deletes no pods of an owner that is terminating or deleted.",
@@ -21,16 +21,16 @@ var notBelowDesiredCheck = Check{
 	New:              newNotBelowDesiredChecker,
 }
 
-// notBelowDesiredChecker reports deletes that leave the owner with fewer active pods than
-// spec.replicas.
+// notBelowDesiredChecker reports a delete after which the owner has fewer than spec.replicas
+// active pods.
 //
-// After each delete, the remaining cached pods must be at least the lowest spec.replicas that
-// the cache contained since the process was last idle. A process is idle if it has sent nothing
-// for a while and awaits no response.
+// The pods that remain after the delete must be at least the lowest spec.replicas that the cache
+// contained since the process was last idle. A process is idle if it has sent nothing for a
+// while and awaits no response.
 //
-// Pods that the owner lost since the process was idle count as remaining, unless this process
-// deleted them. The process may have decided on the delete before it received the event of such
-// a loss.
+// If the owner lost a pod since the process was idle, this pod counts as remaining, unless this
+// process deleted it. The process may have decided on the delete before it received the event of
+// such a loss.
 type notBelowDesiredChecker struct{ findings }
 
 func newNotBelowDesiredChecker(Settings) Checker { return &notBelowDesiredChecker{} }

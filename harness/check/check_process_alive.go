@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// processAliveCheck examines each exit of a subject process that no fault or workload step
-// caused.
+// processAliveCheck examines each exit of a subject process that neither a fault nor a workload
+// step caused.
 //
 // It skips exits before the first phase of the run.
 var processAliveCheck = Check{
@@ -24,16 +24,16 @@ var processAliveCheck = Check{
 	New:              newProcessAliveChecker,
 }
 
-// leaseGrace is the maximum time between a failed renewal of the lease and the exit of the
-// leader. It is measured on the clock of the process, which stops while the process is paused.
+// leaseGrace is how long after a failed renewal of the lease the leader may exit. The time is
+// measured on the clock of the process, which stops while the process is paused.
 const leaseGrace = 30 * time.Second
 
 // subjectPrefix is the prefix of the names of the subject's processes. Other processes of a
 // run, such as the API server, have other names.
 const subjectPrefix = "subject-"
 
-// processAliveChecker reports processes that exit by themselves. It does not report a
-// leader that could not renew its lease, because such a leader must exit.
+// processAliveChecker reports processes that exit by themselves. It does not report a leader
+// that could not renew its lease, because such a leader must exit.
 type processAliveChecker struct{ findings }
 
 func newProcessAliveChecker(Settings) Checker { return &processAliveChecker{} }
@@ -42,8 +42,8 @@ func (checker *processAliveChecker) Observe(m *Model, r *history.Record) {
 	if m.sent != nil && checker.exercised < len(m.processes) {
 		checker.exercised = len(m.processes)
 	}
-	// A process that exits before the first phase of the run has failed to start. This is not a
-	// violation.
+	// A process that exits before the first phase of the run has failed to start. The check does
+	// not report such an exit.
 	if r.Process == nil || r.Process.Event != history.ProcessDied || m.phase == "" {
 		return
 	}

@@ -8,11 +8,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// recreateCheck examines each create and each scale-up of the new ReplicaSet of a
-// Deployment with the strategy Recreate.
+// recreateCheck examines each create and each scale-up of the new ReplicaSet of a Deployment
+// with the strategy Recreate.
 //
-// It skips a Deployment that may be paused or being scaled. It also skips a Deployment
-// without an old ReplicaSet.
+// It skips a Deployment that may be paused or being scaled, and a Deployment without an old
+// ReplicaSet.
 var recreateCheck = Check{
 	ID:               "recreate",
 	Guarantee:        "With strategy Recreate, a controller neither creates nor scales up the new ReplicaSet while its cache has a pod of an old ReplicaSet that is neither Failed nor Succeeded.",
@@ -24,12 +24,11 @@ var recreateCheck = Check{
 	New:              newRecreateChecker,
 }
 
-// recreateChecker reports a scale-up of the new ReplicaSet while a pod of an old ReplicaSet
-// has not terminated.
+// recreateChecker reports a create or scale-up of the new ReplicaSet while a pod of an old
+// ReplicaSet still runs.
 //
-// The process may have decided on the scale-up some time ago. The checker therefore
-// considers only pods that were in the cache before the earliest possible time of this
-// decision.
+// The process may have decided on the scale-up some time ago. The checker therefore considers
+// only pods that were already in the cache at the earliest possible time of this decision.
 type recreateChecker struct{ findings }
 
 func newRecreateChecker(Settings) Checker { return &recreateChecker{} }

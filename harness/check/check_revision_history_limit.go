@@ -8,10 +8,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// revisionHistoryLimitCheck examines each delete of a ReplicaSet of a Deployment.
+// revisionHistoryLimitCheck examines each delete of a Deployment's ReplicaSet by the subject.
 //
-// It skips deletes that a process sends while the Deployment or its ReplicaSets are not in
-// its cache.
+// It skips a delete that a process sends while the Deployment or its ReplicaSets are not in the
+// cache of the process.
 var revisionHistoryLimitCheck = Check{
 	ID:               "revision-history-limit",
 	Guarantee:        "A controller deletes only old ReplicaSets of a Deployment that have no replicas, lowest revision first, down to revisionHistoryLimit, and only while the rollout is complete or paused.",
@@ -55,9 +55,10 @@ func (checker *revisionHistoryLimitChecker) Observe(m *Model, r *history.Record)
 	})
 }
 
-// reasonToKeep returns the reason why the controller must not delete a ReplicaSet. It
-// decides from one state of the Deployment and its ReplicaSets. It returns "" if the
-// controller may delete it.
+// reasonToKeep returns the reason why the controller must not delete the ReplicaSet with the
+// given name. It returns "" if the controller may delete it.
+//
+// The parameters d and sets are one cached state of the Deployment and all its ReplicaSets.
 func reasonToKeep(d *objects.Deployment, sets []*objects.Owner, name string) string {
 	set, current := findByName(sets, name), oldestOf(sets, d.Template)
 	switch {

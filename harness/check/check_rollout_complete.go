@@ -10,11 +10,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// rolloutCompleteCheck examines each Deployment after the faults are healed. It also
-// examines each ReplicaSet that a controller creates for a paused Deployment.
+// rolloutCompleteCheck examines each Deployment after the faults are healed. It also examines
+// each create of a ReplicaSet while its Deployment is paused.
 //
-// Its verdict is unknown if the run ends before the scenario's time limit while a
-// Deployment has not converged. It skips terminating Deployments.
+// The verdict is unknown if the run ends before the scenario's time limit while a Deployment has
+// not converged. The check skips terminating Deployments.
 var rolloutCompleteCheck = Check{
 	ID:               "rollout-complete",
 	Guarantee:        "Within the scenario's bound after the faults are healed, each Deployment has rolled out its template and annotations (as far as its new pods become available), with a matching status and at most revisionHistoryLimit old ReplicaSets. A paused Deployment gets no new ReplicaSet.",
@@ -26,11 +26,11 @@ var rolloutCompleteCheck = Check{
 	New:              newRolloutCompleteChecker,
 }
 
-// rolloutCompleteChecker reports Deployments that do not converge, and new ReplicaSets of
-// paused Deployments.
+// rolloutCompleteChecker reports Deployments that do not converge, and ReplicaSets that a
+// controller creates for paused Deployments.
 type rolloutCompleteChecker struct {
-	findings // violations by creates of ReplicaSets for paused Deployments
-	*convergenceChecker
+	findings            // violations by creates of ReplicaSets for paused Deployments
+	*convergenceChecker // reports Deployments that do not converge
 }
 
 func newRolloutCompleteChecker(s Settings) Checker {
@@ -76,8 +76,8 @@ func (checker *rolloutCompleteChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// Result returns fail if a controller created a ReplicaSet for a paused Deployment.
-// Otherwise it returns the result of the convergence check.
+// Result returns fail if a controller created a ReplicaSet for a paused Deployment. Otherwise it
+// returns the result for Deployments that do not converge.
 func (checker *rolloutCompleteChecker) Result() Result {
 	if checker.violations > 0 {
 		return checker.findings.Result()

@@ -7,10 +7,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 )
 
-// sameEndStateCheck compares the objects at the end of the observation with those of runs without
-// faults. Faults may delay what a controller makes of a workload, but must not change it.
+// sameEndStateCheck compares the objects at the end of a run with the objects at the end of runs
+// without faults. Faults may delay what a controller does for a workload, but must not change
+// the result.
 //
-// The comment of [baseline.Observer.End] says which objects and fields count.
+// The comment of [baseline.Observer.End] says which objects and fields the check compares.
 var sameEndStateCheck = Check{
 	ID:            "same-end-state",
 	Guarantee:     "After the faults are healed, the objects in the cluster become those of runs of the same workload without faults.",
@@ -23,14 +24,16 @@ var sameEndStateCheck = Check{
 	New: newSameEndStateChecker,
 }
 
-// sameEndStateExcludes are faults after which other objects at the end are correct.
+// sameEndStateExcludes contains faults that may correctly lead to other objects at the end of a
+// run. The check does not compare a run in which one of them fired.
 var sameEndStateExcludes = slices.Concat(changeWishes, []string{"pod-relabel", "pod-disown"})
 
 func newSameEndStateChecker(s Settings) Checker {
 	return newBaselineChecker(s, sameEndStateExcludes, compareEndStates)
 }
 
-// compareEndStates returns each object or field that differs from the baseline at the end.
+// compareEndStates returns a description of each difference between the end of the run and the
+// runs without faults. The result compared is always 1.
 func compareEndStates(b *baseline.Baseline, run *baseline.Observer) (compared int, differences []string) {
 	return 1, b.End.Differences(run.End(b.Written))
 }

@@ -6,43 +6,45 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// maxRetries is the number of consecutive failed syncs after which upstream drops a key from
-// its work queue. Upstream drops only keys of Deployments and Services. The controller then
-// does not sync the object until an event enqueues it again.
+// maxRetries is the number of failed syncs in a row after which upstream drops a key from its
+// work queue. Upstream drops only keys of Deployments and Services. The controller does not sync
+// the object again until an event enqueues its key.
 const maxRetries = 16
 
-// droppedKeys finds the work queue keys that a process has dropped. It recognizes the known
-// upstream issue dropped-key.
+// droppedKeys finds the work queue keys that a process has dropped because of too many failures.
+// It recognizes the known upstream issue dropped-key.
 //
-// A process drops a key after calls for it have failed maxRetries times in a row. After the key
-// is enqueued again, counting starts at the first failure.
+// A process drops a key after a call for this key has failed maxRetries times in a row. The next
+// failure of the call then counts as the first one again.
 type droppedKeys struct{ *failedAttempts }
 
-// newDroppedKeys returns droppedKeys without failures. It counts failures only of calls for
-// which follows returns true.
+// newDroppedKeys returns droppedKeys that have counted no failures yet. They count only the
+// failures of calls for which the function follows returns true.
 func newDroppedKeys(follows func(*call) bool) droppedKeys {
 	return droppedKeys{newFailedAttempts(maxRetries, follows)}
 }
 
-// observe counts failed calls, and records which keys the current record enqueued.
+// observe counts failed calls, and notes which keys the events of the current record have
+// enqueued.
 func (keys droppedKeys) observe(m *Model, r *history.Record) {
 	for _, event := range m.events {
 		if keys.byKey[event.workQueueKey] != nil && certainlyEnqueues(m, r, event) {
 			keys.recordEvent(m, event.workQueueKey)
 		}
 	}
-	// The sync in which a call failed may still write the status. Any later call shows a new sync.
+	// A sync may still write the status after one of its calls has failed. Any other call comes
+	// from a new sync.
 	if m.sent != nil && r.Request.Subresource != "status" {
 		keys.recordWork(m, m.sent)
 	}
 	keys.failedAttempts.observe(m, r)
 }
 
-// certainlyEnqueues reports whether a list or watch event enqueues a Service or Deployment for
-// certain.
+// certainlyEnqueues reports whether the current list or watch event certainly enqueues the key
+// of a Service or Deployment.
 //
-// Only an event of the Deployment itself enqueues a Deployment for certain. An event of a
-// ReplicaSet or pod may do so.
+// A Deployment is certainly enqueued only by an event of the Deployment itself. An event of its
+// ReplicaSet or pod may or may not enqueue the Deployment.
 func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 	if event.service != (objectName{}) {
 		enqueues, _ := enqueuesService(m, r, event.workQueueKey)
@@ -54,8 +56,8 @@ func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 
 // recordWork records that a process sent a call for a work queue key.
 //
-// A call later than batchTime after the last failure belongs to a new sync. The key is
-// therefore in the work queue again, even if the process had dropped it.
+// A call that the process sends more than batchTime after the last failure belongs to a new
+// sync. The process then has the key in its work queue again, even if it had dropped the key.
 func (keys droppedKeys) recordWork(m *Model, sent *call) {
 	for _, tried := range keys.byKey[sent.queueKey] {
 		if m.processTime-tried.failedAt > sent.process.batchTime {
@@ -64,10 +66,11 @@ func (keys droppedKeys) recordWork(m *Model, sent *call) {
 	}
 }
 
-// explains reports whether an object is not synced because a process dropped its key.
+// explains reports whether a process does not sync an object because it has dropped the object's
+// key.
 //
-// The result is true only if no event has enqueued the key since then. Processes that are
-// paused, or that cannot hold the lease, do not count.
+// The result is true only if no event has enqueued the key since the process dropped it. The
+// method ignores processes that are paused or cannot hold the lease.
 func (keys droppedKeys) explains(m *Model, i workQueueKey) bool {
 	for key := range m.activeKeys(i) {
 		for _, tried := range keys.byKey[key] {

@@ -9,27 +9,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// The delay before the next retry of a key, in a work queue of upstream (contract
-// ReplicaSet 17).
+// The delay before upstream's work queue retries a key (contract ReplicaSet 17).
 const (
 	firstRetry = 5 * time.Millisecond // after the first failure; each further failure doubles the delay
 	lastRetry  = 1000 * time.Second   // the maximum
 )
 
-// backingOffKeys finds ReplicaSets and ReplicationControllers whose key waits in a work queue
-// for its next retry. It recognizes the known upstream issue long-back-off.
+// backingOffKeys finds ReplicaSets and ReplicationControllers whose key waits for its next retry
+// in a work queue. It recognizes the known upstream issue long-back-off.
 //
-// It counts the consecutive failures of each call. A key no longer waits if an event has
+// It counts how often each call has failed in a row. A key no longer waits if an event has
 // enqueued it since the last failed call.
 type backingOffKeys struct{ *failedAttempts }
 
-// newBackingOffKeys returns backingOffKeys without failures. It counts calls for ReplicaSets
-// and ReplicationControllers.
+// newBackingOffKeys returns backingOffKeys that have counted no failures yet. They count the
+// failures of calls for ReplicaSets and ReplicationControllers.
 func newBackingOffKeys() backingOffKeys {
 	return backingOffKeys{newFailedAttempts(0, func(c *call) bool { return c.ownerState != nil })}
 }
 
-// observe counts failed calls, and records which keys the current record enqueued.
+// observe counts failed calls, and notes which keys the events of the current record have
+// enqueued.
 func (keys backingOffKeys) observe(m *Model, r *history.Record) {
 	for _, event := range m.events {
 		if keys.byKey[event.workQueueKey] != nil && enqueuesOwner(m, r, event.workQueueKey) {
@@ -39,12 +39,12 @@ func (keys backingOffKeys) observe(m *Model, r *history.Record) {
 	keys.failedAttempts.observe(m, r)
 }
 
-// enqueuesOwner reports whether a list or watch event enqueues a ReplicaSet or
-// ReplicationController.
+// enqueuesOwner reports whether the current list or watch event enqueues the key of a ReplicaSet
+// or ReplicationController.
 //
-// The event of an orphan does so only if its labels or controllerRef changed, or if it became
-// active or inactive. A list of pods does so only if it changed one of the owner's pods or
-// removed any pod.
+// A watch event of an orphan enqueues the key only if the labels or controllerRef of the orphan
+// changed, or if the orphan became active or inactive. A list of pods enqueues the key only if
+// it changed one of the owner's pods or removed any pod.
 func enqueuesOwner(m *Model, r *history.Record, key workQueueKey) bool {
 	view := key.process.view
 	switch event, of := eventOf(r); {
@@ -63,9 +63,11 @@ func enqueuesOwner(m *Model, r *history.Record, key workQueueKey) bool {
 	return len(removed) > 0 && removed[len(removed)-1].since == m.processTime
 }
 
-// explains reports whether the key of an owner of pods still waits for its next retry. It
-// looks at all processes that are not paused and may hold the lease. It computes the time of
-// the retry from the number of failures.
+// explains reports whether the key of a ReplicaSet or ReplicationController still waits for its
+// next retry.
+//
+// The method computes the time of the retry from the number of failures. It ignores processes
+// that are paused or cannot hold the lease.
 func (keys backingOffKeys) explains(m *Model, owner types.UID) bool {
 	for key := range m.activeKeys(workQueueKey{uid: owner}) {
 		for _, tried := range keys.byKey[key] {
@@ -77,7 +79,7 @@ func (keys backingOffKeys) explains(m *Model, owner types.UID) bool {
 	return false
 }
 
-// backOffAfter returns how long an upstream work queue delays a key after the given number of
+// backOffAfter returns how long upstream's work queue delays a key after the given number of
 // failures in a row.
 func backOffAfter(failures int) time.Duration {
 	wait := firstRetry

@@ -6,13 +6,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// lostEndpointsWrites contains the Services for which the response to a write of Endpoints was
-// lost. The API server may have committed the write, so the known upstream issue lost-endpoints may
-// occur. The next successful write of the Endpoints removes the Service from the map.
+// lostEndpointsWrites contains the key of each Service for which the response to a write of
+// Endpoints was lost. The API server may have committed the write, so the known upstream issue
+// lost-endpoints may occur. The next successful write of the same Endpoints removes the key.
 type lostEndpointsWrites map[workQueueKey]bool
 
-// observe adds or removes a Service if the record is the response to a write of its
-// Endpoints.
+// observe adds or removes the key of a Service after the response to a write of its Endpoints.
 func (l lostEndpointsWrites) observe(m *Model, r *history.Record) {
 	if processStarts(r) {
 		dropEndedProcesses(l)

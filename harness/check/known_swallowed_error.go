@@ -7,12 +7,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// abandonedScaleDowns contains Deployments whose controller tried to scale down a ReplicaSet,
-// failed, and has not tried again. It recognizes the known upstream issue swallowed-error.
+// abandonedScaleDowns contains the key of each Deployment whose controller failed to scale down
+// a ReplicaSet and has not tried again. It recognizes the known upstream issue swallowed-error.
 type abandonedScaleDowns map[workQueueKey]bool
 
-// observe adds a Deployment when the scale-down of one of its ReplicaSets fails. It removes
-// the Deployment when a process sends the next write of one of its ReplicaSets.
+// observe adds a Deployment when a scale-down of one of its ReplicaSets fails. It removes the
+// Deployment when a process sends another write of one of its ReplicaSets.
 func (a abandonedScaleDowns) observe(m *Model, r *history.Record) {
 	switch {
 	case processStarts(r):

@@ -10,23 +10,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// unnoticedEnds contains, for each Service, the pods that failed or succeeded without enqueuing
-// the Service. The values are the times when the watch events of the pods were delivered. It
-// recognizes the known upstream issue unnoticed-end.
+// unnoticedEnds contains, for the key of each Service, the pods that failed or succeeded without
+// enqueuing the key. The values are the times when the process received the watch events of
+// these pods. It recognizes the known upstream issue unnoticed-end.
 //
-// The controller does not enqueue the Service if only the phase of a pod changed (contract
+// If only the phase of a pod changes, the controller does not enqueue the Service (contract
 // Endpoints 1). The next event that enqueues the Service removes its entry.
 type unnoticedEnds map[workQueueKey]map[types.UID]time.Duration
 
-// observe adds the pods that failed or succeeded with the current record. It removes them when
-// an event enqueues the Service, and when the process writes the Endpoints.
+// observe adds each pod that failed or succeeded with the current record. It removes the pods of
+// a Service when an event enqueues the Service. It also removes them when the process writes the
+// Endpoints.
 func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
 	switch {
 	case processStarts(r):
 		dropEndedProcesses(ends)
 	case m.sent != nil && m.sent.serviceState != nil:
-		// The process now writes the Endpoints without the pods that ended before. For pods that
-		// ended within lag, it may have decided on this call before their end was delivered.
+		// The process now writes Endpoints without the pods whose end it knew when it decided on
+		// this call. It may not have known the end of a pod if it received the event less than
+		// lag ago.
 		maps.DeleteFunc(ends[m.sent.queueKey], func(_ types.UID, deliveredAt time.Duration) bool { return m.processTime-deliveredAt > lag })
 	}
 	for _, event := range m.events {
@@ -44,8 +46,8 @@ func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
 	}
 }
 
-// add records that a pod of the Service failed or succeeded, and that this did not enqueue
-// the Service.
+// add records that a pod failed or succeeded, but that this did not enqueue the Service with the
+// given key.
 func (ends unnoticedEnds) add(m *Model, key workQueueKey, pod types.UID) {
 	if ends[key] == nil {
 		ends[key] = map[types.UID]time.Duration{}
@@ -54,7 +56,8 @@ func (ends unnoticedEnds) add(m *Model, key workQueueKey, pod types.UID) {
 }
 
 // explains reports whether the Endpoints of a Service would be correct if the pods in
-// unnoticedEnds still ran. If so, the known upstream issue is the cause of the wrong Endpoints.
+// unnoticedEnds still ran. If so, the known upstream issue unnoticed-end is the cause of the
+// wrong Endpoints.
 func (ends unnoticedEnds) explains(m *Model, s *objects.Service) bool {
 	for key := range m.activeKeys(workQueueKey{service: nameOf(s.Ref)}) {
 		running := ends[key]
