@@ -107,8 +107,8 @@ func (s *DeploymentStatus) ConditionWithTime(name string) ConditionWithTime {
 // String returns "Deployment namespace/name".
 func (d *Deployment) String() string { return DeploymentKind + " " + d.Namespace + "/" + d.Name }
 
-// MaxPods returns replicas + maxSurge. During a rollout, the ReplicaSets of the Deployment must
-// not have more replicas in spec.replicas together.
+// MaxPods returns replicas + maxSurge. During a rollout, the sum of spec.replicas of the
+// Deployment's ReplicaSets must not exceed this number.
 func (d *Deployment) MaxPods() int { return d.Replicas + d.MaxSurge }
 
 // MinAvailable returns replicas - maxUnavailable, the number of pods that a rolling update

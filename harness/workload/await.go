@@ -20,8 +20,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// await waits until every object that the await's target names meets the condition. If the wait
-// takes longer than the field within allows, it returns an error that wraps [ErrUnmet].
+// await waits until every object that the target names meets the condition. If an object does
+// not meet the condition within the timeout, await returns an error that wraps [ErrUnmet].
 func (u *user) await(ctx context.Context, await *scenario.Await) error {
 	bounded, cancel := u.within(ctx, await.Within)
 	defer cancel()

@@ -127,8 +127,8 @@ func (c dynamicClient) Delete(ctx context.Context, name string, options metav1.D
 
 // newKind returns a kind whose functions send requests with the client objects.
 //
-// The argument all is the clientset or dynamic client to which objects belongs. client-go asks
-// it whether it supports watch-list requests.
+// The argument all is the clientset or dynamic client to which objects belongs. client-go checks
+// whether all supports watch-list requests.
 func newKind[T object, L runtime.Object](of kube.Kind, namespace string, example T, objects client[T, L], all any) kind {
 	return kind{
 		Kind:      of,

@@ -13,9 +13,9 @@ import (
 // Pods has the settings of the pods that the workload creates, directly or through objects such
 // as ReplicaSets.
 type Pods struct {
-	// Image is the image of the program standin, which starts and stops after a delay. The image
-	// must be present on every node. If Image is empty, the pods run the pause container, which
-	// is ready at once.
+	// Image is the image of the program standin, which becomes ready and terminates after given
+	// delays. The image must be present on every node. If Image is empty, the pods run the pause
+	// container, which is ready at once.
 	Image string
 	// StartDelay is the time until a pod becomes ready. StopDelay is the time until a deleted
 	// pod terminates. If Image is empty, the simulated kubelets apply these delays.
