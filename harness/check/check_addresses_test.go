@@ -11,7 +11,8 @@ import (
 func TestAddresses(t *testing.T) {
 	const one, two = "10.1.0.1", "10.1.0.2"
 	type testObjects struct{ service, one, two *history.Object }
-	// setUp delivers a Service, a ready pod and a pod that is not ready, and waits.
+	// setUp delivers a Service, a ready pod and a pod that is not ready. It then waits until
+	// they are no longer recent.
 	setUp := func(h *historyBuilder) testObjects {
 		c := testObjects{service: h.service("web", nil)}
 		c.one = h.podWithAddress(h.pod(nil, "web"), one, true, nil)
@@ -94,8 +95,8 @@ func TestAddresses(t *testing.T) {
 	})
 }
 
-// TestAddressesWithoutNewPod tests a pod that is ready in the first version that the cache
-// contained.
+// TestAddressesWithoutNewPod tests Endpoints that omit a pod whose first cached version is
+// already ready.
 func TestAddressesWithoutNewPod(t *testing.T) {
 	const one, two = "10.1.0.1", "10.1.0.2"
 	setUp := func(h *historyBuilder) *history.Object {
@@ -121,7 +122,8 @@ func TestAddressesWithoutNewPod(t *testing.T) {
 	})
 }
 
-// endpointsOf returns Endpoints with the labels that the Endpoints controller sets.
+// endpointsOf returns Endpoints with the given name and subsets, and with the labels that the
+// Endpoints controller sets.
 func endpointsOf(name string, subsets ...any) history.Object {
 	return history.Object{
 		Ref:    history.Ref{Namespace: namespace, Name: name},

@@ -7,10 +7,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestStatusAfterOlderList tests a cache to which a list delivers an older version,
-// followed by the newer one again.
+// TestStatusAfterOlderList tests a process that receives an older version of an owner, and then
+// the newer version again.
 //
-// The checker must use the time of the first delivery of the newer version.
+// The checker must use the time at which the process received the newer version first.
 func TestStatusAfterOlderList(t *testing.T) {
 	runTestCases(t, "adopt-and-release", []testCase{
 		{name: "an orphan arrived while a sync was in progress", want: Pass, build: func(h *historyBuilder) {
@@ -34,7 +34,7 @@ func TestStatusAfterOlderList(t *testing.T) {
 }
 
 func TestAdoptAndRelease(t *testing.T) {
-	// renewed commits and delivers a new version of the owner, and returns it.
+	// renewed waits, commits and delivers a new version of the owner, and returns this version.
 	renewed := func(h *historyBuilder) *history.Object {
 		h.wait(3 * time.Second)
 		rs := h.revise("web", "status", nil)

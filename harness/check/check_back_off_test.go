@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// retry makes n failing calls. The first pause between two calls has the length first, and
-// each further pause is longer by the factor.
+// retry calls the function call n times, with a pause after each call. The first pause has the
+// length first. Each further pause is longer than the previous one by the factor.
 func retry(h *historyBuilder, n int, first time.Duration, factor int, call func()) {
 	for pause := first; n > 0; n-- {
 		call()

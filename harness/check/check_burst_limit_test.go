@@ -8,7 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// deliveredReplicaSet creates a ReplicaSet named web and delivers it to the subject.
+// deliveredReplicaSet commits a ReplicaSet named web with the given number of replicas, and
+// delivers it to the process.
 func deliveredReplicaSet(h *historyBuilder, replicas int) *history.Object {
 	rs := h.replicaSet("web", replicas)
 	h.deliver(rs)

@@ -8,8 +8,8 @@ import (
 )
 
 func TestCacheSynced(t *testing.T) {
-	// starts begins a process that has listed every resource except one. It returns the
-	// list request for the excepted resource, which has no response yet.
+	// starts begins a process that has listed every resource except the one in the parameter
+	// missing. It returns the list request for that resource, which has no response yet.
 	starts := func(h *historyBuilder, missing string) *requestStep {
 		h.begin("subject-1")
 		for _, resource := range []string{replicaSets, controllers, objects.PodResource, objects.DeploymentResource, objects.ServiceResource, objects.EndpointsResource} {

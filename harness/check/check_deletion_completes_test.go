@@ -6,14 +6,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// finalized commits an object, and records that the process adds a finalizer to it.
+// finalized commits an object with the given name, and records that the process adds a
+// finalizer. It returns the version with the finalizer.
 func finalized(h *historyBuilder, name string) *history.Object {
 	o := *h.add(objectOf(widgets, name, `{"spec":{}}`))
 	o.Finalizers = []string{"example.com/clean-up"}
 	return h.apply("update", "", o)
 }
 
-// settle records that the faults are healed, and waits for the bound on convergence.
+// settle starts the phase settle, and waits for as long as the cluster may take to converge.
 func (h *historyBuilder) settle() {
 	h.phase(history.PhaseSettle)
 	h.wait(testSettings.Within)
@@ -57,7 +58,7 @@ func TestDeletionCompletes(t *testing.T) {
 			o := *h.add(objectOf(widgets, "w", `{"spec":{}}`))
 			o.Finalizers = []string{"example.com/user"}
 			o = *h.add(o)
-			h.apply("update", "status", o) // repeats the finalizer, and does not add it
+			h.apply("update", "status", o) // this write contains the finalizer but does not add it
 			h.terminate(&o)
 			h.settle()
 		}},
@@ -65,7 +66,7 @@ func TestDeletionCompletes(t *testing.T) {
 			o := *h.add(objectOf(widgets, "w", `{"spec":{}}`))
 			o.Finalizers = []string{"example.com/clean-up"}
 			h.send("update", "", &o).answered(409)
-			h.terminate(h.add(o)) // a user added it
+			h.terminate(h.add(o)) // a user added the finalizer
 			h.settle()
 		}},
 		{name: "an object without finalizers terminates", want: NotExercised, build: func(h *historyBuilder) {

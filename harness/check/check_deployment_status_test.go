@@ -9,10 +9,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// overdue delivers a rollout that has missed its progress deadline.
+// overdue delivers a Deployment whose rollout may have missed its progress deadline, and returns
+// the Deployment. The parameters old and current contain spec.replicas and the available pods of
+// the ReplicaSets v1 and v2.
 //
 // The last progress was 5 seconds after the start, and progressDeadlineSeconds is 4. The
-// parameter since is the time since the last progress.
+// parameter since is the time between the last progress and the end of the history so far.
 func overdue(h *historyBuilder, old, current [2]int, since time.Duration) *history.Object {
 	h.deployment("web", 10, rollingUpdate(2, 2))
 	h.replicaSetOf("web", "v1", old[0], old[1])
@@ -26,8 +28,10 @@ func overdue(h *historyBuilder, old, current [2]int, since time.Duration) *histo
 	return d
 }
 
-// progressing returns a status with the conditions Available and Progressing. The parameter
-// holds is true if Progressing has the status True.
+// progressing returns a copy of a Deployment status with the conditions Available and
+// Progressing. The parameter holds is true if Progressing has the status True.
+//
+// The parameters reason and second are the reason and the lastUpdateTime of Progressing.
 func progressing(status fields, holds bool, reason string, second int64) fields {
 	status = maps.Clone(status)
 	status["conditions"] = []any{
@@ -37,10 +41,11 @@ func progressing(status fields, holds bool, reason string, second int64) fields 
 	return status
 }
 
-// TestDeadlineInFavorOfController tests cases in which a correct controller may report a
-// missed deadline late.
+// TestDeadlineInFavorOfController tests that a controller may sometimes report a missed deadline
+// late or not at all.
 //
-// Its cache may be late or go back to an older version, and its calls may take long.
+// For example, the controller's cache may lack its last status, or one of its calls may take
+// long.
 func TestDeadlineInFavorOfController(t *testing.T) {
 	halfway := [2]int{6, 6}
 	runTestCases(t, "deployment-status", []testCase{
@@ -74,12 +79,14 @@ func TestDeadlineInFavorOfController(t *testing.T) {
 	})
 }
 
-// condition returns a condition whose lastUpdateTime is the given second of the history.
+// condition returns a status condition of the given type. Its lastUpdateTime is the given second
+// of the history.
 func condition(kind, status, reason string, second int64) fields {
 	return fields{"type": kind, "status": status, "reason": reason, "lastUpdateTime": time.Unix(1e9+second, 0).UTC().Format(time.RFC3339)}
 }
 
-// sums returns the status of a Deployment with the given replica counts.
+// sums returns a Deployment status with the given replica counts. All ready replicas are
+// available.
 func sums(replicas, updated, ready, unavailable int) fields {
 	return fields{
 		"observedGeneration": 1, "replicas": replicas, "updatedReplicas": updated, "readyReplicas": ready,
@@ -89,7 +96,7 @@ func sums(replicas, updated, ready, unavailable int) fields {
 }
 
 func TestDeploymentStatus(t *testing.T) {
-	// renewed delivers a new version of the Deployment, and returns it.
+	// renewed waits, delivers a new version of the Deployment, and returns this version.
 	renewed := func(h *historyBuilder) *history.Object {
 		h.wait(3 * time.Second)
 		d := h.revise("web", "status", nil)
@@ -109,8 +116,9 @@ func TestDeploymentStatus(t *testing.T) {
 		return status
 	}
 	unavailable := []any{fields{"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable"}}
-	// stuck delivers a rollout with progressDeadlineSeconds 4 whose last progress was 5
-	// seconds after the start. The parameter ago is the number of seconds since then.
+	// stuck delivers a Deployment with progressDeadlineSeconds 4 whose rollout made its last
+	// progress 5 seconds after the start. The parameter ago is the number of seconds since then.
+	// The parameter available is the number of available pods of v2.
 	stuck := func(h *historyBuilder, ago time.Duration, available int) *history.Object {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.replicaSetOf("web", "v1", 6, 6)
@@ -229,9 +237,9 @@ func TestDeploymentStatus(t *testing.T) {
 
 func TestFailurePassedOn(t *testing.T) {
 	failure := fields{"type": "ReplicaFailure", "status": "True"}
-	// stuck delivers a rollout with progressDeadlineSeconds 4 whose last progress was at
-	// second 5. The current time is second 9. The ReplicaSets in failing have the condition
-	// ReplicaFailure.
+	// stuck delivers a Deployment with progressDeadlineSeconds 4 whose rollout made its last
+	// progress at second 5. It ends at second 9. The ReplicaSets named in failing have the
+	// condition ReplicaFailure.
 	stuck := func(h *historyBuilder, failing ...string) *history.Object {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.replicaSetOf("web", "v1", 8, 8)
@@ -312,7 +320,8 @@ func TestProgress(t *testing.T) {
 		}
 		h.deliver(h.revise("web", "status", status))
 	}
-	// writes sends a status with the given condition Progressing at a second of the history.
+	// writes sends a Deployment status at the given second of the history. The parameters status
+	// and reason are those of the condition Progressing.
 	writes := func(h *historyBuilder, status, reason string, second int64) {
 		h.at = time.Duration(second)*time.Second + 500*time.Millisecond
 		h.writeDeploymentStatus(h.find("web"), fields{"conditions": []any{

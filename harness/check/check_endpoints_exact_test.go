@@ -9,11 +9,11 @@ import (
 )
 
 func TestEndpointsExact(t *testing.T) {
-	// The Service has a ready pod, a pod that is not ready, and pods that do not get an
-	// address.
+	// The test Service has a ready pod, a pod that is not ready, and pods that Endpoints must
+	// not list.
 	const one, two = "10.1.0.1", "10.1.0.2"
 	type testObjects struct{ one, two *history.Object }
-	// setUp creates the Service and the pods, and starts the settle phase.
+	// setUp commits and delivers the Service and its pods, and starts the phase settle.
 	setUp := func(h *historyBuilder, spec fields) testObjects {
 		h.service("web", spec)
 		c := testObjects{

@@ -8,11 +8,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// withExcessObserved delivers a ReplicationController with three replicas, and the event of
-// a pod that the controller did not expect.
+// withExcessObserved delivers a ReplicationController with three replicas, and a pod that the
+// controller did not expect.
 //
-// The pod comes from a create without a response that nevertheless succeeded. The
-// controller counts the event of this pod instead of the event of another created pod.
+// The API server created this pod, but the controller got no response to the create. The
+// controller takes the event of this pod for the event of another pod that it created.
 func withExcessObserved(h *historyBuilder) *history.Object {
 	rc := h.owner(controllers, "web", "web", 3)
 	h.deliver(rc)

@@ -9,7 +9,8 @@ import (
 
 func TestHotLoop(t *testing.T) {
 	get := history.Request{Verb: "get", Resource: widgets, Namespace: namespace, Name: "w"}
-	// repeat sends a request n times in even distances within a duration.
+	// repeat sends a request n times at equal intervals. The parameter within is the whole
+	// duration.
 	repeat := func(h *historyBuilder, r history.Request, n int, within time.Duration) {
 		for range n {
 			h.request(r).answered(200)

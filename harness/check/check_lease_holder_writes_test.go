@@ -8,7 +8,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// lease returns a lease of 15 s with the given holderIdentity.
+// lease returns a Lease object with a duration of 15 s and the given holderIdentity.
 func lease(holder string) *history.Object {
 	return &history.Object{
 		Ref:  history.Ref{Resource: leaseResource, Namespace: "kube-system", Name: "l"},
@@ -16,18 +16,20 @@ func lease(holder string) *history.Object {
 	}
 }
 
-// renew sends an update of the lease with the given holderIdentity.
+// renew records that the process sends an update of the lease. The parameter holder is the
+// holderIdentity in the update.
 func (h *historyBuilder) renew(holder string) *requestStep {
 	return h.request(history.Request{Verb: "update", Resource: leaseResource, Namespace: "kube-system", Name: "l", Object: lease(holder)})
 }
 
-// findLease sends a read of the lease. The response names the given holder.
+// findLease records that the process reads the lease from the API server. The parameter holder
+// is the holderIdentity in the response.
 func (h *historyBuilder) findLease(holder string) {
 	step := h.request(history.Request{Verb: "get", Resource: leaseResource, Namespace: "kube-system", Name: "l"})
 	h.append(history.Record{Response: &history.Response{ID: step.request.ID, Code: 200, ServerCode: 200, Reached: true, Object: lease(holder)}})
 }
 
-// holdLease lets the subject acquire the lease.
+// holdLease records that the process acquires the lease.
 func (h *historyBuilder) holdLease() {
 	step := h.renew("me")
 	h.append(history.Record{Response: &history.Response{ID: step.request.ID, Code: 200, ServerCode: 200, Reached: true, Object: lease("me")}})
@@ -84,7 +86,7 @@ func TestLeaseHolderWrites(t *testing.T) {
 			h.holdLease()
 			h.wait(9 * time.Second)
 			h.stall(8 * time.Second)
-			h.renew("me") // gets no response
+			h.renew("me") // this renewal gets no response
 			h.stall(4 * time.Second)
 			createPods(h)
 		}},

@@ -10,7 +10,7 @@ import (
 )
 
 func TestMatchesTemplateOfPods(t *testing.T) {
-	// fullTemplate is a template with all fields that a history records.
+	// fullTemplate is a pod template that has a value in each field that a history records.
 	fullTemplate := fields{
 		"metadata": fields{
 			"labels":      fields{"app": "web", "tier": "front"},
@@ -29,7 +29,8 @@ func TestMatchesTemplateOfPods(t *testing.T) {
 	creates := func(h *historyBuilder, o history.Object) {
 		h.request(history.Request{Verb: "create", Resource: objects.PodResource, Namespace: namespace, Object: &o})
 	}
-	// except returns a history in which a process creates a pod. The parameter change makes the pod wrong.
+	// except returns a function that builds a history in which a process creates a pod. The
+	// function change makes a correct pod wrong.
 	except := func(change func(*history.Object)) func(*historyBuilder) {
 		return func(h *historyBuilder) {
 			deliveredReplicaSet(h, 1)
@@ -70,7 +71,8 @@ func TestMatchesTemplateOfPods(t *testing.T) {
 }
 
 func TestMatchesTemplateOfReplicaSets(t *testing.T) {
-	// except returns a history in which a process creates a ReplicaSet. The parameter change makes it wrong.
+	// except returns a function that builds a history in which a process creates a ReplicaSet.
+	// The function change makes a correct ReplicaSet wrong.
 	except := func(change func(*history.Object)) func(*historyBuilder) {
 		return func(h *historyBuilder) {
 			d := *h.deployment("web", 10, nil)

@@ -6,8 +6,8 @@ import (
 )
 
 func TestMaxSurge(t *testing.T) {
-	// startRollout delivers a Deployment with ten replicas of version v1, and then the new
-	// template v2.
+	// startRollout delivers a Deployment with ten replicas of version v1, and then changes its
+	// template to v2.
 	startRollout := func(h *historyBuilder, strategy fields) {
 		h.deployment("web", 10, strategy)
 		h.replicaSetOf("web", "v1", 10, 10)

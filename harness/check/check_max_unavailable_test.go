@@ -6,9 +6,9 @@ import (
 )
 
 func TestMaxUnavailable(t *testing.T) {
-	// startRollout delivers a Deployment with ten replicas, maxUnavailable 2 and maxSurge
-	// 0, which is in a rollout from v1 to v2. The parameters are spec.replicas and the
-	// available pods of both ReplicaSets.
+	// startRollout delivers a Deployment with ten replicas, maxUnavailable 2 and maxSurge 0
+	// during a rollout from v1 to v2. The parameters v1 and v2 are the spec.replicas of the two
+	// ReplicaSets. The parameters available and ready are the numbers of their available pods.
 	startRollout := func(h *historyBuilder, v1, available, v2, ready int) {
 		h.deployment("web", 10, rollingUpdate(0, "25%"))
 		h.replicaSetOf("web", "v1", v1, available)
@@ -47,7 +47,7 @@ func TestMaxUnavailable(t *testing.T) {
 		{name: "scales down twice in a sync, and observes the first before its answer (writes-from-one-snapshot)", want: Pass, build: func(h *historyBuilder) {
 			startRollout(h, 8, 8, 2, 2)
 			first := h.resize(h.find("web-v1"), 7)
-			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 1})) // delivered after the sync began
+			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 1})) // the process receives this status after its sync began
 			h.deliver(first.apply())
 			first.answered(200)
 			h.resize(first.made, 6).applyAndAnswer()

@@ -11,14 +11,16 @@ import (
 )
 
 func TestNeedlessWrites(t *testing.T) {
-	// sends updates an object from one version. The response has the other version.
+	// sends records a status update that contains the version from of an object. The response
+	// contains the version now.
 	sends := func(h *historyBuilder, from, now *history.Object, code int) {
 		step := h.request(history.Request{Verb: "update", Resource: from.Resource, Subresource: "status", Namespace: namespace, Name: from.Name, Object: from})
 		step.made = now
 		step.answered(code)
 	}
-	// republishes updates Endpoints n times, each time with a new last-change-trigger-time
-	// and the given change. The parameter pods is the number of pods of the Service.
+	// republishes updates the Endpoints of a Service n times. Each update has a new
+	// last-change-trigger-time; the function change may change more. The parameter pods is the
+	// number of pods of the Service.
 	republishes := func(h *historyBuilder, n, pods int, change func(*history.Object)) {
 		service := h.service("web", nil)
 		var addresses []any
@@ -45,7 +47,8 @@ func TestNeedlessWrites(t *testing.T) {
 			h.deliver(now)
 		}
 	}
-	// reported delivers a ReplicaSet whose status has no pods.
+	// reported delivers a ReplicaSet with a status that counts no pods, and returns this
+	// version.
 	reported := func(h *historyBuilder) *history.Object {
 		deliveredReplicaSet(h, 1)
 		rs := h.status("web", 0)

@@ -7,7 +7,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// deleteConfigMap lets the process delete the ConfigMap.
+// deleteConfigMap records that the process deletes the given ConfigMap.
 func deleteConfigMap(h *historyBuilder, o *history.Object) {
 	step := h.request(history.Request{Verb: "delete", Resource: configMaps, Namespace: o.Namespace, Name: o.Name, PreconditionUID: o.UID})
 	step.answered(200)

@@ -8,14 +8,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// The content types of patches.
+// The content types of patch requests, as histories name them.
 const (
 	mergePatch  = "application/merge-patch+json"
 	jsonPatch   = "application/json-patch+json"
 	serverApply = "application/apply-patch+yaml"
 )
 
-// patched records that the process sends a patch, which makes the given version of the object.
+// patched records that the process sends a patch and that the API server accepts it. The
+// parameter made is the object after the patch.
 func (h *historyBuilder) patched(patchType, patch string, made history.Object) *history.Object {
 	step := h.request(history.Request{
 		Verb: "patch", Resource: made.Resource, Namespace: made.Namespace, Name: made.Name, PatchType: patchType, Patch: []byte(patch),
@@ -26,20 +27,21 @@ func (h *historyBuilder) patched(patchType, patch string, made history.Object) *
 	return step.made
 }
 
-// updated is apply for an update without a resourceVersion.
+// updated records a successful update without a resourceVersion. The parameter o is the object
+// in the request.
 func (h *historyBuilder) updated(o history.Object) *history.Object {
 	o.Version = 0
 	return h.apply("update", "", o)
 }
 
-// withBody returns an object with another body.
+// withBody returns a copy of an object with the given body.
 func withBody(o *history.Object, body string) history.Object {
 	changed := *o
 	changed.Body = []byte(body)
 	return changed
 }
 
-// withFinalizers returns an object with other finalizers.
+// withFinalizers returns a copy of an object with the given finalizers.
 func withFinalizers(o *history.Object, finalizers ...string) history.Object {
 	changed := *o
 	changed.Finalizers = finalizers
@@ -47,11 +49,13 @@ func withFinalizers(o *history.Object, finalizers ...string) history.Object {
 }
 
 func TestNoLostUpdate(t *testing.T) {
-	// A user creates a ConfigMap with size=3. The process receives it.
+	// user records that a user creates a ConfigMap with size=3, and that the process receives
+	// it.
 	user := func(h *historyBuilder) *history.Object {
 		return h.add(objectOf(configMaps, "c", `{"data":{"size":"3"}}`))
 	}
-	// The user then sets size=5. The process does not receive the change.
+	// resized records that the user then sets size=5, but that the process does not receive this
+	// change. It returns the version with size=3.
 	resized := func(h *historyBuilder) *history.Object {
 		read := user(h)
 		h.commit(history.Modified, withBody(read, `{"data":{"size":"5"}}`))

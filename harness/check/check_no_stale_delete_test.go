@@ -9,22 +9,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// claimOf returns the PersistentVolumeClaim of a Widget.
+// claimOf returns a PersistentVolumeClaim that the given Widget controls. The claim has the
+// given UID.
 func claimOf(o *history.Object, uid types.UID) history.Object {
 	claim := controlled(objectOf(claims, "w-data", `{"spec":{}}`), "Widget", o)
 	claim.UID = uid
 	return claim
 }
 
-// revised commits a Widget with a new spec.
+// revised commits a new version of a Widget with the given body and the next generation.
 func (h *historyBuilder) revised(o *history.Object, body string) *history.Object {
 	changed := withBody(o, body)
 	changed.Generation++
 	return h.commit(history.Modified, changed)
 }
 
-// grownWidget builds a Widget to which a user has added storage, and the claim that the process
-// then created. It returns the Widget before and after the change, and the claim.
+// grownWidget commits a Widget to which a user adds storage. The process receives the change and
+// creates a PersistentVolumeClaim. The results are the Widget before and after the change, and
+// the claim.
 func grownWidget(h *historyBuilder) (before, after, claim *history.Object) {
 	before = h.add(objectOf(widgets, "w", `{"spec":{}}`))
 	after = h.revised(before, `{"spec":{"storage":"1Gi"}}`)
@@ -32,7 +34,8 @@ func grownWidget(h *historyBuilder) (before, after, claim *history.Object) {
 	return before, after, h.apply("create", "", claimOf(after, "first"))
 }
 
-// startStale starts a process whose list of Widgets has only the given version of one Widget.
+// startStale starts a process that gets an outdated list of Widgets. The list contains only the
+// given version of one Widget. The parameter name is the name of the process.
 func (h *historyBuilder) startStale(o *history.Object, name string) {
 	h.begin(name)
 	for _, resource := range h.resources {
@@ -47,7 +50,8 @@ func (h *historyBuilder) startStale(o *history.Object, name string) {
 	}
 }
 
-// deleted records that the process deletes an object, and that the object is gone.
+// deleted records that the process deletes an object, and that it receives the event of the
+// deletion.
 func (h *historyBuilder) deleted(o *history.Object) {
 	h.send("delete", "", o).answered(200)
 	h.commit(history.Deleted, *o)
@@ -70,7 +74,7 @@ func TestNoStaleDelete(t *testing.T) {
 			h.deliver(h.commit(history.Modified, claim))
 			h.startStale(before, "subject-1")
 			h.deleted(&claim)
-			h.commit(history.Added, claimOf(after, "again")) // another controller creates it
+			h.commit(history.Added, claimOf(after, "again")) // another client creates the claim again
 		}},
 		{name: "a Widget that the list does not contain yet", want: Fail, evidence: "deleted persistentvolumeclaims ns/w-data", build: func(h *historyBuilder) {
 			other := h.add(objectOf(widgets, "other", `{"spec":{}}`))
@@ -148,7 +152,7 @@ func TestNoStaleDelete(t *testing.T) {
 			claim := h.apply("create", "", claimOf(before, "first"))
 			smaller := h.revised(before, `{"spec":{}}`)
 			h.deliver(smaller)
-			h.revised(smaller, `{"spec":{"storage":"1Gi"}}`) // the watch event is late
+			h.revised(smaller, `{"spec":{"storage":"1Gi"}}`) // the process does not receive this version
 			h.deleted(claim)
 			h.deliver(h.find("w"))
 			h.apply("create", "", claimOf(before, "again"))

@@ -8,13 +8,15 @@ import (
 )
 
 func TestObservedGeneration(t *testing.T) {
-	// report records that the process reports the status in body for the latest version.
+	// report records that the process writes the status of the object w. The parameter body
+	// contains this status.
 	report := func(h *historyBuilder, body string) *history.Object {
 		o := *h.find("w")
 		o.Body = []byte(body)
 		return h.apply("update", "status", o)
 	}
-	// edit commits and delivers a new generation.
+	// edit commits and delivers a change of the spec of the object w, which raises the
+	// generation.
 	edit := func(h *historyBuilder) { h.deliver(h.revise("w", "spec", fields{"x": 1})) }
 	first, second, third := `{"spec":{},"status":{"observedGeneration":1}}`, `{"spec":{},"status":{"observedGeneration":2}}`, `{"spec":{},"status":{"observedGeneration":3}}`
 	for _, test := range []testCase{

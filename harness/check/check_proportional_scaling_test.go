@@ -103,10 +103,10 @@ func TestProportionalScaling(t *testing.T) {
 	})
 }
 
-// scaledReplicaSet delivers a ReplicaSet of the Deployment web whose pods are all
-// available.
+// scaledReplicaSet delivers a ReplicaSet of the Deployment web. All its pods are available.
 //
-// The parameter second is its creation time, and most is its max-replicas annotation.
+// The parameter second is the ReplicaSet's creation time, and most is its max-replicas
+// annotation.
 func (h *historyBuilder) scaledReplicaSet(version string, replicas, second, most int) {
 	o := *h.replicaSetOf("web", version, replicas, replicas)
 	o.Created = time.Unix(1e9+int64(second), 0)
@@ -116,9 +116,12 @@ func (h *historyBuilder) scaledReplicaSet(version string, replicas, second, most
 }
 
 func TestProportionalShares(t *testing.T) {
-	// resized delivers two ReplicaSets with the max-replicas annotation 12, and then
-	// another number of replicas of the Deployment. It waits until the change is no longer
+	// resized delivers two ReplicaSets with the max-replicas annotation 12, and then changes the
+	// Deployment's spec.replicas. It then waits until a checker no longer counts this change as
 	// recent.
+	//
+	// The parameter older is the size of the older ReplicaSet, and replicas is the new
+	// spec.replicas.
 	resized := func(h *historyBuilder, older, replicas int) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.scaledReplicaSet("v1", older, 1, 12)
@@ -127,8 +130,8 @@ func TestProportionalShares(t *testing.T) {
 		h.deliver(h.revise("web", "spec", fields{"replicas": replicas}))
 		h.wait(3 * time.Second)
 	}
-	// thirds delivers three ReplicaSets of equal size. The parameter is the second in which
-	// v2 was created.
+	// thirds delivers three ReplicaSets of equal size. The parameter second is the creation time
+	// of v2.
 	thirds := func(h *historyBuilder, second int) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.scaledReplicaSet("v1", 4, 1, 12)
@@ -196,13 +199,13 @@ func TestProportionalShares(t *testing.T) {
 			resized(h, 9, 16)
 			h.deliver(h.scaledFor("web-v2", 5, 30))
 			h.wait(3 * time.Second)
-			h.resize(h.find("web-v1"), 11).applyAndAnswer() // neither its share nor its share plus the remainder
+			h.resize(h.find("web-v1"), 11).applyAndAnswer() // 11 is neither the share of v1 nor this share plus the remainder
 		}},
 	})
 }
 
-// scaledFor commits a ReplicaSet with another spec.replicas and another max-replicas
-// annotation.
+// scaledFor commits a new version of a ReplicaSet. The parameters are its name, its new
+// spec.replicas and its new max-replicas annotation.
 func (h *historyBuilder) scaledFor(name string, replicas, most int) *history.Object {
 	o := *h.scale(name, replicas)
 	o.Annotations = maps.Clone(o.Annotations)
@@ -211,8 +214,8 @@ func (h *historyBuilder) scaledFor(name string, replicas, most int) *history.Obj
 }
 
 func TestOldestReplicaSetFirst(t *testing.T) {
-	// between delivers a rollout of ten replicas: four pods of v1, three of v2 and five of
-	// the new v3. The parameter is the second in which v2 was created.
+	// between delivers a Deployment in a rollout with three ReplicaSets: v1 with four replicas,
+	// v2 with three, and the new v3 with five. The parameter second is the creation time of v2.
 	between := func(h *historyBuilder, second int) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.scaledReplicaSet("v1", 4, 1, 12)

@@ -7,7 +7,8 @@ import (
 )
 
 func TestRBACDenied(t *testing.T) {
-	// deny records that the authorizer refuses a request.
+	// deny records a request with the given verb that the authorizer refuses. The parameter
+	// fault is Response.Fault.
 	deny := func(h *historyBuilder, verb, fault string) {
 		step := h.request(history.Request{Verb: verb, Resource: "secrets", Namespace: namespace, Name: "s"})
 		h.append(history.Record{Response: &history.Response{ID: step.request.ID, Code: 403, ServerCode: 403, Reached: true, Reason: "Forbidden", Denied: true, Fault: fault}})

@@ -8,8 +8,9 @@ import (
 )
 
 func TestRecreate(t *testing.T) {
-	// startRollout delivers an old ReplicaSet that is scaled to 0 but still has a pod, and
-	// then the new template. It returns the ReplicaSet and the pod.
+	// startRollout delivers a Deployment whose old ReplicaSet is scaled to 0 but still has a pod
+	// in the given phase. It then changes the template to v2. It returns the old ReplicaSet and
+	// the pod.
 	startRollout := func(h *historyBuilder, phase string) (old, pod *history.Object) {
 		h.deployment("web", 1, fields{"type": "Recreate"})
 		old = h.replicaSetOfSize("web", "v1", 0, 0, 1)

@@ -6,8 +6,9 @@ import (
 )
 
 func TestRevisionHistoryLimit(t *testing.T) {
-	// threeOld delivers a Deployment with revisionHistoryLimit 1 and three old ReplicaSets,
-	// and then a change of its spec.
+	// threeOld delivers a Deployment with revisionHistoryLimit 1, three old ReplicaSets and a
+	// new one. It then changes the fields of the Deployment's spec that the parameter spec
+	// contains.
 	threeOld := func(h *historyBuilder, spec fields) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		for _, version := range []string{"v1", "v2", "v3"} {

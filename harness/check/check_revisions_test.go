@@ -58,15 +58,17 @@ func TestSecondReplicaSet(t *testing.T) {
 		h.replicaSetOf("web", "v1", 10, 10)
 		h.rollTo("web", "v2")
 	}
-	// createSecond sends a create of the ReplicaSet web-twin, which has the template v2 too.
+	// createSecond sends a create of the ReplicaSet web-twin, which has the same template v2 as
+	// the ReplicaSet web-v2.
 	createSecond := func(h *historyBuilder, replicas int) *requestStep {
 		o := newReplicaSetOf("web", "v2", replicas, 10)
 		o.Ref = history.Ref{Namespace: namespace, Name: "web-twin"}
 		o.Annotations[objects.RevisionAnnotation] = "3"
 		return h.request(history.Request{Verb: "create", Resource: objects.ReplicaSetResource, Namespace: namespace, Object: &o})
 	}
-	// pair delivers two ReplicaSets with the same template and creation time. The name
-	// web-twin sorts before the name of the other one.
+	// pair delivers the ReplicaSets web-v2 and web-twin, which have the same template and
+	// creation time. Of two such ReplicaSets, the one whose name comes first counts as older:
+	// web-twin.
 	pair := func(h *historyBuilder) {
 		startRollout(h)
 		h.deliver(h.createReplicaSet("web", "v2", 1).applyAndAnswer())
@@ -110,8 +112,9 @@ func TestSecondReplicaSet(t *testing.T) {
 }
 
 func TestCollisionCount(t *testing.T) {
-	// refused delivers a new template v2, and a create of its ReplicaSet that fails because
-	// the name is taken.
+	// refused delivers a Deployment with the new template v2, and records that the create of its
+	// ReplicaSet fails because the name is taken. The function holder changes the ReplicaSet
+	// that has the name; if it is nil, there is none.
 	refused := func(h *historyBuilder, holder func(*history.Object)) {
 		h.deployment("web", 10, rollingUpdate(5, 0))
 		h.replicaSetOf("web", "v1", 10, 10)

@@ -8,7 +8,7 @@ import (
 )
 
 func TestRollback(t *testing.T) {
-	// rolledToV3 delivers a Deployment that was rolled out from v1 to v2 to v3.
+	// rolledToV3 delivers a Deployment after rollouts from v1 to v2 and from v2 to v3.
 	rolledToV3 := func(h *historyBuilder) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.replicaSetOf("web", "v1", 0, 0)

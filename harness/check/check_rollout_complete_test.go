@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// rolledOut delivers a Deployment with ten replicas after a complete rollout from v1 to
-// v2, and starts the settle phase.
+// rolledOut delivers a Deployment with ten replicas after a complete rollout from v1 to v2. It
+// then starts the phase settle.
 func rolledOut(h *historyBuilder) {
 	h.deployment("web", 10, rollingUpdate(3, 2))
 	h.replicaSetOf("web", "v1", 0, 0)
@@ -23,7 +23,8 @@ func rolledOut(h *historyBuilder) {
 	h.phase(history.PhaseSettle)
 }
 
-// settledStatus delivers the status of a complete Deployment with n replicas.
+// settledStatus delivers a status of the Deployment web that says that all n replicas are
+// updated and available.
 func (h *historyBuilder) settledStatus(n int) {
 	h.deliver(h.revise("web", "status", fields{
 		"observedGeneration": h.find("web").Generation, "replicas": n, "updatedReplicas": n, "readyReplicas": n,
@@ -34,7 +35,7 @@ func (h *historyBuilder) settledStatus(n int) {
 	}))
 }
 
-// annotate commits a version of an object whose only annotation is the given one.
+// annotate commits a version of an object with a single annotation.
 func (h *historyBuilder) annotate(object *history.Object, key, value string) {
 	o := *object
 	o.Annotations = map[string]string{key: value}
@@ -42,7 +43,8 @@ func (h *historyBuilder) annotate(object *history.Object, key, value string) {
 }
 
 func TestRolloutComplete(t *testing.T) {
-	// except returns a history in which a complete rollout has one change.
+	// except returns a function that builds a history with a complete rollout, applies the given
+	// change, and waits a minute.
 	except := func(change func(h *historyBuilder)) func(h *historyBuilder) {
 		return func(h *historyBuilder) {
 			rolledOut(h)

@@ -9,28 +9,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// podFields are the fields of a pod that decide when scale-down deletes it.
+// podFields contains the fields of a pod that decide its place in the deletion order of a
+// scale-down.
 type podFields struct {
 	node     string // "" if the pod is not assigned to a node
 	phase    string
-	unready  bool
+	unready  bool          // the condition Ready is False
 	readyFor time.Duration // how long the pod has been ready at the start of the history
 	age      time.Duration // age of the pod at the start of the history
 	restarts int
-	cost     string
+	cost     string // the annotation pod-deletion-cost
 }
 
-// ordinaryPod is a running and ready pod without special values.
+// ordinaryPod describes a running and ready pod on a node, without pod-deletion-cost and
+// restarts.
 var ordinaryPod = podFields{node: "node-0", phase: "Running", readyFor: time.Hour, age: time.Hour}
 
-// podExcept returns the fields of an ordinary pod after a change.
+// podExcept returns the fields of ordinaryPod after the given change.
 func podExcept(change func(*podFields)) podFields {
 	l := ordinaryPod
 	change(&l)
 	return l
 }
 
-// apply sets the fields in a pod object.
+// apply writes the fields into a pod object.
 func (l podFields) apply(o *history.Object) {
 	began := time.Unix(1e9, 0)
 	status := "True"
@@ -44,7 +46,8 @@ func (l podFields) apply(o *history.Object) {
 		l.node, l.phase, l.restarts, status, began.Add(-l.readyFor).Format(time.RFC3339))
 }
 
-// podsWith creates one pod of an owner for each element, delivers the pods, and waits.
+// podsWith commits one pod of an owner for each element of all. It then delivers the pods, and
+// waits.
 func (h *historyBuilder) podsWith(owner *history.Object, all ...podFields) []*history.Object {
 	var pods []*history.Object
 	for _, l := range all {
@@ -55,7 +58,8 @@ func (h *historyBuilder) podsWith(owner *history.Object, all ...podFields) []*hi
 	return pods
 }
 
-// setPodFields commits a new version of a pod with the given fields.
+// setPodFields commits a new version of a pod that has the given fields, and returns this
+// version.
 func (h *historyBuilder) setPodFields(pod *history.Object, l podFields) *history.Object {
 	changed := *pod
 	l.apply(&changed)
@@ -63,7 +67,8 @@ func (h *historyBuilder) setPodFields(pod *history.Object, l podFields) *history
 }
 
 func TestScaleDownOrder(t *testing.T) {
-	// deletesFirst deletes the first of two pods of an owner that wants one.
+	// deletesFirst returns a function that builds a scale-down from two pods to one. The process
+	// deletes the first pod and leaves the second.
 	deletesFirst := func(first, second podFields) func(*historyBuilder) {
 		return func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)

@@ -10,8 +10,8 @@ import (
 )
 
 func TestStatus(t *testing.T) {
-	// renewed waits and then delivers a new version of the ReplicaSet, so that earlier
-	// states of its pods are no longer recent.
+	// renewed waits, then delivers a new version of the ReplicaSet, and returns this version.
+	// Earlier states of the pods are then no longer recent.
 	renewed := func(h *historyBuilder) *history.Object {
 		h.wait(3 * time.Second)
 		rs := h.revise("web", "status", nil)
@@ -175,8 +175,8 @@ func TestStatusGeneration(t *testing.T) {
 }
 
 func TestStatusAvailability(t *testing.T) {
-	// fresh delivers a ReplicaSet with minReadySeconds 5 and a pod that became ready at
-	// second 10.
+	// fresh delivers a ReplicaSet with minReadySeconds 5, and a pod that became ready at second
+	// 10 of the history.
 	fresh := func(h *historyBuilder) *history.Object {
 		h.replicaSet("web", 1)
 		rs := h.revise("web", "spec", fields{"minReadySeconds": 5})

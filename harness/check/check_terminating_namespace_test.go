@@ -8,8 +8,9 @@ import (
 )
 
 func TestTerminatingNamespace(t *testing.T) {
-	// deployed creates a Deployment and tries to create its ReplicaSet, which is rejected
-	// each time. If events is true, an event of the Deployment arrives after each attempt.
+	// deployed returns a function that delivers a Deployment and then sends the given number of
+	// creates of its ReplicaSet. The API server rejects each create. If events is true, the
+	// process receives an event of the Deployment after each create.
 	deployed := func(tries int, events bool) func(*historyBuilder) {
 		return func(h *historyBuilder) {
 			h.deployment("web", 3, nil)

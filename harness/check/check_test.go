@@ -32,8 +32,8 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// convergedRun builds a complete run without violations that does not exercise
-// burst-limit.
+// convergedRun builds the history of a complete run without violations. The run does not
+// exercise burst-limit.
 func convergedRun() *historyBuilder {
 	h := newHistoryBuilder()
 	convergedReplicaSet(h)
@@ -42,8 +42,7 @@ func convergedRun() *historyBuilder {
 	return h.end()
 }
 
-// TestMalformedWrite requires that an invalid patch of the subject does not stop the
-// checks.
+// TestMalformedWrite tests that the checks continue after the subject sends an invalid patch.
 func TestMalformedWrite(t *testing.T) {
 	h := newHistoryBuilder()
 	rs := deliveredReplicaSet(h, 2)

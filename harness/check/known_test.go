@@ -11,8 +11,10 @@ import (
 )
 
 // buildStuckScaling builds a rollout from v1 to v2 that does not progress. Only the old
-// ReplicaSet has pods. Its spec.replicas is size, and its desired-replicas annotation is
-// desired.
+// ReplicaSet v1 has pods.
+//
+// The parameter replicas is the Deployment's spec.replicas. The parameters size and desired are
+// the spec.replicas and the desired-replicas annotation of v1.
 func buildStuckScaling(h *historyBuilder, replicas, size, desired int) {
 	h.deployment("web", replicas, rollingUpdate(0, 1))
 	h.replicaSetOfSize("web", "v1", size, size, desired)
@@ -21,11 +23,11 @@ func buildStuckScaling(h *historyBuilder, replicas, size, desired int) {
 	h.settledStatus(replicas)
 }
 
-// buildNamesakeStatus builds a status write for a new ReplicaSet that has the name of a
-// deleted one.
+// buildNamesakeStatus builds a status write for a new ReplicaSet that has the name of a deleted
+// ReplicaSet.
 //
-// The status reports the given number of pods. If live is true, the process has read the new
-// ReplicaSet from the API server; otherwise it was delivered.
+// The parameter pods is the number of pods in the status. If live is true, the process has read
+// the new ReplicaSet from the API server. If live is false, a watch event has delivered it.
 func buildNamesakeStatus(h *historyBuilder, live bool, pods int) {
 	old := deliveredReplicaSet(h, 1)
 	h.running(old, 1)
@@ -45,8 +47,9 @@ func buildNamesakeStatus(h *historyBuilder, live bool, pods int) {
 	})
 }
 
-// buildEarlyLeftovers builds the start of a process that deletes Endpoints. The cache
-// contains the Endpoints, but not their Service. The Service has existed for the given time.
+// buildEarlyLeftovers builds a process start after which the process deletes Endpoints. The
+// cache contains the Endpoints, but not their Service. The parameter there is the time for which
+// the Service has existed.
 func buildEarlyLeftovers(h *historyBuilder, there time.Duration) {
 	h.list(objects.ServiceResource)
 	h.commit(history.Added, history.Object{
@@ -60,16 +63,16 @@ func buildEarlyLeftovers(h *historyBuilder, there time.Duration) {
 	h.wait(time.Minute)
 }
 
-// buildRefusedCreates builds the given number of failed creates of Endpoints, with the
-// back-off of upstream.
+// buildRefusedCreates builds the given number of failed creates of Endpoints. The pauses between
+// them are those of upstream's back-off.
 func buildRefusedCreates(h *historyBuilder, tries int) {
 	h.service("web", nil)
 	h.list(objects.EndpointsResource)
 	retry(h, tries, 5*time.Millisecond, 2, func() { h.writeEndpoints("create", "web").answered(500) })
 }
 
-// buildFailedWrites builds the given number of failed creates of a pod for an owner, with the
-// back-off of upstream.
+// buildFailedWrites builds the given number of failed creates of a pod for an owner of the given
+// resource. The pauses between them are those of upstream's back-off.
 func buildFailedWrites(h *historyBuilder, resource string, tries int) {
 	owner := h.owner(resource, "web", "web", 2)
 	h.deliver(owner)
@@ -77,8 +80,8 @@ func buildFailedWrites(h *historyBuilder, resource string, tries int) {
 	h.create(owner).answered(500)
 }
 
-// buildFailedAdoption builds the given number of failed adoptions of an orphan, and returns
-// the orphan.
+// buildFailedAdoption builds the given number of failed adoptions of a pod without a controller,
+// and returns this pod.
 func buildFailedAdoption(h *historyBuilder, tries int) (orphan *history.Object) {
 	owner := deliveredReplicaSet(h, 1)
 	orphan = h.pod(nil, "web")
@@ -88,8 +91,8 @@ func buildFailedAdoption(h *historyBuilder, tries int) (orphan *history.Object) 
 	return orphan
 }
 
-// buildLatePods builds an owner whose two pods the process creates, and creates again after
-// the given time. No pod is delivered.
+// buildLatePods builds an owner of the given resource with two replicas. The process creates two
+// pods, and creates two more after the given time. No watch event delivers any of the pods.
 func buildLatePods(h *historyBuilder, resource string, after time.Duration) {
 	owner := h.owner(resource, "web", "web", 2)
 	h.deliver(owner)
@@ -98,15 +101,16 @@ func buildLatePods(h *historyBuilder, resource string, after time.Duration) {
 	h.createAll(owner, 2)
 }
 
-// endPod commits that a pod with an IP address has failed. The parameter ready says whether
-// the pod stays ready.
+// endPod commits a version of a pod with the phase Failed. The parameter ready says whether the
+// pod stays ready.
 func (h *historyBuilder) endPod(pod *history.Object, ready bool) *history.Object {
 	o := *h.find(pod.Name)
 	o.Body = []byte(strings.Replace(string(h.podBodyWithAddress(&o, ready)), `"Running"`, `"Failed"`, 1))
 	return h.commit(history.Modified, o)
 }
 
-// podBodyWithAddress returns the spec and status of a pod, with the given readiness.
+// podBodyWithAddress returns the JSON of a pod with the given readiness. The rest of the JSON is
+// that of the given pod.
 func (h *historyBuilder) podBodyWithAddress(pod *history.Object, ready bool) []byte {
 	readiness := map[bool]string{true: `"status":"True"`, false: `"status":"False"`}
 	return []byte(strings.Replace(string(pod.Body), readiness[!ready], readiness[ready], 1))
@@ -120,8 +124,8 @@ func TestKnownIssues(t *testing.T) {
 			h.wait(time.Minute)
 		}
 	}
-	// unready builds Endpoints that list a ready pod as not ready, and one write of them. The
-	// function ends records the result of that write.
+	// unready returns a function that builds Endpoints that list a ready pod as not ready, and
+	// an update of these Endpoints. The function ends records what happens to this update.
 	unready := func(ends func(h *historyBuilder, step *requestStep)) func(h *historyBuilder) {
 		return settling(func(h *historyBuilder) {
 			h.service("web", nil)
@@ -131,8 +135,9 @@ func TestKnownIssues(t *testing.T) {
 			ends(h, h.writeEndpoints("update", "web"))
 		})
 	}
-	// listed builds a Service whose Endpoints list two pods. The first pod is ready or not. The
-	// function becomes then changes the pods.
+	// listed returns a function that builds a Service with two pods, and Endpoints that list
+	// them. The parameter ready says whether the first pod is ready. The function becomes then
+	// changes the pods.
 	listed := func(ready bool, becomes func(h *historyBuilder, a, b *history.Object)) func(h *historyBuilder) {
 		return settling(func(h *historyBuilder) {
 			h.service("web", nil)
@@ -150,7 +155,7 @@ func TestKnownIssues(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		build func(h *historyBuilder)
-		want  *KnownIssue // the expected known issue; nil if the failure must not match any
+		want  *KnownIssue // the known issue that must explain the failure; nil if none may explain it
 		of    string      // the ID of the check that fails
 	}{
 		{"the only active ReplicaSet has the new size and a stale annotation", settling(func(h *historyBuilder) { buildStuckScaling(h, 4, 4, 5) }), stuckScaling, "rollout-complete"},
