@@ -18,10 +18,10 @@ import (
 // screenshots is the directory for screenshots of pages.
 var screenshots = flag.String("screenshots", "", "the `directory` to leave screenshots of the page in")
 
-// browsers are the names that Linux distributions give the Chromium executable.
+// browsers has the names that Linux distributions give Chromium's executable.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
-// pageWithin is the timeout of every browser action.
+// pageWithin is the time limit of every browser action.
 const pageWithin = time.Minute
 
 // visitor is a page that is open in a browser.
@@ -76,7 +76,7 @@ func visit(t *testing.T, path string, width, height int) *visitor {
 	return v
 }
 
-// do executes actions.
+// do executes browser actions. The test fails if an action fails.
 func (v *visitor) do(actions ...chromedp.Action[chromedp.Void]) {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.ctx, pageWithin)
@@ -86,7 +86,7 @@ func (v *visitor) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// ask evaluates a JavaScript expression in the page.
+// ask evaluates a JavaScript expression in the page and returns the value.
 func ask[T any](v *visitor, expression string) T {
 	v.t.Helper()
 	got, err := chromedp.Run(v.ctx, chromedp.Evaluate[T](expression))
@@ -96,7 +96,7 @@ func ask[T any](v *visitor, expression string) T {
 	return got
 }
 
-// await waits until an expression is true in the page.
+// await waits until a JavaScript expression is true in the page.
 func (v *visitor) await(expression string) {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.ctx, pageWithin)
@@ -106,7 +106,7 @@ func (v *visitor) await(expression string) {
 	}
 }
 
-// screenshot writes a screenshot if the flag -screenshots is set.
+// screenshot writes a screenshot of the page if the flag -screenshots is set.
 func (v *visitor) screenshot(name string) {
 	v.t.Helper()
 	if *screenshots == "" {
@@ -121,7 +121,7 @@ func (v *visitor) screenshot(name string) {
 	}
 }
 
-// dark enables the dark theme.
+// dark makes the browser prefer the dark theme.
 func (v *visitor) dark() {
 	v.t.Helper()
 	v.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
@@ -132,7 +132,7 @@ func (v *visitor) dark() {
 	}))
 }
 
-// open writes the page of runs and opens it.
+// open writes the report page of the given runs and opens the page in a browser.
 func open(t *testing.T, width, height int, runs ...Run) *visitor {
 	t.Helper()
 	dir := t.TempDir()

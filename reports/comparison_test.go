@@ -14,7 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// comparison returns a comparison of two pairs. The second pair has more differences.
+// comparison returns a comparison of two pairs of runs. The second pair has more differences than
+// the first.
 func comparison() Comparison {
 	accepted := compare.Difference{Aspect: compare.MilestoneOrder, Object: "replicasets.apps web-<1234>", What: "sizes", Subject: "0, 5", Base: "0, 4, 5", Classification: compare.Accepted, Reason: "the guarantees allow both orders"}
 	base := on("upstream", passed("burst"))
@@ -34,8 +35,7 @@ func comparison() Comparison {
 	}
 }
 
-// abortedComparison returns a comparison in which the base did not complete the second
-// step.
+// abortedComparison returns a comparison in which the base run did not complete the second step.
 func abortedComparison() Comparison {
 	c := comparison()
 	c.Scenario, c.Pairs, c.Ratios = "steady-9", c.Pairs[:1], nil
@@ -69,8 +69,8 @@ func TestCompared(t *testing.T) {
 	}
 }
 
-// TestVerdictOfComparison requires fail for an undeclared difference, and unknown without
-// pairs.
+// TestVerdictOfComparison checks that an undeclared difference gives the verdict fail. A
+// comparison without pairs must have the verdict unknown.
 func TestVerdictOfComparison(t *testing.T) {
 	whole := comparison()
 	for want, pairs := range map[check.Verdict][]Pair{check.Fail: whole.Pairs, check.Pass: whole.Pairs[:1], check.Unknown: nil} {
@@ -82,7 +82,8 @@ func TestVerdictOfComparison(t *testing.T) {
 	}
 }
 
-// TestVerdictOfPair requires fail for two runs that passed with an undeclared difference.
+// TestVerdictOfPair checks that the page of a pair shows fail for an undeclared difference,
+// although both runs passed.
 func TestVerdictOfPair(t *testing.T) {
 	for i, want := range []string{"gauntlet: <span class=\"pass\">", "gauntlet: <span class=\"fail\">"} {
 		var page bytes.Buffer
@@ -96,8 +97,8 @@ func TestVerdictOfPair(t *testing.T) {
 	}
 }
 
-// TestPageOfPair checks that the page has both timelines. The same step has the same
-// position in both, although one run reached it later.
+// TestPageOfPair checks that the page of a pair has two timelines. A step must have the same
+// position in each timeline, although one run reached the step later.
 func TestPageOfPair(t *testing.T) {
 	c := comparison()
 	pair := &c.Pairs[1]
@@ -132,8 +133,8 @@ func TestPageOfPair(t *testing.T) {
 	v.clean()
 }
 
-// TestNoPairs checks that a comparison without pairs does not report that the subjects are
-// equal.
+// TestNoPairs checks that a report about a comparison without pairs does not say that the subjects
+// are equal.
 func TestNoPairs(t *testing.T) {
 	none := Comparison{Scenario: "burst", Subject: "ours", Base: "upstream"}
 	if got, want := none.countsText(), "ours and upstream, pairs: 0, nothing was compared"; got != want {

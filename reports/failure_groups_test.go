@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestFailureGroups checks that each distinct failure has one line, for all seeds and
-// scenarios together. The line has the smallest scenario that shows the failure.
+// TestFailureGroups checks that each distinct failure has one line, even if several seeds and
+// scenarios have it. The line must name the smallest scenario with the failure.
 func TestFailureGroups(t *testing.T) {
 	large, small, elsewhere, other := failed("watch-delay-pods"), failed("shrunk"), failed("everything"), failed("rollout")
 	large.Size, small.Size, small.Seed, elsewhere.Size, other.Size = 20, 3, 43, 20, 1
@@ -42,8 +42,8 @@ func TestFailureGroups(t *testing.T) {
 	}
 }
 
-// TestSharedReason checks how the reason of an unknown verdict is reported. A reason that
-// several checks share is reported once for the run, and another reason for its check.
+// TestSharedReason checks how reports show the reasons of unknown verdicts. A reason that several
+// checks share is shown once for the run. Any other reason is shown for its check.
 func TestSharedReason(t *testing.T) {
 	broken := run("relist", check.Unknown, "the API server did not come back",
 		result("burst-limit", check.Unknown, 0, "the API server did not come back"),
@@ -72,7 +72,8 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-// TestWithoutFailuresOf checks which failures of a run remain, compared with another run.
+// TestWithoutFailuresOf checks which failures of a run remain after the failures of another run
+// were removed.
 func TestWithoutFailuresOf(t *testing.T) {
 	result := func(id string, verdict check.Verdict, reason string) check.Result {
 		return check.Result{Check: id, Verdict: verdict, Reason: reason}

@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// TestWhatFired checks how the reports say what the faults of a run did.
+// TestWhatFired checks how reports describe what the faults of a run did.
 func TestWhatFired(t *testing.T) {
 	count := func(name string, fired int) check.FaultCount {
 		return check.FaultCount{Name: name, Injected: 1, Fired: fired}

@@ -86,8 +86,8 @@ func TestWriteRun(t *testing.T) {
 	}
 }
 
-// TestWriteFilesFails checks that WriteFiles returns an error for a report that cannot be
-// written, and still writes the others.
+// TestWriteFilesFails checks that WriteFiles returns an error if it cannot write one report. It
+// must still write the other reports.
 func TestWriteFilesFails(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "junit.xml", "occupied"), 0o755); err != nil {

@@ -17,14 +17,14 @@ import (
 // historyBuilder builds a history for tests.
 type historyBuilder struct{ records []history.Record }
 
-// add appends a record at a time and returns its Seq.
+// add appends a record with the given time and returns the record's number (Seq).
 func (s *historyBuilder) add(at time.Duration, r history.Record) int64 {
 	r.Seq, r.At = int64(len(s.records)+1), at
 	s.records = append(s.records, r)
 	return r.Seq
 }
 
-// write puts the history into a directory.
+// write writes the history to history.jsonl in a directory.
 func (s *historyBuilder) write(t *testing.T, dir string) {
 	t.Helper()
 	file, err := os.Create(filepath.Join(dir, "history.jsonl"))
@@ -94,8 +94,8 @@ func laggingRun(t *testing.T, pods int) Run {
 	return r
 }
 
-// pod adds the creation of a pod, its status updates until it is ready, and the delayed
-// deliveries. It returns the Seq of the create request.
+// pod adds the creation of a pod, the pod's status updates until it is ready, and the delayed
+// deliveries. It returns the number (Seq) of the create request.
 func (s *historyBuilder) pod(at time.Duration, i int) int64 {
 	const micro = time.Microsecond
 	id := uint64(100 + i)
@@ -125,8 +125,8 @@ func (s *historyBuilder) pod(at time.Duration, i int) int64 {
 	return seq
 }
 
-// databaseRun returns a run of the controller of a custom resource. The resource controls a
-// StatefulSet, a Service and two backups, and the StatefulSet is scaled twice.
+// databaseRun returns a run whose subject is the controller of a custom resource. The custom
+// object controls a StatefulSet, a Service and two backups, and the StatefulSet is scaled twice.
 func databaseRun(t *testing.T) Run {
 	t.Helper()
 	dir := t.TempDir()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzReadDirectory reads any bytes as verdicts.json. If they are valid, every report of the
-// runs must be written without a panic.
+// FuzzReadDirectory reads random bytes as verdicts.json. If the bytes are valid, every report of
+// the runs must be written without a panic.
 func FuzzReadDirectory(f *testing.F) {
 	golden, err := filepath.Glob(filepath.Join("testdata", "*", verdictsName))
 	if err != nil || len(golden) == 0 {

@@ -13,10 +13,10 @@ import (
 // failure groups, and the numbers of runs by day, subject, scenario and verdict.
 type overviewData struct {
 	When     string          // the range of the start times; empty if no start time is known
-	Failures []pageFailure   // worst first
-	Days     []dayCounts     // oldest first
+	Failures []pageFailure   // the failure groups, worst verdict first
+	Days     []dayCounts     // the days on which runs started, oldest first
 	Verdicts []check.Verdict // the columns of the tables of counts: the verdicts that occur
-	Subjects []verdictCounts // counts by subject, worst first
+	Subjects []verdictCounts // one row for each subject, worst verdict first
 	NotClean []verdictCounts // the scenarios and subjects with a run that did not pass, worst first
 	Clean    []verdictCounts // the scenarios and subjects of which all runs passed
 }

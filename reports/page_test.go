@@ -17,7 +17,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// clean checks that the page wrote nothing to the console and loaded nothing.
+// clean checks that the page wrote nothing to the console and loaded no other files.
 func (v *visitor) clean() {
 	v.t.Helper()
 	if loaded := ask[[]string](v, `performance.getEntriesByType('resource').map(r => r.name)`); len(loaded) > 0 {
@@ -28,8 +28,8 @@ func (v *visitor) clean() {
 	}
 }
 
-// TestPageFromViolationToEvents follows the link from a piece of evidence to its event, and
-// the link back.
+// TestPageFromViolationToEvents follows the link from a piece of evidence to an event on the
+// timeline. It then follows the link from the event back to the evidence.
 func TestPageFromViolationToEvents(t *testing.T) {
 	v := open(t, 1280, 1600, laggingRun(t, 40))
 	v.screenshot("failed-light")
@@ -50,9 +50,9 @@ func TestPageFromViolationToEvents(t *testing.T) {
 	v.clean()
 }
 
-// TestPageLayout checks the order of the page: summary of the failure, timeline, table of
-// checks. In the table only checks that did not pass are open, until a link leads to
-// another check.
+// TestPageLayout checks the order of the page's parts: summary of the failure, timeline, table of
+// checks. In the table, only checks that did not pass are open. A link to another check must open
+// that check.
 func TestPageLayout(t *testing.T) {
 	r := laggingRun(t, 3)
 	r.Results = append(r.Results,
@@ -79,8 +79,8 @@ func TestPageLayout(t *testing.T) {
 	v.clean()
 }
 
-// TestPageOfAnyKind checks the page of a run with a StatefulSet and custom resources. It
-// checks the tracks, the charts, and the checks of contracts that do not apply.
+// TestPageOfAnyKind checks the page of a run with a StatefulSet and custom resources. The page
+// must show their tracks and charts, and the contract checks that do not apply.
 func TestPageOfAnyKind(t *testing.T) {
 	v := open(t, 1280, 1800, databaseRun(t))
 	tracks := ask[[]string](v, `gauntlet.timelines[0].tracksShown.map(i => gauntlet.timelines[0].run.tracks[i]).filter(t => t.group === 'objects').map(t => t.name)`)
@@ -112,8 +112,8 @@ func TestPageOfAnyKind(t *testing.T) {
 	v.clean()
 }
 
-// TestPageFilters filters events by words, kind, time and evidence, and checks that the
-// tracks show the same events.
+// TestPageFilters filters the events by words, kind, time and evidence. The tracks must show the
+// same events as the list.
 func TestPageFilters(t *testing.T) {
 	v := open(t, 1280, 1600, laggingRun(t, 40))
 	shown := func() int {
@@ -145,7 +145,7 @@ func TestPageFilters(t *testing.T) {
 	if got := shown(); got != all-41*3-1 {
 		t.Errorf("%d events without commits; want %d", got, all-41*3-1)
 	}
-	// A link resets the filter, so that its target is visible.
+	// A link resets the filter, so that the event to which the link points is visible.
 	ask[bool](v, `(location.hash = '#s8', true)`)
 	v.await(`document.querySelector('.selected-mark strong').innerText === 'ADDED replicasets.apps web'`)
 	if got := shown(); got != all {
@@ -154,7 +154,7 @@ func TestPageFilters(t *testing.T) {
 	v.clean()
 }
 
-// TestPageByKeyboard zooms the tracks and walks through the events.
+// TestPageByKeyboard uses the keyboard to zoom the tracks and to move from event to event.
 func TestPageByKeyboard(t *testing.T) {
 	v := open(t, 1280, 1600, laggingRun(t, 40))
 	before := ask[float64](v, `gauntlet.axis.to - gauntlet.axis.from`)
@@ -192,8 +192,8 @@ func TestPageLooks(t *testing.T) {
 	v.clean()
 }
 
-// TestPageOfManyEvents checks that only visible events have elements. The repaint time must
-// be at most proportional to the number of events.
+// TestPageOfManyEvents checks that only visible events have HTML elements. The time to repaint the
+// page must grow at most in proportion to the number of events.
 func TestPageOfManyEvents(t *testing.T) {
 	v := open(t, 1280, 1600, laggingRun(t, 7000))
 	events := ask[int](v, `gauntlet.timelines[0].count`)
@@ -207,7 +207,7 @@ func TestPageOfManyEvents(t *testing.T) {
 	zoomed := ask[float64](v, `(gauntlet.axis.zoom(0.01), Math.min(...Array.from({length: 5}, () => gauntlet.paint())))`)
 	filtered := ask[float64](v, `(() => { const b = gauntlet.timelines[0], t = performance.now(); b.search.value = 'web-004'; b.filter(); return performance.now() - t; })()`)
 	few := ask[float64](open(t, 1280, 1600, laggingRun(t, 700)), `Math.min(...Array.from({length: 5}, () => gauntlet.paint()))`)
-	// A page with ten times the events may need ten times as long. The factor 3 allows for
+	// A page with ten times as many events may need ten times as long. The factor 3 allows for
 	// noise.
 	if ratio := whole / max(few, 0.5); ratio > 30 {
 		t.Errorf("ten times the events take %.1f times as long to paint (%.1f ms to %.1f ms); want 30 at most", ratio, whole, few)
@@ -216,8 +216,8 @@ func TestPageOfManyEvents(t *testing.T) {
 	v.clean()
 }
 
-// TestPageOfALongRun checks that a note precedes the timeline if records are omitted, and
-// that all cited records have marks.
+// TestPageOfALongRun checks the page of a run from whose timeline records are omitted. A note must
+// precede the timeline, and all cited records must have marks.
 func TestPageOfALongRun(t *testing.T) {
 	v := open(t, 1280, 1600, laggingRun(t, 26000))
 	v.screenshot("long-light")
@@ -299,8 +299,8 @@ func TestPageEscapes(t *testing.T) {
 	}
 }
 
-// TestPageWithoutHistory checks that a run without a history has a page with the existing
-// files.
+// TestPageWithoutHistory checks that a run without a history still has a page, which shows the
+// files that exist.
 func TestPageWithoutHistory(t *testing.T) {
 	r := laggingRun(t, 3)
 	if err := os.Remove(filepath.Join(r.Directory, "history.jsonl")); err != nil {
@@ -320,8 +320,9 @@ func TestPageWithoutHistory(t *testing.T) {
 	}
 }
 
-// TestPageOfCampaign checks the page of 50 runs, most of which passed and were deleted.
-// Failures come first, every run is counted, and no link leads to a deleted run.
+// TestPageOfCampaign checks the page of 50 runs. Most of the runs passed, so that their
+// directories were deleted. Failures must come first, every run must be counted, and no link may
+// lead to a deleted directory.
 func TestPageOfCampaign(t *testing.T) {
 	var all []Run
 	for i := range 23 {

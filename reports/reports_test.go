@@ -23,12 +23,12 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// result returns a result without evidence.
+// result returns a check's result without evidence.
 func result(id string, verdict check.Verdict, tested int, reason string) check.Result {
 	return check.Result{Check: id, Verdict: verdict, Reason: reason, Exercised: tested}
 }
 
-// run returns a run of a scenario.
+// run returns a run of the given scenario with the given verdict.
 func run(scenario string, verdict check.Verdict, reason string, results ...check.Result) Run {
 	return Run{
 		Scenario:    scenario,
@@ -55,7 +55,7 @@ func passed(scenario string) Run {
 	)
 }
 
-// notKept returns a run of a campaign that passed, so that its directory was deleted.
+// notKept returns a passed run of a campaign, which has deleted the run's directory.
 func notKept(scenario, subject string) Run {
 	r := run(scenario, check.Pass, "every check passed")
 	r.Subject, r.Directory, r.Reproduce, r.Versions = subject, "", "", nil
@@ -76,7 +76,7 @@ func knownUpstreamRun() Run {
 	return on("upstream", r)
 }
 
-// on returns the run with another subject.
+// on returns a copy of the run with another subject.
 func on(subject string, r Run) Run {
 	for _, text := range []*string{&r.Directory, &r.Reproduce} {
 		*text = strings.ReplaceAll(*text, r.Subject, subject)
@@ -113,8 +113,8 @@ func failed(scenario string) Run {
 	return r
 }
 
-// withoutContract returns a run in which only one of the four controllers is under test.
-// Most checks of a contract do not apply to it.
+// withoutContract returns a run in which only one of the four controllers is under test. Most
+// contract checks do not apply to this run.
 func withoutContract() Run {
 	const missing = "no controller under test has the trait "
 	r := run("services", check.Pass, "3 checks held, 3 not exercised",
@@ -130,7 +130,7 @@ func withoutContract() Run {
 	return r
 }
 
-// samples are the runs that the tests render into golden files.
+// samples has the runs that the tests render and compare with golden files.
 var samples = map[string][]Run{
 	"one-passed": {passed("burst")},
 	"one-failed": {failed("watch-delay-pods")},
@@ -172,8 +172,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// golden checks that got equals the content of the file at path. With -update it writes the
-// file instead.
+// golden checks that got equals the content of the golden file at path. With -update, it writes
+// got to this file instead.
 func golden(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {
@@ -194,8 +194,8 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
-// TestTerminalFits checks that only paths and commands exceed the width of a terminal.
-// Users copy paths and commands, so they are not wrapped.
+// TestTerminalFits checks that no line is wider than the terminal, except paths and commands.
+// Users copy paths and commands, so these are not wrapped.
 func TestTerminalFits(t *testing.T) {
 	for sample, runs := range samples {
 		for columns, limit := range map[int]int{0: 100, 40: 80, 80: 80, 89: 89, 90: 90, 200: 100} {
@@ -234,7 +234,7 @@ func TestTerminalColor(t *testing.T) {
 	}
 }
 
-// TestJSONIsReadable checks that a reader of the JSON gets the results that were written.
+// TestJSONIsReadable checks that decoding the JSON gives the results from which it was written.
 func TestJSONIsReadable(t *testing.T) {
 	var b bytes.Buffer
 	if err := JSON(&b, samples["many"]); err != nil {
@@ -260,8 +260,8 @@ func TestJSONIsReadable(t *testing.T) {
 	}
 }
 
-// TestReadDirectory checks that reading returns the runs that were written, and that a
-// moved run directory has its new path.
+// TestReadDirectory checks that ReadDirectory returns the runs that were written. A run directory
+// that was moved must have its new path.
 func TestReadDirectory(t *testing.T) {
 	dir := t.TempDir()
 	many := slices.Clone(samples["many"])
@@ -290,8 +290,8 @@ func TestReadDirectory(t *testing.T) {
 	}
 }
 
-// TestReadDirectorySchema1 checks that the field names and the verdict of schema 1 are
-// read.
+// TestReadDirectorySchema1 checks that ReadDirectory understands the field names and the verdict
+// of schema 1.
 func TestReadDirectorySchema1(t *testing.T) {
 	dir := t.TempDir()
 	content := `{"schema": 1, "runs": [{"scenario": "s", "verdict": "idle", "again": "gauntlet run s", "results": [
@@ -331,7 +331,7 @@ func TestReadDirectoryRefuses(t *testing.T) {
 	}
 }
 
-// TestJUnitCounts checks that each case is counted once, with its result.
+// TestJUnitCounts checks that each JUnit test case is counted once, by its outcome.
 func TestJUnitCounts(t *testing.T) {
 	for sample, want := range map[string]junitSuites{
 		"one-passed": {Tests: 4, Skipped: 1},
@@ -397,7 +397,7 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// TestWriteErrors checks that every renderer returns write errors.
+// TestWriteErrors checks that every report function returns the error of a failed write.
 func TestWriteErrors(t *testing.T) {
 	full := errors.New("disk full")
 	for file, render := range renderers {

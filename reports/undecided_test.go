@@ -7,8 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// TestUndecided checks when one reason stands for all checks of a run, and that the terminal then
-// shows it once.
+// TestUndecided checks for which runs one reason explains the verdicts of all checks. The terminal
+// must show such a reason only once.
 func TestUndecided(t *testing.T) {
 	const reason = "the run: the subject did not start"
 	unknown := func(id, reason string) check.Result {

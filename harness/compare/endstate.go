@@ -141,7 +141,7 @@ func (o *observer) flatten(object *history.Object) (map[string]string, error) {
 // "spec.replicas" has the text "3".
 type flattener struct {
 	names *names            // to replace real names by stable names
-	flat  map[string]string // the result
+	flat  map[string]string // the fields that were added so far
 }
 
 // text adds a text at a path, unless this path is omitted from comparisons. It replaces real names

@@ -97,8 +97,8 @@ func TestDisplayedWindow(t *testing.T) {
 	}
 }
 
-// sequence returns the Seqs of the marks of records of longHistory, from the first Seq to
-// the last. A response has no mark of its own.
+// sequence returns the numbers (Seq) from the first to the last that have marks in longHistory. A
+// response has no mark of its own.
 func sequence(from, to int64) []int64 {
 	var all []int64
 	for seq := from; seq <= to; seq++ {
@@ -109,8 +109,8 @@ func sequence(from, to int64) []int64 {
 	return all
 }
 
-// TestOutsideTheWindow checks the effect of records outside the window. They still give the
-// main events of the run, and the state that the window needs.
+// TestOutsideTheWindow checks what records outside the window contribute. They give the main
+// events of the run, and the state that records in the window need.
 func TestOutsideTheWindow(t *testing.T) {
 	web := &history.Owner{Kind: "ReplicaSet", Name: "web", UID: uid(replicaSets, "web")}
 	set := object(replicaSets, "web", 2, &history.Owner{Kind: "Deployment", Name: "front", UID: "d"}, `{"spec":{"replicas":1}}`)
@@ -197,8 +197,8 @@ func TestOutsideTheWindow(t *testing.T) {
 	}
 }
 
-// TestLongAndTruncated checks that the timeline of a long, truncated history has both
-// notes.
+// TestLongAndTruncated checks the timeline of a history that is long and truncated. It must have a
+// note about each of these facts.
 func TestLongAndTruncated(t *testing.T) {
 	got, err := build(func(yield func(*history.Record, error) bool) {
 		longHistory().all()(yield)

@@ -36,8 +36,8 @@ func (p *eventRates) answered(m *Mark) {
 
 // The charts of [eventRates] have one value for each time slice. All slices have the same length.
 const (
-	maxSlices = 300                   // maximum number of slices; a narrow screen has about as many pixels
-	minSlice  = 50 * time.Millisecond // minimum length of a slice
+	maxSlices = 300                   // the maximum number of slices; a narrow screen has about as many pixels
+	minSlice  = 50 * time.Millisecond // the minimum length of a slice
 )
 
 // charts returns a chart of the lag of watch events and a chart of the requests per second.

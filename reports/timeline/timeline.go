@@ -12,12 +12,12 @@ import (
 type Timeline struct {
 	Start  history.Start // from the first record: subject, namespace and start time
 	End    time.Duration // the time of the last record
-	Phases []Phase       // in order
+	Phases []Phase       // the starts of the run's phases, in order of time
 	// Tracks has the rows in the order in which the page shows them. Mark.Track and Band.Track are
 	// indexes in Tracks.
 	Tracks     []Track
-	Bands      []Band // in order of their starts
-	Marks      []Mark // in order of Mark.Seq
+	Bands      []Band // the time ranges of faults and processes, in order of their starts
+	Marks      []Mark // the events on the tracks, in order of Mark.Seq
 	Charts     []Chart
 	Violations []Violation
 	// Cited has the records, as JSON, that the evidence of the violations cites. The key is the

@@ -16,7 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Resources of the tests.
+// The resources of the objects in the tests.
 var (
 	replicaSets  = resourceOf(kube.ReplicaSet)
 	deployments  = resourceOf(kube.Deployment)
@@ -34,7 +34,8 @@ func newHistory() *historyBuilder {
 	return t
 }
 
-// add appends a record and returns its Seq. Its time is Seq - 1 seconds.
+// add appends a record and returns the record's number (Seq). The record's time is Seq - 1
+// seconds.
 func (t *historyBuilder) add(r history.Record) int64 {
 	r.Seq, r.At = int64(len(t.records)+1), time.Duration(len(t.records))*time.Second
 	t.records = append(t.records, &r)
@@ -51,7 +52,8 @@ func (t *historyBuilder) all() iter.Seq2[*history.Record, error] {
 	}
 }
 
-// build builds the timeline directly and from a draft, and checks that both are equal.
+// build builds the timeline directly and from a draft, and checks that the two timelines are
+// equal.
 func (t *historyBuilder) build(test *testing.T, results ...check.Result) *Timeline {
 	test.Helper()
 	got, err := Build(t.all(), results)
@@ -72,7 +74,7 @@ func (t *historyBuilder) build(test *testing.T, results ...check.Result) *Timeli
 	return got
 }
 
-// object returns a version of an object; owner may be nil.
+// object returns a version of an object. The argument owner may be nil.
 func object(resource, name string, version int, owner *history.Owner, body string) history.Object {
 	o := history.Object{Ref: history.Ref{Resource: resource, Namespace: "ns", Name: name, UID: uid(resource, name), Version: history.Version(version)}, Body: json.RawMessage(body)}
 	if owner != nil {
@@ -100,7 +102,7 @@ func (t *historyBuilder) delivery(id uint64, o history.Object) int64 {
 	return t.add(history.Record{Delivery: &history.Delivery{ID: id, Subject: "s", Resource: o.Resource, Type: history.Modified, Object: o}})
 }
 
-// markText returns a mark as one line.
+// markText describes a mark of the timeline in one line.
 func markText(t *Timeline, m Mark) string {
 	return fmt.Sprintf("%s | %s %s %s | %s | %v-%v", t.Tracks[m.Track].Name, m.Kind, m.Action, m.Object, m.Note, m.From.Seconds(), m.To.Seconds())
 }
@@ -194,8 +196,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestTracks checks that ReplicaSets follow their Deployment, Endpoints their Service, and
-// pods their owner. Faults must have the order of the scenario.
+// TestTracks checks the order of the tracks. ReplicaSets follow their Deployment, Endpoints their
+// Service, and pods their owner. Faults have the order of the scenario.
 func TestTracks(t *testing.T) {
 	x := newHistory()
 	x.add(history.Record{Fault: &history.Fault{Index: 1, Name: "b", Event: history.FaultInjected}})
@@ -229,8 +231,8 @@ func TestTracks(t *testing.T) {
 	}
 }
 
-// TestTracksOfAnyKind checks that objects of every kind have tracks. Dependents follow their
-// controller, in whatever order the objects occur.
+// TestTracksOfAnyKind checks that objects of every Kind have tracks. Dependents follow their
+// controller, in whatever order the objects occur in the history.
 func TestTracksOfAnyKind(t *testing.T) {
 	added := func(resource, name, kind, owner string) history.Record {
 		o := object(resource, name, 1, nil, `{}`)
@@ -305,7 +307,7 @@ func TestTracksOfAnyKind(t *testing.T) {
 	}
 }
 
-// TestNotes checks the description of the state of objects with and without typed decoding.
+// TestNotes checks how notes of marks describe objects, with and without a decoder for the Kind.
 func TestNotes(t *testing.T) {
 	for _, test := range []struct{ resource, body, want string }{
 		{replicaSets, `{"spec":{"replicas":2},"status":{"replicas":1}}`, "spec.replicas: 2; status: 1 replicas, 0 ready, 0 available"},
@@ -323,8 +325,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestBands checks that a fault lasts until it is healed and a process until it ends. If
-// there is no such record, both last until the end of the history.
+// TestBands checks that a fault's band ends when the fault is healed, and a process's band when
+// the process ends. Without such a record, the band ends at the end of the history.
 func TestBands(t *testing.T) {
 	x := newHistory()
 	for _, event := range []history.FaultEvent{history.FaultInjected, history.FaultFired, history.FaultHealed} {
@@ -348,8 +350,8 @@ func TestBands(t *testing.T) {
 	}
 }
 
-// TestViolations checks that evidence with a response or a list is linked to the request.
-// The timeline must keep the records of the evidence.
+// TestViolations checks that evidence that cites a response or a list leads to the mark of the
+// request. The timeline must keep the cited records.
 func TestViolations(t *testing.T) {
 	x := newHistory()
 	x.request(1, "list", pods, "", nil)
@@ -413,8 +415,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestCountsOfAnyKind checks the charts of workloads and of custom resources. Pods count for
-// all objects above them.
+// TestCountsOfAnyKind checks the charts of workloads and of custom resources. A pod counts for all
+// objects that control it, directly or indirectly.
 func TestCountsOfAnyKind(t *testing.T) {
 	db := history.Owner{Kind: "Database", Name: "main", UID: uid("databases.example.com", "main")}
 	set := history.Owner{Kind: "StatefulSet", Name: "main-data", UID: uid(statefulSets, "main-data")}
@@ -470,8 +472,8 @@ func TestEventRates(t *testing.T) {
 	}
 }
 
-// TestBrokenHistories checks that a truncated history is used up to its end, and that other
-// broken histories are errors.
+// TestBrokenHistories checks that a truncated history is shown up to its end. Other broken
+// histories must be errors.
 func TestBrokenHistories(t *testing.T) {
 	ends := func(with error) iter.Seq2[*history.Record, error] {
 		return func(yield func(*history.Record, error) bool) {

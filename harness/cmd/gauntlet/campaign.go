@@ -47,7 +47,7 @@ func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.
 	}
 	for _, name := range f.subjects {
 		if err := checkSubject(name); err != nil {
-			return nil, err // before the messages about scenarios that gauntlet skips
+			return nil, err // report a wrong subject before load prints warnings about skipped scenarios
 		}
 	}
 	if f.runs.terminal == nil {

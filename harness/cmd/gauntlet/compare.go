@@ -144,7 +144,7 @@ func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run
 				s.Seed = seedOf(f.runs.seed, s.Seed, random) + uint64(i)
 			}
 			flags := f.runs
-			flags.subject, flags.seed = name, 0 // each scenario contains its seed
+			flags.subject, flags.seed = name, 0 // the field Seed of each scenario already has the seed
 			if both[side], err = flags.options(cmd, scenarios); err != nil {
 				return nil, err
 			}

@@ -44,7 +44,7 @@ func completeFlags(cmd *cobra.Command) {
 			return values(cmd), cobra.ShellCompDirectiveNoFileComp
 		})
 		if err != nil {
-			panic(err) // a flag has two completions
+			panic(err) // impossible: no flag gets a second completion function
 		}
 	}
 	for _, sub := range cmd.Commands() {

@@ -17,7 +17,7 @@ import (
 type generateFlags struct {
 	profile         string
 	duration        time.Duration
-	preferUncovered string // path of a file that "gauntlet coverage --out" wrote; "" for none
+	preferUncovered string // the path of a file that "gauntlet coverage --out" wrote; "" for none
 }
 
 // addProfile adds the flags --profile and --prefer-uncovered.

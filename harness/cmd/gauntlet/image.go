@@ -107,7 +107,7 @@ func writeImage(path string, built *image.Image) error {
 	if err != nil {
 		return fmt.Errorf("writing the image archive: %w", err)
 	}
-	defer os.Remove(file.Name()) // fails without effect after the rename
+	defer os.Remove(file.Name()) // after the rename, the file does not exist, so this has no effect
 	err = built.Write(file)
 	if err == nil {
 		err = file.Chmod(0o644)

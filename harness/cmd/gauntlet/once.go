@@ -17,7 +17,7 @@ func acceptOneValue(cmd *cobra.Command) {
 			return
 		}
 		if flag.DefValue == "0s" {
-			flag.DefValue = "0" // pflag omits this default from the help, also behind an onceValue
+			flag.DefValue = "0" // the help text of pflag omits the default "0", but would show "0s" for an onceValue
 		}
 		flag.Value = &onceValue{Value: flag.Value, needsText: flag.Value.Type() == "string" && flag.DefValue != ""}
 	})

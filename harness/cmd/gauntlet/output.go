@@ -127,7 +127,7 @@ func formatTable(rows [][]string, width int) string {
 	}
 	last := len(rows[0]) - 1
 	widths := make([]int, last)
-	before := 0 // width of the columns before the last, with the gaps
+	before := 0 // the total width of the columns before the last one, with the gaps between columns
 	for column := range widths {
 		for _, row := range rows {
 			widths[column] = max(widths[column], utf8.RuneCountInString(row[column]))

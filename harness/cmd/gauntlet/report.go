@@ -64,7 +64,7 @@ func readRuns(dirs []string) ([]reports.Run, error) {
 			return nil, err
 		}
 		for _, r := range runs {
-			if r.Directory == "" || !seen[r.Directory] { // "": the directory of the run was deleted
+			if r.Directory == "" || !seen[r.Directory] { // several runs have no directory: a campaign deleted it
 				seen[r.Directory] = true
 				all = append(all, r)
 			}

@@ -359,7 +359,7 @@ func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Sc
 		return nil, err
 	}
 	if err := checkSubject(f.subject); err != nil {
-		return nil, err // before the messages about scenarios that gauntlet skips
+		return nil, err // report a wrong subject before any warnings about skipped scenarios
 	}
 	switch {
 	case len(names) > 0 && shaped:
@@ -498,7 +498,7 @@ var errCannotStart = errors.New("a run could not start")
 // everything else to standard error.
 func runAll(cmd *cobra.Command, format outputFormat, all []run.Options, parallel, times int) (int, error) {
 	results, errs := make([]*reports.Run, len(all)), make([]error, len(all))
-	left := len(all) // number of runs that have not ended
+	left := len(all) // the number of runs that have not ended
 	var attempts []campaign.Attempt
 	for _, o := range all {
 		attempts = append(attempts, retryUnknown(attempt(o), times, o.Progress))
@@ -508,7 +508,7 @@ func runAll(cmd *cobra.Command, format outputFormat, all []run.Options, parallel
 		results[place] = run
 		name := all[place].Scenario.Name
 		switch {
-		case errors.Is(err, cluster.ErrNoCapacity) && len(all) > 1: // other scenarios may need fewer pods or nodes
+		case errors.Is(err, cluster.ErrNoCapacity) && len(all) > 1: // other runs may still fit, because their scenarios need fewer pods or nodes
 			fmt.Fprintf(cmd.ErrOrStderr(), "skipping scenario %s: %v\n", name, err)
 			return nil
 		case err != nil:
@@ -534,7 +534,7 @@ func runAll(cmd *cobra.Command, format outputFormat, all []run.Options, parallel
 			continue
 		}
 		summaries = append(summaries, *run)
-		if errs[place] != nil && run.Undecided() { // the error is the reason of all verdicts
+		if errs[place] != nil && run.Undecided() { // the error is also the reason of every verdict
 			errs[place] = fmt.Errorf("%w\n(no check could decide; the run directory is %s)", errs[place], run.Directory)
 			continue
 		}
