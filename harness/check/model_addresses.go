@@ -117,8 +117,8 @@ func firstAndCount(names []string) string {
 	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
 }
 
-// describeAddresses describes a set of addresses for evidence, such as "ready 10.0.0.1:80 and 2
-// more". For an empty set it returns "nothing".
+// describeAddresses describes a set of addresses for evidence, such as "ready 10.0.0.7:80 (Pod
+// default/web-1) and 2 more". For an empty set it returns "nothing".
 func describeAddresses(addresses objects.AddressSet) string {
 	if len(addresses) == 0 {
 		return "nothing"

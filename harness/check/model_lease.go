@@ -7,28 +7,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// leaseHolder records whether one process holds the leader-election lease, and until when.
+// leaseHolder says whether one process holds the leader-election lease, and until when.
 type leaseHolder struct {
 	// identity is the holderIdentity that the process writes to the lease. It is empty until
 	// the process first writes the lease.
 	identity string
-	// held is true if a successful response showed the process as the holder of the lease, and
-	// the process has not released the lease since. It stays true after the lease has expired.
+	// held is true if a successful response named the process as the lease's holder, and the
+	// process has not released the lease. It stays true when the lease expires.
 	held bool
-	// since is the time of the last response that showed the process as the holder, or of the
-	// release. seq is the sequence number of the record of this response or release.
+	// since is the time of the last response that named the process as the holder, or of the
+	// release. seq is the sequence number of the record that contains this response or release.
 	since time.Duration
 	seq   int64
-	// duration is the leaseDurationSeconds in the last response that showed the process as the
+	// duration is the leaseDurationSeconds in the last response that named the process as the
 	// holder.
 	duration time.Duration
-	// stalled is how long the machine or the process has stalled since the last response that
-	// showed the process as the holder. The clock of the process does not contain this time.
+	// stalled is how long the machine or the process has stalled since the last response that named
+	// this process as holder. The clock of the process excludes this time.
 	stalled time.Duration
 }
 
-// expiresAt returns the time when the lease of the process expires, on the clock of the
-// process. If the process has released the lease, this is the time of the release.
+// expiresAt returns when the process's lease expires or was released. The time is on the clock
+// of the process.
 func (lease *leaseHolder) expiresAt() time.Duration {
 	if lease.held {
 		return lease.since + lease.duration
@@ -36,15 +36,17 @@ func (lease *leaseHolder) expiresAt() time.Duration {
 	return lease.since
 }
 
-// mayGiveUp reports whether the process may exit now because it could not renew the lease. A
-// leader exits when its LeaderElector has not renewed the lease within RenewDeadline. The
-// default is two thirds of the lease duration. The LeaderElector measures also the time in which
-// the process stalls; the parameter at contains this time.
+// mayGiveUp reports whether the process may exit at the given time because it could not renew
+// the lease. A leader exits if its LeaderElector has not renewed the lease within RenewDeadline.
+// The default is two thirds of the lease duration.
+//
+// The LeaderElector's clock keeps running while the process stalls. The parameter at must
+// therefore include the time of stalls.
 func (lease *leaseHolder) mayGiveUp(at time.Duration) bool {
 	return lease.held && at-lease.since >= lease.duration*2/3-lag
 }
 
-// leaseSpec contains the fields of a lease that name its holder and its duration.
+// leaseSpec contains the fields of a lease that name the holder and the lease's duration.
 type leaseSpec struct {
 	Spec struct {
 		HolderIdentity       string
@@ -52,7 +54,7 @@ type leaseSpec struct {
 	}
 }
 
-// leaseOf decodes a lease. It returns false if o is nil or cannot be decoded.
+// leaseOf decodes a lease. If o is nil or cannot be decoded, it returns false.
 func leaseOf(o *history.Object) (leaseSpec, bool) {
 	var lease leaseSpec
 	if o == nil || objects.Unmarshal(o.Body, &lease) != nil {
@@ -61,7 +63,7 @@ func leaseOf(o *history.Object) (leaseSpec, bool) {
 	return lease, true
 }
 
-// recordRequest records that the process sent a write of the lease. A write without a
+// recordRequest records a write of the lease that the process sent. A write without a
 // holderIdentity releases the lease.
 func (lease *leaseHolder) recordRequest(r *history.Request, seq int64, at time.Duration) {
 	written, ok := leaseOf(r.Object)
@@ -75,7 +77,7 @@ func (lease *leaseHolder) recordRequest(r *history.Request, seq int64, at time.D
 }
 
 // recordAnswer records the response to a write of the lease. It ignores a response that names
-// another holder: the process may write until its last renewal expires.
+// another holder, because the process may write until its last renewal expires.
 func (lease *leaseHolder) recordAnswer(r *history.Response, seq int64, at time.Duration) {
 	written, ok := leaseOf(r.Object)
 	if ok && r.OK() && lease.identity != "" && written.Spec.HolderIdentity == lease.identity {

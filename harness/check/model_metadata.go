@@ -11,9 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// newMetadataSet returns an empty set. It returns nil if the model knows the kinds of all
-// controllers under test in detail. All methods of metadataSet accept nil, and treat it as an
-// empty set.
+// newMetadataSet returns an empty set, or nil if no generic controller is under test. All
+// methods of metadataSet accept nil, and treat nil as an empty set.
 func newMetadataSet(tested *testedControllers) *metadataSet {
 	if len(tested.generic) == 0 {
 		return nil
@@ -28,7 +27,8 @@ func newMetadataSet(tested *testedControllers) *metadataSet {
 	}
 }
 
-// put stores the metadata of an object. It replaces the former version of the object.
+// put adds the metadata of an object to the set. It replaces the metadata of the object's former
+// version.
 func (set *metadataSet) put(o *history.Object) {
 	if set == nil {
 		return
@@ -52,8 +52,8 @@ func (set *metadataSet) put(o *history.Object) {
 	set.uidByName[nameOf(o.Ref)] = o.UID
 }
 
-// keepObject stores the object itself, not only its metadata, if a generic controller
-// reconciles it. It also adds a terminating object of any kind to set.terminating.
+// keepObject stores the whole object o in its metadata now, if a generic controller under test
+// reconciles the object. It also adds a terminating object of any kind to the map terminating.
 func (set *metadataSet) keepObject(now *objectMetadata, o *history.Object) {
 	if set.tested.genericKindOf(o.Resource) != "" {
 		now.object = o
@@ -63,7 +63,8 @@ func (set *metadataSet) keepObject(now *objectMetadata, o *history.Object) {
 	}
 }
 
-// remove removes an object, if the set contains it.
+// remove removes the metadata of a deleted object. It does nothing if the set does not contain
+// the object.
 func (set *metadataSet) remove(uid types.UID) {
 	if set == nil || set.byUID[uid] == nil {
 		return
@@ -78,8 +79,7 @@ func (set *metadataSet) remove(uid types.UID) {
 	}
 }
 
-// get returns the object with the given UID. It returns nil if the set does not contain the
-// object.
+// get returns the metadata of the object with the given UID, or nil if there is no such object.
 func (set *metadataSet) get(uid types.UID) *objectMetadata {
 	if set == nil {
 		return nil
@@ -87,8 +87,8 @@ func (set *metadataSet) get(uid types.UID) *objectMetadata {
 	return set.byUID[uid]
 }
 
-// find returns the object with the given UID or, if uid is empty, with the given name. It
-// returns nil if the set contains no such object.
+// find returns the metadata of the object with the given UID or, if uid is empty, with the given
+// name. It returns nil if the set contains no such object.
 func (set *metadataSet) find(name objectName, uid types.UID) *objectMetadata {
 	if set == nil {
 		return nil
@@ -99,8 +99,8 @@ func (set *metadataSet) find(name objectName, uid types.UID) *objectMetadata {
 	return set.byUID[uid]
 }
 
-// anyChanged reports whether an object was added, changed or removed since the last call of
-// clearChanges.
+// anyChanged reports whether an object was added, changed or removed since the last call of the
+// function clearChanges.
 func (set *metadataSet) anyChanged() bool { return set != nil && set.changed }
 
 // clearChanges makes anyChanged return false until an object changes again.
@@ -110,19 +110,20 @@ func (set *metadataSet) clearChanges() {
 	}
 }
 
-// collectRefs adds the references of all objects of a resource to the map into. The keys of
-// the map are UIDs.
+// collectRefs adds the references of all objects of a resource to the map into, with the
+// objects' UIDs as keys.
 func (set *metadataSet) collectRefs(into map[types.UID]history.Ref, resource string) {
 	if set != nil {
 		collectRefs(into, set.byResource[resource])
 	}
 }
 
-// ObjectRef returns the reference to this version of the object.
+// ObjectRef returns the reference of the object: resource, namespace, name, UID and
+// resourceVersion.
 func (o *objectMetadata) ObjectRef() *history.Ref { return &o.Ref }
 
-// String formats the object as kind namespace/name. If the tables of package kube do not
-// contain the resource, it uses the resource instead of the kind.
+// String formats the object as kind namespace/name, such as "Job default/backup". If package
+// kube does not know the resource, the text begins with the resource instead of the kind.
 func (o *objectMetadata) String() string {
 	row, ok := kube.ByResource(o.Resource)
 	if !ok {
@@ -138,9 +139,10 @@ func (o *objectMetadata) String() string {
 // controller, and so on. The result is true only under these conditions:
 //
 //   - The last controllerRef names an object that is not in the set. If a controller under test
-//     watches its kind, the missing object may only be late, and the result is false.
+//     watches the kind of the missing object, that object may only be late, and the result is
+//     false.
 //   - No controllerRef on the way has changed.
-//   - No controller under test reconciles the kind of an owner on the way.
+//   - No controller under test reconciles the kind of any owner on the way.
 func (set *metadataSet) foreign(o *objectMetadata) bool {
 	for range 16 { // the API server does not prevent cycles
 		if o.ownerChanged || o.controller.UID == "" {
@@ -159,11 +161,11 @@ func (set *metadataSet) foreign(o *objectMetadata) bool {
 }
 
 // pendingGeneric returns how the objects that generic controllers reconcile differ from the
-// converged state. It looks at the objects in one namespace, sorted by name.
+// converged state. It checks the objects in one namespace, sorted by name.
 //
-// It reads only fields that the Kubernetes API conventions define: status.observedGeneration
-// and counts of replicas. A terminating object is a difference, too, if a generic controller
-// reconciles it or its controller.
+// It reads only fields that the Kubernetes API conventions define: status.observedGeneration and
+// counts of replicas. A terminating object also counts as a difference, if a generic controller
+// reconciles the object or the object's controller.
 func (set *metadataSet) pendingGeneric(namespace string) (all []pending) {
 	if set == nil {
 		return nil
@@ -188,9 +190,9 @@ func (set *metadataSet) pendingGeneric(namespace string) (all []pending) {
 	return all
 }
 
-// pending returns how one object differs from the converged state. It reads only
-// observedGeneration and the counts of replicas. It returns nothing if the body of the object
-// is not a JSON object.
+// pending returns how one object differs from the converged state. It compares only
+// observedGeneration and the counts of replicas. If the object cannot be decoded, it returns no
+// difference.
 func (set *metadataSet) pending(o *objectMetadata) []pending {
 	g, err := set.decoder.Generic(o.object)
 	if err != nil {

@@ -10,10 +10,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// objectName identifies an object by its resource, namespace and name.
+// objectName identifies an object by its resource, namespace and name, such as pods, default and
+// web-1.
 type objectName struct{ resource, namespace, name string }
 
-// newObjectSet returns an empty set without metadata.
+// newObjectSet returns an objectSet without objects. Its field metadata is nil.
 func newObjectSet() *objectSet {
 	return &objectSet{
 		pods:            map[types.UID]*objects.Pod{},
@@ -72,7 +73,7 @@ func (state *objectSet) remove(resource string, uid types.UID) {
 	}
 }
 
-// refs returns the references of all objects of a resource, by UID.
+// refs returns the references of all objects of a resource, with the objects' UIDs as keys.
 func (state *objectSet) refs(resource string) map[types.UID]history.Ref {
 	all := map[types.UID]history.Ref{}
 	switch resource {
@@ -94,19 +95,20 @@ func (state *objectSet) refs(resource string) map[types.UID]history.Ref {
 	return all
 }
 
-// objectWithRef is any decoded object. Each type of object in an objectSet implements it.
+// objectWithRef is a decoded object with a reference. Every type of object in an objectSet
+// implements it.
 type objectWithRef interface{ ObjectRef() *history.Ref }
 
-// collectRefs adds the reference of each object in from to the map into. Both maps have the
-// UIDs of the objects as keys.
+// collectRefs adds the reference of each object in the map from to the map into. The keys of
+// both maps are the UIDs of the objects.
 func collectRefs[T objectWithRef](into map[types.UID]history.Ref, from map[types.UID]T) {
 	for uid, o := range from {
 		into[uid] = *o.ObjectRef()
 	}
 }
 
-// sortedByName returns the UIDs of the objects in a namespace, sorted by object name. The
-// namespace "" selects all objects.
+// sortedByName returns the UIDs of the objects in a namespace, sorted by object name. For the
+// namespace "", it returns the UIDs of all objects.
 func sortedByName[T objectWithRef](objects map[types.UID]T, namespace string) []types.UID {
 	var uids []types.UID
 	for uid, o := range objects {
@@ -120,19 +122,19 @@ func sortedByName[T objectWithRef](objects map[types.UID]T, namespace string) []
 	return uids
 }
 
-// nameOf returns the resource, namespace and name of a reference.
+// nameOf returns the part of a reference that names the object: resource, namespace and name.
 func nameOf(r history.Ref) objectName { return objectName{r.Resource, r.Namespace, r.Name} }
 
-// removeName removes the name of a deleted object from uidByName. It does nothing if a new
-// object already has this name.
+// removeName removes a deleted object from the map uidByName. It does nothing if a new object
+// with the same name has taken its place.
 func (state *objectSet) removeName(r history.Ref) {
 	if state.uidByName[nameOf(r)] == r.UID {
 		delete(state.uidByName, nameOf(r))
 	}
 }
 
-// podCountsOf returns the counts of the pods of an owner. All counts are 0 if the set does
-// not contain the owner.
+// podCountsOf returns the pod counts of the ReplicaSet or ReplicationController with the given
+// UID. All counts are 0 if the set does not contain that owner.
 func (state *objectSet) podCountsOf(uid types.UID) podCounts {
 	if counts := state.podCounts[uid]; counts != nil {
 		return *counts
@@ -140,9 +142,9 @@ func (state *objectSet) podCountsOf(uid types.UID) podCounts {
 	return podCounts{}
 }
 
-// versionOf returns the resourceVersion of the object with the given name. It returns 0 if
-// there is no such object. If no generic controller is under test, it finds only owners of
-// pods, Deployments and Endpoints.
+// versionOf returns the resourceVersion of the object with the given name, or 0 if there is no
+// such object. Unless a generic controller is under test, it finds only ReplicaSets,
+// ReplicationControllers, Deployments and Endpoints.
 func (state *objectSet) versionOf(name objectName) history.Version {
 	uid := state.uidByName[name]
 	switch {
@@ -170,8 +172,8 @@ func (state *objectSet) ownerNamed(resource, namespace, name string) *objects.Ow
 	return state.owners[state.uidByName[objectName{resource, namespace, name}]]
 }
 
-// setPod adds a pod to the set, or replaces its former version. It updates the pod counts of
-// the owners.
+// setPod adds a pod to the set, or replaces the pod's former version. It also updates the pod
+// counts of the pod's owner.
 func (state *objectSet) setPod(p *objects.Pod) {
 	old := state.pods[p.UID]
 	if old != nil {
@@ -197,7 +199,7 @@ func (state *objectSet) setPod(p *objects.Pod) {
 	}
 }
 
-// removePod removes a pod from the set, and subtracts it from the pod counts of the owners.
+// removePod removes a pod from the set, and subtracts the pod from the pod counts of its owner.
 func (state *objectSet) removePod(uid types.UID) {
 	p := state.pods[uid]
 	if p == nil {
@@ -214,7 +216,8 @@ func (state *objectSet) removePod(uid types.UID) {
 	state.removeName(p.Ref)
 }
 
-// removeFromIndex removes a pod from the map controlled or orphans, whichever contains it.
+// removeFromIndex removes a pod from the map orphans if the pod has no controllerRef, and
+// otherwise from the map controlled.
 func (state *objectSet) removeFromIndex(p *objects.Pod) {
 	if p.Orphan() {
 		remove(state.orphans, p.Namespace, p.UID)
@@ -224,8 +227,8 @@ func (state *objectSet) removeFromIndex(p *objects.Pod) {
 }
 
 // setOwner adds a ReplicaSet or ReplicationController to the set, or replaces its former
-// version. If its selector or the labels of its template changed, setOwner counts its pods
-// again.
+// version. If the selector or the labels of the pod template changed, setOwner counts the
+// owner's pods again.
 func (state *objectSet) setOwner(o *objects.Owner) {
 	old := state.owners[o.UID]
 	state.owners[o.UID] = o
@@ -245,8 +248,9 @@ func (state *objectSet) setOwner(o *objects.Owner) {
 	state.podCounts[o.UID] = counts
 }
 
-// indexReplicaSet moves a changed ReplicaSet to its new Deployment in the map replicaSets. It
-// also marks the old and the new Deployment as changed.
+// indexReplicaSet updates the map replicaSets after a ReplicaSet has changed, because the
+// ReplicaSet may have another controllerRef now. It also marks the old and the new controller as
+// changed.
 func (state *objectSet) indexReplicaSet(old, now *objects.Owner) {
 	if old != nil && old.Controller.UID != "" {
 		state.markChanged(old.Controller.UID, false)
@@ -258,8 +262,8 @@ func (state *objectSet) indexReplicaSet(old, now *objects.Owner) {
 	}
 }
 
-// removeOwner removes a ReplicaSet or ReplicationController from the set. Its pods stay in
-// the set.
+// removeOwner removes a ReplicaSet or ReplicationController from the set. The owner's pods stay
+// in the set.
 func (state *objectSet) removeOwner(uid types.UID) {
 	o := state.owners[uid]
 	if o == nil {
@@ -275,9 +279,9 @@ func (state *objectSet) removeOwner(uid types.UID) {
 	}
 }
 
-// countPod adds a pod to the counts of its owner, and marks the owner as changed. It
-// subtracts the pod if sign is -1. An orphan is counted for each owner whose selector matches
-// it.
+// countPod adds a pod to the pod counts of the pod's owner, and marks the owner as changed. If
+// sign is -1, it subtracts the pod. An orphan counts for each owner whose selector matches the
+// orphan.
 func (state *objectSet) countPod(p *objects.Pod, sign int) {
 	if !p.Orphan() {
 		state.markChanged(p.Controller.UID, false)
@@ -294,8 +298,8 @@ func (state *objectSet) countPod(p *objects.Pod, sign int) {
 	}
 }
 
-// clearChanges forgets all changes. Callers process changedObjects, changedServices and
-// noLongerActive first.
+// clearChanges empties changedObjects, changedServices and noLongerActive. Callers process these
+// fields first.
 func (state *objectSet) clearChanges() {
 	clear(state.changedObjects)
 	clear(state.changedServices)
@@ -303,21 +307,22 @@ func (state *objectSet) clearChanges() {
 	state.metadata.clearChanges()
 }
 
-// anyChanged reports whether an object has changed since the last call of clearChanges. It
-// ignores objects whose changes cannot enqueue a key of a controller under test.
+// anyChanged reports whether an object has changed since the last call of the function
+// clearChanges. It ignores objects whose changes cannot enqueue a key of a controller under
+// test.
 func (state *objectSet) anyChanged() bool {
 	return len(state.changedObjects)+len(state.changedServices) > 0 || state.metadata.anyChanged()
 }
 
 // markChanged adds an object to changedObjects. The parameter objectChanged is true if the
-// object itself changed, and false if only its pods or ReplicaSets did.
+// object itself changed. It is false if only the object's pods or ReplicaSets changed.
 func (state *objectSet) markChanged(uid types.UID, objectChanged bool) {
 	change := state.changedObjects[uid]
 	change.objectChanged = change.objectChanged || objectChanged
 	state.changedObjects[uid] = change
 }
 
-// add adds a pod to the counts of its owner o. It subtracts the pod if sign is -1.
+// add adds a pod to the counts of the owner o. If sign is -1, it subtracts the pod.
 func (counts *podCounts) add(o *objects.Owner, p *objects.Pod, sign int) {
 	if p.Terminating && !p.Orphan() {
 		counts.terminating += sign
@@ -351,7 +356,8 @@ func (counts *podCounts) add(o *objects.Owner, p *objects.Pod, sign int) {
 	}
 }
 
-// insert adds an object to an index with two keys. The second key is the UID of the object.
+// insert adds an object to an index, such as objectSet.controlled. The first key is, for
+// example, the UID of the pod's owner. The second key is the UID of the object itself.
 func insert[K comparable, T any](index map[K]map[types.UID]T, key K, uid types.UID, object T) {
 	if index[key] == nil {
 		index[key] = map[types.UID]T{}
@@ -359,8 +365,9 @@ func insert[K comparable, T any](index map[K]map[types.UID]T, key K, uid types.U
 	index[key][uid] = object
 }
 
-// remove removes an object from an index with two keys. The second key is the UID of the
-// object. If no object with the first key remains, remove deletes that key.
+// remove removes an object from an index, such as objectSet.controlled. The parameters key and
+// uid are the first and the second key. If no object with the first key remains, remove deletes
+// that key.
 func remove[K comparable, T any](index map[K]map[types.UID]T, key K, uid types.UID) {
 	delete(index[key], uid)
 	if len(index[key]) == 0 {

@@ -8,8 +8,8 @@ import (
 )
 
 // replicaSetsOf returns the ReplicaSets that a Deployment counts as its own, sorted by name.
-// Their controllerRef names the Deployment, its selector matches their labels, and they are
-// not terminating.
+// Their controllerRef names the Deployment, the Deployment's selector matches their labels, and
+// they are not terminating.
 func (state *objectSet) replicaSetsOf(d *objects.Deployment) []*objects.Owner {
 	var sets []*objects.Owner
 	for _, set := range state.replicaSets[d.UID] {
@@ -46,9 +46,8 @@ func (state *objectSet) orphanReplicaSets(d *objects.Deployment) []*objects.Owne
 	return orphans
 }
 
-// firstPod returns the first pod, by name, for which matches returns true. It looks at the
-// pods of the given ReplicaSets, except those that failed or succeeded. It returns nil if
-// there is no such pod.
+// firstPod returns the first pod, by name, for which matches returns true, or nil if there is
+// none. It searches the pods of the given ReplicaSets, except failed and succeeded pods.
 func (state *objectSet) firstPod(sets []*objects.Owner, matches func(*objects.Pod) bool) (first *objects.Pod) {
 	for _, set := range sets {
 		for _, p := range state.controlled[set.UID] {

@@ -19,7 +19,7 @@ func (state *objectSet) endpointsNamed(service objectName) *objects.Endpoints {
 	return state.endpoints[state.uidByName[objectName{objects.EndpointsResource, service.namespace, service.name}]]
 }
 
-// setService adds a Service to the set, or replaces its former version.
+// setService adds a Service to the set, or replaces the Service's former version.
 func (state *objectSet) setService(s *objects.Service) {
 	state.services[s.UID] = s
 	state.uidByName[nameOf(s.Ref)] = s.UID
@@ -27,8 +27,8 @@ func (state *objectSet) setService(s *objects.Service) {
 	state.markServiceChanged(nameOf(s.Ref), true)
 }
 
-// removeService removes a Service from the set. If its Endpoints still exist, it adds the
-// name to deletedServices.
+// removeService removes a Service from the set. If the Endpoints of the Service still exist, it
+// adds the name of the Service to deletedServices.
 func (state *objectSet) removeService(uid types.UID) {
 	s := state.services[uid]
 	if s == nil {
@@ -42,14 +42,15 @@ func (state *objectSet) removeService(uid types.UID) {
 	state.markServiceChanged(nameOf(s.Ref), true)
 }
 
-// setEndpoints adds Endpoints to the set, or replaces their former version.
+// setEndpoints adds an Endpoints object to the set, or replaces its former version.
 func (state *objectSet) setEndpoints(e *objects.Endpoints) {
 	state.endpoints[e.UID] = e
 	state.uidByName[nameOf(e.Ref)] = e.UID
 	state.markServiceChanged(serviceName(e.Ref), false)
 }
 
-// removeEndpoints removes Endpoints from the set.
+// removeEndpoints removes an Endpoints object from the set. It does nothing if the set does not
+// contain the object.
 func (state *objectSet) removeEndpoints(uid types.UID) {
 	e := state.endpoints[uid]
 	if e == nil {
@@ -61,8 +62,8 @@ func (state *objectSet) removeEndpoints(uid types.UID) {
 	state.markServiceChanged(serviceName(e.Ref), false)
 }
 
-// markServicesOf marks each Service as changed whose selector matches the old or the new labels
-// of a pod. The parameter old is nil if the pod is new.
+// markServicesOf marks every Service whose selector matches the pod's old or new labels as
+// changed. The parameter old is nil if the pod is new.
 func (state *objectSet) markServicesOf(old, now *objects.Pod) {
 	for _, s := range state.services {
 		if s.Namespace != now.Namespace {
@@ -74,16 +75,16 @@ func (state *objectSet) markServicesOf(old, now *objects.Pod) {
 	}
 }
 
-// markServiceChanged adds a Service to changedServices. The parameter objectChanged is true
-// if the Service itself changed, and false if only its pods or Endpoints did.
+// markServiceChanged adds a Service to changedServices. The parameter objectChanged is true if
+// the Service itself changed. It is false if only the Service's pods or Endpoints changed.
 func (state *objectSet) markServiceChanged(service objectName, objectChanged bool) {
 	change := state.changedServices[service]
 	change.objectChanged = change.objectChanged || objectChanged
 	state.changedServices[service] = change
 }
 
-// serviceName returns the name of the Service of an Endpoints object. The two objects have
-// the same namespace and name.
+// serviceName returns the name of the Service to which an Endpoints object belongs. Both objects
+// have the same namespace and name.
 func serviceName(r history.Ref) objectName {
 	return objectName{objects.ServiceResource, r.Namespace, r.Name}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// newModel returns a model that has read no record.
+// newModel returns a model that has not read any record.
 func newModel(setting Settings) *Model {
 	tested := newTestedControllers(setting.Controllers)
 	committed := newObjectSet()
@@ -28,8 +28,8 @@ func newModel(setting Settings) *Model {
 	}
 }
 
-// observe updates the model with the next record. It returns an error if the record contains
-// an object that cannot be decoded, which an API server would never return.
+// observe updates the model with the next record. It returns an error if an object in the record
+// cannot be decoded. An API server never returns such an object.
 func (m *Model) observe(r *history.Record) error {
 	m.now, m.seq = r.At, r.Seq
 	m.processTime = m.clockOf(m.processOf(r))
@@ -61,12 +61,11 @@ func (m *Model) observe(r *history.Record) error {
 	return nil
 }
 
-// commit updates the committed state with one committed version of an object.
+// commit updates the model's copy of etcd with one committed version of an object.
 func (m *Model) commit(t *history.Commit) error { return applyCommit(m.committed, m.decoder, t) }
 
-// applyCommit updates an object set with one committed version of an object. It puts the
-// version into the set, or removes a deleted object. It returns an error if the object cannot
-// be decoded.
+// applyCommit updates an object set with one committed version of an object. It adds the version
+// to the set, or removes a deleted object. It returns an error if the object cannot be decoded.
 func applyCommit(committed *objectSet, d *objects.Decoder, t *history.Commit) error {
 	if t.Type == history.Deleted {
 		committed.metadata.remove(t.Object.UID)
@@ -85,8 +84,8 @@ func applyCommit(committed *objectSet, d *objects.Decoder, t *history.Commit) er
 	return nil
 }
 
-// process returns the running process with the given name. It adds a new process with empty
-// caches if there is none.
+// process returns the running process with the given name. If there is none, it adds a new
+// process with empty caches.
 func (m *Model) process(name string) *process {
 	p := m.processes[name]
 	if p == nil {
@@ -96,8 +95,8 @@ func (m *Model) process(name string) *process {
 	return p
 }
 
-// request records that a process sent a request. It ignores requests of a process that has
-// ended: the proxy received them late.
+// request records that a process sent a request. It ignores a request of a process that has
+// ended, because the proxy received such a request late.
 func (m *Model) request(r *history.Request) {
 	if m.ended[r.Subject] {
 		return
@@ -122,8 +121,8 @@ func (m *Model) request(r *history.Request) {
 	m.calls[r.ID], m.sent = c, c
 }
 
-// response records the response to a request. It ignores the response if the process has
-// ended.
+// response records the response to a request. It ignores the response if the process that sent
+// the request has ended.
 func (m *Model) response(r *history.Response) {
 	if !r.OK() {
 		delete(m.streams, r.ID)
@@ -138,7 +137,8 @@ func (m *Model) response(r *history.Response) {
 	}
 }
 
-// list replaces the cached objects of a process with the objects of a list response.
+// list applies a list response to the caches of the process that sent the request. It returns an
+// error if an object cannot be decoded.
 func (m *Model) list(l *history.List) error {
 	s := m.streams[l.ID]
 	delete(m.streams, l.ID)
@@ -151,7 +151,8 @@ func (m *Model) list(l *history.List) error {
 	return err
 }
 
-// deliver applies a watch event to the caches of the process that received it.
+// deliver applies a watch event to the caches of the process that received it. It returns an
+// error if the object cannot be decoded.
 func (m *Model) deliver(d *history.Delivery) error {
 	s := m.streams[d.ID]
 	if s == nil {
@@ -163,12 +164,11 @@ func (m *Model) deliver(d *history.Delivery) error {
 	return err
 }
 
-// applyViewChanges updates the state of a process after a list or watch event has changed its
-// caches. It also sets Model.changedOwners and Model.events.
+// applyViewChanges updates the state of a process after a list or watch event has changed the
+// caches of the process. It also sets Model.changedOwners and Model.events.
 //
-// The parameter complete is true after the last page of a list and after a bookmark. The
-// cache then contains every object of the resource up to the resourceVersion of the list or
-// bookmark.
+// The parameter complete is true after the last page of a list and after a bookmark. The cache
+// then contains every object of the resource up to the resourceVersion of the list or bookmark.
 func (m *Model) applyViewChanges(p *process, complete bool) {
 	if complete {
 		for _, state := range p.ownerStates {
@@ -207,10 +207,11 @@ func (m *Model) applyViewChanges(p *process, complete bool) {
 	p.view.relisted = false
 }
 
-// applyDeploymentChanges updates the state of each Deployment if it, or one of its ReplicaSets,
-// changed in the caches.
+// applyDeploymentChanges updates the state of each Deployment that changed in the caches, or
+// whose ReplicaSets changed.
 //
-// It also records which Deployments an event of a ReplicaSet or pod may have enqueued.
+// It also adds an enqueueEvent for each Deployment that an event of a ReplicaSet or pod may have
+// enqueued.
 func (m *Model) applyDeploymentChanges(p *process) {
 	for uid, change := range p.view.changedObjects {
 		if o := p.view.owners[uid]; o != nil && o.Controller.Kind == objects.DeploymentKind {
@@ -223,8 +224,8 @@ func (m *Model) applyDeploymentChanges(p *process) {
 	}
 }
 
-// processEvent applies a process record: the process was paused, resumed or started, or it
-// ended.
+// processEvent applies a process record, which says that a process was paused or resumed,
+// started or ended.
 func (m *Model) processEvent(r *history.Process) {
 	switch r.Event {
 	case history.ProcessPaused:
@@ -237,11 +238,10 @@ func (m *Model) processEvent(r *history.Process) {
 	}
 }
 
-// endProcess ends the process with the name in the record, and forgets its requests and
-// watches.
+// endProcess ends the process that the record names, and forgets its requests and watches.
 //
-// The record of a start also ends the former process with this name, because the new process
-// begins with empty caches.
+// A record that says that a process started also ends the former process with this name. The new
+// process begins with empty caches.
 func (m *Model) endProcess(r *history.Process) {
 	m.ended[r.Name] = r.Event != history.ProcessStarted
 	p := m.processes[r.Name]

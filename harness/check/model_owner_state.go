@@ -17,21 +17,21 @@ import (
 
 // Limits of the controllers of ReplicaSets and ReplicationControllers.
 const (
-	// burstLimit is the maximum number of outstanding creates for one owner of pods. The same
-	// limit applies to outstanding deletes (contract ReplicaSet 8, 9).
+	// burstLimit is the maximum number of creates of pods for one owner that may be outstanding at
+	// the same time. The same limit applies to deletes (contract ReplicaSet 8, 9).
 	burstLimit = 500
-	// expectationsTimeout is how long the model expects a controller to wait for the effect
-	// of a create or delete. A controller may stop waiting 5 minutes after its decision
-	// (contract ReplicaSet 2). The decision may precede the first call by some seconds, so
-	// the constant is 10 seconds shorter.
+	// expectationsTimeout is how long the model expects a controller to wait for the effect of a
+	// create or delete. A controller may stop waiting 5 minutes after its decision (contract
+	// ReplicaSet 2). The decision may precede the first request by some seconds, so the constant is
+	// 10 seconds shorter.
 	expectationsTimeout = 5*time.Minute - 10*time.Second
-	// unlimited is the deleteBound of an owner whose pods must not be deleted. No number of
-	// remaining pods is high enough.
+	// unlimited is the deleteBound of an owner whose pods the process must not delete. It is larger
+	// than any number of pods.
 	unlimited = math.MaxInt32
 )
 
-// newOwnerState returns the state of a process for the owner of pods with the given UID. It
-// contains no calls.
+// newOwnerState returns the state of a process for the ReplicaSet or ReplicationController with
+// the given UID. It contains no creates or deletes.
 func newOwnerState(p *process, uid types.UID) *ownerState {
 	return &ownerState{
 		process:              p,
@@ -42,25 +42,27 @@ func newOwnerState(p *process, uid types.UID) *ownerState {
 	}
 }
 
-// newOutstandingCalls returns outstandingCalls without calls.
+// newOutstandingCalls returns an outstandingCalls that contains no calls.
 func newOutstandingCalls() outstandingCalls {
 	return outstandingCalls{
 		inFlight: map[uint64]*call{}, unobserved: map[types.UID]*call{}, oldestUnobserved: math.MaxInt64, expired: map[types.UID]*call{},
 	}
 }
 
-// outstanding returns the number of outstanding calls. These are the calls in flight, and the
-// successful calls whose effect is not in the cache.
+// outstanding returns how many calls have no response, or succeeded without their effect having
+// reached the cache.
 func (calls *outstandingCalls) outstanding() int { return len(calls.inFlight) + len(calls.unobserved) }
 
-// addUnobserved adds a successful call whose effect on the pod is not in the cache yet.
+// addUnobserved adds a successful create or delete of a pod, whose effect has not reached the
+// cache.
 func (calls *outstandingCalls) addUnobserved(pod types.UID, c *call) {
 	calls.unobserved[pod] = c
 	calls.oldestUnobserved = min(calls.oldestUnobserved, c.sentAt)
 }
 
-// expire moves calls that were sent at least expectationsTimeout ago from unobserved to
-// expired (allowed behavior expired-expectations).
+// expire moves the calls that were sent at least expectationsTimeout ago from unobserved to
+// expired (allowed behavior expired-expectations). The parameter at is the current time on the
+// clock of the process.
 func (calls *outstandingCalls) expire(at time.Duration) {
 	if calls.oldestUnobserved > at-expectationsTimeout {
 		return
@@ -76,12 +78,13 @@ func (calls *outstandingCalls) expire(at time.Duration) {
 	}
 }
 
-// outstandingExcept returns the number of outstanding calls, without the given call.
+// outstandingExcept returns the number of outstanding calls. The given call does not count.
 func (calls *outstandingCalls) outstandingExcept(except *call) int {
 	return calls.inFlightExcept(except) + len(calls.unobserved)
 }
 
-// records returns the sequence numbers of the three oldest outstanding calls, for evidence.
+// records returns the sequence numbers of the records with the three oldest outstanding calls,
+// for evidence.
 func (calls *outstandingCalls) records() []int64 {
 	const recordsMax = 3
 	var seqs []int64
@@ -95,16 +98,17 @@ func (calls *outstandingCalls) records() []int64 {
 	return seqs[:min(recordsMax, len(seqs))]
 }
 
-// owner returns the cached ReplicaSet or ReplicationController. It returns nil if the cache
-// does not contain it.
+// owner returns the ReplicaSet or ReplicationController from the cache. It returns nil if the
+// cache does not contain this object.
 func (state *ownerState) owner() *objects.Owner { return state.process.view.owners[state.uid] }
 
 // everCached reports whether a list or watch event has delivered the owner, or one of its pods,
-// to the process. Until then, the model does not know which numbers of pods are allowed.
+// to the process. Until then, the model does not know how many pods the process may create or
+// delete.
 func (state *ownerState) everCached() bool { return state.createBound.sinceIdle.valid }
 
-// name formats the owner as kind namespace/name for evidence. If the cache does not contain
-// the owner, it returns the UID.
+// name formats the owner for evidence as kind namespace/name. If the cache does not contain the
+// owner, the result is "owner" and the UID.
 func (state *ownerState) name() string {
 	if o := state.owner(); o != nil {
 		return o.String()
@@ -112,8 +116,8 @@ func (state *ownerState) name() string {
 	return "owner " + string(state.uid)
 }
 
-// describePods lists the pods of the owner that the cache contains, by their state, for evidence.
-// An example is "2 Running and ready (web-a, web-b), 1 Failed (web-c)".
+// describePods lists the owner's pods in the cache, grouped by their condition, for evidence. An
+// example is "2 Running and ready (web-a, web-b), 1 Failed (web-c)".
 func (state *ownerState) describePods() string {
 	names := map[string][]string{}
 	for _, p := range state.process.view.controlled[state.uid] {
@@ -135,11 +139,11 @@ func (state *ownerState) describePods() string {
 	return strings.Join(groups, ", ")
 }
 
-// listedPodsMax is the maximum number of pods in the same state that evidence names.
+// listedPodsMax is the maximum number of pod names that describePods lists in one group.
 const listedPodsMax = 5
 
-// ref returns the reference of the owner for evidence. It contains only the UID if the cache
-// does not contain the owner.
+// ref returns the owner's reference for evidence. If the cache does not contain the owner, the
+// reference contains only the UID.
 func (state *ownerState) ref() *history.Ref {
 	if o := state.owner(); o != nil {
 		return &o.Ref
@@ -147,16 +151,16 @@ func (state *ownerState) ref() *history.Ref {
 	return &history.Ref{UID: state.uid}
 }
 
-// expectationsSatisfied reports whether the process has observed the effects of all its
-// creates and deletes for the owner. Only then may it decide on new ones. The call except is
-// not counted.
+// expectationsSatisfied reports whether the process has observed the effects of all its creates
+// and deletes of the owner's pods. Only then may the process decide on new creates or deletes.
+// The call in the parameter except does not count.
 func (state *ownerState) expectationsSatisfied(except *call) bool {
 	return state.synced &&
 		state.creates.inFlightExcept(except) == 0 && state.deletes.inFlightExcept(except) == 0 &&
 		len(state.creates.unobserved) <= state.excessObserved && len(state.deletes.unobserved) == 0
 }
 
-// inFlightExcept returns the number of calls in flight, without the given call.
+// inFlightExcept returns the number of calls in flight. The given call does not count.
 func (calls *outstandingCalls) inFlightExcept(except *call) int {
 	n := len(calls.inFlight)
 	if except != nil && calls.inFlight[except.id] == except {
@@ -165,27 +169,27 @@ func (calls *outstandingCalls) inFlightExcept(except *call) int {
 	return n
 }
 
-// noLongerAwaited returns how many of its unobserved creates the process may no longer wait
-// for. A create is unobserved until the cache contains its pod.
+// noLongerAwaited returns for how many of its unobserved creates the process may have stopped
+// waiting. A create is unobserved until the cache contains its pod.
 //
-// A controller may wait by counting the pods that are added to the cache. It then takes pods of
-// another origin for its own, and waits for that many fewer creates.
+// A controller may wait by counting the pods that appear in the cache. It then counts an excess
+// pod, which it did not create, as one of its own. As a result, it waits for one create fewer.
 func (state *ownerState) noLongerAwaited() int {
 	return min(len(state.creates.unobserved), max(0, state.excessObserved-len(state.observedBeforeAnswer)))
 }
 
-// possiblyUncounted returns how many cached pods of the owner the process may not have counted
-// in its last decision.
+// possiblyUncounted returns how many of the owner's cached pods the process may have missed in
+// its last decision.
 //
-// The process waits until as many pods as it created are in the cache. If pods of another
-// origin are among them, it decides too early, and does not count its own pods that arrive
-// later.
+// A controller may wait until the cache has gained as many pods as it created. If excess pods,
+// which it did not create, are among them, the controller decides too early. It then misses its
+// own pods that arrive later.
 func (state *ownerState) possiblyUncounted() int {
 	return max(0, state.excessObserved-len(state.creates.unobserved))
 }
 
-// update brings the state up to date after the owner or one of its pods changed in the
-// caches.
+// update updates the state after the owner or one of its pods has changed in the caches. The
+// parameter change says what changed.
 func (state *ownerState) update(change change, at time.Duration) {
 	view, before := state.process.view, state.podCounts
 	o := view.owners[state.uid]
@@ -215,7 +219,8 @@ func (state *ownerState) update(change change, at time.Duration) {
 	state.statusBounds.update(o, before, state.podCounts, view.relisted, at)
 }
 
-// trackSelector stores the selector of the owner, and records whether it has changed.
+// trackSelector stores the owner's selector, and sets selectorChanged if it differs from the
+// stored selector.
 func (state *ownerState) trackSelector(o *objects.Owner) {
 	if s := o.Selector.String(); s != state.selector {
 		state.selectorChanged = state.selectorChanged || state.selector != ""
@@ -223,11 +228,12 @@ func (state *ownerState) trackSelector(o *objects.Owner) {
 	}
 }
 
-// templatesMax is the maximum number of pod templates that the model stores for an owner. The
+// templatesMax is the maximum number of pod templates that the model stores for one owner. The
 // model assumes that no worker acts on an older template.
 const templatesMax = 16
 
-// trackTemplate stores the pod template of the owner if it differs from the last stored one.
+// trackTemplate adds the owner's pod template to templates if it differs from the last template
+// there.
 func (state *ownerState) trackTemplate(t *objects.Template) {
 	if n := len(state.templates); n > 0 && state.templates[n-1] == t {
 		return
@@ -236,14 +242,16 @@ func (state *ownerState) trackTemplate(t *objects.Template) {
 	state.templates = state.templates[max(0, len(state.templates)-templatesMax):]
 }
 
-// controlledOrAdoptable returns the number of active pods that the owner controls or may
-// adopt.
+// controlledOrAdoptable returns the number of active pods that the owner controls, plus the
+// orphans that it may adopt.
 func (counts podCounts) controlledOrAdoptable() int { return counts.controlled + counts.orphans }
 
-// observeNewPods records pods of the owner that are new in the cache. A new pod is either one
-// that this process created, or an excess pod: no response to a create has named it.
+// observeNewPods records pods of the owner that are new in the cache. A new pod either completes
+// a create of this process, or is an excess pod. No response to a create has named an excess
+// pod.
 //
-// The result is the number of pods that the process has certainly counted as its own creates.
+// The result own is the number of new pods that the process has certainly counted as its own
+// creates.
 func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own int) {
 	for _, uid := range pods {
 		if state.creates.unobserved[uid] != nil {
@@ -267,9 +275,9 @@ func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own
 	return own
 }
 
-// observeDeletion records that a pod which the process is deleting is no longer active in the
-// cache. The field lost does not count deletes by this process, so observeDeletion subtracts
-// the pod.
+// observeDeletion records that a pod is no longer active in the cache while the process is
+// deleting it. The field lost must not count deletes by this process, so observeDeletion
+// subtracts the pod from lost.
 func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
 	delete(state.process.deleting, pod)
 	if state.deletes.unobserved[pod] != nil {
@@ -286,21 +294,21 @@ func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
 	}
 }
 
-// forgetExcessObserved sets the number of excess pods to 0 when they can no longer affect the
-// expectations of the process. An excess pod is one that no response to a create of this
-// process has named.
+// forgetExcessObserved sets excessObserved to 0 when excess pods can no longer affect the
+// expectations of the process. An excess pod is one that no response to a create of this process
+// has named.
 //
-// The expectations begin with a batch, which may be long before its first call.
-// forgetExcessObserved therefore waits for lag after the last excess pod. It also waits while a
-// create is outstanding or while client-go may retry a call.
+// An excess pod affects the next batch of creates, which may begin long before the first request
+// of the batch. forgetExcessObserved therefore waits for lag (1 s) after the last excess pod. It
+// also waits while a create is outstanding or while client-go may resend a request.
 func (state *ownerState) forgetExcessObserved(at time.Duration) {
 	if state.creates.outstanding() == 0 && at-state.excessObservedAt > lag && !state.process.clientMayRetry(at) {
 		state.excessObserved = 0
 	}
 }
 
-// recordCall records that the process sent a create or delete of a pod. It ignores calls with
-// another purpose.
+// recordCall records that the process sent a create or delete of one of the owner's pods. It
+// ignores calls with another purpose.
 func (state *ownerState) recordCall(c *call) {
 	state.creates.expire(c.sentAt)
 	state.deletes.expire(c.sentAt)
@@ -316,8 +324,8 @@ func (state *ownerState) recordCall(c *call) {
 	}
 }
 
-// recordAnswer records the response to a create or delete of a pod. It ignores calls with
-// another purpose.
+// recordAnswer records the response to a create or delete of one of the owner's pods. It ignores
+// calls with another purpose.
 func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Duration) {
 	state.forgetExcessObserved(at)
 	switch c.verb {
@@ -347,11 +355,11 @@ func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Dura
 	}
 }
 
-// recordCreated records the pod that a successful create returned.
+// recordCreated records the pod in the response to a successful create.
 //
-// If the pod is already in the cache, it was counted as an excess pod, and recordCreated
-// corrects the count. If the pod has not reached the cache yet, the create stays outstanding
-// until it does.
+// If the pod reached the cache before the response, it was counted as an excess pod.
+// recordCreated then corrects that count. If the pod has not reached the cache, the create
+// becomes unobserved.
 func (state *ownerState) recordCreated(c *call, created *history.Object, at time.Duration) {
 	view := state.process.view
 	switch {
@@ -366,11 +374,11 @@ func (state *ownerState) recordCreated(c *call, created *history.Object, at time
 	}
 }
 
-// dropObservedCreates removes creates whose pod will never appear in the cache, and reports
-// whether there were any.
+// dropObservedCreates removes unobserved creates whose pod will never appear in the cache. It
+// reports whether it removed any.
 //
-// The cache has reached the resourceVersion of such a pod, but does not contain the pod: it was
-// created and deleted while the process had no watch.
+// The cache has reached the resourceVersion of such a pod, but does not contain the pod. The pod
+// was created and deleted while the process had no watch.
 func (state *ownerState) dropObservedCreates() bool {
 	before := len(state.creates.unobserved)
 	maps.DeleteFunc(state.creates.unobserved, func(_ types.UID, c *call) bool {
@@ -379,8 +387,8 @@ func (state *ownerState) dropObservedCreates() bool {
 	return len(state.creates.unobserved) < before
 }
 
-// expiredCreates returns the expired creates whose pod may still arrive in the cache, by the
-// UID of the pod. The cache of pods has not reached the resourceVersion of such a pod.
+// expiredCreates returns the expired creates whose pod may still reach the cache, by the pod's
+// UID. The cache of pods has not reached the resourceVersion of such a pod.
 func (state *ownerState) expiredCreates() map[types.UID]*call {
 	maps.DeleteFunc(state.creates.expired, func(_ types.UID, c *call) bool {
 		return c.createdVersion <= state.process.view.reachedVersion[objects.PodResource]
@@ -399,16 +407,18 @@ func (state *ownerState) becameIdle(at time.Duration) {
 	state.closed = state.owner() == nil && state.creates.outstanding()+state.deletes.outstanding() == 0
 }
 
-// perOwnerState stores the state of a checker for each ownerState.
+// perOwnerState stores a checker's own data about each ReplicaSet and ReplicationController in
+// each process.
 type perOwnerState[T any] struct {
 	states map[*ownerState]*T
-	// sweepAt is the size of states at which the next entries are removed: those of closed
-	// ownerStates and of ended processes. It is about twice the size after the last removal.
+	// sweepAt is the number of entries in states that triggers the next cleanup. A cleanup removes
+	// entries of closed ownerStates and of ended processes. sweepAt is about twice the number of
+	// entries after the last cleanup.
 	sweepAt int
 }
 
-// of returns the state of the checker for an ownerState. It adds a zero value if there is
-// none.
+// of returns the checker's data about the given owner and process. If there is none, it adds a
+// zero value.
 func (p *perOwnerState[T]) of(state *ownerState) *T {
 	if s := p.states[state]; s != nil {
 		return s

@@ -10,29 +10,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// podVersions contains the versions of each pod in the recent window, with the fields that
-// Endpoints depend on. The latest version is last.
+// podVersions contains the versions of each pod in one process's cache during the recent window,
+// oldest first. Only fields that Endpoints depend on begin a new version.
 //
-// An entry without a pod says that the pod was not in the cache from that time on.
+// A version without a pod means that the cache did not contain the pod from that time on.
 type podVersions struct {
 	byPod   map[types.UID][]cachedVersion[podVersion]
-	removed []cachedVersion[types.UID] // the pods that were removed from the cache, the earliest removal first
+	removed []cachedVersion[types.UID] // UIDs of the pods that the cache no longer contains, sorted by the time of removal
 }
 
-// podVersion is one version of a pod, with its addresses. Checks read from it only fields
-// that the Endpoints controller reads.
+// podVersion is one version of a pod, with the pod's IP addresses and ports. Checks read only
+// fields that the Endpoints controller reads.
 type podVersion struct {
 	*objects.Pod
 	*objects.PodAddress
 }
 
-// newPodVersions returns podVersions without pods.
+// newPodVersions returns a podVersions that contains no pods.
 func newPodVersions() podVersions {
 	return podVersions{byPod: map[types.UID][]cachedVersion[podVersion]{}}
 }
 
-// add records that the cache now contains the given version of a pod. It does nothing if the
-// version differs from the last one in no field that Endpoints depend on.
+// add records that the cache now contains the given version of a pod. It does nothing if no
+// field on which Endpoints depend differs from the last version. The parameter body is the pod
+// as JSON.
 func (versions *podVersions) add(p *objects.Pod, body []byte, at time.Duration) {
 	cached := versions.byPod[p.UID]
 	if n := len(cached); n > 0 && cached[n-1].value.sameAs(p, body) {
@@ -44,14 +45,14 @@ func (versions *podVersions) add(p *objects.Pod, body []byte, at time.Duration) 
 	versions.byPod[p.UID] = append(keepSince(cached, at-decisionWindowMax), cachedVersion[podVersion]{at, podVersion{p, &objects.PodAddress{Body: body}}})
 }
 
-// sameAs reports whether a version of a pod equals this one in all fields that the Endpoints
-// controller reads. The parameter body contains the addresses of the other version.
+// sameAs reports whether another version of the pod is equal in all fields that the Endpoints
+// controller reads. The parameters p and body contain the other version.
 func (version podVersion) sameAs(p *objects.Pod, body []byte) bool {
 	return version.Pod != nil && version.Ready == p.Ready && version.Terminating == p.Terminating && maps.Equal(version.Labels, p.Labels) && bytes.Equal(version.Body, body)
 }
 
-// remove records that a pod was removed from the cache. It also forgets pods that were
-// removed before the recent window.
+// remove records that the cache no longer contains a pod. It also forgets pods that were removed
+// before the recent window.
 func (versions *podVersions) remove(uid types.UID, at time.Duration) {
 	if versions.byPod[uid] == nil {
 		return

@@ -10,19 +10,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// liveRead is a read of a ReplicaSet or ReplicationController from the API server instead of
-// the cache.
+// liveRead is a read of a ReplicaSet or ReplicationController from the API server instead of the
+// cache.
 type liveRead struct {
-	sentSeq     int64           // the sequence number of the request's record
-	terminating bool            // whether the returned object had a deletionTimestamp
+	sentSeq     int64           // the sequence number of the record that contains the request
+	terminating bool            // true if the returned object had a deletionTimestamp
 	version     history.Version // the returned resourceVersion
 }
 
-// clientRetryMax is the maximum time after which client-go resends a failed request by
-// itself. Later requests come from a new sync.
+// clientRetryMax is how long after a failure client-go may at most resend the request by itself.
+// A later request comes from a new sync.
 const clientRetryMax = time.Minute
 
-// newProcess returns the state of a process that has just started: its caches are empty.
+// newProcess returns a process that has just started: its caches are empty, and it has sent
+// nothing.
 func newProcess(name string, d *objects.Decoder, tested *testedControllers, settings Settings) *process {
 	return &process{
 		name:        name,
@@ -43,8 +44,8 @@ func newProcess(name string, d *objects.Decoder, tested *testedControllers, sett
 	}
 }
 
-// ownerState returns the state of the process for the owner of pods with the given UID. It
-// adds an empty state if there is none.
+// ownerState returns the state of the process for the ReplicaSet or ReplicationController with
+// the given UID. If there is none, it adds an empty state.
 func (p *process) ownerState(owner types.UID) *ownerState {
 	state := p.ownerStates[owner]
 	if state == nil {
@@ -54,8 +55,8 @@ func (p *process) ownerState(owner types.UID) *ownerState {
 	return state
 }
 
-// recordRequest records that the process sent a request, and returns the call. It must not be
-// used for watches.
+// recordRequest records that the process sent a request, and returns the request as a call. Do
+// not use it for watch requests.
 func (p *process) recordRequest(r *history.Request, seq int64, at time.Duration) *call {
 	c := &call{process: p, id: r.ID, seq: seq, sentAt: at}
 	c.key = r.Verb + " " + r.Resource + " " + r.Subresource + " " + r.Namespace + "/" + r.Name
@@ -88,11 +89,11 @@ func (p *process) recordRequest(r *history.Request, seq int64, at time.Duration)
 }
 
 // endIdlePeriod ends the idle period of the process, because the process sends a request now.
-// The process has sent or dropped every request that it decided on before this period, so the
-// model can forget older versions.
+// All requests that the process decided on before this period have been sent or dropped. The
+// model can therefore forget older versions.
 //
-// It does nothing if the process was not idle: it sent a request a short time ago, awaits a
-// response, or may resend a failed request.
+// endIdlePeriod does nothing if the process was not idle. The process is not idle if it sent a
+// request a short time ago, awaits a response, or may resend a failed request.
 func (p *process) endIdlePeriod(at time.Duration) {
 	if p.callsInFlight > 0 || at-p.lastActivity < p.idleAfter || p.clientMayRetry(at) {
 		return
@@ -112,8 +113,8 @@ func (p *process) endIdlePeriod(at time.Duration) {
 	}
 }
 
-// clientMayRetry reports whether client-go may still resend a failed request by itself.
-// Requests that failed longer than clientRetryMax ago are forgotten.
+// clientMayRetry reports whether client-go may still resend any failed request of the process by
+// itself. It forgets requests that failed longer than clientRetryMax ago.
 func (p *process) clientMayRetry(at time.Duration) bool {
 	for key, since := range p.clientRetries {
 		if at-since > clientRetryMax {
@@ -123,8 +124,8 @@ func (p *process) clientMayRetry(at time.Duration) bool {
 	return len(p.clientRetries) > 0
 }
 
-// recordAnswer records the response to a call. It updates the state of the process, and the
-// state of the object for which the call was sent.
+// recordAnswer records the response to a call. It updates the process, and the state of the
+// ReplicaSet, Deployment or Service for which the process sent the call.
 func (p *process) recordAnswer(c *call, r *history.Response, at time.Duration) {
 	if c.verb == callLease {
 		if !r.OK() && r.Code != 404 && r.Code != 409 {

@@ -9,31 +9,31 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// presence records whether the cache contains a certain Service or Endpoints object, and of
-// which type it is. For each state, it also records when the state last ended.
+// presence records whether the cache contains one Service or Endpoints object, and of which type
+// the object is. For each presenceKind, it also records when it last applied.
 type presence struct {
-	now   presenceKind                 // the current state
-	since time.Duration                // when the current state began
-	until [presenceKinds]time.Duration // when each state last ended; 0 if it never ended
+	now   presenceKind                 // what applies now
+	since time.Duration                // since when now has applied
+	until [presenceKinds]time.Duration // when each presenceKind last ceased to apply; 0 if it never applied
 }
 
-// presenceKind says whether the cache contains a certain object, and of which type it is. The
-// types decide whether the controller may write the Endpoints.
+// presenceKind says whether the cache contains one Service or Endpoints object, and of which
+// type the object is. The type decides whether the controller may write the Endpoints.
 type presenceKind int
 
 // The values of presenceKind.
 const (
 	neverSeen            presenceKind = iota // the cache never contained the object
 	absent                                   // the cache contained the object before, but no longer does
-	managedService                           // the object is a Service whose Endpoints the controller writes
-	unmanagedService                         // the object is a Service without a selector, or of type ExternalName
-	ordinaryEndpoints                        // the object is an Endpoints object without leader annotation
-	leaderElectionRecord                     // the object is an Endpoints object with leader annotation
+	managedService                           // the cache contains the Service, and the controller writes its Endpoints
+	unmanagedService                         // the cache contains the Service, which has no selector or is of type ExternalName
+	ordinaryEndpoints                        // the cache contains the Endpoints, without the leader annotation
+	leaderElectionRecord                     // the cache contains the Endpoints, with the leader annotation
 	presenceKinds                            // the number of the values above
 )
 
-// record sets the current state. If it differs from the former state, record stores when the
-// former state ended.
+// record sets what applies from the time at on. If this is a change, record stores when the
+// former presenceKind ceased to apply.
 func (s *presence) record(at time.Duration, now presenceKind) {
 	if now != s.now {
 		s.until[s.now] = at
@@ -41,7 +41,7 @@ func (s *presence) record(at time.Duration, now presenceKind) {
 	}
 }
 
-// was reports whether the object was in one of the given states at the time from or later.
+// was reports whether one of the given kinds applied at any time since the time from.
 func (s *presence) was(from time.Duration, kinds ...presenceKind) bool {
 	for _, kind := range kinds {
 		if s.now == kind || s.until[kind] > from {
@@ -51,7 +51,7 @@ func (s *presence) was(from time.Duration, kinds ...presenceKind) bool {
 	return false
 }
 
-// update records which versions of the Service and its Endpoints the cache contains now.
+// update records which versions of the Service and of its Endpoints the cache contains now.
 func (state *serviceState) update(v *view, at time.Duration) {
 	s := v.serviceNamed(state.name)
 	if n := len(state.services); n == 0 || state.services[n-1].value != s {
@@ -78,18 +78,18 @@ func (state *serviceState) update(v *view, at time.Duration) {
 	}
 }
 
-// earliestDecision returns the earliest time at which the process may have decided on a write
-// of the Endpoints. The parameter from is the resourceVersion on which the write is based.
+// earliestDecision returns the earliest time at which the process may have decided on a write of
+// the Endpoints. The parameter from is the resourceVersion on which the write is based.
 //
-// The decision cannot be older than the later of two times:
+// The decision cannot precede the later of two times:
 //
 //   - The response to the previous write. A work queue never gives one key to two workers at a
 //     time.
 //   - The delivery of version from, if it is the newest version in the cache. After a failed
-//     write, this time does not count: the process may have read the version from the API
-//     server.
+//     write, this time does not count, because the process may have read the version from the
+//     API server.
 //
-// earliestDecision subtracts lag from both times as a tolerance.
+// earliestDecision subtracts lag (1 s) from both times as a tolerance.
 func (state *serviceState) earliestDecision(from history.Version) time.Duration {
 	since := max(state.from, state.answered-lag)
 	if from != 0 && from == state.version.value && !state.lastWriteFailed {
@@ -100,15 +100,17 @@ func (state *serviceState) earliestDecision(from history.Version) time.Duration 
 
 // recordWrite records that the process sent a write of the Endpoints.
 //
-// All writes from before the last idle period have been sent or dropped. recordWrite therefore
-// moves the start of the decision window forward, to lag before the end of that period.
+// All writes that the process decided on before its last idle period have been sent or dropped.
+// recordWrite therefore moves the start of the decision window forward, to lag (1 s) before the
+// end of that period.
 func (state *serviceState) recordWrite(p *process, at time.Duration) {
 	state.decisionWindow.callSent(p, at)
 	state.from = max(state.from, p.idleUntil-lag)
 }
 
-// recordAnswer records the response to a write of the Endpoints. It ignores the result if
-// client-go retries the write by itself, because the process then makes no new decision.
+// recordAnswer records the response to a write of the Endpoints. If client-go resends the write
+// by itself, recordAnswer ignores whether the write failed, because the process makes no new
+// decision.
 func (state *serviceState) recordAnswer(r *history.Response, at time.Duration) {
 	state.callAnswered(at)
 	if !isRetriedByClient(r) {
@@ -116,25 +118,25 @@ func (state *serviceState) recordAnswer(r *history.Response, at time.Duration) {
 	}
 }
 
-// mayBeForeign reports whether the Endpoints with this name may belong to another client. The
-// controller must not write them then.
+// mayBeForeign reports whether the Endpoints may belong to another client, so that the
+// controller must not write them.
 //
-// This is the case if the controller does not manage their Service. It is also the case if they
-// are a leader-election record, unless the cache contains a managed Service with the same name.
+// This is so if the controller does not manage the Service with the same name. It is also so if
+// the Endpoints are a leader-election record, unless the cache contains a managed Service.
 func (state *serviceState) mayBeForeign() bool {
 	return state.service.now == unmanagedService || state.endpoints.now == leaderElectionRecord && state.service.now != managedService
 }
 
-// canForget reports whether the state is no longer needed. This is so if no write is in
-// flight, and the cache has contained neither the Service nor the Endpoints for longer than
-// decisionWindowMax.
+// canForget reports whether the model can delete this state. No write may be in flight. The
+// cache must have contained neither the Service nor the Endpoints for longer than
+// decisionWindowMax (90 s).
 func (state *serviceState) canForget(at time.Duration) bool {
 	gone := func(s *presence) bool { return s.now == neverSeen || s.now == absent && at-s.since > decisionWindowMax }
 	return state.callsInFlight == 0 && at-state.lastActivity > decisionWindowMax && gone(&state.service) && gone(&state.endpoints)
 }
 
-// serviceState returns the state of the process for the Service with the given name. It adds
-// an empty state if there is none.
+// serviceState returns the state of the process for the Service with the given name. If there is
+// none, it adds an empty state.
 func (p *process) serviceState(service objectName) *serviceState {
 	state := p.serviceStates[service]
 	if state == nil {
@@ -144,8 +146,8 @@ func (p *process) serviceState(service objectName) *serviceState {
 	return state
 }
 
-// recordStartupOrphans sets startupOrphans to the cached Endpoints that have no Service. It
-// does so once, when the caches of Services and Endpoints have synced.
+// recordStartupOrphans sets startupOrphans to the Endpoints in the cache that have no Service
+// there. It does so once, when the caches of Services and Endpoints have synced.
 func (p *process) recordStartupOrphans() {
 	if p.startupOrphans != nil || p.view.reachedVersion[objects.ServiceResource] == 0 || p.view.reachedVersion[objects.EndpointsResource] == 0 {
 		return

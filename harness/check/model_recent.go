@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// lag is the maximum time that a controller needs to act on an event after its delivery.
-// During that time, the controller may still act on the version before the event. A delay by
-// the client-side rate limit comes on top of lag.
+// lag is the maximum time that a controller needs to act on an event after its delivery. Until
+// then, the controller may still act on the version before the event. The client-side rate limit
+// may delay a request further.
 //
 // The value is generous. A healthy controller takes milliseconds. A controller with little CPU
 // time and thousands of unread events still takes less than one second.
 const lag = time.Second
 
-// valueRange is the range from the lowest to the highest of some values.
+// valueRange is the range from the lowest to the highest of some numbers, or an empty range.
 type valueRange struct {
 	low, high int  // inclusive
 	valid     bool // false if the range contains no value
 }
 
-// include extends the range so that it contains a value.
+// include extends the range so that it contains the value v.
 func (r *valueRange) include(v int) { r.union(valueRange{low: v, high: v, valid: true}) }
 
-// union extends the range so that it contains another range.
+// union extends the range so that it contains all values of the other range.
 func (r *valueRange) union(other valueRange) {
 	switch {
 	case !other.valid:
@@ -33,25 +33,24 @@ func (r *valueRange) union(other valueRange) {
 	}
 }
 
-// recentWindow stores the lowest and the highest value that a number had recently. It covers
-// at least the last lag (1 s), and less than twice that time. It has two buckets of length
-// lag, so its size does not depend on how often the number changes.
+// recentWindow stores the lowest and the highest value that a number had recently. It covers at
+// least the last second (lag), and less than the last two seconds. It has two buckets, each for
+// a period of length lag. Its size therefore does not depend on how often the number changes.
 type recentWindow struct {
 	since    time.Duration // when the current bucket began
-	current  valueRange    // the values since then
-	previous valueRange    // the values in the bucket before
-	value    valueRange    // the value that the number has now
+	current  valueRange    // the values since the current bucket began
+	previous valueRange    // the values in the bucket before the current one
+	value    valueRange    // the value that the number has now; empty before the first record
 }
 
-// record sets the value that the number has from the given time on.
+// record stores that the number has the value v from the time at on.
 func (window *recentWindow) record(at time.Duration, v int) {
 	window.advance(at)
 	window.value = valueRange{low: v, high: v, valid: true}
 	window.current.union(window.value)
 }
 
-// bounds returns the lowest and the highest value of the recent window that ends at the given
-// time.
+// bounds returns the lowest and the highest recent value. The parameter at is the current time.
 func (window *recentWindow) bounds(at time.Duration) valueRange {
 	window.advance(at)
 	both := window.current
@@ -59,10 +58,10 @@ func (window *recentWindow) bounds(at time.Duration) valueRange {
 	return both
 }
 
-// clear removes all values, including the value that the number has now.
+// clear removes all values, including the number's present value.
 func (window *recentWindow) clear() { *window = recentWindow{since: window.since} }
 
-// advance begins a new bucket if the current one is at least lag long. The value at the
+// advance begins a new bucket if the current bucket is at least lag (1 s) long. The value at the
 // boundary is in both buckets.
 func (window *recentWindow) advance(at time.Duration) {
 	switch age := at - window.since; {
@@ -79,54 +78,54 @@ func (window *recentWindow) advance(at time.Duration) {
 // rangeSinceIdle stores the lowest and the highest value of a number since the process was last
 // idle. A process is idle if it has sent nothing for a while and awaits no response.
 //
-// The range also includes the values of at least the last lag (1 s) of the idle time. The
-// process decided on a request that it sends now while the number was in this range.
+// The range also includes the values from at least the last second (lag) of the idle period.
+// When the process decides on its next request, the number is within this range.
 type rangeSinceIdle struct {
 	recent    recentWindow
-	sinceIdle valueRange // the range that rangeSinceIdle describes
+	sinceIdle valueRange // the values since at least lag (1 s) before the end of the last idle period
 }
 
-// record sets the value that the number has from the given time on.
+// record stores that the number has the value v from the time at on.
 func (values *rangeSinceIdle) record(at time.Duration, v int) {
 	values.recent.record(at, v)
 	values.sinceIdle.include(v)
 }
 
-// becameIdle records that the process was idle until the given time. It forgets the values
-// from before the recent window.
+// becameIdle records that the process was idle until the time at. It removes values from before
+// the recent window, which is the last one to two seconds.
 func (values *rangeSinceIdle) becameIdle(at time.Duration) {
 	values.sinceIdle = values.recent.bounds(at)
 }
 
-// countSinceIdle counts events since the process was last idle. It also counts those in at
-// least the last lag (1 s) of the idle time. A process is idle if it has sent nothing for a
+// countSinceIdle counts events since the process was last idle. It also counts events in at
+// least the last second (lag) of the idle period. A process is idle if it has sent nothing for a
 // while and awaits no response.
 type countSinceIdle struct {
 	since             time.Duration // when the current bucket began
-	current, previous int           // events in the current bucket, and in the bucket before
-	sinceIdle         int           // events since at least lag before the process was last idle
+	current, previous int           // number of events in the current bucket, and in the bucket before it
+	sinceIdle         int           // number of events since at least lag (1 s) before the end of the last idle period
 }
 
-// add adds n events. A negative n takes back events that were counted before and turn out to
-// have another cause.
+// add counts n events at the time at. A negative n takes back events that turn out to have
+// another cause.
 func (c *countSinceIdle) add(at time.Duration, n int) {
 	c.advance(at)
 	c.current += n
 	c.sinceIdle += n
 }
 
-// total returns the number of events, but never a negative number. A caller may subtract an
-// event that countSinceIdle has already forgotten.
+// total returns the number of events, or 0 if add has taken back more events than are still
+// counted.
 func (c *countSinceIdle) total() int { return max(0, c.sinceIdle) }
 
-// becameIdle records that the process was idle until the given time. Events before the last
-// two buckets are forgotten.
+// becameIdle records that the process was idle until the time at. It forgets events from before
+// the last two buckets, each of length lag (1 s).
 func (c *countSinceIdle) becameIdle(at time.Duration) {
 	c.advance(at)
 	c.sinceIdle = max(0, c.current+c.previous)
 }
 
-// advance begins a new bucket if the current one is at least lag long.
+// advance begins a new bucket if the current bucket is at least lag (1 s) long.
 func (c *countSinceIdle) advance(at time.Duration) {
 	switch age := at - c.since; {
 	case age < lag:
@@ -139,15 +138,15 @@ func (c *countSinceIdle) advance(at time.Duration) {
 	c.current = 0
 }
 
-// cachedVersion is a version of an object, or of something that the model derives from
-// objects.
+// cachedVersion is a version of an object, or a value derived from objects. The field since says
+// when the version reached the cache.
 type cachedVersion[T any] struct {
 	since time.Duration // when the cache first contained the version
 	value T
 }
 
 // keepSince returns the version that was current at the time from, and all later versions. The
-// slice is sorted by time, oldest first.
+// slice all is sorted by time, oldest first.
 func keepSince[T any](all []cachedVersion[T], from time.Duration) []cachedVersion[T] {
 	old := 0
 	for old+1 < len(all) && all[old+1].since <= from {
@@ -156,23 +155,25 @@ func keepSince[T any](all []cachedVersion[T], from time.Duration) []cachedVersio
 	return all[old:]
 }
 
-// decisionWindow is the recent window of one object in one process. The process decided on a
-// request that it sends for the object now within this window.
+// decisionWindow is the recent window of one object in one process. If the process sends a
+// request for the object now, it made the decision within this window.
 //
-// If there was no request for the object for a while, the window begins batchTime before the
-// next one. It is at most decisionWindowMax long.
+// If no request for the object was in flight for batchTime, the window begins batchTime before
+// the next request. It never begins more than decisionWindowMax (90 s) before the latest
+// request.
 type decisionWindow struct {
 	callsInFlight int           // requests for the object without a response
 	lastActivity  time.Duration // when the process last sent such a request or got its response
 	from          time.Duration // when the window begins
 }
 
-// decisionWindowMax is the maximum length of a decisionWindow. A request that takes longer
-// than this has timed out.
+// decisionWindowMax is the maximum length of a decisionWindow. A request that takes longer has
+// timed out.
 const decisionWindowMax = 90 * time.Second
 
-// callSent records that the process sent a request for the object. It moves the start of the
-// window forward if no request for the object was in flight for at least batchTime.
+// callSent records that process p sent a request for the object. It moves the start of the
+// window forward if no request for the object was in flight for batchTime, and client-go may
+// resend none.
 func (w *decisionWindow) callSent(p *process, at time.Duration) {
 	if w.callsInFlight == 0 && at-w.lastActivity >= p.batchTime && !p.clientMayRetry(at) {
 		w.from = at - p.batchTime
@@ -182,11 +183,12 @@ func (w *decisionWindow) callSent(p *process, at time.Duration) {
 	w.lastActivity = at
 }
 
-// callAnswered records that a request for the object got its response.
+// callAnswered records that the process got the response to a request for the object.
 func (w *decisionWindow) callAnswered(at time.Duration) {
 	w.callsInFlight--
 	w.lastActivity = at
 }
 
-// never is a time before all other times. It means that an event has not happened yet.
+// never is a time before all other times. A field with this value means that the event has not
+// happened yet.
 const never = time.Duration(math.MinInt64)

@@ -12,36 +12,37 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// writeOrigin says on which version a write of a ReplicaSet was based, and when its response
-// arrived.
+// writeOrigin says which version of a ReplicaSet the process had read before it wrote a newer
+// version (from). It also says when the response to that write arrived (at).
 type writeOrigin struct {
 	from history.Version
 	at   time.Duration
 }
 
-// replicaSetsState contains the ReplicaSets of a Deployment at one time, sorted by name, in
-// two variants. The field cached contains the versions in the cache. In withOwnWrites,
-// versions that the API server returned to the process replace older cached ones.
+// replicaSetsState contains all ReplicaSets of one Deployment at one time, sorted by name, in
+// two variants. The field cached contains the versions in the cache. In withOwnWrites, newer
+// versions that the API server returned to the process replace cached versions.
 //
-// The controller may act on either variant, because it may use the result of its last write
-// before the watch event of the write arrives.
+// The controller may act on either variant: it may use the response to a write before the watch
+// event of that write arrives.
 type replicaSetsState struct{ cached, withOwnWrites []*objects.Owner }
 
-// newRolloutState returns the state with which a process starts for a Deployment. The process has
-// cached no version of the Deployment or of its ReplicaSets yet.
+// newRolloutState returns the initial state of a process for a Deployment. It contains no
+// versions of the Deployment or its ReplicaSets.
 func newRolloutState(p *process, uid types.UID) *rolloutState {
 	return &rolloutState{process: p, uid: uid, ownWrites: map[types.UID]*objects.Owner{}, writtenFrom: map[objects.VersionKey]writeOrigin{}, takenNames: map[string]time.Duration{}, ownershipUnclearAt: never, delayedAt: never}
 }
 
-// ownershipClear reports whether it is certain which ReplicaSets belonged to the Deployment in
-// a period. The period begins lag (1 s) before the time since, and ends at the time at.
+// ownershipClear reports whether it is certain which ReplicaSets belonged to the Deployment in a
+// period. The period begins lag (1 s) before the time since, and ends at the time at.
 //
-// The ownership is uncertain for two kinds of ReplicaSets that match the selector:
+// A ReplicaSet that matches the Deployment's selector makes the ownership uncertain in two
+// cases:
 //
-//   - An orphan belongs to the Deployment only after its adoption, and the event of the
-//     adoption may be late.
-//   - A terminating ReplicaSet does not count in the model. The controller may count it until
-//     the deletion is delivered.
+//   - The ReplicaSet is an orphan. It belongs to the Deployment only after its adoption, and the
+//     watch event of the adoption may be late.
+//   - The ReplicaSet is terminating. The model does not count such a ReplicaSet, but the
+//     controller may count it until the watch event of the deletion arrives.
 func (r *rolloutState) ownershipClear(since, at time.Duration) bool {
 	view := r.process.view
 	if d := view.deployments[r.uid]; d != nil && view.anyReplicaSet(func(set *objects.Owner) bool {
@@ -83,13 +84,13 @@ func (r *rolloutState) update(at time.Duration) {
 	}
 }
 
-// equal reports whether two states contain the same versions.
+// equal reports whether two states contain the same versions of the same ReplicaSets.
 func (s replicaSetsState) equal(other replicaSetsState) bool {
 	return slices.Equal(s.cached, other.cached) && slices.Equal(s.withOwnWrites, other.withOwnWrites)
 }
 
-// withOwnWrites returns the given cached ReplicaSets, sorted by name. A version that the API
-// server returned to the process replaces the cached one.
+// withOwnWrites returns the cached ReplicaSets in the parameter sets, sorted by name. Versions
+// that the API server returned to the process replace cached versions.
 func (r *rolloutState) withOwnWrites(d *objects.Deployment, sets []*objects.Owner) []*objects.Owner {
 	byName := map[string]*objects.Owner{}
 	for _, set := range sets {
@@ -109,7 +110,7 @@ func (r *rolloutState) withOwnWrites(d *objects.Deployment, sets []*objects.Owne
 }
 
 // recordCall records that the process sent a request while it was syncing the Deployment. It
-// forgets versions from before the recent window.
+// also removes versions from before the recent window.
 func (r *rolloutState) recordCall(at time.Duration) {
 	r.decisionWindow.callSent(r.process, at)
 	r.deployments, r.replicaSets = keepSince(r.deployments, r.from), keepSince(r.replicaSets, r.from)
@@ -117,9 +118,9 @@ func (r *rolloutState) recordCall(at time.Duration) {
 	maps.DeleteFunc(r.takenNames, func(_ string, at time.Duration) bool { return at < r.from })
 }
 
-// hasSeen records that a write of the process was based on the given version of the Deployment.
-// Only one worker at a time syncs a Deployment, so later requests are not based on older versions,
-// and hasSeen forgets these.
+// hasSeen records that a write of the process was based on the Deployment's resourceVersion at.
+// It removes older versions. No later request is based on an older version, because only one
+// worker at a time syncs a Deployment.
 func (r *rolloutState) hasSeen(at history.Version) {
 	for len(r.deployments) > 1 && r.deployments[1].value.Version <= at {
 		r.deployments = r.deployments[1:]
@@ -128,20 +129,21 @@ func (r *rolloutState) hasSeen(at history.Version) {
 
 // recordStatusWrite records that a write of the Deployment's status succeeded.
 //
-// A sync writes the status at most twice (twice if the Deployment was paused or resumed). Later
-// requests therefore come from a sync that began after the previous status write. The recent
-// window begins at the response to that previous write, minus lag.
+// A sync writes the status at most twice; it does so twice if the Deployment was paused or
+// resumed. Later requests therefore come from a sync that began after the status write before
+// this one. The recent window now begins lag (1 s) before the response to that earlier status
+// write.
 func (r *rolloutState) recordStatusWrite(at time.Duration) {
 	r.from = max(r.from, r.statusWrittenAt-lag)
 	r.statusWrittenAt = at
 }
 
-// conflictsMax is the number of consecutive conflicts that do not count as a delay of the
-// rollout. After a conflict, the work queue repeats the sync within milliseconds.
+// conflictsMax is how many consecutive conflicts (409) do not count as a delay of the rollout.
+// After a conflict, the work queue repeats the sync within milliseconds.
 const conflictsMax = 4
 
-// recordOutcome sets delayedAt if a call for the Deployment failed or took longer than lag (1
-// s). The first conflictsMax failures in a row do not count if they are conflicts.
+// recordOutcome sets delayedAt if a request for the Deployment failed or took longer than lag (1
+// s). Among the first conflictsMax failures in a row, conflicts do not count.
 func (r *rolloutState) recordOutcome(answer *history.Response, sent, at time.Duration) {
 	if at-sent > lag {
 		r.delayedAt = at
@@ -156,15 +158,15 @@ func (r *rolloutState) recordOutcome(answer *history.Response, sent, at time.Dur
 	}
 }
 
-// recordWrite records the ReplicaSet that a successful write returned, and the version on
-// which the write was based.
+// recordWrite records the ReplicaSet that a successful write returned. The parameter from is the
+// version that the process had read before the write.
 func (r *rolloutState) recordWrite(set *objects.Owner, from history.Version, at time.Duration) {
 	r.writtenFrom[objects.VersionKey{UID: set.UID, Version: set.Version}] = writeOrigin{from, at}
 	r.recordReplicaSet(set, at)
 }
 
 // recordReplicaSet records a ReplicaSet that the API server returned to the process. It does
-// nothing if the cache already contains the same or a newer version.
+// nothing if the cache already contains the same or a newer version of the ReplicaSet.
 func (r *rolloutState) recordReplicaSet(set *objects.Owner, at time.Duration) {
 	if now := r.process.view.owners[set.UID]; now != nil && now.Version >= set.Version {
 		return
@@ -173,8 +175,8 @@ func (r *rolloutState) recordReplicaSet(set *objects.Owner, at time.Duration) {
 	r.update(at)
 }
 
-// rollout returns the state of the process for the Deployment with the given UID. It adds an
-// empty state if there is none.
+// rollout returns the state of the process for the Deployment with the given UID. If there is
+// none, it adds an empty state.
 func (p *process) rollout(deployment types.UID) *rolloutState {
 	r := p.rollouts[deployment]
 	if r == nil {
@@ -184,7 +186,8 @@ func (p *process) rollout(deployment types.UID) *rolloutState {
 	return r
 }
 
-// findByName returns the ReplicaSet with the given name, or nil if sets does not contain it.
+// findByName returns the ReplicaSet with the given name, or nil if the slice sets does not
+// contain it.
 func findByName(sets []*objects.Owner, name string) *objects.Owner {
 	for _, set := range sets {
 		if set.Name == name {
@@ -194,8 +197,7 @@ func findByName(sets []*objects.Owner, name string) *objects.Owner {
 	return nil
 }
 
-// every reports whether the function holds returns true for each value. It returns true if there
-// are no values.
+// every reports whether holds returns true for every value. It returns true for an empty slice.
 func every[T any](values []T, holds func(T) bool) bool {
 	return !slices.ContainsFunc(values, func(value T) bool { return !holds(value) })
 }

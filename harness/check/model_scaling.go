@@ -8,28 +8,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// scaling describes a call that sets the spec.replicas of a ReplicaSet. It contains the
-// cached versions on which the controller may have based the call.
+// scaling describes a write that sets the spec.replicas of a ReplicaSet. It contains the cached
+// versions on which the controller may have based the write.
 type scaling struct {
 	rollout *rolloutState // the state of the Deployment that controls the ReplicaSet
 	name    string        // the name of the ReplicaSet
-	creates bool          // true if the call creates the ReplicaSet
+	creates bool          // true if the write creates the ReplicaSet
 	to      int           // the new spec.replicas
 	// template is the pod template of the ReplicaSet.
 	template *objects.Template
-	// deployments are the cached versions of the Deployment on which the call may be based,
-	// oldest first. replicaSetStates are the cached states of all its ReplicaSets.
+	// deployments contains the cached versions of the Deployment on which the write may be based,
+	// oldest first. replicaSetStates contains the states of all its ReplicaSets on which the write
+	// may be based. Each state is sorted by name.
 	deployments      []*objects.Deployment
 	replicaSetStates [][]*objects.Owner
-	// stale is true if none of the states contains the version of the ReplicaSet on which the
-	// call is based. The API server then returns a conflict, unless the request has no
+	// stale is true if no state in replicaSetStates contains the version of the ReplicaSet that the
+	// process had read. The API server then returns a conflict, unless the request has no
 	// resourceVersion.
 	stale bool
 }
 
-// newScaling describes a call that sets the spec.replicas of a ReplicaSet. The parameter to is
-// the new value. The parameter from is the version of the ReplicaSet on which the call is
-// based, or 0 for a create.
+// newScaling describes a write that sets the spec.replicas of the ReplicaSet with this name. The
+// parameter to is the new value, and pods is the ReplicaSet's pod template. The parameter from
+// is the ReplicaSet's version that the process had read before, or 0 for a create.
 func (r *rolloutState) newScaling(name string, pods *objects.Template, from history.Version, to int) *scaling {
 	s := &scaling{rollout: r, name: name, to: to, template: pods, creates: from == 0}
 	since := r.from
@@ -62,11 +63,13 @@ func (r *rolloutState) newScaling(name string, pods *objects.Template, from hist
 }
 
 // firstStateWith returns the index of the first state on which a write of a ReplicaSet may be
-// based, or -1. The parameter at is the version of the ReplicaSet that the write contains.
+// based. It returns -1 if there is no such state. The parameter at is the ReplicaSet's
+// resourceVersion in the write.
 //
-// A state counts if it has this version. It also counts if it has an older version, from which
-// the process got version at by its own writes. The controller may have read the other
-// ReplicaSets before these writes (allowed behavior writes-from-one-snapshot).
+// A state matches if its version of the ReplicaSet has the resourceVersion at. It also matches
+// if the process itself turned its version into version at by earlier writes. The controller may
+// have read the other ReplicaSets before these writes (allowed behavior
+// writes-from-one-snapshot).
 func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], name string, at history.Version) int {
 	if at == 0 {
 		return -1
@@ -81,8 +84,8 @@ func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], 
 	return -1
 }
 
-// derivesFrom reports whether the version in set became the version at by writes of the process
-// alone. The result is also true if set itself has the resourceVersion at.
+// derivesFrom reports whether writes of this process alone turned the ReplicaSet version set
+// into version at. It also returns true if set is version at.
 func (r *rolloutState) derivesFrom(set *objects.Owner, at history.Version) bool {
 	for range len(r.writtenFrom) + 1 {
 		if set.Version == at {
@@ -97,20 +100,20 @@ func (r *rolloutState) derivesFrom(set *objects.Owner, at history.Version) bool 
 	return false
 }
 
-// hasCachedState reports whether the cache contained the Deployment and the ReplicaSets. If
-// it did not, checkers cannot compare the call with any state.
+// hasCachedState reports whether the cache contained the Deployment and its ReplicaSets when the
+// process sent the write. Otherwise, checkers cannot compare the write with any state.
 func (s *scaling) hasCachedState() bool {
 	return len(s.deployments) > 0 && len(s.replicaSetStates) > 0 && s.rollout.process.view.reachedVersion[objects.ReplicaSetResource] > 0
 }
 
-// scalesUp reports whether the call adds replicas, whatever state of the ReplicaSets it is
-// based on.
+// scalesUp reports whether the write adds replicas in every state of the ReplicaSets on which it
+// may be based.
 func (s *scaling) scalesUp() bool {
 	return every(s.replicaSetStates, func(sets []*objects.Owner) bool { return s.to > s.replicasBefore(sets) })
 }
 
-// replicasBefore returns the spec.replicas that the ReplicaSet had in the given state. It
-// returns 0 if the state does not contain the ReplicaSet.
+// replicasBefore returns the ReplicaSet's spec.replicas in the given state, or 0 if the state
+// does not contain the ReplicaSet.
 func (s *scaling) replicasBefore(sets []*objects.Owner) int {
 	if set := findByName(sets, s.name); set != nil {
 		return set.Replicas
@@ -118,20 +121,21 @@ func (s *scaling) replicasBefore(sets []*objects.Owner) int {
 	return 0
 }
 
-// mayBePending reports whether the controller may have been in a scaling event when it sent
-// the call.
+// mayBePending reports whether the controller may have had to scale the Deployment's ReplicaSets
+// in proportion when it sent the write.
 //
-// Upstream calls it a scaling event if the desired-replicas annotation of an active
-// ReplicaSet differs from the Deployment's spec.replicas. The function also returns true if
-// the Deployment may have been paused, because the controller then only scales.
+// Upstream calls this a scaling event: the desired-replicas annotation of an active ReplicaSet
+// differs from the Deployment's spec.replicas. The result is also true if the Deployment may
+// have been paused, because the controller then only scales.
 func (s *scaling) mayBePending() bool {
 	return !every(s.deployments, func(d *objects.Deployment) bool {
 		return !d.Paused && every(s.replicaSetStates, func(sets []*objects.Owner) bool { return !scalingPending(d, sets) })
 	})
 }
 
-// evidence returns evidence of a violation by this call. The parameter action says what the
-// process did, such as "scaled ReplicaSet web-1 to 5".
+// evidence returns evidence that this write violates a guarantee. The parameter action says what
+// the process did, such as "scaled ReplicaSet web-1 to 5". The parameter expected says what it
+// should have done.
 func (s *scaling) evidence(m *Model, action, expected string) Evidence {
 	d := s.deployments[len(s.deployments)-1]
 	var cached []string
@@ -147,8 +151,9 @@ func (s *scaling) evidence(m *Model, action, expected string) Evidence {
 	}
 }
 
-// checkableScaling returns the scaling that the current record sends. It returns nil if the
-// record sends none, or if the model has no cached state to compare it with.
+// checkableScaling returns the scaling of the request in the current record. It returns nil if
+// the record contains no such request. It also returns nil if the model has no cached state to
+// compare the request with.
 func checkableScaling(m *Model) *scaling {
 	if m.sent == nil || m.sent.scaling == nil || !m.sent.scaling.hasCachedState() {
 		return nil
@@ -156,9 +161,9 @@ func checkableScaling(m *Model) *scaling {
 	return m.sent.scaling
 }
 
-// isRollingUpdate reports whether the Deployment certainly has the strategy RollingUpdate and
-// is not terminating. This holds if it is true for each version of the Deployment on which
-// the call may be based.
+// isRollingUpdate reports whether the Deployment certainly has the strategy RollingUpdate and is
+// not terminating. Each version of the Deployment on which the write may be based must fulfill
+// this.
 func (s *scaling) isRollingUpdate() bool {
 	return every(s.deployments, func(d *objects.Deployment) bool { return !d.Recreate && !d.Terminating })
 }

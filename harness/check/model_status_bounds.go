@@ -8,15 +8,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// statusBounds are the ranges of the values that a process may write to the status of a
-// ReplicaSet or ReplicationController.
+// statusBounds contains, for each field of an owner's status, the lowest and highest value that
+// a process may write. The owner is a ReplicaSet or ReplicationController.
 //
-// A sync begins after the process has received the owner version on which its status write is
-// based. The ranges therefore leave out values from before that time, except for a tolerance of
-// at least lag (1 s).
+// A sync begins after the process has received the owner's version on which the status write is
+// based. The ranges therefore leave out values from before that time, except for the last one to
+// two seconds (lag).
 type statusBounds struct {
-	version             history.Version // the highest resourceVersion of the owner that was delivered
-	since               time.Duration   // when that version was first delivered
+	version             history.Version // the owner's highest resourceVersion that was delivered to the process
+	since               time.Duration   // when that version was delivered first
 	generation          rangeSinceIdle
 	replicas            rangeSinceIdle
 	fullyLabeled        rangeSinceIdle
@@ -25,25 +25,26 @@ type statusBounds struct {
 	orphans             rangeSinceIdle
 	minReady            rangeSinceIdle // in seconds
 	failing             rangeSinceIdle // 1 while the cached status has ReplicaFailure=True, else 0
-	// becameUnready counts the ready pods that became not ready, or that the owner lost. The
-	// process may still report them as available.
+	// becameUnready counts ready pods of the owner that became not ready or were removed. The
+	// process may still report such pods as available.
 	becameUnready countSinceIdle
-	// failures counts the failed creates and deletes of pods for the owner. A failure justifies
-	// the condition ReplicaFailure.
+	// failures counts the failed creates and deletes of the owner's pods. A failure justifies the
+	// condition ReplicaFailure.
 	failures countSinceIdle
-	// deletesNotFound counts the deletes of the owner's pods that returned 404. Such a delete
-	// alone does not justify the condition ReplicaFailure.
+	// deletesNotFound counts deletes of the owner's pods with response 404. Such a delete alone
+	// does not justify the condition ReplicaFailure.
 	deletesNotFound countSinceIdle
-	// unreportedFailure is true if a create or delete of a pod for the owner has failed since
-	// the last status write, and the cached status does not have ReplicaFailure=True.
+	// unreportedFailure is true if a create or delete of the owner's pods has failed since the last
+	// status write. It stays false while the owner's cached status has ReplicaFailure=True.
 	unreportedFailure bool
 }
 
-// update extends the ranges by the cached state of the owner and of its pods.
+// update extends the ranges by the present cached state of the owner o and its pods. The
+// parameter o is nil if the cache does not contain the owner. The parameters before and now are
+// the counts of the owner's pods.
 //
-// The parameter o is nil if the cache does not contain the owner. replaced is true if a list
-// has just replaced the cached objects. A sync may then have counted any mix of old and new
-// pods.
+// The parameter replaced is true if a list has just replaced the cached objects. A sync may then
+// have counted any mix of old and new pods.
 func (bounds *statusBounds) update(o *objects.Owner, before, now podCounts, replaced bool, at time.Duration) {
 	if o != nil && o.Version > bounds.version { // a list may return an older version
 		bounds.version, bounds.since = o.Version, at
@@ -68,7 +69,7 @@ func (bounds *statusBounds) update(o *objects.Owner, before, now podCounts, repl
 	bounds.failing.record(at, failing)
 }
 
-// record extends the ranges by the given counts of pods.
+// record extends the ranges by the given pod counts.
 func (bounds *statusBounds) record(counts podCounts, at time.Duration) {
 	bounds.replicas.record(at, counts.replicas)
 	bounds.fullyLabeled.record(at, counts.fullyLabeled)
@@ -79,8 +80,8 @@ func (bounds *statusBounds) record(counts podCounts, at time.Duration) {
 
 // recordCallResult counts a failed create or delete of a pod. It does nothing if ok is true.
 //
-// The parameter certain is false if the call may have been for another owner. The status of
-// this owner then need not report the failure.
+// The parameter certain is false if the process may have sent the call for another owner. The
+// status of this owner then need not report the failure.
 func (bounds *statusBounds) recordCallResult(ok, certain bool, r *history.Response, at time.Duration) {
 	if ok {
 		return
@@ -95,7 +96,7 @@ func (bounds *statusBounds) recordCallResult(ok, certain bool, r *history.Respon
 }
 
 // startAtVersion begins new ranges when the process receives a new version of the owner. It
-// forgets values from before the recent window: a sync of the new version has read later
+// forgets values from before the recent window, because a sync of the new version reads later
 // values.
 func (bounds *statusBounds) startAtVersion(at time.Duration) {
 	for _, values := range []*rangeSinceIdle{
@@ -108,8 +109,8 @@ func (bounds *statusBounds) startAtVersion(at time.Duration) {
 	bounds.deletesNotFound.becameIdle(at)
 }
 
-// plus returns the sums of those counts that a status reports. The other counts stay
-// unchanged.
+// plus adds the other counts to those counts that a status reports. The counts controlled and
+// terminating stay unchanged.
 func (counts podCounts) plus(other podCounts) podCounts {
 	counts.replicas += other.replicas
 	counts.fullyLabeled += other.fullyLabeled
@@ -119,8 +120,8 @@ func (counts podCounts) plus(other podCounts) podCounts {
 	return counts
 }
 
-// fieldBounds is a number that a process wrote to a field of a status, with its allowed
-// range.
+// fieldBounds is a number that a process wrote to a status field, together with the allowed
+// range of this number.
 type fieldBounds struct {
 	field     string // the name of the field, such as readyReplicas
 	written   int    // the value that the process wrote

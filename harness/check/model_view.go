@@ -12,27 +12,27 @@ import (
 )
 
 // cachedPodState is one state of a pod in the cache of a process. A new state begins when the
-// labels or the controllerRef change, or when the pod becomes active or inactive.
+// pod's labels or controllerRef change, or when the pod becomes active or inactive.
 type cachedPodState struct {
 	pod   *objects.Pod
 	since int64         // sequence number of the list or watch event that delivered the state
 	until time.Duration // when the next state was delivered; 0 while the state is current
 }
 
-// watchScope says which objects a list or watch request covers.
+// watchScope says which objects a list or watch request asks for.
 type watchScope struct {
 	resource  string
-	namespace string // empty if the request covers all namespaces
-	// selective is true if the request has a selector or names one object. An object that is
-	// missing from the response may then still exist.
+	namespace string // empty if the request asks for all namespaces
+	// selective is true if the request has a selector or names one object. An object that the
+	// response does not contain may then still exist.
 	selective bool
-	// initial is true for a watch with sendInitialEvents=true. The first events of such a
-	// watch replace a list.
+	// initial is true for a watch with sendInitialEvents=true. The first events of such a watch
+	// take the place of a list.
 	initial bool
 }
 
-// watchScopeOf returns the scope of a list or watch request. If the query cannot be parsed,
-// the scope is selective.
+// watchScopeOf returns which objects a list or watch request asks for. If the query cannot be
+// parsed, the result is selective.
 func watchScopeOf(r *history.Request) watchScope {
 	scope := watchScope{resource: r.Resource, namespace: r.Namespace}
 	query, err := url.ParseQuery(r.Query)
@@ -45,7 +45,7 @@ func watchScopeOf(r *history.Request) watchScope {
 	return scope
 }
 
-// newView returns empty informer caches.
+// newView returns the informer caches of a process that has received nothing yet.
 func newView(d *objects.Decoder, tested *testedControllers) *view {
 	set := newObjectSet()
 	set.metadata = newMetadataSet(tested)
@@ -66,17 +66,18 @@ func newView(d *objects.Decoder, tested *testedControllers) *view {
 	}
 }
 
-// watchStream is an open watch of a process, or a list whose response is not recorded yet.
+// watchStream is an open watch of a process, or a list request whose response is not in the
+// history yet.
 type watchStream struct {
 	process *process
 	scope   watchScope
-	// initial collects the objects of a watch with sendInitialEvents until the bookmark that
-	// ends them. The informer replaces its cached objects only then, and the model sets
-	// initial to nil.
+	// initial collects the initial objects of a watch with sendInitialEvents=true. An informer puts
+	// them into its cache only when a bookmark says that they are complete. The model then does the
+	// same, and sets initial to nil.
 	initial map[types.UID]history.Object
 }
 
-// newWatchStream returns the stream of a new list or watch request.
+// newWatchStream returns the watchStream of a new list or watch request.
 func newWatchStream(p *process, scope watchScope) *watchStream {
 	s := &watchStream{process: p, scope: scope}
 	if scope.initial {
@@ -85,9 +86,9 @@ func newWatchStream(p *process, scope watchScope) *watchStream {
 	return s
 }
 
-// deliver applies a watch event to the cache. The result complete is true after a bookmark:
-// the cache then contains every object up to the resourceVersion of the bookmark. It returns
-// an error if the object cannot be decoded.
+// deliver applies a watch event to the cache. The result complete is true after a bookmark: the
+// cache then contains every object up to the bookmark's resourceVersion. deliver returns an
+// error if the object cannot be decoded.
 func (v *view) deliver(s *watchStream, d *history.Delivery, seq int64, at time.Duration) (complete bool, err error) {
 	switch {
 	case d.Type == history.Error:
@@ -120,8 +121,8 @@ func (v *view) deliver(s *watchStream, d *history.Delivery, seq int64, at time.D
 	}
 }
 
-// list adds one page of a list response. After the last page, it replaces the cached objects,
-// and complete is true. It returns an error if an object cannot be decoded.
+// list adds one page of a list response. After the last page, it puts the objects of all pages
+// into the cache, and complete is true. It returns an error if an object cannot be decoded.
 func (v *view) list(scope watchScope, l *history.List, seq int64, at time.Duration) (complete bool, err error) {
 	items := l.Items
 	if l.Continued {
@@ -135,12 +136,12 @@ func (v *view) list(scope watchScope, l *history.List, seq int64, at time.Durati
 	return true, v.replace(scope, items, l.Version, seq, at)
 }
 
-// replace replaces the cached objects that a list request covers (scope) by the objects of the
+// replace replaces the cached objects that a list request covers (scope) with the objects of the
 // complete list. Like an informer, it does so even if the list is older than the cache.
 //
-// A list with a selector, or of one object, removes no object: an object that is missing from
-// the list may still exist. The parameter at is the resourceVersion of the list, and now is the
-// time.
+// If the request has a selector or names one object, replace removes no object from the cache.
+// An object that such a list does not contain may still exist. The parameter at is the list's
+// resourceVersion; now is the current time.
 func (v *view) replace(scope watchScope, objects []history.Object, at history.Version, seq int64, now time.Duration) error {
 	v.relisted = true
 	listed := make(map[types.UID]bool, len(objects))
@@ -164,20 +165,21 @@ func (v *view) replace(scope watchScope, objects []history.Object, at history.Ve
 	return nil
 }
 
-// covers reports whether the namespace of the scope contains the object.
+// covers reports whether the request asks for objects in the namespace of the given object.
 func (scope watchScope) covers(r history.Ref) bool {
 	return scope.namespace == "" || scope.namespace == r.Namespace
 }
 
-// advance raises the reachedVersion of a resource to the given version. It never lowers it.
+// advance raises reachedVersion of a resource to the given resourceVersion. It never lowers
+// reachedVersion.
 func (v *view) advance(resource string, at history.Version) {
 	v.reachedVersion[resource] = max(v.reachedVersion[resource], at)
 }
 
 // putObject puts a version of an object into the cache.
 //
-// If the object has no body, it came from a watch of metadata only, and putObject stores only
-// its metadata. Endpoints are an exception: Endpoints without addresses have no body either.
+// An object without a body came from a watch of metadata only, and putObject stores only its
+// metadata. Endpoints are an exception, because Endpoints without addresses have no body either.
 func (v *view) putObject(o *history.Object, seq int64, at time.Duration) error {
 	v.metadata.put(o)
 	if len(o.Body) == 0 && o.Resource != objects.EndpointsResource {
@@ -207,8 +209,7 @@ func (v *view) putObject(o *history.Object, seq int64, at time.Duration) error {
 	return nil
 }
 
-// drop removes an object from the cache. If the object is a pod, it stores the last state of
-// the pod in formerPods.
+// drop removes an object from the cache. The last state of a removed pod goes to formerPods.
 func (v *view) drop(resource string, uid types.UID, at time.Duration) {
 	v.metadata.remove(uid)
 	if resource != objects.PodResource {
@@ -223,15 +224,15 @@ func (v *view) drop(resource string, uid types.UID, at time.Duration) {
 	v.removePod(uid)
 }
 
-// recordFormer adds the current state of a cached pod to formerPods. at is the time when the
-// state ends.
+// recordFormer adds the present state of a cached pod to formerPods. The parameter at is the
+// time when this state ends.
 func (v *view) recordFormer(uid types.UID, at time.Duration) {
 	if p := v.pods[uid]; p != nil {
 		v.formerPods[uid] = append(v.formerPods[uid], cachedPodState{pod: p, since: v.podStateSince[uid], until: at})
 	}
 }
 
-// cachedPodStates returns the states that a pod had in the cache in the recent window, oldest
+// cachedPodStates returns the states of a pod in the cache during the recent window, oldest
 // first.
 func (v *view) cachedPodStates(uid types.UID) []cachedPodState {
 	seen := v.formerPods[uid]
@@ -241,8 +242,9 @@ func (v *view) cachedPodStates(uid types.UID) []cachedPodState {
 	return seen
 }
 
-// atMostOneOwner reports whether the pod had at most one owner in the recent window. If it
-// had several, the model cannot know for which owner the process deleted the pod.
+// atMostOneOwner reports whether the pod had at most one ReplicaSet or ReplicationController as
+// owner in the recent window. If it had several, the model cannot know for which owner the
+// process deleted the pod.
 func (v *view) atMostOneOwner(uid types.UID) bool {
 	managers := map[types.UID]bool{}
 	for _, seen := range v.cachedPodStates(uid) {
@@ -253,9 +255,9 @@ func (v *view) atMostOneOwner(uid types.UID) bool {
 	return len(managers) <= 1
 }
 
-// lookup returns the pod that a request names, as it is or last was in the cache. It looks
-// for the UID or, if uid is empty, for the name. It returns nil if the cache did not contain
-// the pod in the recent window.
+// lookup returns the pod that a request names, in the last version that the cache contained. It
+// searches by UID or, if uid is empty, by namespace and name. It returns nil if the cache did
+// not contain the pod in the recent window.
 func (v *view) lookup(namespace, name string, uid types.UID) *objects.Pod {
 	if uid == "" {
 		if p := v.podNamed(namespace, name); p != nil {
@@ -273,7 +275,7 @@ func (v *view) lookup(namespace, name string, uid types.UID) *objects.Pod {
 	return nil
 }
 
-// prune removes a former state of a pod if the state ended before the given time.
+// prune removes from formerPods all pod states that ended before the given time.
 func (v *view) prune(before time.Duration) {
 	for uid, seen := range v.formerPods {
 		kept := seen[:0:0]
@@ -290,15 +292,15 @@ func (v *view) prune(before time.Duration) {
 	}
 }
 
-// sameForAdoption reports whether two versions of a pod agree in all fields that decide on
-// adoption and release. These are the controllerRef, the labels, and whether the pod is
-// active.
+// sameForAdoption reports whether two versions of a pod are equal in all fields that decide
+// about adoption and release. These fields are the controllerRef, the labels, and whether the
+// pod is active.
 func sameForAdoption(p, other *objects.Pod) bool {
 	return p.Controller == other.Controller && p.Active == other.Active && maps.Equal(p.Labels, other.Labels)
 }
 
-// sameForScaleDown reports whether two versions of a pod agree in all fields that decide
-// which pods a scale-down deletes first.
+// sameForScaleDown reports whether two versions of a pod are equal in all fields that decide the
+// order of a scale-down.
 func sameForScaleDown(p, other *objects.Pod) bool {
 	return sameForAdoption(p, other) && p.DeletionOrder == other.DeletionOrder && p.Ready == other.Ready && p.ReadySince.Equal(other.ReadySince)
 }
