@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// EarlyEnd finds out why a run ended before its last phase ([PhaseEnd]) began. The zero value has
-// read no record.
+// EarlyEnd finds out why a run ended before its last phase ([PhaseEnd]). The zero value has read
+// no record.
 //
-// If a process dies, the run ends. Only records of the teardown then follow, such as the healing
-// of faults and the stop of other processes. A death after which the run went on is not the reason.
+// If a process dies, the run may end. After that, the history contains only the cleanup, such as
+// healed faults and stopped processes. If the run went on after a death, that death is not the
+// reason.
 type EarlyEnd struct {
-	died string // the death that may have ended the run; "" if there is none
+	died string // describes the process whose death may have ended the run; "" if there is none
 }
 
 // Observe reads the next record of the history.
@@ -24,7 +25,8 @@ func (e *EarlyEnd) Observe(r *Record) {
 	}
 }
 
-// describeDeath returns the name of a process that died, and the reason if it is known.
+// describeDeath returns a text about a process that died, such as "subject-0 died: exit status
+// 1". The reason is left out if it is unknown.
 func describeDeath(p *Process) string {
 	reason, _, _ := strings.Cut(p.Detail, ";") // the rest of the detail is the end of a log
 	if strings.HasPrefix(reason, p.Name) {
@@ -33,14 +35,15 @@ func describeDeath(p *Process) string {
 	return strings.TrimSuffix(p.Name+" died: "+reason, ": ")
 }
 
-// continuesRun reports whether the record shows that the run has not ended. Such a record begins a
-// phase, a step or a fault, or starts a process.
+// continuesRun reports whether the record shows that the run goes on. Such a record begins a
+// phase, step or fault, or says that a process started.
 func (r *Record) continuesRun() bool {
 	return r.Phase != nil || r.Step != nil && r.Step.Event == StepBegun || r.Fault != nil && r.Fault.Event == FaultInjected ||
 		r.Process != nil && r.Process.Event == ProcessStarted
 }
 
-// Reason returns why the run ended early, in one line.
+// Reason returns why the run ended early, as one line such as "the run ended early: subject-0
+// died".
 func (e *EarlyEnd) Reason() string {
 	if e.died == "" {
 		return "the history ends before the run did"
@@ -48,8 +51,8 @@ func (e *EarlyEnd) Reason() string {
 	return "the run ended early: " + e.died
 }
 
-// Summary returns the source of the gap and the first line of its detail. Further lines of a
-// detail are the end of a log.
+// Summary returns the gap's source and the first line of its detail. It leaves out further
+// lines, which are the end of a log.
 func (g *Gap) Summary() string {
 	detail, _, _ := strings.Cut(g.Detail, "\n")
 	return g.Source + ": " + detail

@@ -6,8 +6,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Every calls do in another goroutine, once per interval, until the caller calls stop. After stop has
-// returned, Every does not call do again. The caller must call stop exactly once.
+// Every starts a goroutine that calls the function do once per interval, until the caller calls
+// stop. After stop has returned, do is not called again. The caller must call stop exactly once.
 func Every(clock clock.WithTicker, interval time.Duration, do func()) (stop func()) {
 	ticker, over, done := clock.NewTicker(interval), make(chan struct{}), make(chan struct{})
 	go func() {

@@ -10,7 +10,7 @@ import (
 // writes. It needs about half the time of Unmarshal. It knows only the fields that it
 // names, and Unmarshal decodes every other line. Both decoders return the same records.
 
-// decodeFast decodes a line of a history without reflection. It returns false if the line has a
+// decodeFast decodes a line of a history without reflection. If it returns false, the line has a
 // form that decodeFast does not know. The record is then incomplete, and the caller must decode
 // the line with Unmarshal.
 func (r *Record) decodeFast(s *scanner, line []byte) bool {
@@ -38,7 +38,8 @@ func (r *Record) decodeFast(s *scanner, line []byte) bool {
 	return s.atEnd()
 }
 
-// allocate returns *pointer. If that is nil, it first makes it point to a new value.
+// allocate returns the value to which *pointer points. If *pointer is nil, it first sets
+// *pointer to a new value.
 func allocate[T any](pointer **T) *T {
 	if *pointer == nil {
 		*pointer = new(T)
@@ -46,7 +47,8 @@ func allocate[T any](pointer **T) *T {
 	return *pointer
 }
 
-// scan reads a commit from JSON. It sets s.failed if the JSON has an unknown field or form.
+// scan reads a commit from the scanner's JSON text. It sets s.failed if the JSON has an unknown
+// field or form.
 func (t *Commit) scan(s *scanner) {
 	for name := range s.eachField {
 		switch string(name) {
@@ -60,8 +62,8 @@ func (t *Commit) scan(s *scanner) {
 	}
 }
 
-// scan reads a request from JSON. It sets s.failed if the JSON has an unknown field or
-// form.
+// scan reads a request from the scanner's JSON text. It sets s.failed if the JSON has an unknown
+// field or form.
 func (r *Request) scan(s *scanner) {
 	for name := range s.eachField {
 		switch string(name) {
@@ -101,8 +103,8 @@ func (r *Request) scan(s *scanner) {
 	}
 }
 
-// scan reads a response from JSON. It sets s.failed if the JSON has an unknown field or
-// form.
+// scan reads a response from the scanner's JSON text. It sets s.failed if the JSON has an
+// unknown field or form.
 func (r *Response) scan(s *scanner) {
 	for name := range s.eachField {
 		switch string(name) {
@@ -134,7 +136,8 @@ func (r *Response) scan(s *scanner) {
 	}
 }
 
-// scan reads a list from JSON. It sets s.failed if the JSON has an unknown field or form.
+// scan reads a list from the scanner's JSON text. It sets s.failed if the JSON has an unknown
+// field or form.
 func (l *List) scan(s *scanner) {
 	for name := range s.eachField {
 		switch string(name) {
@@ -158,8 +161,8 @@ func (l *List) scan(s *scanner) {
 	}
 }
 
-// scan reads a delivery from JSON. It sets s.failed if the JSON has an unknown field or
-// form.
+// scan reads a delivery from the scanner's JSON text. It sets s.failed if the JSON has an
+// unknown field or form.
 func (d *Delivery) scan(s *scanner) {
 	for name := range s.eachField {
 		switch string(name) {
@@ -185,8 +188,8 @@ func (d *Delivery) scan(s *scanner) {
 	}
 }
 
-// scan reads an object from JSON. It sets s.failed if the JSON has an unknown field or
-// form.
+// scan reads an object from the scanner's JSON text. It sets s.failed if the JSON has an unknown
+// field or form.
 func (o *Object) scan(s *scanner) {
 	for name := range s.eachField {
 		switch string(name) {
@@ -226,8 +229,8 @@ func (o *Object) scan(s *scanner) {
 	}
 }
 
-// scan reads an owner reference from JSON. It sets s.failed if the JSON has an unknown
-// field or form.
+// scan reads an ownerReference from the scanner's JSON text. It sets s.failed if the JSON has an
+// unknown field or form.
 func (o *Owner) scan(s *scanner) {
 	for name := range s.eachField {
 		switch string(name) {
@@ -245,7 +248,8 @@ func (o *Owner) scan(s *scanner) {
 	}
 }
 
-// scanMap reads a JSON object of strings into a map, and creates the map if it is nil.
+// scanMap reads a JSON object whose values are strings into a map. It creates the map if *into
+// is nil.
 func scanMap(s *scanner, into *map[string]string) {
 	if *into == nil {
 		*into = map[string]string{}
@@ -258,8 +262,8 @@ func scanMap(s *scanner, into *map[string]string) {
 
 // scanItems reads a JSON array into a slice, and calls scan for each element.
 //
-// If the slice is not nil, the JSON has the field twice. scanItems then sets s.failed, because
-// Unmarshal would merge both arrays.
+// The slice must be nil. Otherwise the JSON contains the same field twice, and scanItems sets
+// s.failed, because Unmarshal would merge the two arrays.
 func scanItems[T any](s *scanner, into *[]T, scan func(*T, *scanner)) {
 	if *into != nil {
 		s.failed = true

@@ -4,8 +4,8 @@ import "path"
 
 // This file contains helpers for code that selects records by name, owner or verb.
 
-// MatchGlob reports whether a name matches a glob in the syntax of path.Match. An empty
-// glob matches every name.
+// MatchGlob reports whether a name matches a glob in the syntax of path.Match, such as "web-*".
+// An empty glob matches every name; an invalid glob matches none.
 func MatchGlob(glob, name string) bool {
 	if glob == "" {
 		return true
@@ -14,8 +14,8 @@ func MatchGlob(glob, name string) bool {
 	return matched
 }
 
-// MatchOwner reports whether the kind and the name of an owner match a glob, such as
-// ReplicaSet/web-*. The empty glob matches every owner, and also nil, which means no owner.
+// MatchOwner reports whether an owner matches a glob for "kind/name", such as
+// "ReplicaSet/web-*". An empty glob matches every owner, and also nil, which means no owner.
 func MatchOwner(glob string, owner *Owner) bool {
 	if glob == "" {
 		return true
@@ -23,7 +23,7 @@ func MatchOwner(glob string, owner *Owner) bool {
 	return owner != nil && MatchGlob(glob, owner.Kind+"/"+owner.Name)
 }
 
-// ObjectName returns the name of the object to which the request applies. For a create with
+// ObjectName returns the name of the object that the request reads or writes. For a create with
 // generateName, it returns the generateName.
 func (r *Request) ObjectName() string {
 	switch {
@@ -35,13 +35,13 @@ func (r *Request) ObjectName() string {
 	return r.Object.GenerateName
 }
 
-// leaderAnnotation is an annotation of a ConfigMap or Endpoints object that is used as a
-// leader-election lease. Old versions of client-go set it.
+// leaderAnnotation marks a ConfigMap or Endpoints object that serves as leader-election lease.
+// Old versions of client-go set this annotation.
 const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
 
-// IsWrite reports whether the request changes an object that the subject manages. It
-// returns false for leases, also in the form of ConfigMaps and Endpoints, for events and for
-// access reviews.
+// IsWrite reports whether the request writes an object that the subject manages. It returns
+// false for events, access reviews and leases. ConfigMaps and Endpoints that serve as leases
+// count as leases.
 func (r *Request) IsWrite() bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":
@@ -59,7 +59,7 @@ func (r *Request) IsWrite() bool {
 func (o *Object) IsLeaderLock() bool { return o.Annotations[leaderAnnotation] != "" }
 
 // IsBookkeeping reports whether objects of a resource are leases, events or access reviews. A
-// controller may write them at any time.
+// controller may write such objects at any time.
 func IsBookkeeping(resource string) bool {
 	switch resource {
 	case "leases.coordination.k8s.io", "events", "events.events.k8s.io",

@@ -9,12 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Version is a resourceVersion. It is a revision of etcd, so it orders the versions of all
-// objects of a cluster, whatever their kind. 0 means that there is none.
+// Version is a resourceVersion. It is a revision of etcd, so versions of different objects and
+// kinds can be compared: the higher one is newer. 0 means that there is no resourceVersion.
 type Version uint64
 
-// ParseVersion parses a resourceVersion as the API writes it. The result for an empty
-// string is 0.
+// ParseVersion parses a resourceVersion from the API. An empty string gives 0. Any other text
+// that is not a whole number is an error.
 func ParseVersion(s string) (Version, error) {
 	if s == "" {
 		return 0, nil
@@ -26,7 +26,7 @@ func ParseVersion(s string) (Version, error) {
 	return Version(v), nil
 }
 
-// Ref identifies an object, or one version of an object if Version is set.
+// Ref identifies an object. If Version is set, it identifies one version of the object.
 type Ref struct {
 	// Resource is the resource with its API group, such as "pods" or "replicasets.apps".
 	Resource  string    `json:"resource"`
@@ -36,7 +36,8 @@ type Ref struct {
 	Version   Version   `json:"version,omitempty"`
 }
 
-// String returns "resource namespace/name", the form in which reports name an object.
+// String formats the reference as "resource namespace/name", such as "pods default/web-1".
+// Reports name objects in this form.
 func (r Ref) String() string {
 	name := r.Name
 	if r.Namespace != "" {
@@ -45,8 +46,8 @@ func (r Ref) String() string {
 	return r.Resource + " " + name
 }
 
-// Object is one version of an object. It does not contain fields that no check reads:
-// managedFields and most of a pod's spec.
+// Object is one version of an API object. It leaves out fields that no check reads:
+// managedFields, most of a pod's spec and parts of a pod's status.
 type Object struct {
 	Ref
 	GenerateName string            `json:"generateName,omitempty"`
@@ -57,8 +58,8 @@ type Object struct {
 	Annotations  map[string]string `json:"annotations,omitempty"`
 	Finalizers   []string          `json:"finalizers,omitempty"`
 	Owners       []Owner           `json:"owners,omitempty"`
-	// Skewed is true if a clock-skew fault shifted the timestamps that the API server and the
-	// nodes set. The subject then received other timestamps than the committed version has.
+	// Skewed is true if a clock-skew fault shifted the timestamps in this copy of the object. The
+	// subject then received other timestamps than the committed version has.
 	Skewed bool `json:"skewed,omitempty"`
 	// Body contains all fields of the object except kind, apiVersion and metadata. Examples
 	// are spec, status, subsets and data.
@@ -73,8 +74,7 @@ type Owner struct {
 	Controller bool      `json:"controller,omitempty"`
 }
 
-// ControllerRef returns the owner reference whose field controller is true. It returns nil
-// if there is none.
+// ControllerRef returns the ownerReference with controller: true, or nil if there is none.
 func (o *Object) ControllerRef() *Owner {
 	for i := range o.Owners {
 		if o.Owners[i].Controller {
@@ -84,8 +84,9 @@ func (o *Object) ControllerRef() *Owner {
 	return nil
 }
 
-// StableName returns a glob that matches the name of the object in every run of the scenario. If
-// the API server generated the name, the glob begins with generateName.
+// StableName returns a glob that matches the object's name in every run of the scenario. For a
+// name that the API server generated, this is generateName and "*", such as "web-*". Otherwise
+// it is the name.
 func (o *Object) StableName() string {
 	if o.GenerateName != "" {
 		return o.GenerateName + "*"

@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Project converts an API object of a resource to the form that histories store. It neither
-// retains nor changes the API object.
+// Project converts an API object to the form in which histories store it. It neither keeps nor
+// changes the API object.
 //
-// The observer and the proxy both use Project, so the same version gives the same record from
-// both. Both decode objects of client-go's kinds to Go types, and other objects to unstructured
-// objects.
+// The observer and the fault proxy both use Project, so both write the same record for the same
+// version. Both decode objects of client-go's kinds to Go types, and other objects to
+// unstructured objects.
 //
-// If objects of the resource can contain credentials, the result has no annotations and no
-// body. Annotations are omitted because kubectl apply stores the whole object in one.
+// If objects of the resource can contain credentials, the result has neither annotations nor
+// body. An annotation of kubectl apply contains the whole object.
 func Project(resource string, obj runtime.Object) (Object, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -39,12 +39,14 @@ func Project(resource string, obj runtime.Object) (Object, error) {
 	return object, nil
 }
 
-// HoldsCredentials reports whether objects of a resource can contain credentials.
+// HoldsCredentials reports whether objects of a resource can contain credentials: Secrets and
+// TokenReviews.
 func HoldsCredentials(resource string) bool {
 	return resource == "secrets" || resource == "tokenreviews.authentication.k8s.io"
 }
 
-// ProjectMeta converts the metadata of an object to the form that histories store.
+// ProjectMeta converts the metadata of an API object to the form in which histories store it.
+// The result has no body.
 func ProjectMeta(resource string, m metav1.Object) (Object, error) {
 	version, err := ParseVersion(m.GetResourceVersion())
 	if err != nil {
@@ -79,7 +81,7 @@ func ProjectMeta(resource string, m metav1.Object) (Object, error) {
 	return object, nil
 }
 
-// utc returns t in UTC, so that times from different sources are comparable. A zero time
+// utc converts a time to UTC, so that times from different sources are comparable. A zero time
 // stays zero.
 func utc(t time.Time) time.Time {
 	if t.IsZero() {
@@ -88,8 +90,8 @@ func utc(t time.Time) time.Time {
 	return t.UTC()
 }
 
-// body returns all fields of obj as JSON, except kind, apiVersion and metadata. It keeps
-// only the fields of a pod that checks read.
+// body returns the fields of an API object as JSON, without kind, apiVersion and metadata. Of a
+// pod, it returns only the fields that checks read.
 func body(obj runtime.Object) (json.RawMessage, error) {
 	if pod, ok := obj.(*corev1.Pod); ok { // fast path: most objects are pods
 		return json.Marshal(struct {
@@ -114,8 +116,9 @@ func body(obj runtime.Object) (json.RawMessage, error) {
 	return json.Marshal(fields)
 }
 
-// trimPodSpec returns the fields of a pod's spec that determine its addresses and ports.
-// Without it, thousands of pods would repeat the whole template in the history.
+// trimPodSpec returns a pod's spec with only the fields that checks read: node, hostname,
+// subdomain, and parts of the containers. Otherwise thousands of pods would repeat the whole
+// template in the history.
 func trimPodSpec(spec *corev1.PodSpec) corev1.PodSpec {
 	kept := corev1.PodSpec{NodeName: spec.NodeName, Hostname: spec.Hostname, Subdomain: spec.Subdomain}
 	for i := range spec.Containers {
@@ -127,12 +130,12 @@ func trimPodSpec(spec *corev1.PodSpec) corev1.PodSpec {
 	return kept
 }
 
-// trimContainer returns the fields of a container that checks read.
+// trimContainer returns a container with only the fields that checks read.
 func trimContainer(c *corev1.Container) corev1.Container {
 	return corev1.Container{Name: c.Name, Image: c.Image, Ports: c.Ports, RestartPolicy: c.RestartPolicy}
 }
 
-// trimPodStatus returns the fields of a pod's status that checks read.
+// trimPodStatus returns a pod's status with only the fields that checks read.
 func trimPodStatus(status *corev1.PodStatus) corev1.PodStatus {
 	kept := corev1.PodStatus{
 		Phase:      status.Phase,

@@ -14,12 +14,12 @@ import (
 )
 
 // ErrTruncated means that the end of a history is missing, for example because the run was
-// killed. Either the last line is incomplete, or there is no End record. All records before
-// are complete.
+// killed. The last line is incomplete, or there is no End record. All records before the missing
+// part are valid.
 var ErrTruncated = errors.New("the history is cut short")
 
-// ReadFile yields the records of the file at path, in order. If reading fails, the last
-// pair contains the error and no record.
+// ReadFile yields the records of the history file at path, in order. If reading fails, the last
+// pair has a nil record and the error. For errors, see [Read].
 func ReadFile(path string) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		file, err := inputfile.Open(path)
@@ -39,15 +39,16 @@ func ReadFile(path string) iter.Seq2[*Record, error] {
 	}
 }
 
-// Read yields the records of a history, in order. If reading fails, the last pair contains the
-// error and no record.
+// Read yields the records of a history, in order. If reading fails, the last pair has a nil
+// record and the error.
 //
-// The error is ErrTruncated if the last line is incomplete, or if the End record is missing.
-// There are four other errors: a line that is not a record, an unknown kind of record, a
-// missing Seq, and an unknown format.
+// The error is ErrTruncated if the last line is incomplete or the End record is missing. Other
+// errors report a line that is no record, an unknown record type, a missing Seq, or an unknown
+// format.
 //
-// Other goroutines read and decode records before the caller's loop needs them. Without them,
-// the checks of a run would take 1.5 times as long. They have ended when the loop ends.
+// Read decodes records on other goroutines before the caller's loop needs them. Without these
+// goroutines, the checks of a run would take 1.5 times as long. The goroutines have ended when
+// the loop ends.
 func Read(source io.Reader) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		stop := make(chan struct{})
@@ -75,33 +76,33 @@ func Read(source io.Reader) iter.Seq2[*Record, error] {
 	}
 }
 
-// batch is a group of consecutive lines that one goroutine decodes.
+// batch is a group of consecutive lines of a history that one goroutine decodes.
 type batch struct {
 	first   int64         // line number of the first line, from 1
 	buffer  *bytes.Buffer // the text of the lines
-	ends    []int         // offset of the end of each line in buffer
-	decoded chan struct{} // closed when the lines are decoded and buffer is back in the pool
-	records []*Record     // decoded records, up to the first invalid line
-	end     error         // the error that ends the history after these records, or nil
+	ends    []int         // for each line, the offset in buffer at which it ends
+	decoded chan struct{} // closed when records is complete and buffer is back in bufferPool
+	records []*Record     // the decoded lines, up to the first invalid line
+	end     error         // the error that ends the history after these records; nil if the history goes on
 }
 
-// bufferPool contains the buffers of decoded batches, for reuse by later batches. Decoded
-// records share no memory with a buffer.
+// bufferPool contains buffers of decoded batches, which later batches use again. Decoded records
+// share no memory with a buffer.
 var bufferPool = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 const (
 	// batchLines is the maximum number of lines in a batch.
 	batchLines = 256
-	// batchesAhead is the maximum number of batches in memory that the loop of the caller has
-	// not reached yet.
+	// batchesAhead is the maximum number of batches that are read before the caller's loop needs
+	// them.
 	batchesAhead = 16
 )
 
-// readAhead reads and decodes batches of lines on other goroutines, and returns the batches in
-// order.
+// readAhead reads and decodes batches of lines on other goroutines, and returns a channel with
+// the batches in order.
 //
-// Before the caller reads a batch, it must wait until batch.decoded is closed. The goroutines
-// end when the channel stop is closed or the source ends.
+// The caller must wait until batch.decoded is closed, and only then read batch.records. The
+// goroutines end when the source ends or the caller closes the channel stop.
 func readAhead(source io.Reader, stop <-chan struct{}, group *sync.WaitGroup) <-chan *batch {
 	inOrder, todo := make(chan *batch, batchesAhead), make(chan *batch, batchesAhead)
 	group.Go(func() {
@@ -132,8 +133,8 @@ func readAhead(source io.Reader, stop <-chan struct{}, group *sync.WaitGroup) <-
 	return inOrder
 }
 
-// read reads up to batchLines lines into the batch. It reports whether the source may have
-// more lines.
+// read reads up to batchLines lines into the batch. The result more is false if the source has
+// ended or cannot be read.
 func (b *batch) read(lines *bufio.Reader) (more bool) {
 	for start := 0; len(b.ends) < batchLines; {
 		part, err := lines.ReadSlice('\n')
@@ -157,7 +158,8 @@ func (b *batch) read(lines *bufio.Reader) (more bool) {
 	return true
 }
 
-// decode decodes the lines of the batch, up to the first invalid one.
+// decode decodes the lines of the batch, up to the first invalid line. An invalid line sets
+// b.end.
 func (b *batch) decode(s *scanner) {
 	defer close(b.decoded)
 	b.records = make([]*Record, 0, len(b.ends))
@@ -173,7 +175,7 @@ func (b *batch) decode(s *scanner) {
 	bufferPool.Put(b.buffer)
 }
 
-// line returns the line with the index i in the batch. The first line has the index 0.
+// line returns the text of one line of the batch. The first line has the index 0.
 func (b *batch) line(i int) []byte {
 	start := 0
 	if i > 0 {
@@ -182,8 +184,8 @@ func (b *batch) line(i int) []byte {
 	return b.buffer.Bytes()[start:b.ends[i]]
 }
 
-// parse decodes a line and checks that it is a valid record. The parameter seq is the line
-// number, which must be the Seq of the record.
+// parse decodes a line and checks that the line is a valid record. The parameter seq is the
+// number of the line, which must equal the record's Seq.
 func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 	record := new(Record)
 	if !record.decodeFast(s, line) {

@@ -12,44 +12,47 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Recorder writes a history. The order of the calls of Append is the order of the records.
-// Append is safe for concurrent use. Another goroutine encodes and writes the records, so
-// that Append adds little latency to the fault proxy.
+// Recorder writes the history of one run to a file. The records are in the order of the calls of
+// Append.
+//
+// Append is safe for concurrent use. Another goroutine encodes and writes the records, so that
+// Append delays the fault proxy little.
 type Recorder struct {
 	clock clock.PassiveClock
 	start Start
 
-	// mu guards the following fields up to lastHeartbeat. Append holds mu while it sets Seq and
-	// At and enqueues the record. The records in the queue are therefore in the order of Seq
-	// and At.
+	// mu guards the fields from seq to lastHeartbeat. Append holds mu while it sets Seq and At of a
+	// record and puts the record into the queue. The records in the queue are therefore sorted by
+	// Seq and by At.
 	mu            sync.Mutex
 	seq           int64
 	closed        bool
 	queue         chan queueItem
 	detectStalls  bool
-	lastHeartbeat time.Duration // the last time at which this process certainly had CPU time
+	lastHeartbeat time.Duration // the latest time at which gauntlet certainly had CPU time
 
-	done   chan struct{} // closed when the goroutine of write has ended
-	failed chan struct{} // closed at the first error of write
+	done   chan struct{} // closed when the goroutine of the method write has ended
+	failed chan struct{} // closed when writing fails for the first time
 	once   sync.Once
-	err    error // the first error of write; set before failed is closed
+	err    error // the error that closed failed; set before failed is closed
 }
 
-// queueItem is either a record to write, or a request of Flush. For a request, record is nil,
-// and the result is sent to the channel flushed.
+// queueItem is an entry of the recorder's queue: a record to write, or a flush. For a flush,
+// record is nil, and the goroutine that writes sends the result to the channel flushed.
 type queueItem struct {
 	record  *Record
 	flushed chan<- error
 }
 
-// queueLength is the number of records that can wait to be written. If the queue is full,
-// Append blocks; no record is ever dropped.
+// queueLength is the number of records that can wait to be written. If the queue is full, Append
+// blocks; it never drops a record.
 const queueLength = 8192
 
-// Create creates the history file at path, which must not exist, and writes the Start record.
+// Create creates the history file at path and writes the Start record. It returns an error if
+// the file exists.
 //
-// Each follower is called with every record, in order, on one goroutine. A follower must return
-// quickly. It must neither retain nor change a record.
+// Create calls each function in followers with every record, in order, on one goroutine. A
+// follower must return quickly, and must neither keep nor change a record.
 func Create(path string, start Start, clock clock.PassiveClock, followers ...func(*Record)) (*Recorder, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o644)
 	if err != nil {
@@ -69,8 +72,8 @@ func Create(path string, start Start, clock clock.PassiveClock, followers ...fun
 	return r, nil
 }
 
-// Append adds a record to the history and sets its Seq and At. The caller must not change
-// anything to which the record points. After Close, Append does nothing.
+// Append adds a record to the history and sets the record's Seq and At. The caller must not
+// change the data to which the record points. After Close, Append does nothing.
 func (r *Recorder) Append(record Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,8 +85,8 @@ func (r *Recorder) Append(record Record) {
 	r.enqueue(record, at)
 }
 
-// enqueue gives a record the next Seq and the given time, and puts it into the queue. The
-// caller holds r.mu.
+// enqueue puts a record with the next Seq and the given At into the queue. The caller must hold
+// r.mu.
 func (r *Recorder) enqueue(record Record, at time.Duration) {
 	r.seq++
 	record.Seq, record.At = r.seq, at
@@ -91,17 +94,17 @@ func (r *Recorder) enqueue(record Record, at time.Duration) {
 }
 
 const (
-	// heartbeatInterval is the time between two calls of [Recorder.heartbeat], by which a
+	// heartbeatInterval is the time between two calls of [Recorder.heartbeat], with which a
 	// recorder detects stalls.
 	heartbeatInterval = 50 * time.Millisecond
-	// stallMin is the minimum delay of a heartbeat that counts as a stall of this process. On a
-	// busy machine, delays of tens of milliseconds are common, and are no stall.
+	// stallMin is how late a heartbeat must be to count as a stall. On a busy machine, delays of
+	// tens of milliseconds are common, and are no stall.
 	stallMin = 200 * time.Millisecond
 )
 
-// RecordStalls makes the recorder detect that this process got no CPU time, until the caller
-// calls stop. After such a stall, the recorder appends a [Stall] record before any other
-// record.
+// RecordStalls makes the recorder detect stalls, which are times in which gauntlet gets no CPU
+// time. After a stall, the recorder appends a [Stall] record before any other record. The
+// detection ends when the caller calls stop.
 func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 	r.mu.Lock()
 	r.detectStalls, r.lastHeartbeat = true, r.clock.Since(r.start.Time)
@@ -121,10 +124,10 @@ func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 	})
 }
 
-// heartbeat records that this process has CPU time now. If the previous heartbeat was too long
-// ago, it appends a Stall record.
+// heartbeat records that gauntlet has CPU time now. If the last heartbeat was more than
+// heartbeatInterval + stallMin ago, it appends a Stall record.
 //
-// The parameter at is the time since the start of the history. The caller holds r.mu.
+// The parameter at is the time since the start of the history. The caller must hold r.mu.
 func (r *Recorder) heartbeat(at time.Duration) {
 	late := at - r.lastHeartbeat - heartbeatInterval
 	r.lastHeartbeat = at
@@ -133,7 +136,7 @@ func (r *Recorder) heartbeat(at time.Duration) {
 	}
 }
 
-// Flush waits until every earlier record is in the file and every follower has received it.
+// Flush waits until all appended records are in the file and every follower has received them.
 // If a record could not be written, Flush returns the error.
 func (r *Recorder) Flush() error {
 	flushed := make(chan error, 1)
@@ -149,11 +152,11 @@ func (r *Recorder) Flush() error {
 }
 
 // Failed returns a channel that is closed when the recorder fails to write a record for the
-// first time. Flush and Close return the error.
+// first time. Flush and Close then return the error.
 func (r *Recorder) Failed() <-chan struct{} { return r.failed }
 
-// Close writes the remaining records and the End record, and closes the file. A second call does nothing and
-// returns the same error.
+// Close writes the remaining records and the End record, and closes the file. It returns the
+// first error of writing the history. A second call does nothing and returns the same error.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	if !r.closed {
@@ -166,10 +169,10 @@ func (r *Recorder) Close() error {
 	return r.err
 }
 
-// write encodes the queued records into the file and passes them to the followers.
+// write encodes the queued records, writes them to the file, and passes them to the followers.
 //
-// After the first error, it writes nothing more, but still empties the queue, so that Append
-// does not block.
+// After the first error it writes nothing more. It still empties the queue, so that Append does
+// not block.
 func (r *Recorder) write(file *os.File, followers []func(*Record)) {
 	defer close(r.done)
 	buffer := bufio.NewWriterSize(file, 1<<20)
@@ -192,7 +195,8 @@ func (r *Recorder) write(file *os.File, followers []func(*Record)) {
 	r.fail(errors.Join(buffer.Flush(), file.Close()))
 }
 
-// fail stores an error, if it is the first one. It ignores nil. Only write calls it.
+// fail stores err if it is the first error. It does nothing if err is nil. Only the method write
+// calls fail.
 func (r *Recorder) fail(err error) {
 	if err == nil {
 		return

@@ -6,28 +6,27 @@ import (
 	"time"
 )
 
-// scanner reads the subset of JSON that encoding/json writes most often. This is ASCII without
-// spaces between tokens, with integers of up to 18 digits. Only values that readRaw reads may
-// contain escape sequences.
+// scanner reads JSON in the form that encoding/json writes most often. This form is ASCII
+// without spaces between tokens, and with integers of up to 18 digits. Only values that readRaw
+// reads may contain escape sequences.
 //
-// Any other input sets failed. All later results are then invalid, and decodeFast returns
-// false.
+// JSON in any other form sets failed. All later results of the scanner are then invalid.
 type scanner struct {
-	text    []byte // the JSON text
-	at      int    // offset in text of the next byte to read
-	failed  bool   // the text has a form that the scanner does not accept
-	strings stringCache
+	text    []byte      // the JSON text
+	at      int         // offset in text of the next byte to read
+	failed  bool        // true if the text has a form that the scanner does not accept
+	strings stringCache // recently read strings
 }
 
 // stringCache contains recently read strings, so that a repeated string needs no new memory.
-// The hash of a string selects the only slot in which it can be.
+// Each string has one slot in the array, which its hash selects.
 type stringCache [1 << 10]string
 
-// stringCacheSeed seeds the hash that selects the cache slot of a string.
+// stringCacheSeed is the seed of the hash that selects the slot of a string in a stringCache.
 var stringCacheSeed = maphash.MakeSeed()
 
-// intern returns the text as a string, from the cache if possible. It replaces another
-// string in the same slot.
+// intern returns the text as a string. It takes the string from the cache if it is there.
+// Otherwise it puts the string into the cache, in place of another one.
 func (w *stringCache) intern(text []byte) string {
 	slot := &w[maphash.Bytes(stringCacheSeed, text)%uint64(len(w))]
 	if *slot != string(text) {
@@ -36,17 +35,17 @@ func (w *stringCache) intern(text []byte) string {
 	return *slot
 }
 
-// reset makes the scanner read another text from its beginning.
+// reset makes the scanner read the given text from its beginning.
 func (s *scanner) reset(text []byte) { s.text, s.at, s.failed = text, 0, false }
 
-// atEnd reports whether the scanner has read the whole text, except for a final
-// newline, without failure.
+// atEnd reports whether the scanner has read the whole text without failure. A final newline may
+// be left.
 func (s *scanner) atEnd() bool {
 	s.accept('\n')
 	return !s.failed && s.at == len(s.text)
 }
 
-// accept skips the next byte if it is c, and reports whether it skipped it.
+// accept skips the next byte if it is c. It reports whether it skipped the byte.
 func (s *scanner) accept(c byte) bool {
 	if s.at == len(s.text) || s.text[s.at] != c {
 		return false
@@ -55,22 +54,22 @@ func (s *scanner) accept(c byte) bool {
 	return true
 }
 
-// expect skips the next byte if it is c. Otherwise it sets failed.
+// expect skips the next byte if it is c. Any other byte sets failed.
 func (s *scanner) expect(c byte) {
 	if !s.accept(c) {
 		s.failed = true
 	}
 }
 
-// open reads the opening bracket of an object or array, and reports whether an element follows.
-// If none follows, open also reads the closing bracket.
+// open reads the bracket begin of an object or array, and reports whether an element follows. If
+// no element follows, it also reads the bracket end.
 func (s *scanner) open(begin, end byte) bool {
 	s.expect(begin)
 	return !s.failed && !s.accept(end)
 }
 
-// next reports whether another element of the object or array follows. It reads the comma
-// before that element, or the closing bracket.
+// next reports whether the object or array has another element. It reads the comma before that
+// element, or the closing bracket end.
 func (s *scanner) next(end byte) bool {
 	if s.failed || s.accept(',') {
 		return !s.failed
@@ -79,8 +78,8 @@ func (s *scanner) next(end byte) bool {
 	return false
 }
 
-// eachField yields the name of each field of an object. The caller must read the value of a
-// field before it asks for the next name.
+// eachField yields the name of each field of a JSON object. The caller must read the field's
+// value before it asks for the next name.
 func (s *scanner) eachField(yield func(name []byte) bool) {
 	for more := s.open('{', '}'); more; more = s.next('}') {
 		name := s.readQuoted()
@@ -91,7 +90,7 @@ func (s *scanner) eachField(yield func(name []byte) bool) {
 	}
 }
 
-// eachItem yields the index of each element of an array. The caller must read an element
+// eachItem yields the index of each element of a JSON array. The caller must read the element
 // before it asks for the next index.
 func (s *scanner) eachItem(yield func(index int) bool) {
 	index := 0
@@ -103,12 +102,12 @@ func (s *scanner) eachItem(yield func(index int) bool) {
 	}
 }
 
-// readString reads a string without escape sequences. It returns the cached string if there
-// is one.
+// readString reads a string without escape sequences. Equal strings share memory if the cache
+// contains them.
 func (s *scanner) readString() string { return s.strings.intern(s.readQuoted()) }
 
-// readQuoted reads a string without escape sequences. It returns a part of the text without
-// copying it.
+// readQuoted reads a string without escape sequences. The result is a part of the scanner's
+// text, not a copy.
 func (s *scanner) readQuoted() []byte {
 	s.expect('"')
 	start := s.at
@@ -124,7 +123,7 @@ func (s *scanner) readQuoted() []byte {
 // no escape sequence.
 func isUnescapedASCII(c byte) bool { return c >= ' ' && c < 0x80 && c != '"' && c != '\\' }
 
-// readUint reads an integer without a sign.
+// readUint reads an integer of up to 18 digits without a sign.
 func (s *scanner) readUint() (n int64) {
 	start := s.at
 	for ; s.at < len(s.text) && s.text[s.at]-'0' <= 9; s.at++ {
@@ -137,7 +136,7 @@ func (s *scanner) readUint() (n int64) {
 	return n
 }
 
-// readInt reads an integer.
+// readInt reads an integer of up to 18 digits, which may have a minus sign.
 func (s *scanner) readInt() int64 {
 	if s.accept('-') {
 		return -s.readUint()
@@ -155,7 +154,7 @@ func (s *scanner) readBool() bool {
 	return false
 }
 
-// expectLiteral skips the given text. If another text follows, it sets failed.
+// expectLiteral skips the given text, such as "null". If another text follows, it sets failed.
 func (s *scanner) expectLiteral(text string) {
 	if len(s.text)-s.at < len(text) || string(s.text[s.at:s.at+len(text)]) != text {
 		s.failed = true
@@ -172,7 +171,7 @@ func (s *scanner) readTime() (t time.Time) {
 	return t
 }
 
-// depthMax is the maximum nesting depth of a value that readRaw reads.
+// depthMax is how deep objects and arrays may be nested in a value that readRaw reads.
 const depthMax = 100
 
 // readRaw reads a value of any type and returns a copy of its JSON text.
@@ -182,8 +181,8 @@ func (s *scanner) readRaw() json.RawMessage {
 	return append(json.RawMessage(nil), s.text[start:s.at]...)
 }
 
-// skipValue skips a value of any type. It sets failed if objects and arrays are nested deeper
-// than depth.
+// skipValue skips a JSON value of any type. It sets failed if objects and arrays are nested
+// deeper than the parameter depth.
 func (s *scanner) skipValue(depth int) {
 	if s.at == len(s.text) || depth == 0 {
 		s.failed = true
@@ -211,8 +210,8 @@ func (s *scanner) skipValue(depth int) {
 	}
 }
 
-// skipString skips a string, which may contain the escape sequences \", \\ and \n. It sets
-// failed at any other escape sequence.
+// skipString skips a string, which may contain the escape sequences \", \\ and \n. Any other
+// escape sequence sets failed.
 func (s *scanner) skipString() {
 	s.expect('"')
 	for ; s.at < len(s.text); s.at++ {

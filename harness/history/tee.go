@@ -11,11 +11,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
-// Tee passes the same records to two consumers, and decodes each record only once. One consumer
-// is the loop of the caller, the other is the function in the parameter with.
+// Tee passes the same records to two consumers, but decodes each record only once. One consumer
+// is the caller's loop over the result, the other is the function with.
 //
-// The function runs on another goroutine and receives all records, even if the loop of the
-// caller stops early. The loop ends only after the function has returned. Neither consumer may
+// Tee calls with on another goroutine. That function receives all records, even if the caller's
+// loop stops early. The loop ends only after the function has returned. Neither consumer may
 // change a record.
 func Tee(records iter.Seq2[*Record, error], with func(iter.Seq2[*Record, error])) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
@@ -42,13 +42,13 @@ func Tee(records iter.Seq2[*Record, error], with func(iter.Seq2[*Record, error])
 	}
 }
 
-// readResult is a record, or the error that ends a history.
+// readResult is one pair that Read yields: a record, or the error that ends a history.
 type readResult struct {
 	record *Record
 	err    error
 }
 
-// readResults yields the records of all slices that the channel delivers, in order.
+// readResults yields the pairs of all slices in the channel parts, in order.
 func readResults(parts <-chan []readResult) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		for part := range parts {
@@ -61,10 +61,11 @@ func readResults(parts <-chan []readResult) iter.Seq2[*Record, error] {
 	}
 }
 
-// ReadSelected reads the records with the given positions (Seq) from the file at path. It
-// ignores positions after the end of the file.
+// ReadSelected reads the records with the given sequence numbers (Seq) from the history file at
+// path. The keys of the result are sequence numbers. It ignores numbers after the end of the
+// file.
 //
-// For speed, it decodes only these lines and stops after the last of them.
+// For speed, it decodes only these records and stops after the last of them.
 func ReadSelected(path string, positions []int64) (map[int64]*Record, error) {
 	selected := make(map[int64]*Record, len(positions))
 	if len(positions) == 0 {
