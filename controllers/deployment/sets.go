@@ -98,7 +98,7 @@ func (c *Controller) create(ctx context.Context, r *rollout, replicas int) (made
 		created, err = c.client.AppsV1().ReplicaSets(d.Namespace).Get(ctx, set.Name, metav1.GetOptions{})
 		if err != nil {
 			r.createFailed = true
-			return false, fmt.Errorf("reading ReplicaSet %s/%s after AlreadyExists: %w", d.Namespace, set.Name, err)
+			return false, fmt.Errorf("reading ReplicaSet %s/%s, whose create failed with AlreadyExists: %w", d.Namespace, set.Name, err)
 		}
 		if !metav1.IsControlledBy(created, d) || !templatehash.Equal(&d.Spec.Template, &created.Spec.Template) {
 			klog.FromContext(ctx).V(2).Info("Hash collision: another object has the name of the new ReplicaSet", "replicaSet", klog.KObj(created), "collisionCount", ptr.Deref(d.Status.CollisionCount, 0)+1)

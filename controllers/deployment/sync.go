@@ -94,7 +94,7 @@ func (c *Controller) syncSpec(ctx context.Context, r *rollout) error {
 	case recreates(d):
 		return c.recreate(ctx, r)
 	default:
-		return fmt.Errorf("unexpected strategy %q in Deployment %s/%s, expected RollingUpdate or Recreate", d.Spec.Strategy.Type, d.Namespace, d.Name)
+		return fmt.Errorf("found spec.strategy.type %q in Deployment %s/%s; expected RollingUpdate or Recreate", d.Spec.Strategy.Type, d.Namespace, d.Name)
 	}
 }
 
@@ -166,7 +166,7 @@ func (c *Controller) cleanUpWhenComplete(ctx context.Context, r *rollout) error 
 func (c *Controller) cachedDeployment(key string) (d *appsv1.Deployment, found bool, err error) {
 	object, exists, err := c.deployments.GetByKey(key)
 	if err != nil {
-		return nil, false, fmt.Errorf("looking up Deployment %s: %w", key, err)
+		return nil, false, fmt.Errorf("looking up Deployment %s in the informer cache: %w", key, err)
 	}
 	if !exists {
 		c.replicaSetWrites.ForgetKey(key)

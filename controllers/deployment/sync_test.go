@@ -254,7 +254,7 @@ func TestSync(t *testing.T) {
 			d.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}
 		})},
 		{name: "unknown strategy", deployment: newDeployment(3, func(d *appsv1.Deployment) { d.Spec.Strategy.Type = "Slowly" }),
-			want: []string{writeStatus}, wantErr: `strategy "Slowly"`},
+			want: []string{writeStatus}, wantErr: `spec.strategy.type "Slowly"`},
 		{name: "deleted", deployment: d3, before: func(r *fixture) { delete(r.deployments, "web"); r.deliver() }},
 		{
 			name: "own ReplicaSet write not in the cache yet", deployment: d3v2, sets: sets{old}, upToDate: true,

@@ -113,7 +113,7 @@ func (c *Controller) podDeleted(object any) {
 func (c *Controller) podChanged(old, pod *corev1.Pod) {
 	keys, err := affectedServices(c.services, old, pod)
 	if err != nil {
-		c.logger.Error(err, "Looking up the Services of a changed pod failed")
+		c.logger.Error(err, "Looking up the Services that select a changed pod failed")
 		return
 	}
 	for _, key := range keys {

@@ -111,7 +111,7 @@ func getCached[T any](from cache.Indexer, key string) (found T, err error) {
 	}
 	found, ok := object.(T)
 	if !ok {
-		return found, fmt.Errorf("found %T under key %s in the informer cache, expected %T", object, key, found)
+		return found, fmt.Errorf("found an object of type %T under key %s in the informer cache; expected type %T", object, key, found)
 	}
 	return found, nil
 }

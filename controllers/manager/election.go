@@ -87,7 +87,7 @@ func runWhenElected(ctx context.Context, client kubernetes.Interface, options Le
 	releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	if err := release(releasing, lock); err != nil {
-		klog.FromContext(ctx).Error(err, "Releasing the lease failed, the next leader must wait until it expires", "lease", lock.Describe())
+		klog.FromContext(ctx).Error(err, "Releasing the lease failed, so the next leader must wait until the lease expires", "lease", lock.Describe())
 	}
 	return nil
 }

@@ -202,7 +202,7 @@ func (o *LeaderElectionOptions) validate() error {
 	errs.require(o.LeaseDuration > o.RenewDeadline, "--leader-elect-renew-deadline=%s: must be less than --leader-elect-lease-duration=%s", o.RenewDeadline, o.LeaseDuration)
 	errs.require(o.RetryPeriod > 0, "--leader-elect-retry-period=%s: must be more than 0", o.RetryPeriod)
 	slowestRetry := time.Duration(leaderelection.JitterFactor * float64(o.RetryPeriod))
-	errs.require(o.RenewDeadline > slowestRetry, "--leader-elect-retry-period=%s: must, with %g jitter, be less than --leader-elect-renew-deadline=%s",
+	errs.require(o.RenewDeadline > slowestRetry, "--leader-elect-retry-period=%s: %g times this period (the maximum jitter) must be less than --leader-elect-renew-deadline=%s",
 		o.RetryPeriod, leaderelection.JitterFactor, o.RenewDeadline)
 	errs.require(o.ResourceLock == resourcelock.LeasesResourceLock, "--leader-elect-resource-lock=%s: must be %s", o.ResourceLock, resourcelock.LeasesResourceLock)
 	errs.require(o.ResourceName != "", "--leader-elect-resource-name: must not be empty")
@@ -214,7 +214,7 @@ func (o *ServingOptions) validate() error {
 	var errs optionErrors
 	errs.require(o.SecurePort >= 0 && o.SecurePort <= 65535, "--secure-port=%d: must be from 0 to 65535", o.SecurePort)
 	errs.require(net.ParseIP(o.BindAddress) != nil, "--bind-address=%s: must be an IP address", o.BindAddress)
-	errs.require((o.CertFile == "") == (o.KeyFile == ""), "--tls-cert-file and --tls-private-key-file: must be given together")
+	errs.require((o.CertFile == "") == (o.KeyFile == ""), "--tls-cert-file=%s --tls-private-key-file=%s: set both flags, or neither of them", o.CertFile, o.KeyFile)
 	return errors.Join(errs...)
 }
 
@@ -224,10 +224,10 @@ func (o *Options) enabled() ([]controllerDescriptor, error) {
 	for i, given := range o.Controllers {
 		name := strings.TrimPrefix(given, "-")
 		if given != "*" && !slices.Contains(ControllerNames(), name) {
-			return nil, fmt.Errorf("--controllers: unknown controller %q, expected '*' or one of %s", given, strings.Join(ControllerNames(), ", "))
+			return nil, fmt.Errorf("--controllers: unknown controller %q; expected '*' or one of %s", given, strings.Join(ControllerNames(), ", "))
 		}
 		if given == name && slices.Contains(o.Controllers[i:], "-"+name) || given != name && slices.Contains(o.Controllers[i:], name) {
-			return nil, fmt.Errorf("--controllers: %s is both enabled and disabled", name)
+			return nil, fmt.Errorf("--controllers: controller %s is both enabled and disabled", name)
 		}
 	}
 	var chosen []controllerDescriptor

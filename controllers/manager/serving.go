@@ -52,7 +52,7 @@ func newHandler(live, ready []healthCheck, paths []string) http.Handler {
 	mux.HandleFunc("GET /debug/pprof/goroutine", goroutineHandler)
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if !allowed(paths, request.URL.Path) {
-			http.Error(w, "path is not in --authorization-always-allow-paths", http.StatusForbidden)
+			http.Error(w, "the path of this URL is not in --authorization-always-allow-paths", http.StatusForbidden)
 			return
 		}
 		mux.ServeHTTP(w, request)
@@ -115,7 +115,7 @@ func serve(options ServingOptions, handler http.Handler, failed func(error)) (st
 	address := net.JoinHostPort(options.BindAddress, strconv.Itoa(options.SecurePort))
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("serving health and metrics (--bind-address, --secure-port): %w", err)
+		return nil, fmt.Errorf("opening the port for health checks and metrics (--bind-address=%s --secure-port=%d): %w", options.BindAddress, options.SecurePort, err)
 	}
 	server := &http.Server{
 		Handler:           handler,
@@ -126,7 +126,7 @@ func serve(options ServingOptions, handler http.Handler, failed func(error)) (st
 	go func() {
 		defer close(ended)
 		if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
-			failed(fmt.Errorf("serving health and metrics on %s: %w", address, err))
+			failed(fmt.Errorf("serving health checks and metrics on %s: %w", address, err))
 		}
 	}()
 	return func() {

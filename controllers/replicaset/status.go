@@ -99,7 +99,7 @@ func (c *Controller) updateStatus(ctx context.Context, result syncResult) error 
 		return fmt.Errorf("reading %s from the API server after a status conflict: %w", c.describe(result.owner), err)
 	}
 	if fresh.Object.GetUID() != object.GetUID() {
-		return fmt.Errorf("%s was recreated: found UID %s, expected %s", c.describe(result.owner), fresh.Object.GetUID(), object.GetUID())
+		return fmt.Errorf("%s was recreated: found UID %s on the API server, expected UID %s as in the informer cache", c.describe(result.owner), fresh.Object.GetUID(), object.GetUID())
 	}
 	if fresh.Status.ObservedGeneration > object.GetGeneration() {
 		return fmt.Errorf("the status of %s has observedGeneration %d, which is newer than generation %d of this sync",

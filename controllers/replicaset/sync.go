@@ -75,7 +75,7 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 func (c *Controller) cachedOwner(ctx context.Context, key string) (owner Owner, found bool, err error) {
 	object, exists, err := c.owners.GetByKey(key)
 	if err != nil {
-		return Owner{}, false, fmt.Errorf("looking up %s %s: %w", c.traits.GVK.Kind, key, err)
+		return Owner{}, false, fmt.Errorf("looking up %s %s in the informer cache: %w", c.traits.GVK.Kind, key, err)
 	}
 	if !exists {
 		c.expectations.ForgetKey(key)

@@ -57,10 +57,10 @@ func (k *replicationControllers) Informer() cache.SharedIndexInformer { return k
 func (*replicationControllers) Owner(object any) (replicaset.Owner, error) {
 	rc, ok := object.(*corev1.ReplicationController)
 	if !ok {
-		return replicaset.Owner{}, fmt.Errorf("unexpected type %T, expected a ReplicationController", object)
+		return replicaset.Owner{}, fmt.Errorf("found an object of type %T; expected a ReplicationController", object)
 	}
 	if rc.Spec.Template == nil {
-		return replicaset.Owner{}, fmt.Errorf("ReplicationController %s/%s has no template", rc.Namespace, rc.Name)
+		return replicaset.Owner{}, fmt.Errorf("ReplicationController %s/%s has no spec.template", rc.Namespace, rc.Name)
 	}
 	selector := labels.Nothing()
 	if len(rc.Spec.Selector) > 0 {

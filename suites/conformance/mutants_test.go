@@ -89,7 +89,7 @@ func TestBrokenSubjectsFailTheirRow(t *testing.T) {
 			}
 			failed := slices.ContainsFunc(run.Results, func(r table.Result) bool { return r.State == table.Failed })
 			if !failed {
-				t.Errorf("%s: expected a failure of mutant: %s", b.row, all[i].Description)
+				t.Errorf("row %s: all specs passed; expected a failure, because the mutant has this bug: %s", b.row, all[i].Description)
 			}
 			for _, r := range run.Results {
 				if r.State != table.NotRun {

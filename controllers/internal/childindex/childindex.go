@@ -40,7 +40,7 @@ func Add(children cache.SharedIndexInformer) error {
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("adding the index by controller owner to the informer: %w", err)
+		return fmt.Errorf("adding the indexes %s and %s to the informer: %w", byControllerUID, orphansByNamespace, err)
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func Candidates[Child metav1.Object](children cache.Indexer, controller metav1.O
 func lookup[Child metav1.Object](children cache.Indexer, index, value string) ([]Child, error) {
 	objects, err := children.ByIndex(index, value)
 	if err != nil {
-		return nil, fmt.Errorf("looking up objects in the informer cache by %s=%q: %w", index, value, err)
+		return nil, fmt.Errorf("looking up objects in the informer cache by index %s, value %q: %w", index, value, err)
 	}
 	found := make([]Child, 0, len(objects))
 	for _, object := range objects {

@@ -127,13 +127,13 @@ func (c Claimer[Child]) Claim(ctx context.Context, candidates []Child) ([]Child,
 func (c Claimer[Child]) checkLive(ctx context.Context) error {
 	live, err := c.Live(ctx)
 	if err != nil {
-		return fmt.Errorf("reading %s from the API server before adoption: %w", c.describe(), err)
+		return fmt.Errorf("reading %s from the API server before it adopts orphans: %w", c.describe(), err)
 	}
 	if live.GetUID() != c.Owner.GetUID() {
-		return fmt.Errorf("%s was recreated: found UID %s, expected %s", c.describe(), live.GetUID(), c.Owner.GetUID())
+		return fmt.Errorf("%s was recreated: found UID %s on the API server, expected UID %s as in the informer cache", c.describe(), live.GetUID(), c.Owner.GetUID())
 	}
 	if live.GetDeletionTimestamp() != nil {
-		return fmt.Errorf("%s is terminating since %s and must not adopt", c.describe(), live.GetDeletionTimestamp())
+		return fmt.Errorf("%s is terminating since %s and must not adopt orphans", c.describe(), live.GetDeletionTimestamp())
 	}
 	return nil
 }

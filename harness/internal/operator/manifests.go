@@ -62,7 +62,7 @@ func readManifests(path string) ([]*unstructured.Unstructured, error) {
 func kustomize(dir string) ([]*unstructured.Unstructured, error) {
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
-		return nil, fmt.Errorf("building the kustomization in %s: %w; list its files in manifests instead if an older version of kustomize accepts it", dir, err)
+		return nil, fmt.Errorf("building the kustomization in %s: %w; if only an older version of kustomize accepts the kustomization, list its files in subject.manifests instead", dir, err)
 	}
 	var objects []*unstructured.Unstructured
 	for _, resource := range built.Resources() {
@@ -113,7 +113,7 @@ func readManifest(path string) ([]*unstructured.Unstructured, error) {
 			continue
 		}
 		if o.GetKind() == "" || o.GetAPIVersion() == "" {
-			return nil, fmt.Errorf("%s, document %d: found an object without kind or apiVersion; expected a manifest", path, document)
+			return nil, fmt.Errorf("%s, document %d: found an object without kind or apiVersion; expected a Kubernetes manifest", path, document)
 		}
 		objects = append(objects, o)
 	}

@@ -74,7 +74,7 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 	executable := within(dir, f.Subject.Exec)
 	switch {
 	case (f.Subject.Exec == "") == (f.Subject.Module == ""):
-		return nil, document.Errorf("subject", "expected either exec, the path of a program, or module, a main package with a version")
+		return nil, document.Errorf("subject", "set either exec, the path of a program, or module, a Go main package with a version")
 	case f.Subject.Module != "":
 		built, err := setup.MainPackage(ctx, f.Subject.Module)
 		if err != nil {
@@ -99,7 +99,7 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 		return nil, err
 	}
 	if len(described.Controllers) == 0 {
-		return nil, document.Errorf("operator.controllers", "found none, and no CustomResourceDefinition in subject.manifests; expected at least one controller, with its name and the kind that it reconciles")
+		return nil, document.Errorf("operator.controllers", "found no controller here, and no CustomResourceDefinition in subject.manifests; list at least one controller, with its name and the kind that it reconciles")
 	}
 	environment := map[string]string{}
 	maps.Copy(environment, deployed.env)

@@ -134,8 +134,8 @@ func TestErrors(t *testing.T) {
 	write(t, dir, "empty/notes.txt", "")
 	write(t, dir, "old/kustomization.yaml", "patches: [patch.yaml]\n")
 	for _, test := range []struct{ name, text, want string }{
-		{"no program", "subject: {args: [x]}", ":1:10: subject: expected either exec, the path of a program, or module, a main package with a version"},
-		{"two programs", "subject: {exec: x, module: y}", "subject: expected either exec"},
+		{"no program", "subject: {args: [x]}", ":1:10: subject: set either exec, the path of a program, or module, a Go main package with a version"},
+		{"two programs", "subject: {exec: x, module: y}", "subject: set either exec"},
 		{"unknown field", "subject:\n  binary: x\n", `:2:3: subject: unknown field "binary"; expected exec, module, args, env, namespace or manifests`},
 		{"not executable", "subject: {exec: manager, manifests: [widgets.yaml]}", "found a file of mode -rw"},
 		{"module without version", "subject:\n  module: example.com/operator\n", `:2:11: subject.module: found "example.com/operator"; expected the path of a main package and a version`},
@@ -143,8 +143,8 @@ func TestErrors(t *testing.T) {
 		{"no manifest", "subject: {exec: run, manifests: [text.yaml]}", "text.yaml, document 1: expected a manifest"},
 		{"manifest without kind", "subject: {exec: run, manifests: [nothing.yaml]}", "nothing.yaml, document 1: found an object without kind or apiVersion"},
 		{"directory without manifests", "subject: {exec: run, manifests: [empty]}", "found no object in the files of " + dir + "/empty"},
-		{"kustomization that is too old", "subject: {exec: run, manifests: [old]}", "list its files in manifests instead"},
-		{"no controller", "subject: {exec: run}", "operator.controllers: found none, and no CustomResourceDefinition in subject.manifests"},
+		{"kustomization that is too old", "subject: {exec: run, manifests: [old]}", "list its files in subject.manifests instead"},
+		{"no controller", "subject: {exec: run}", "operator.controllers: found no controller here, and no CustomResourceDefinition in subject.manifests"},
 		{"unknown template", "subject: {exec: run, manifests: [widgets.yaml], args: ['{{.Port}}']}", "subject: args[0]: found \"{{.Port}}\"; expected text with {{.Kubeconfig}}"},
 		{"unknown kind", "subject: {exec: run}\noperator:\n  controllers: [{name: widget, kind: Widget}]\n", `:3:38: operator.controllers[0].kind: found "Widget"; expected a kind of operator.kinds`},
 	} {

@@ -155,7 +155,7 @@ func (i *instance) confirmEnded(ctx context.Context) error {
 		return gone(ctx, i.launcher.Node, i.subject)
 	})
 	if err != nil {
-		return fmt.Errorf("cannot determine whether %s has ended: the process that copies its log failed: %w; %w", i.replica, i.follow.Err(), err)
+		return fmt.Errorf("cannot determine whether replica %s has ended: the process that copies the log of the replica failed: %w; %w", i.replica, i.follow.Err(), err)
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func (i *instance) exitError(ctx context.Context) error {
 		ended.Signal, ended.Code = syscall.SIGKILL, -1
 		return ended
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, exitStatusTimeout, fmt.Errorf("the pod status had no exit code within %s", exitStatusTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, exitStatusTimeout, fmt.Errorf("the status of pod %s/%s had no exit code within %s", Namespace, i.pod, exitStatusTimeout))
 	defer cancel()
 	err := cluster.Poll(ctx, pollInterval, "the exit code of "+i.replica, func(ctx context.Context) error {
 		pod, err := i.launcher.Admin.CoreV1().Pods(Namespace).Get(ctx, i.pod, metav1.GetOptions{})
@@ -187,7 +187,7 @@ func (i *instance) exitError(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s ended: %w; last lines of %s:\n%s", i.replica, err, i.logPath, ended.LogTail)
+		return fmt.Errorf("%s ended with an unknown exit code: %w; last lines of %s:\n%s", i.replica, err, i.logPath, ended.LogTail)
 	}
 	// For a process that a signal has terminated, the container runtime reports the exit code 128
 	// plus the number of the signal, as a shell does.

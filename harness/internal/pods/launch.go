@@ -58,7 +58,7 @@ func (r *relayLauncher) launch(ctx context.Context, replica string) (subject.Ins
 	addRelay(pod, r.RelayOptions.Image, t)
 	pod, err = r.Admin.CoreV1().Pods(Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("creating the pod of %s in namespace %s: %w", replica, Namespace, err)
+		return nil, fmt.Errorf("creating the pod of replica %s in namespace %s: %w", replica, Namespace, err)
 	}
 	i, err := r.startInstance(ctx, pod, t)
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *relayLauncher) startInstance(ctx context.Context, pod *corev1.Pod, t *r
 	logFile := fmt.Sprintf("/var/log/pods/%s_%s_%s/%s/0.log", Namespace, pod.Name, pod.UID, subjectContainer)
 	i.follow, err = r.Node.Follow(ctx, t.replica, i.logPath, shell(followScript, i.subject, logFile)...)
 	if err != nil {
-		return nil, fmt.Errorf("following the log of %s: %w", t.replica, err)
+		return nil, fmt.Errorf("starting to copy the log of replica %s: %w", t.replica, err)
 	}
 	checkCtx := context.WithoutCancel(ctx)
 	if i.tunnel, err = r.connect(ctx, t, func(err error) { i.reportLoss(checkCtx, err) }); err != nil {

@@ -65,7 +65,7 @@ func (id Identity) String() string {
 func ParseIdentity(s string) (Identity, error) {
 	parts := strings.Split(s, "/")
 	if len(parts) != 5 {
-		return Identity{}, fmt.Errorf("process identity %q: expected HOST/BOOT/NAMESPACE/PID/TICKS", s)
+		return Identity{}, fmt.Errorf("process identity %q: expected the form HOST/BOOT-ID/PID-NAMESPACE/PID/START-TICKS", s)
 	}
 	id := Identity{Host: parts[0], Boot: parts[1], Namespace: parts[2]}
 	if _, err := fmt.Sscanf(parts[3]+" "+parts[4], "%d %d", &id.PID, &id.StartTicks); err != nil || id.PID < 1 {

@@ -147,7 +147,7 @@ func stopHost(ctx context.Context, dir string) error {
 	case process.Gone:
 		return nil
 	case process.Elsewhere:
-		return fmt.Errorf("cannot stop the background process %s of the cluster, which runs on another machine or in another container", host)
+		return fmt.Errorf("cannot stop background process %s of the cluster: it runs on another machine or in another container; run `gauntlet down` there", host)
 	}
 	if err := syscall.Kill(host.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("stopping background process %d of the cluster: %w", host.PID, err)

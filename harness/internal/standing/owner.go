@@ -72,7 +72,7 @@ func ownerOf(dir string) (owner, error) {
 	}
 	identity, err := process.ParseIdentity(string(data))
 	if err != nil {
-		return owner{}, fmt.Errorf("%s: %w", path, err)
+		return owner{}, fmt.Errorf("reading the owner file %s of the cluster: %w", path, err)
 	}
 	existence, err := identity.Existence()
 	return owner{dir, identity, existence}, err

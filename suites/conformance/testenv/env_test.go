@@ -281,7 +281,7 @@ func TestProfiles(t *testing.T) {
 	if p, err := FindProfile(""); p != nil || err != nil {
 		t.Errorf("no profile: %v, %v", p, err)
 	}
-	if _, err := FindProfile("stedy"); err == nil || !strings.Contains(err.Error(), `profile "stedy": expected one of [steady]`) {
+	if _, err := FindProfile("stedy"); err == nil || !strings.Contains(err.Error(), `unknown fault profile "stedy"; expected one of [steady]`) {
 		t.Errorf("unknown profile: %v", err)
 	}
 }

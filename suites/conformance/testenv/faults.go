@@ -63,7 +63,7 @@ func FindProfile(name string) (*Profile, error) {
 		}
 		names = append(names, Profiles[i].Name)
 	}
-	return nil, fmt.Errorf("profile %q: expected one of %v", name, names)
+	return nil, fmt.Errorf("unknown fault profile %q; expected one of %v", name, names)
 }
 
 // inject injects a fault in a namespace, and returns a function that heals the fault. The

@@ -22,7 +22,7 @@ type satisfyMatcher[T any] struct {
 func (m *satisfyMatcher[T]) Match(actual any) (bool, error) {
 	typed, ok := actual.(T)
 	if !ok {
-		return false, fmt.Errorf("expected %s: a %T, found a %T", m.text, *new(T), actual)
+		return false, fmt.Errorf("found a value of type %T; expected %s, as a %T", actual, m.text, *new(T))
 	}
 	return m.predicate(typed), nil
 }
