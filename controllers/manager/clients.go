@@ -33,6 +33,13 @@ func ClientsFor(options *Options) (Clients, error) {
 	if err != nil {
 		return nil, err
 	}
+	return ClientsFrom(config, options), nil
+}
+
+// ClientsFrom returns the same as ClientsFor, but connects with config instead of the kubeconfig of
+// the options.
+func ClientsFrom(config *rest.Config, options *Options) Clients {
+	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = options.KubeAPIQPS, options.KubeAPIBurst
 	config.ContentType = options.KubeAPIContentType
 	config.AcceptContentTypes = options.KubeAPIContentType + "," + runtime.ContentTypeJSON
@@ -52,7 +59,7 @@ func ClientsFor(options *Options) (Clients, error) {
 			return nil, fmt.Errorf("creating the client for %s: %w", purpose, err)
 		}
 		return client, nil
-	}, nil
+	}
 }
 
 // configFrom returns the client configuration in a kubeconfig file. If the argument kubeconfig

@@ -25,7 +25,7 @@ var Namespace = faults.Type{
 	Description: "The fault deletes the namespace of the workload, and with it all objects, one resource after the other in no particular order. " +
 		"The API server refuses creates in the namespace with 403 (Forbidden), even when the namespace is empty.",
 	Healing: "The namespace is removed and created again. The deleted objects stay deleted.",
-	Needs:   []cluster.Capability{cluster.OwnsControlPlane},
+	Needs:   []cluster.Capability{cluster.OwnsControlPlane, cluster.ControlsAdmission},
 	New: func(params faults.Params) (faults.Fault, error) {
 		return &terminating{}, params.Decode(&struct{}{})
 	},

@@ -25,7 +25,7 @@ var Pending = faults.Type{
 	Name:        "pod-pending",
 	Description: "New pods of the workload stay Pending: a ValidatingAdmissionPolicy denies the bindings by which the scheduler assigns them to nodes.",
 	Healing:     "The fault deletes the policy and waits until the API server admits bindings. The scheduler retries each pod within 10 s.",
-	Needs:       []cluster.Capability{cluster.OwnsControlPlane},
+	Needs:       []cluster.Capability{cluster.OwnsControlPlane, cluster.ControlsAdmission},
 	Params: []faults.Param{
 		{Name: "prefix", Description: "The prefix of the pod names, such as web- for the pods of owner web.", Bounds: "lower-case letters, digits and -, not starting with -, at most 63 characters", Default: "all pods of the namespace"},
 	},

@@ -23,6 +23,7 @@ var Quota = faults.Type{
 	Description: "A ResourceQuota limits the namespace to the pods that it has, plus a given number. The quota also limits pods that users create. " +
 		"The API server refuses further creates of pods with 403 (Forbidden).",
 	Healing: "The fault deletes the quota and waits until the API server admits pods.",
+	Needs:   []cluster.Capability{cluster.ControlsAdmission},
 	Params: []faults.Param{
 		{Name: "left", Description: "The number of pods that can be created in addition to those that exist at the injection. A pod that has succeeded or failed does not count.", Bounds: "0 to 10000", Default: "0"},
 	},

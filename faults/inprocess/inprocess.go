@@ -79,6 +79,14 @@ func (c *Client) Close() {
 	c.handlers.Wait()
 }
 
+// Abort refuses later requests, as Close does, but does not wait: deliveries in progress end later.
+func (c *Client) Abort() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	go c.Close()
+}
+
 // isClosed reports whether Close was called.
 func (c *Client) isClosed() bool {
 	c.mu.Lock()
@@ -95,7 +103,7 @@ func (c *Client) enter() (*connection, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	}
 	if c.current == nil || c.current.Broken() {
-		c.current = &connection{reset: make(chan struct{})}
+		c.current = newConnection()
 	}
 	c.handlers.Add(1)
 	return c.current, nil
@@ -175,17 +183,44 @@ func serverRequest(ctx context.Context, r *http.Request) *http.Request {
 
 // connection represents one connection to the handler. A reset of the connection breaks all
 // requests on it. It implements [interceptor.Connection].
+//
+// Its methods wait with a sync.Cond and not with a lock. In a bubble of testing/synctest, the clock
+// stands still while a goroutine waits for a lock.
 type connection struct {
-	delivering sync.RWMutex // held for reading during a delivery, for writing during a reset
-	broken     atomic.Bool
-	reset      chan struct{} // closed by Reset
+	broken atomic.Bool
+	reset  chan struct{} // closed by Reset
+
+	mu         sync.Mutex
+	changed    *sync.Cond // broadcast when a field below changes
+	deliveries int        // deliveries in progress
+	resetting  bool       // Reset waits for the deliveries in progress, or has ended
 }
 
-// BeginDelivery prevents a reset of the connection until EndDelivery is called.
-func (c *connection) BeginDelivery() { c.delivering.RLock() }
+func newConnection() *connection {
+	c := &connection{reset: make(chan struct{})}
+	c.changed = sync.NewCond(&c.mu)
+	return c
+}
 
-// EndDelivery ends a delivery. A waiting Reset continues when all deliveries have ended.
-func (c *connection) EndDelivery() { c.delivering.RUnlock() }
+// BeginDelivery prevents a reset until EndDelivery. If a reset has begun, BeginDelivery first waits
+// for its end.
+func (c *connection) BeginDelivery() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.resetting && !c.Broken() {
+		c.changed.Wait()
+	}
+	c.deliveries++
+}
+
+// EndDelivery ends a delivery. When no delivery is in progress any more, the connection may be
+// reset.
+func (c *connection) EndDelivery() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deliveries--
+	c.changed.Broadcast()
+}
 
 // Broken reports whether the connection was reset.
 func (c *connection) Broken() bool { return c.broken.Load() }
@@ -193,9 +228,14 @@ func (c *connection) Broken() bool { return c.broken.Load() }
 // Reset breaks the connection and all requests on it. It first waits until all deliveries in
 // progress have ended. A second call has no effect.
 func (c *connection) Reset() {
-	c.delivering.Lock()
-	defer c.delivering.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.resetting = true
+	for c.deliveries > 0 && !c.Broken() {
+		c.changed.Wait()
+	}
 	if !c.broken.Swap(true) {
 		close(c.reset)
 	}
+	c.changed.Broadcast()
 }

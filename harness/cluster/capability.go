@@ -7,7 +7,7 @@ import (
 )
 
 // Capability is a feature that every cluster of a provider has, such as "real kubelets". A provider
-// is the way in which gauntlet gets a cluster: embedded, kind or existing. Faults, scenarios and
+// is the way in which gauntlet gets a cluster: embedded, kind, existing or virtual. Faults, scenarios and
 // suites ask for capabilities, never for a provider by name.
 //
 // For some capabilities, the cluster implements an additional interface of this package. Package
@@ -40,6 +40,9 @@ const (
 	// ParallelRuns means that one machine can run several clusters at the same time. Only the
 	// machine's CPU cores and memory limit their number.
 	ParallelRuns Capability = "clusters for parallel runs"
+	// ControlsAdmission means that the API server enforces quotas, admission policies and the deletion
+	// of namespaces. Faults make the API server refuse requests by these means.
+	ControlsAdmission Capability = "admission control"
 	// VirtualTime means that the cluster and the subject use a virtual clock instead of the system
 	// clock. When all goroutines are idle, the virtual clock jumps to the next timer.
 	VirtualTime Capability = "virtual time"

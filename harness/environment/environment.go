@@ -28,6 +28,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/faults/inprocess"
 	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
@@ -86,7 +87,7 @@ type Environment struct {
 	// fault proxy, which passes the requests to Interceptor. Interceptor and Proxy are nil until
 	// StartProxy.
 	Interceptor *interceptor.Interceptor
-	Proxy       *proxy.Proxy
+	Proxy       Proxy
 	// Subject runs the controllers under test. It is nil until StartSubject. It stays nil if the
 	// kubelet manages the replicas, which is the case in pods without a fault proxy (see
 	// StartSubject).
@@ -110,6 +111,14 @@ type Environment struct {
 	// plane.
 	teardowns             Teardowns
 	controlPlaneTeardowns int
+}
+
+// Proxy is the fault proxy, through which the replicas of the subject connect to the API server.
+type Proxy interface {
+	// Route makes config connect to the fault proxy as a replica of the subject.
+	Route(replica string, config *rest.Config) error
+	// Stop breaks all connections.
+	Stop(ctx context.Context) error
 }
 
 // The timeouts of single steps. Each timeout is much longer than the step takes on a slow machine,
@@ -145,6 +154,22 @@ func Start(ctx context.Context, o Options) (*Environment, error) {
 	}
 	e.controlPlaneTeardowns = len(e.teardowns)
 	return e, nil
+}
+
+// On returns an Environment on a control plane that the caller has started. Stop does not stop this
+// control plane. The field Provider of the options must be the name of its provider, and the
+// directory LogDir must exist.
+func On(c cluster.Cluster, o Options) (*Environment, error) {
+	provider, err := providers.Named(o.Provider)
+	if err != nil {
+		return nil, err
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	e := &Environment{Options: o, provider: provider}
+	e.clear()
+	return e, e.use(c)
 }
 
 // canStart returns an error if a component cannot start, because it runs already or because the
@@ -234,10 +259,15 @@ func (e *Environment) setUpCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.Cluster = c
 	if !e.ControlPlane.Standing {
 		e.teardowns = append(e.teardowns, c.Stop)
 	}
+	return e.use(c)
+}
+
+// use makes a started cluster the control plane of the environment, and creates the clients.
+func (e *Environment) use(c cluster.Cluster) (err error) {
+	e.Cluster = c
 	e.Pods.StartDelay, e.Pods.StopDelay = e.ControlPlane.PodStartDelay, e.ControlPlane.PodStopDelay
 	if e.Dynamic, err = dynamic.NewForConfig(c.Config(cluster.Admin)); err != nil {
 		return err
@@ -258,21 +288,30 @@ func (e *Environment) StartProxy(ctx context.Context, records interceptor.Record
 		e.records = records
 	}
 	return e.setUp(ctx, "fault proxy", func(ctx context.Context) error {
-		direct := e.Cluster.Config(cluster.Subject)
-		target, err := url.Parse(direct.Host)
-		if err != nil {
-			return err
-		}
 		e.Interceptor = interceptor.New(e.records, e.Clock)
-		// The proxy must run until Stop, even if ctx is canceled.
-		e.Proxy, err = proxy.Start(context.WithoutCancel(ctx), proxy.Options{
-			Target: target, TargetCA: direct.CAData, Interceptor: e.Interceptor, Clock: e.Clock,
-		})
+		started, err := e.startProxy(ctx, e.Cluster.Config(cluster.Subject))
 		if err != nil {
 			return err
 		}
-		e.teardowns = append(e.teardowns, e.Proxy.Stop)
+		e.Proxy = started
+		e.teardowns = append(e.teardowns, started.Stop)
 		return nil
+	})
+}
+
+// startProxy starts the fault proxy. The argument direct connects to the API server. For a linked
+// subject, the proxy uses no sockets.
+func (e *Environment) startProxy(ctx context.Context, direct *rest.Config) (Proxy, error) {
+	if e.Capabilities().Has(cluster.SubjectLinked) {
+		return inprocess.NewProxy(e.Interceptor, direct.Transport), nil
+	}
+	target, err := url.Parse(direct.Host)
+	if err != nil {
+		return nil, err
+	}
+	// The proxy must run until Stop, even if ctx is canceled.
+	return proxy.Start(context.WithoutCancel(ctx), proxy.Options{
+		Target: target, TargetCA: direct.CAData, Interceptor: e.Interceptor, Clock: e.Clock,
 	})
 }
 

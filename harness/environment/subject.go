@@ -10,11 +10,13 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/kube-gauntlet/gauntlet/faults/inprocess"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/pods"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
@@ -125,6 +127,9 @@ func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 	if err := errors.Join(o.complete(), o.Target.CheckControllers(o.Controllers), CheckTarget(p, o.Target)); err != nil {
 		return err
 	}
+	if p.Capabilities.Has(cluster.SubjectLinked) {
+		return nil // CheckTarget has checked that the subject is linked
+	}
 	if o.Target.Definition() != nil && (p.Capabilities.Has(cluster.SubjectInPods) || !p.Capabilities.Has(cluster.OwnsControlPlane)) {
 		return fmt.Errorf("subject %s: found provider %s; expected one with a control plane of its own that runs the subject as a process, such as %s",
 			o.Target, provider, providers.Default())
@@ -143,6 +148,10 @@ func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 // CheckTarget returns an error if clusters of the provider can never run a target, whatever is
 // installed on this machine. For example, an image needs a provider whose subjects run in pods.
 func CheckTarget(provider providers.Provider, target subject.Target) error {
+	if provider.Capabilities.Has(cluster.SubjectLinked) && target != subject.Ours && target != subject.Upstream {
+		return fmt.Errorf("subject %s: found provider %s; expected --provider=%s, or one of the subjects that are linked into gauntlet: %s and %s",
+			target, provider.Name, nearest.List(providers.With(cluster.SubjectAsProcess), "or"), subject.Ours, subject.Upstream)
+	}
 	if _, ok := target.Image(); ok {
 		if err := provider.Capabilities.Require("subject "+target.String(), cluster.SubjectInPods); err != nil {
 			return fmt.Errorf("%w%s, or --subject=exec:PATH", err, providers.Alternatives(err))
@@ -175,8 +184,11 @@ type replicaSetup struct {
 // restart such replicas. The kubelet does not restart them.
 func (e *Environment) startSubject(ctx context.Context, o *SubjectOptions) error {
 	prepare := e.processReplicas
-	if e.Capabilities().Has(cluster.SubjectInPods) {
+	switch {
+	case e.Capabilities().Has(cluster.SubjectInPods):
 		prepare = e.podReplicas
+	case e.Capabilities().Has(cluster.SubjectLinked):
+		prepare = e.linkedReplicas
 	}
 	replicas, err := prepare(ctx, o)
 	if err != nil {
@@ -283,6 +295,30 @@ func (e *Environment) processReplicas(_ context.Context, o *SubjectOptions) (rep
 		}.Launcher(),
 		account:        account,
 		leaseNamespace: namespace,
+	}, nil
+}
+
+// linkedReplicas returns the setup of replicas that are goroutines of this process.
+func (e *Environment) linkedReplicas(_ context.Context, o *SubjectOptions) (replicaSetup, error) {
+	linker, ok := e.Cluster.(subject.Linker)
+	if !ok {
+		return replicaSetup{}, fmt.Errorf("provider %s: its cluster is no subject.Linker", e.Provider)
+	}
+	main, err := linker.Main(o.Target)
+	if err != nil {
+		return replicaSetup{}, err
+	}
+	disconnect := func(string) {}
+	if proxy, ok := e.Proxy.(*inprocess.Proxy); ok {
+		disconnect = proxy.Disconnect
+	}
+	return replicaSetup{
+		launch: subject.Linked{
+			Target: o.Target, Main: main, Settings: o.settings(subject.LeaseNamespace), Cluster: e.Cluster,
+			Route: e.route, Disconnect: disconnect,
+		}.Launcher(),
+		account:        subject.User(),
+		leaseNamespace: subject.LeaseNamespace,
 	}, nil
 }
 

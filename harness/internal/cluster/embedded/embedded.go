@@ -64,7 +64,7 @@ const Name = "embedded"
 
 // Capabilities lists what every embedded cluster supports.
 var Capabilities = cluster.Capabilities{
-	cluster.OwnsControlPlane, cluster.RestartsControlPlane, cluster.AccessesEtcd, cluster.StandingClusters, cluster.ParallelRuns,
+	cluster.OwnsControlPlane, cluster.ControlsAdmission, cluster.RestartsControlPlane, cluster.AccessesEtcd, cluster.StandingClusters, cluster.ParallelRuns,
 	cluster.SimulatedKubelets, cluster.ControlsContainers, cluster.ControlsKubelets,
 	cluster.SubjectAsProcess, cluster.PausesSubject, cluster.SkewsClocks,
 }

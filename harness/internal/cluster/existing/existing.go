@@ -82,7 +82,7 @@ const Name = "existing"
 
 // Capabilities lists what gauntlet can do on every existing cluster. The list has neither
 // RealKubelets nor SimulatedKubelets, because an existing cluster may have either.
-var Capabilities = cluster.Capabilities{cluster.SubjectAsProcess, cluster.PausesSubject}
+var Capabilities = cluster.Capabilities{cluster.ControlsAdmission, cluster.SubjectAsProcess, cluster.PausesSubject}
 
 // Start prepares an existing cluster for a run, and locks the cluster against other runs. Start
 // creates the run's namespace, turns off the cluster's own controllers if necessary, and creates

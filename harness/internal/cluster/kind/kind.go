@@ -73,7 +73,7 @@ const Name = "kind"
 
 // Capabilities lists what every kind cluster supports.
 var Capabilities = cluster.Capabilities{
-	cluster.OwnsControlPlane, cluster.RestartsControlPlane, cluster.AccessesEtcd, cluster.ExportsLogs, cluster.StandingClusters, cluster.RunsDetached,
+	cluster.OwnsControlPlane, cluster.ControlsAdmission, cluster.RestartsControlPlane, cluster.AccessesEtcd, cluster.ExportsLogs, cluster.StandingClusters, cluster.RunsDetached,
 	cluster.RealKubelets, cluster.ControlsContainers, cluster.ControlsKubelets, cluster.StopsMachines, cluster.LoadsImages,
 	cluster.SubjectInPods, cluster.PausesSubject, cluster.SkewsClocks,
 }

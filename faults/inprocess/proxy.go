@@ -1,0 +1,61 @@
+package inprocess
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
+)
+
+// Proxy connects replicas of the subject to an interceptor by function calls. It is the counterpart
+// of proxy.Proxy, which uses sockets. Create it with [NewProxy].
+type Proxy struct {
+	interceptor *interceptor.Interceptor
+	upstream    http.RoundTripper
+
+	mu      sync.Mutex
+	clients map[string]*Client // by the name of the replica
+}
+
+// NewProxy returns a Proxy that sends the requests to the API server with upstream.
+func NewProxy(i *interceptor.Interceptor, upstream http.RoundTripper) *Proxy {
+	return &Proxy{interceptor: i, upstream: upstream, clients: map[string]*Client{}}
+}
+
+// Route makes config connect to the Proxy as a replica, such as "subject-0". It breaks the
+// connections of an earlier instance of the replica.
+func (p *Proxy) Route(replica string, config *rest.Config) error {
+	p.Disconnect(replica)
+	client := Connect(p.interceptor, replica, p.upstream)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clients[replica] = client
+	config.Transport = client
+	return nil
+}
+
+// Disconnect breaks the connections of a replica. Its later requests fail. Disconnect does not wait
+// for the requests in flight.
+func (p *Proxy) Disconnect(replica string) {
+	p.mu.Lock()
+	client := p.clients[replica]
+	p.mu.Unlock()
+	if client != nil {
+		client.Abort()
+	}
+}
+
+// Stop disconnects all replicas.
+func (p *Proxy) Stop(context.Context) error {
+	p.mu.Lock()
+	clients := p.clients
+	p.clients = map[string]*Client{}
+	p.mu.Unlock()
+	for _, client := range clients {
+		client.Close()
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package subject
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Main runs the controllers under test in this process, like the function main of a controller
+// manager. The arguments args are those of the command line, without a kubeconfig. It returns when
+// ctx is canceled. An error means that a process would have exited with it.
+type Main func(ctx context.Context, config *rest.Config, args []string) error
+
+// Linker is a cluster whose provider has the capability [cluster.SubjectLinked].
+type Linker interface {
+	// Main returns the function that runs one replica of the target.
+	Main(Target) (Main, error)
+}
+
+// Linked has the options of replicas that are goroutines of this process.
+type Linked struct {
+	Target   Target
+	Main     Main
+	Settings Settings
+	Cluster  cluster.Cluster
+	// Route changes config, the client configuration of a replica, so that the replica connects to
+	// the fault proxy. It is called at each start of the replica.
+	Route func(replica string, config *rest.Config) error
+	// Disconnect breaks the connections of a replica. Later requests of the replica fail.
+	Disconnect func(replica string)
+}
+
+// Launcher returns a [Launcher] that starts each replica as goroutines of this process.
+func (l Linked) Launcher() Launcher {
+	return func(ctx context.Context, replica string) (Instance, error) {
+		config := l.Cluster.Config(cluster.Subject)
+		if err := l.Route(replica, config); err != nil {
+			return nil, fmt.Errorf("setting up the connection of %s to the API server: %w", replica, err)
+		}
+		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		i := &linked{
+			args:       l.Settings.Flags("", nil)[1:], // without --kubeconfig
+			target:     l.Target,
+			cancel:     cancel,
+			disconnect: func() { l.Disconnect(replica) },
+			done:       make(chan struct{}),
+		}
+		go func() {
+			defer close(i.done)
+			defer i.disconnect()
+			i.err = errors.New("its main function did not return") // it called runtime.Goexit
+			i.err = exitOf(l.Main(ctx, config, i.args))
+		}()
+		return i, nil
+	}
+}
+
+// exitOf says how a process would have exited whose main function returns err.
+func exitOf(err error) error {
+	if err == nil {
+		return errors.New("exited with status 0")
+	}
+	return fmt.Errorf("exited with an error: %w", err)
+}
+
+// linked is an [Instance] that runs as goroutines of this process.
+type linked struct {
+	args       []string
+	target     Target
+	cancel     context.CancelFunc
+	disconnect func()
+	done       chan struct{}
+	err        error // set before done is closed
+}
+
+// PID returns 0, because the replica is not a process of its own.
+func (*linked) PID() int { return 0 }
+
+// Stop cancels the context of the replica, as SIGTERM does. After the grace period, it kills the
+// replica.
+func (i *linked) Stop(ctx context.Context, grace time.Duration) error {
+	i.cancel()
+	select {
+	case <-i.done:
+		return nil
+	case <-time.After(grace):
+	case <-ctx.Done():
+	}
+	return i.Kill(ctx)
+}
+
+// linkedKillTimeout is the time in which the goroutines of a replica must end after Kill.
+const linkedKillTimeout = time.Minute
+
+// Kill breaks the connections of the replica, so that it can write nothing more. Then it cancels
+// the context of the replica and waits until the goroutines have ended.
+func (i *linked) Kill(context.Context) error {
+	i.disconnect()
+	i.cancel()
+	select {
+	case <-i.done:
+		return nil
+	case <-time.After(linkedKillTimeout):
+		return fmt.Errorf("the goroutines of the replica did not end within %s", linkedKillTimeout)
+	}
+}
+
+var errNotPausable = errors.New("goroutines cannot be paused")
+
+// Pause returns an error, because goroutines cannot be paused.
+func (*linked) Pause(context.Context) error { return errNotPausable }
+
+// Resume returns an error, because goroutines cannot be paused.
+func (*linked) Resume(context.Context) error { return errNotPausable }
+
+// Done returns a channel that is closed when the replica has ended.
+func (i *linked) Done() <-chan struct{} { return i.done }
+
+// Err returns nil until the channel of Done is closed. After that, it says how the replica ended.
+func (i *linked) Err() error {
+	select {
+	case <-i.done:
+		return i.err
+	default:
+		return nil
+	}
+}
+
+// Usage returns nil, because the replicas share one process.
+func (*linked) Usage() *history.Usage { return nil }
+
+// LogTail returns "", because the replicas share one log.
+func (*linked) LogTail() string { return "" }
+
+// CommandLine returns the target and the arguments of the replica.
+func (i *linked) CommandLine() []string { return append([]string{i.target.String()}, i.args...) }
