@@ -82,7 +82,7 @@ e2e: build upstream ## run scenarios and conformance specs on kind clusters, on 
 
 .PHONY: e2e-clusters
 e2e-clusters: build ## test that kind clusters start, and are removed however gauntlet ends
-	@attempt=1; until $(GO) test -count=1 -timeout 20m ./harness/internal/cluster/kind ./harness/internal/standing ./harness/e2eframework; do \
+	@attempt=1; until $(GO) test -p=1 -count=1 -timeout 20m ./harness/internal/cluster/kind ./harness/internal/standing ./harness/e2eframework; do \
 		[ $$attempt -lt $(ATTEMPTS) ] || exit 1; \
 		attempt=$$((attempt + 1)); echo "attempt $$attempt of $(ATTEMPTS)"; \
 	done

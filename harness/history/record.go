@@ -71,7 +71,7 @@ type Start struct {
 	Scenario  string    `json:"scenario"`
 	Seed      uint64    `json:"seed"`
 	Subject   string    `json:"subject"`  // what is under test: ours, upstream, exec:PATH or image:REF
-	Provider  string    `json:"provider"` // provider of the control plane: embedded, kind or existing
+	Provider  string    `json:"provider"` // provider of the control plane: embedded, kind, existing or virtual
 	Namespace string    `json:"namespace"`
 	// Controllers lists the names of the controllers under test, which are names of package kube.
 	// An empty list means kube.DefaultControllers.

@@ -114,6 +114,10 @@ func Run(ctx context.Context, o Options) (*reports.Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.inVirtualTime() {
+		defer s.unlock()
+		return s.checkHistory(nil, s.recordInVirtualTime(ctx))
+	}
 	if err = s.setUp(ctx); err == nil {
 		err = s.runPhases(ctx)
 	}
@@ -149,6 +153,11 @@ func (o *Options) preflight() error {
 	}
 	if o.Direct && provider.Capabilities.Has(cluster.SubjectInPods) {
 		return fmt.Errorf("found a direct run on provider %s; expected another provider, because its subjects reach the API server only through the fault proxy", o.Provider)
+	}
+	if o.inVirtualTime() {
+		if err := o.preflightVirtual(); err != nil {
+			return err
+		}
 	}
 	if o.On == nil {
 		if err := provider.Preflight(o.controlPlane()); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -233,10 +234,15 @@ func (s *Session) End(ctx context.Context, runErr error) (*reports.Run, error) {
 	if s.ready {
 		diagnostics = s.takeSnapshot(ctx, runErr)
 	}
-	recorded := s.Environment != nil && s.Environment.Recorder != nil
-	runErr = errors.Join(runErr, s.tearDown(ctx, runErr))
-	if !recorded {
-		return nil, fmt.Errorf("%w\n(the logs are in %s)", runErr, s.dir.logs())
+	return s.checkHistory(diagnostics, errors.Join(runErr, s.tearDown(ctx, runErr)))
+}
+
+// checkHistory checks the history and writes the reports. It returns no result if there is no
+// history. The argument runErr is nil, or the error that aborted the run. checkHistory returns it
+// together with its own errors.
+func (s *Session) checkHistory(diagnostics *snapshot, runErr error) (*reports.Run, error) {
+	if _, err := os.Stat(s.dir.history()); err != nil {
+		return nil, fmt.Errorf("%w\n(the logs are in %s)", errors.Join(runErr, err), s.dir.logs())
 	}
 	s.progress("checking the history")
 	result, draft, err := checkDirectory(string(s.dir))

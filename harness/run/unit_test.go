@@ -219,7 +219,7 @@ func TestSupported(t *testing.T) {
 		{"api-error: {verb: create, resource: pods, code: 500}", "embedded", ""},
 		{"node-cut-off: {}", "embedded", "test.yaml:6:5: node-cut-off: not supported by provider embedded; expected --provider=kind"},
 		{"etcd-restart: {}", "existing", "test.yaml:6:5: etcd-restart: not supported by provider existing; expected --provider=embedded or kind"},
-		{"etcd-restart: {}", "cloud", `provider "cloud": expected embedded, kind or existing`},
+		{"etcd-restart: {}", "cloud", `provider "cloud": expected embedded, kind, existing or virtual`},
 	} {
 		err := Supported(with(test.fault), test.provider)
 		if (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {
@@ -266,9 +266,9 @@ func TestSupportedByParameters(t *testing.T) {
 		}
 	}
 	for action, want := range map[string]string{
-		"unready":  "test.yaml:6:5: pod-churn: not supported by provider existing: action unready requires a provider with \"containers that faults control\"; expected --provider=embedded or kind",
-		"collapse": "test.yaml:6:5: pod-churn: not supported by provider existing: action collapse requires a provider with \"simulated kubelets\"; expected --provider=embedded",
-		"succeed":  "test.yaml:6:5: pod-churn: not supported by provider existing: action succeed requires a provider with \"simulated kubelets\"; expected --provider=embedded",
+		"unready":  "test.yaml:6:5: pod-churn: not supported by provider existing: action unready requires a provider with \"containers that faults control\"; expected --provider=embedded, kind or virtual",
+		"collapse": "test.yaml:6:5: pod-churn: not supported by provider existing: action collapse requires a provider with \"simulated kubelets\"; expected --provider=embedded or virtual",
+		"succeed":  "test.yaml:6:5: pod-churn: not supported by provider existing: action succeed requires a provider with \"simulated kubelets\"; expected --provider=embedded or virtual",
 	} {
 		if err := Supported(churn(action), "existing"); err == nil || err.Error() != want {
 			t.Errorf("error %v\nwant %s", err, want)

@@ -1,4 +1,4 @@
-// Package providers contains the table of all providers of clusters: embedded, kind and existing.
+// Package providers contains the table of all providers of clusters: embedded, kind, existing and virtual.
 //
 // A provider is the way in which gauntlet gets a cluster. Only users select a provider by name,
 // with the flag --provider. Code that depends on a feature of the cluster asks for a capability;
@@ -15,6 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/embedded"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/kind"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/virtual"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/pods"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
@@ -83,6 +84,14 @@ var All = []Provider{
 			version, err := existing.Version(o.Existing.Kubeconfig, o.Existing.Context)
 			return map[string]string{"kubernetes": version}, err
 		},
+	},
+	{
+		Name:         virtual.Name,
+		Capabilities: virtual.Capabilities,
+		Start:        func(ctx context.Context, _ Options) (cluster.Cluster, error) { return virtual.Start(ctx) },
+		Setup:        func(context.Context, Options) error { return nil },
+		Preflight:    func(Options) error { return nil }, // package run looks for the program
+		Versions:     func(Options) (map[string]string, error) { return UpstreamVersions(""), nil },
 	},
 }
 
@@ -184,6 +193,7 @@ const (
 	Embedded = embedded.Name
 	Kind     = kind.Name
 	Existing = existing.Name
+	Virtual  = virtual.Name
 )
 
 // Default returns the name of the default provider.

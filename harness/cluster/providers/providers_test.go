@@ -12,12 +12,12 @@ import (
 )
 
 func TestNamed(t *testing.T) {
-	for _, name := range []string{"embedded", "kind", "existing"} {
+	for _, name := range []string{"embedded", "kind", "existing", "virtual"} {
 		if p, err := Named(name); err != nil || p.Name != name {
 			t.Errorf("Named(%q) = %q, error %v", name, p.Name, err)
 		}
 	}
-	const want = `provider "cloud": expected embedded, kind or existing`
+	const want = `provider "cloud": expected embedded, kind, existing or virtual`
 	if _, err := Named("cloud"); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -36,14 +36,14 @@ func TestWith(t *testing.T) {
 		needed []cluster.Capability
 		want   []string
 	}{
-		{nil, []string{"embedded", "kind", "existing"}},
-		{[]cluster.Capability{cluster.OwnsControlPlane}, []string{"embedded", "kind"}},
-		{[]cluster.Capability{cluster.ControlsContainers}, []string{"embedded", "kind"}},
-		{[]cluster.Capability{cluster.SimulatedKubelets}, []string{"embedded"}},
+		{nil, []string{"embedded", "kind", "existing", "virtual"}},
+		{[]cluster.Capability{cluster.OwnsControlPlane}, []string{"embedded", "kind", "virtual"}},
+		{[]cluster.Capability{cluster.ControlsContainers}, []string{"embedded", "kind", "virtual"}},
+		{[]cluster.Capability{cluster.SimulatedKubelets}, []string{"embedded", "virtual"}},
 		{[]cluster.Capability{cluster.StopsMachines}, []string{"kind"}},
 		{[]cluster.Capability{cluster.OwnsControlPlane, cluster.SubjectAsProcess}, []string{"embedded"}},
 		{[]cluster.Capability{cluster.PausesSubject}, []string{"embedded", "kind", "existing"}},
-		{[]cluster.Capability{cluster.VirtualTime}, nil},
+		{[]cluster.Capability{cluster.VirtualTime}, []string{"virtual"}},
 	} {
 		if got := With(test.needed...); !slices.Equal(got, test.want) {
 			t.Errorf("With(%q) = %q, want %q", test.needed, got, test.want)
@@ -53,7 +53,7 @@ func TestWith(t *testing.T) {
 
 func TestAlternatives(t *testing.T) {
 	err := fmt.Errorf("fault 1: %w", cluster.Capabilities{}.Require("action unready", cluster.ControlsContainers))
-	if got, want := Alternatives(err), "; expected --provider=embedded or kind"; got != want {
+	if got, want := Alternatives(err), "; expected --provider=embedded, kind or virtual"; got != want {
 		t.Errorf("Alternatives(%v) = %q, want %q", err, got, want)
 	}
 	if got := Alternatives(errors.New("other")); got != "" {

@@ -328,7 +328,7 @@ func setUpPrograms(ctx context.Context, provider providers.Provider, target subj
 	if err := provider.Setup(ctx, providers.Options{UpstreamDir: upstreamDir}); err != nil {
 		return buildError(upstreamDir, err)
 	}
-	if target != subject.Upstream || provider.Capabilities.Has(cluster.SubjectInPods) {
+	if target != subject.Upstream || !provider.Capabilities.Has(cluster.SubjectAsProcess) {
 		return nil
 	}
 	_, err := providers.ControllerManager(ctx, upstreamDir)

@@ -23,15 +23,23 @@ import (
 	deploymentstore "k8s.io/kubernetes/pkg/registry/apps/deployment/storage"
 	replicasetstore "k8s.io/kubernetes/pkg/registry/apps/replicaset/storage"
 	leasestore "k8s.io/kubernetes/pkg/registry/coordination/lease/storage"
+	configmapstore "k8s.io/kubernetes/pkg/registry/core/configmap/storage"
 	endpointsstore "k8s.io/kubernetes/pkg/registry/core/endpoint/storage"
 	eventstore "k8s.io/kubernetes/pkg/registry/core/event/storage"
 	namespacestore "k8s.io/kubernetes/pkg/registry/core/namespace/storage"
 	nodestore "k8s.io/kubernetes/pkg/registry/core/node/storage"
 	podstore "k8s.io/kubernetes/pkg/registry/core/pod/storage"
 	rcstore "k8s.io/kubernetes/pkg/registry/core/replicationcontroller/storage"
+	secretstore "k8s.io/kubernetes/pkg/registry/core/secret/storage"
 	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator"
 	"k8s.io/kubernetes/pkg/registry/core/service/portallocator"
 	servicestore "k8s.io/kubernetes/pkg/registry/core/service/storage"
+	accountstore "k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage"
+	budgetstore "k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget/storage"
+	clusterrolestore "k8s.io/kubernetes/pkg/registry/rbac/clusterrole/storage"
+	clusterrolebindingstore "k8s.io/kubernetes/pkg/registry/rbac/clusterrolebinding/storage"
+	rolestore "k8s.io/kubernetes/pkg/registry/rbac/role/storage"
+	rolebindingstore "k8s.io/kubernetes/pkg/registry/rbac/rolebinding/storage"
 
 	// These packages register the API versions in legacyscheme.
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
@@ -39,12 +47,15 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/coordination/install"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	_ "k8s.io/kubernetes/pkg/apis/policy/install"
+	_ "k8s.io/kubernetes/pkg/apis/rbac/install"
 )
 
 var (
 	coreV1         = schema.GroupVersion{Version: "v1"}
 	appsV1         = schema.GroupVersion{Group: "apps", Version: "v1"}
 	coordinationV1 = schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}
+	policyV1       = schema.GroupVersion{Group: "policy", Version: "v1"}
+	rbacV1         = schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
 
 	codecs     = serializer.NewCodecFactory(legacyscheme.Scheme, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
 	authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
@@ -88,11 +99,28 @@ func newGroups(options *storageOptions) ([]group, error) {
 	}
 	stores := groups[1].stores
 	stores["replicasets"], stores["replicasets/status"], stores["replicasets/scale"] = replicaSets.ReplicaSet, replicaSets.Status, replicaSets.Scale
-	leases, err := leasestore.NewREST(options)
-	if err != nil {
+	leases, leasesErr := leasestore.NewREST(options)
+	budgets, budgetStatus, budgetsErr := budgetstore.NewREST(options)
+	if err := errors.Join(leasesErr, budgetsErr); err != nil {
 		return groups, err
 	}
-	return append(groups, group{coordinationV1, "/apis", map[string]rest.Storage{"leases": leases}}), nil
+	groups = append(groups,
+		group{coordinationV1, "/apis", map[string]rest.Storage{"leases": leases}},
+		group{policyV1, "/apis", map[string]rest.Storage{"poddisruptionbudgets": budgets, "poddisruptionbudgets/status": budgetStatus}})
+	roles, err := newRoleStores(options)
+	return append(groups, group{rbacV1, "/apis", roles}), err
+}
+
+// newRoleStores creates the registries of RBAC. The API server stores RBAC objects, but permits each
+// request.
+func newRoleStores(options *storageOptions) (map[string]rest.Storage, error) {
+	roles, rolesErr := rolestore.NewREST(options)
+	bindings, bindingsErr := rolebindingstore.NewREST(options)
+	clusterRoles, clusterRolesErr := clusterrolestore.NewREST(options)
+	clusterBindings, clusterBindingsErr := clusterrolebindingstore.NewREST(options)
+	return map[string]rest.Storage{
+		"roles": roles, "rolebindings": bindings, "clusterroles": clusterRoles, "clusterrolebindings": clusterBindings,
+	}, errors.Join(rolesErr, bindingsErr, clusterRolesErr, clusterBindingsErr)
 }
 
 // newCoreStores creates the registries of the core API group, such as those of pods and nodes.
@@ -102,10 +130,16 @@ func newCoreStores(options *storageOptions) (map[string]rest.Storage, error) {
 	endpoints, endpointsErr := endpointsstore.NewREST(options)
 	nodes, nodesErr := nodestore.NewStorage(options, client.KubeletClientConfig{}, nil)
 	controllers, controllersErr := rcstore.NewStorage(options)
-	if err := errors.Join(eventsErr, namespacesErr, endpointsErr, nodesErr, controllersErr); err != nil {
+	configMaps, configMapsErr := configmapstore.NewREST(options)
+	secrets, secretsErr := secretstore.NewREST(options)
+	if err := errors.Join(eventsErr, namespacesErr, endpointsErr, nodesErr, controllersErr, configMapsErr, secretsErr); err != nil {
 		return nil, err
 	}
-	pods, err := podstore.NewStorage(options, nodes.KubeletConnectionInfo, nil, nil, authorizer)
+	pods, err := podstore.NewStorage(options, nodes.KubeletConnectionInfo, nil, options.policyClient, authorizer)
+	if err != nil {
+		return nil, err
+	}
+	accounts, err := accountstore.NewREST(options, nil, nil, 0, nil, nil, nil, false, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +148,8 @@ func newCoreStores(options *storageOptions) (map[string]rest.Storage, error) {
 		return nil, err
 	}
 	return map[string]rest.Storage{
-		"pods": pods.Pod, "pods/status": pods.Status, "pods/binding": pods.Binding,
+		"pods": pods.Pod, "pods/status": pods.Status, "pods/binding": pods.Binding, "pods/eviction": pods.Eviction,
+		"configmaps": configMaps, "secrets": secrets, "serviceaccounts": accounts,
 		"replicationcontrollers": controllers.Controller, "replicationcontrollers/status": controllers.Status, "replicationcontrollers/scale": controllers.Scale,
 		"services": services, "services/status": serviceStatus, "endpoints": endpoints, "events": events,
 		"namespaces": namespaces, "namespaces/status": namespaceStatus, "namespaces/finalize": namespaceFinalize,

@@ -5,11 +5,10 @@
 // in a bubble of testing/synctest, where the clock is virtual. [Server.Handler] serves requests;
 // package faults/inprocess carries the requests.
 //
-// The API server permits every request without RBAC. It has no admission, no discovery and no
-// eviction yet.
+// The API server permits every request without RBAC, and has no admission plugins.
 //
-// resources.go creates the registries, storage.go creates their storage, and handler.go adds the
-// HTTP filters.
+// resources.go creates the registries, storage.go creates their storage, handler.go adds the HTTP
+// filters, and discovery.go lists the API groups.
 package apiserver
 
 import (
@@ -24,6 +23,10 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/feature"
+	policyclient "k8s.io/client-go/kubernetes/typed/policy/v1"
+	restclient "k8s.io/client-go/rest"
+
+	"github.com/kube-gauntlet/gauntlet/faults/inprocess"
 )
 
 // Options contains the settings of a [Server].
@@ -53,7 +56,14 @@ func New(ctx context.Context, etcd func(context.Context) *clientv3.Client, optio
 	container.Router(restful.CurlyRouter{})
 	client := &kubernetes.Client{Client: etcd(serving)}
 	client.Kubernetes = client
-	groups, err := newGroups(&storageOptions{client: client, watchCache: options.WatchCache})
+	policy, err := policyclient.NewForConfig(&restclient.Config{
+		Host: "http://apiserver", QPS: -1,
+		Transport: inprocess.Direct(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.Handler.ServeHTTP(w, r) })),
+	})
+	if err != nil {
+		return nil, err
+	}
+	groups, err := newGroups(&storageOptions{client: client, watchCache: options.WatchCache, policyClient: policy})
 	for _, g := range groups {
 		for _, store := range g.stores {
 			s.stores = append(s.stores, store)
@@ -62,6 +72,7 @@ func New(ctx context.Context, etcd func(context.Context) *clientv3.Client, optio
 			err = g.install(container)
 		}
 	}
+	installDiscovery(container, groups)
 	if err == nil {
 		err = s.waitUntilReady(ctx)
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
+	policyclient "k8s.io/client-go/kubernetes/typed/policy/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/kubeapiserver"
 )
@@ -24,6 +25,8 @@ import (
 type storageOptions struct {
 	client     *kubernetes.Client
 	watchCache bool
+	// policyClient reads PodDisruptionBudgets, for evictions.
+	policyClient policyclient.PodDisruptionBudgetsGetter
 }
 
 // newStorageFactory returns kube-apiserver's storage factory, which knows each resource's etcd
@@ -33,7 +36,7 @@ var newStorageFactory = sync.OnceValues(func() (*serverstorage.DefaultStorageFac
 	etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
 	config := kubeapiserver.NewStorageFactoryConfig()
 	config.APIResourceConfig = serverstorage.NewResourceConfig()
-	config.APIResourceConfig.EnableVersions(coreV1, appsV1, coordinationV1)
+	config.APIResourceConfig.EnableVersions(coreV1, appsV1, coordinationV1, policyV1, rbacV1)
 	return config.Complete(etcd).New()
 })
 

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/virtual/controlplane"
+)
+
+// virtualTimeMax is the maximum duration of a run on the virtual clock.
+const virtualTimeMax = 30 * 24 * time.Hour
+
+// record records the run whose directory is dir, and returns the exit status. It is called in a
+// bubble.
+func record(ctx context.Context, dir string) int {
+	ctx, cancel := context.WithTimeoutCause(ctx, virtualTimeMax, fmt.Errorf("the run did not end within %s of virtual time", virtualTimeMax))
+	defer cancel()
+	moveIntoBubble()
+	spec, err := run.Scenario(dir)
+	if err != nil {
+		return failed(err)
+	}
+	c, err := controlplane.Start(ctx, spec.Seed, providers.Options{
+		Nodes: spec.Cluster.Nodes, PodStartDelay: spec.Cluster.PodStartDelay, PodStopDelay: spec.Cluster.PodStopDelay,
+	})
+	if err != nil {
+		return failed(fmt.Errorf("starting the control plane: %w", err))
+	}
+	if err := run.Record(ctx, dir, c, func(message string) { klog.Info(message) }); err != nil {
+		return failed(err)
+	}
+	klog.Flush()
+	return 0
+}
+
+// failed prints an error and returns the exit status 1.
+func failed(err error) int {
+	klog.Flush()
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+// moveIntoBubble replaces variables of Kubernetes that were created outside of the bubble. Their
+// channels and times would stop the virtual clock.
+func moveIntoBubble() {
+	wait.NeverStop = make(chan struct{})
+	// The first handler limits the rate of errors. It remembers the real time of its creation, which
+	// is years after the virtual time.
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
+		func(_ context.Context, err error, message string, keysAndValues ...any) {
+			klog.ErrorSDepth(3, err, message, keysAndValues...)
+		},
+	}
+}

@@ -1,0 +1,90 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/controller-manager/pkg/informerfactory"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/controller/garbagecollector"
+	"k8s.io/kubernetes/pkg/controller/namespace"
+	"k8s.io/kubernetes/pkg/controller/serviceaccount"
+)
+
+const (
+	// gcWorkers is the number of workers of the garbage collector, as kube-controller-manager has.
+	gcWorkers = 20
+	// never is the interval of work that has nothing to do here, such as a search for new kinds.
+	never = 1000 * time.Hour
+	// syncTimeout is the maximum time until the caches of a controller are synced.
+	syncTimeout = 30 * time.Second
+)
+
+// notCollected lists the resources without owners and dependents. The garbage collector does not
+// watch them.
+var notCollected = map[schema.GroupResource]struct{}{
+	{Resource: "events"}: {}, {Resource: "nodes"}: {}, {Resource: "namespaces"}: {}, {Resource: "serviceaccounts"}: {},
+	{Group: coordination, Resource: "leases"}: {},
+	{Group: rbac, Resource: "roles"}:          {}, {Group: rbac, Resource: "rolebindings"}: {},
+	{Group: rbac, Resource: "clusterroles"}: {}, {Group: rbac, Resource: "clusterrolebindings"}: {},
+}
+
+const (
+	coordination = "coordination.k8s.io"
+	rbac         = "rbac.authorization.k8s.io"
+)
+
+// startControllers starts the controllers that each run needs. The caller must call stop.
+func startControllers(ctx context.Context, config *rest.Config) (stop func(), err error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	metadataClient, err := metadata.NewForConfig(metadata.ConfigFor(config))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	stop = func() { cancel(); group.Wait() }
+	typed := informers.NewSharedInformerFactory(client, never)
+	partial := metadatainformer.NewSharedInformerFactory(metadataClient, never)
+	started := make(chan struct{})
+
+	collector, err := garbagecollector.NewGarbageCollector(ctx, client, metadataClient,
+		restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery())), notCollected,
+		informerfactory.NewInformerFactory(typed, partial), started)
+	if err != nil {
+		return stop, fmt.Errorf("garbage collector: %w", err)
+	}
+	accounts, err := serviceaccount.NewServiceAccountsController(klog.FromContext(ctx), typed.Core().V1().ServiceAccounts(), typed.Core().V1().Namespaces(),
+		client, serviceaccount.DefaultServiceAccountsControllerOptions())
+	if err != nil {
+		return stop, fmt.Errorf("ServiceAccount controller: %w", err)
+	}
+	namespaces := namespace.NewNamespaceController(ctx, client, metadataClient, func() ([]*metav1.APIResourceList, error) {
+		return client.Discovery().ServerPreferredNamespacedResources()
+	}, typed.Core().V1().Namespaces(), never, corev1.FinalizerKubernetes)
+
+	group.Go(func() { collector.Sync(ctx, client.Discovery(), never) })
+	group.Go(func() { collector.Run(ctx, gcWorkers, syncTimeout) })
+	group.Go(func() { accounts.Run(ctx, 1) })
+	group.Go(func() { namespaces.Run(ctx, 1) })
+	typed.Start(ctx.Done())
+	partial.Start(ctx.Done())
+	close(started)
+	typed.WaitForCacheSync(ctx.Done())
+	return stop, nil
+}

@@ -1,0 +1,163 @@
+// Package controlplane is a control plane in virtual time. It implements [cluster.Cluster].
+//
+// All its parts are goroutines of this process: an etcd in memory, kube-apiserver's registries and
+// handlers, simulated kubelets and a simulated scheduler. The garbage collector, the namespace
+// controller and the controller of default ServiceAccounts are those of kube-controller-manager; see
+// controllers.go. Clients reach the API server by function calls.
+//
+// In a bubble of testing/synctest, time advances only while all goroutines wait.
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kube-gauntlet/gauntlet/faults/inprocess"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/virtual"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/memetcd"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
+	"github.com/kube-gauntlet/gauntlet/harness/virtual/apiserver"
+	"github.com/kube-gauntlet/gauntlet/harness/virtual/simulation"
+	"github.com/kube-gauntlet/gauntlet/harness/virtual/subjects"
+)
+
+// ControlPlane is a running control plane. Create it with [Start].
+type ControlPlane struct {
+	etcd       *memetcd.Store
+	transport  *inprocess.Client // carries the requests of all clients except the subject's
+	server     *apiserver.Server
+	simulation *simulation.Simulation
+	stop       func() // stops the controllers
+	failed     chan struct{}
+}
+
+var (
+	_ cluster.Cluster      = (*ControlPlane)(nil)
+	_ cluster.EtcdProvider = (*ControlPlane)(nil)
+	_ subject.Linker       = (*ControlPlane)(nil)
+)
+
+// latencyMax is the maximum time between the arrival of a request and its execution. The time must
+// advance between requests: controllers derive names of Events from it.
+const latencyMax = 2 * time.Millisecond
+
+// withLatency delays each request by a random time, which depends on the seed.
+func withLatency(next http.Handler, seed uint64) http.Handler {
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(seed, 0))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		latency := random.Int64N(int64(latencyMax))
+		mu.Unlock()
+		time.Sleep(time.Duration(latency))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Start starts a control plane. The seed determines the latency of requests. Start uses the fields Nodes, PodStartDelay and PodStopDelay of the
+// options. The caller must have called [apiserver.Prepare] outside of the bubble.
+func Start(ctx context.Context, seed uint64, o providers.Options) (*ControlPlane, error) {
+	c := &ControlPlane{etcd: memetcd.New(), failed: make(chan struct{})}
+	server, err := apiserver.New(context.WithoutCancel(ctx), c.etcd.Client, apiserver.Options{})
+	if err != nil {
+		return nil, err
+	}
+	c.server, c.transport = server, inprocess.Direct(withLatency(server.Handler, seed))
+	if err := c.createNamespaces(ctx); err != nil {
+		return nil, errors.Join(err, c.Stop(ctx))
+	}
+	if c.stop, err = startControllers(context.WithoutCancel(ctx), c.component("kube-controller-manager")); err != nil {
+		return nil, errors.Join(err, c.Stop(ctx))
+	}
+	scheduler, schedulerErr := kubernetes.NewForConfig(c.component("kube-scheduler"))
+	kubelet, kubeletErr := kubernetes.NewForConfig(c.component("kubelet"))
+	if err = errors.Join(schedulerErr, kubeletErr); err == nil {
+		c.simulation, err = simulation.Start(ctx, simulation.Options{
+			Nodes: o.Nodes, StartDelay: o.PodStartDelay, StopDelay: o.PodStopDelay, Scheduler: scheduler, Kubelet: kubelet,
+		})
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Stop(ctx))
+	}
+	return c, nil
+}
+
+// createNamespaces creates the namespaces that each cluster has.
+func (c *ControlPlane) createNamespaces(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem} {
+		if _, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Name returns the name of the provider.
+func (c *ControlPlane) Name() string { return virtual.Name }
+
+// Capabilities returns the capabilities of the provider.
+func (c *ControlPlane) Capabilities() cluster.Capabilities { return virtual.Capabilities }
+
+// Config returns a client configuration. Its Transport calls the API server.
+func (c *ControlPlane) Config(role cluster.Role) *rest.Config {
+	return &rest.Config{
+		Host: "http://apiserver", Transport: c.transport, WarningHandler: rest.NoWarnings{}, UserAgent: "gauntlet-" + string(role), QPS: -1,
+	}
+}
+
+// component returns the client configuration of a component of the control plane.
+func (c *ControlPlane) component(name string) *rest.Config {
+	config := c.Config(cluster.Support)
+	config.UserAgent, config.ContentType = name, runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	return config
+}
+
+// Health returns nil: nothing in a control plane in virtual time exits.
+func (c *ControlPlane) Health(context.Context) error { return nil }
+
+// Failed returns a channel that is never closed.
+func (c *ControlPlane) Failed() <-chan struct{} { return c.failed }
+
+// Err returns nil.
+func (c *ControlPlane) Err() error { return nil }
+
+// Etcd returns a client of the etcd in memory.
+func (c *ControlPlane) Etcd(ctx context.Context) (*clientv3.Client, error) {
+	return c.etcd.Client(context.WithoutCancel(ctx)), nil
+}
+
+// Main returns the function that runs a replica of the subject. It implements [subject.Linker].
+func (c *ControlPlane) Main(target subject.Target) (subject.Main, error) {
+	return subjects.Main(target)
+}
+
+// Stop stops all parts.
+func (c *ControlPlane) Stop(context.Context) error {
+	if c.simulation != nil {
+		c.simulation.Stop()
+	}
+	if c.stop != nil {
+		c.stop()
+	}
+	c.transport.Close()
+	c.server.Stop()
+	return nil
+}

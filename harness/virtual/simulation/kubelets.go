@@ -1,0 +1,209 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+)
+
+// kubelets is the kubelets of all nodes.
+type kubelets struct {
+	client                kubernetes.Interface
+	startDelay, stopDelay time.Duration
+
+	group sync.WaitGroup // pending changes
+	mu    sync.Mutex
+	pods  map[types.UID]podProgress
+	ips   int // number of IP addresses assigned so far
+}
+
+// podProgress says what the kubelet has begun to do with a pod.
+type podProgress struct{ starting, stopping bool }
+
+func newKubelets(s *Simulation) *kubelets {
+	return &kubelets{
+		client: s.options.Kubelet, startDelay: s.options.StartDelay, stopDelay: s.options.StopDelay, pods: map[types.UID]podProgress{},
+	}
+}
+
+// run runs the kubelets until ctx is canceled.
+func (k *kubelets) run(ctx context.Context) {
+	defer k.group.Wait()
+	followPods(ctx, k.client, func(event watch.EventType, pod *corev1.Pod) {
+		if event == watch.Deleted {
+			k.mu.Lock()
+			delete(k.pods, pod.UID)
+			k.mu.Unlock()
+			return
+		}
+		k.sync(ctx, pod)
+	})
+}
+
+// sync begins what a pod needs: its start, its end, or an update of its status.
+func (k *kubelets) sync(ctx context.Context, pod *corev1.Pod) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	progress := k.pods[pod.UID]
+	switch {
+	case pod.Spec.NodeName == "":
+		if pod.DeletionTimestamp == nil {
+			return
+		}
+		fallthrough // no kubelet runs it, so the API server has set the grace period 0; a finalizer keeps it
+	case pod.DeletionTimestamp != nil:
+		if !progress.stopping {
+			progress.stopping = true
+			k.after(ctx, k.stopDelay, func() { k.remove(ctx, pod) })
+		}
+	case pod.Status.Phase == corev1.PodPending:
+		if !progress.starting {
+			progress.starting = true
+			k.after(ctx, k.startDelay, func() { k.update(ctx, pod, k.start) })
+		}
+	case pod.Status.Phase == corev1.PodRunning:
+		if condition(pod, corev1.ContainersReady) == corev1.ConditionTrue && condition(pod, corev1.PodReady) == corev1.ConditionFalse {
+			k.after(ctx, 0, func() { k.update(ctx, pod, restoreReady) })
+		}
+	case pod.Status.Reason != cluster.PodCollapsed:
+		if condition(pod, corev1.ContainersReady) == corev1.ConditionTrue || condition(pod, corev1.PodReady) == corev1.ConditionTrue {
+			k.after(ctx, 0, func() { k.update(ctx, pod, endContainers) })
+		}
+	}
+	k.pods[pod.UID] = progress
+}
+
+// after calls f in a goroutine after a delay, unless ctx is canceled before.
+func (k *kubelets) after(ctx context.Context, delay time.Duration, f func()) {
+	k.group.Go(func() {
+		select {
+		case <-time.After(delay):
+			f()
+		case <-ctx.Done():
+		}
+	})
+}
+
+// remove deletes a terminating pod with grace period 0.
+func (k *kubelets) remove(ctx context.Context, pod *corev1.Pod) {
+	err := k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: ptr.To[int64](0), Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
+	})
+	k.report(ctx, err, pod)
+}
+
+// update changes the status of a pod. The function change reports whether the current pod needs the
+// change. update reads the pod before, so it never overwrites a terminal phase.
+func (k *kubelets) update(ctx context.Context, pod *corev1.Pod, change func(*corev1.Pod) bool) {
+	pods := k.client.CoreV1().Pods(pod.Namespace)
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		current, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
+		if err != nil || current.UID != pod.UID || !change(current) {
+			return err
+		}
+		_, err = pods.UpdateStatus(ctx, current, metav1.UpdateOptions{})
+		return err
+	})
+	k.report(ctx, err, pod)
+}
+
+// report logs an error that is not due to a change or the deletion of the pod.
+func (k *kubelets) report(ctx context.Context, err error, pod *corev1.Pod) {
+	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		klog.ErrorS(err, "The simulated kubelet could not update a pod", "pod", klog.KObj(pod))
+	}
+}
+
+// start makes a Pending pod Running and Ready.
+func (k *kubelets) start(pod *corev1.Pod) bool {
+	if pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil {
+		return false
+	}
+	k.mu.Lock()
+	k.ips++
+	address := fmt.Sprintf("10.128.%d.%d", k.ips/250, k.ips%250+1)
+	k.mu.Unlock()
+	now := metav1.Now()
+	status := &pod.Status
+	status.Phase, status.StartTime = corev1.PodRunning, &now
+	status.PodIP, status.PodIPs = address, []corev1.PodIP{{IP: address}}
+	status.HostIP, status.HostIPs = "10.0.0.1", []corev1.HostIP{{IP: "10.0.0.1"}}
+	for _, c := range []corev1.PodConditionType{corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
+		setCondition(pod, c, corev1.ConditionTrue, "")
+	}
+	status.ContainerStatuses = nil
+	for _, c := range pod.Spec.Containers {
+		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{
+			Name: c.Name, Image: c.Image, Ready: true, Started: ptr.To(true),
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
+		})
+	}
+	return true
+}
+
+// restoreReady makes a Running pod Ready whose containers are ready.
+func restoreReady(pod *corev1.Pod) bool {
+	if pod.Status.Phase != corev1.PodRunning || condition(pod, corev1.ContainersReady) != corev1.ConditionTrue {
+		return false
+	}
+	return setCondition(pod, corev1.PodReady, corev1.ConditionTrue, "")
+}
+
+// endContainers makes a pod unready that has failed or succeeded, and ends its containers.
+func endContainers(pod *corev1.Pod) bool {
+	phase := pod.Status.Phase
+	if phase != corev1.PodFailed && phase != corev1.PodSucceeded || pod.Status.Reason == cluster.PodCollapsed {
+		return false
+	}
+	reason, code := "Pod"+string(phase), int32(0)
+	if phase == corev1.PodFailed {
+		code = 1
+	}
+	containers := setCondition(pod, corev1.ContainersReady, corev1.ConditionFalse, reason)
+	ready := setCondition(pod, corev1.PodReady, corev1.ConditionFalse, reason)
+	for i := range pod.Status.ContainerStatuses {
+		c := &pod.Status.ContainerStatuses[i]
+		c.Ready, c.Started = false, ptr.To(false)
+		c.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, FinishedAt: metav1.Now()}}
+	}
+	return containers || ready
+}
+
+// condition returns the status of a condition of a pod, or "" if the pod has no such condition.
+func condition(pod *corev1.Pod, of corev1.PodConditionType) corev1.ConditionStatus {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == of {
+			return c.Status
+		}
+	}
+	return ""
+}
+
+// setCondition sets a condition of a pod and reports whether this changed its status.
+func setCondition(pod *corev1.Pod, of corev1.PodConditionType, status corev1.ConditionStatus, reason string) bool {
+	set := corev1.PodCondition{Type: of, Status: status, Reason: reason, LastTransitionTime: metav1.Now()}
+	for i, c := range pod.Status.Conditions {
+		if c.Type == of {
+			if c.Status == status {
+				return false
+			}
+			pod.Status.Conditions[i] = set
+			return true
+		}
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, set)
+	return true
+}

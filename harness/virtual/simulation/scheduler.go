@@ -1,0 +1,144 @@
+package simulation
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+)
+
+// scheduler assigns each pod to a schedulable node, to one node after the other. It ignores
+// resource requests, affinity and priorities.
+//
+// Only run changes its fields, so it needs no lock. In a bubble of testing/synctest, time would not
+// advance while a goroutine waits for a lock.
+type scheduler struct {
+	client  kubernetes.Interface
+	nodes   []*corev1.Node            // sorted by name
+	pending map[types.UID]*corev1.Pod // pods without a node
+	next    int                       // number of nodes tried so far
+}
+
+func newScheduler(client kubernetes.Interface) *scheduler {
+	return &scheduler{client: client, pending: map[types.UID]*corev1.Pod{}}
+}
+
+// run schedules pods until ctx is canceled.
+func (s *scheduler) run(ctx context.Context) {
+	events := make(chan watch.Event)
+	send := func(event watch.Event) {
+		select {
+		case events <- event:
+		case <-ctx.Done():
+		}
+	}
+	var group sync.WaitGroup
+	defer group.Wait()
+	group.Go(func() {
+		followPods(ctx, s.client, func(event watch.EventType, pod *corev1.Pod) { send(watch.Event{Type: event, Object: pod}) })
+	})
+	group.Go(func() { followNodes(ctx, s.client, send) })
+	for {
+		select {
+		case event := <-events:
+			s.observe(event)
+			s.assign(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// followNodes calls handle with each node and each watch event of a node.
+func followNodes(ctx context.Context, client kubernetes.Interface, handle func(watch.Event)) {
+	nodes := client.CoreV1().Nodes()
+	follow(ctx, nodes.List, func(l *corev1.NodeList) (version string, events []watch.Event) {
+		for i := range l.Items {
+			events = append(events, watch.Event{Type: watch.Added, Object: &l.Items[i]})
+		}
+		return l.ResourceVersion, events
+	}, nodes.Watch, handle)
+}
+
+// observe updates the nodes and the pending pods from an event.
+func (s *scheduler) observe(event watch.Event) {
+	deleted := event.Type == watch.Deleted
+	switch object := event.Object.(type) {
+	case *corev1.Pod:
+		if deleted || object.Spec.NodeName != "" || object.DeletionTimestamp != nil {
+			delete(s.pending, object.UID)
+		} else {
+			s.pending[object.UID] = object
+		}
+	case *corev1.Node:
+		i, found := slices.BinarySearchFunc(s.nodes, object.Name, func(n *corev1.Node, name string) int { return cmp.Compare(n.Name, name) })
+		switch {
+		case deleted && found:
+			s.nodes = slices.Delete(s.nodes, i, i+1)
+		case found:
+			s.nodes[i] = object
+		case !deleted:
+			s.nodes = slices.Insert(s.nodes, i, object)
+		}
+	}
+}
+
+// assign assigns all pending pods to schedulable nodes, in the order of their names.
+func (s *scheduler) assign(ctx context.Context) {
+	pods := slices.SortedFunc(maps.Values(s.pending), func(a, b *corev1.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	for _, pod := range pods {
+		node := s.nodeFor(pod)
+		if node == "" {
+			continue
+		}
+		err := s.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID},
+			Target:     corev1.ObjectReference{Kind: "Node", Name: node},
+		}, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			if ctx.Err() == nil {
+				klog.ErrorS(err, "The simulated scheduler could not bind a pod", "pod", klog.KObj(pod))
+			}
+			continue
+		}
+		delete(s.pending, pod.UID)
+	}
+}
+
+// nodeFor returns the name of the next node that accepts the pod, or "".
+func (s *scheduler) nodeFor(pod *corev1.Pod) string {
+	for range s.nodes {
+		node := s.nodes[s.next%len(s.nodes)]
+		s.next++
+		if cluster.NodeSchedulable(node) == nil && tolerates(pod, node) {
+			return node.Name
+		}
+	}
+	return ""
+}
+
+// tolerates reports whether the pod tolerates all taints of the node that keep pods away.
+func tolerates(pod *corev1.Pod, node *corev1.Node) bool {
+	for _, taint := range node.Spec.Taints {
+		if taint.Effect == corev1.TaintEffectPreferNoSchedule {
+			continue
+		}
+		if !slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool { return t.ToleratesTaint(klog.Background(), &taint, false) }) {
+			return false
+		}
+	}
+	return true
+}

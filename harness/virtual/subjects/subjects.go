@@ -1,0 +1,51 @@
+// Package subjects contains the subjects that are linked into the program gauntlet-virtual: our
+// controllers and upstream's kube-controller-manager.
+package subjects
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+
+	"github.com/kube-gauntlet/gauntlet/controllers/manager"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
+)
+
+// Main returns the function that runs a replica of the target. Only the targets ours and upstream
+// are linked.
+func Main(target subject.Target) (subject.Main, error) {
+	switch target {
+	case subject.Ours:
+		return ours, nil
+	case subject.Upstream:
+		return newUpstream().run, nil
+	}
+	return nil, fmt.Errorf("subject %s is not linked into this program; expected %s or %s", target, subject.Ours, subject.Upstream)
+}
+
+// ours runs our controllers. Its arguments are those of workload-controller-manager.
+func ours(ctx context.Context, config *rest.Config, args []string) error {
+	options := manager.NewOptions()
+	flags := pflag.NewFlagSet(manager.Name, pflag.ContinueOnError)
+	options.AddFlags(flags)
+	if err := flags.Parse(append(withoutVerbosity(args), "--secure-port=0")); err != nil {
+		return err
+	}
+	if err := options.Validate(); err != nil {
+		return err
+	}
+	return manager.New(options, manager.ClientsFrom(config, options)).Run(ctx)
+}
+
+// withoutVerbosity returns the arguments without the flag -v, because all replicas share one log.
+func withoutVerbosity(args []string) (kept []string) {
+	for _, arg := range args {
+		if !strings.HasPrefix(arg, "-v=") {
+			kept = append(kept, arg)
+		}
+	}
+	return kept
+}

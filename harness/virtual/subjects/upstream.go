@@ -1,0 +1,95 @@
+package subjects
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/configz"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app/config"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
+)
+
+// upstream runs replicas of kube-controller-manager. Create it in the bubble.
+type upstream struct {
+	// starting has one element while a replica registers itself in tables that all replicas share.
+	starting chan struct{}
+}
+
+func newUpstream() *upstream { return &upstream{make(chan struct{}, 1)} }
+
+// registrationTime is how long a replica may take to register itself. On a virtual clock, it ends
+// only when all goroutines wait, which is after the registration.
+const registrationTime = time.Millisecond
+
+// run runs kube-controller-manager, from its command line to its end. It does not serve HTTP.
+//
+// The program ends its process when it loses the lease. Here, this ends only the goroutine that
+// called klog.OsExit; run then returns an error, and cancels the context of all other goroutines.
+func (u *upstream) run(ctx context.Context, clientConfig *rest.Config, args []string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	u.starting <- struct{}{}
+	completed, err := configure(ctx, clientConfig, args)
+	if err != nil {
+		<-u.starting
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() {
+		defer func() { ended <- errExited }() // after runtime.Goexit
+		err := app.Run(ctx, completed)
+		if err == nil {
+			err = errExited
+		}
+		ended <- err
+		runtime.Goexit()
+	}()
+	time.Sleep(registrationTime)
+	<-u.starting
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		// app.Run returns at the end of ctx only after its controllers have stopped.
+		return nil
+	}
+}
+
+// errExited is the error of a replica that ended its process.
+var errExited = errors.New("kube-controller-manager ended its process")
+
+// configure returns the configuration that kube-controller-manager makes of its command line.
+func configure(ctx context.Context, clientConfig *rest.Config, args []string) (*config.CompletedConfig, error) {
+	klog.OsExit = func(int) { runtime.Goexit() }
+	configz.Delete(app.ConfigzName) // an earlier replica of this process has registered it
+	o, err := options.NewKubeControllerManagerOptions()
+	if err != nil {
+		return nil, err
+	}
+	known, off, aliases := app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases()
+	flags := pflag.NewFlagSet("kube-controller-manager", pflag.ContinueOnError)
+	flags.SetNormalizeFunc(cliflag.WordSepNormalizeFunc) // some names have underscores
+	for _, set := range o.Flags(known, off, aliases).FlagSets {
+		flags.AddFlagSet(set)
+	}
+	if err := flags.Parse(append(withoutVerbosity(args), "--master="+clientConfig.Host, "--secure-port=0")); err != nil {
+		return nil, err
+	}
+	c, err := o.Config(ctx, known, off, aliases)
+	if err != nil {
+		return nil, err
+	}
+	c.Kubeconfig.Transport = clientConfig.Transport
+	if c.Client, err = kubernetes.NewForConfig(rest.AddUserAgent(c.Kubeconfig, "kube-controller-manager")); err != nil {
+		return nil, err
+	}
+	return c.Complete(), nil
+}
