@@ -1,9 +1,9 @@
-// Package baseline describes what runs of a scenario without faults have in common. These are the
-// objects at the end, and how often the subject created and deleted each object.
+// Package baseline describes what runs of a scenario without faults have in common. These are
+// the objects at the end, and how often the subject created and deleted each object.
 //
-// An [Observer] reads the history of a run and states its facts. [Learn] combines the facts of
-// several runs to a [Baseline]. Facts on which the runs do not agree count as random. A run with
-// faults should have the facts of the baseline, too; see [Facts.Differences] and [ExtraEffects].
+// An [Observer] reads the history of one run and derives facts from it. [Learn] combines the facts
+// of several runs into a [Baseline]. A fact that differs between the runs counts as random. A run
+// with faults should have the facts of the baseline, too; see [Baseline.Violations].
 //
 // A baseline is stored in a YAML file that users may edit, for example to ignore a field.
 package baseline
@@ -23,24 +23,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
-// Baseline is what several runs of a scenario without faults have in common.
+// Baseline is what several runs of one scenario without faults have in common. It contains the
+// objects at the end, and the subject's creates and deletes.
 type Baseline struct {
-	// Scenario is the name of the scenario.
+	// Scenario is the name of the scenario, such as rollout.
 	Scenario string `json:"scenario"`
-	// Subject is what was under test, such as ours. It is empty if the user does not say.
+	// Subject is what was under test, such as ours or upstream. It is empty if the Start record of
+	// the history does not say it.
 	Subject string `json:"subject,omitempty"`
-	// Runs is the number of runs, at least 1.
+	// Runs is the number of runs from which the baseline was learned, at least 1.
 	Runs int `json:"runs"`
-	// Written lists the resources that the subject writes. End has the fields of their objects.
+	// Written lists the resources that the subject writes, such as replicasets.apps. For objects of
+	// these resources, End contains each field.
 	Written []string `json:"written"`
-	// End has the objects at the end of the runs; see [Observer.End].
+	// End contains facts about the objects at the end of the runs; see [Observer.End].
 	End Facts `json:"end"`
-	// Effects has the creates and deletes of objects; see [Observer.Effects].
+	// Effects contains how often the subject created and deleted each object; see
+	// [Observer.Effects].
 	Effects Facts `json:"effects"`
 }
 
-// Learn combines the histories of runs of one scenario to a baseline. It returns an error if a
-// history cannot be read, or if a step of its workload failed.
+// Learn derives a baseline from the histories of runs of one scenario. It returns an error if a
+// history cannot be read, or if a step of the workload failed in a run.
 func Learn(histories ...iter.Seq2[*history.Record, error]) (*Baseline, error) {
 	if len(histories) == 0 {
 		return nil, errors.New("learning a baseline: found no run; expected at least one")
@@ -62,7 +66,8 @@ func Learn(histories ...iter.Seq2[*history.Record, error]) (*Baseline, error) {
 	return Combine(observers), nil
 }
 
-// Combine returns the baseline of runs that observers have read. It needs at least one run.
+// Combine returns the baseline of the runs whose histories the observers have read. The list
+// must contain at least one observer.
 func Combine(observers []*Observer) *Baseline {
 	first := observers[0]
 	b := &Baseline{Scenario: first.start.Scenario, Subject: first.start.Subject, Runs: len(observers), Written: first.Written()}
@@ -74,14 +79,15 @@ func Combine(observers []*Observer) *Baseline {
 	return b
 }
 
-// header explains the file to users who edit it.
+// header is the comment at the top of a baseline file. It explains the file to users who edit
+// it.
 const header = `# What the runs of a scenario without faults have in common.
 # A run with faults must have the same values, except those that are "*".
 # To ignore a value, replace it by "*". Remove no line: a missing line means that
 # the object or the field must not exist.
 `
 
-// Write writes the baseline to a file.
+// Write writes the baseline to a file at path, as YAML with a comment at the top.
 func (b *Baseline) Write(path string) error {
 	text, err := yaml.Marshal(b)
 	if err != nil {
@@ -90,7 +96,8 @@ func (b *Baseline) Write(path string) error {
 	return os.WriteFile(path, append([]byte(header), text...), 0o644)
 }
 
-// Read reads a baseline from a file. The error names the file, and what was found and expected.
+// Read reads a baseline from the YAML file at path. An error names the file, what was found and
+// what was expected.
 func Read(path string) (*Baseline, error) {
 	text, err := inputfile.Read(path)
 	if err != nil {
@@ -107,7 +114,8 @@ func Read(path string) (*Baseline, error) {
 	return b, nil
 }
 
-// validate returns an error for each field that is missing or wrong.
+// validate returns an error that lists every field with a missing or invalid value. It returns
+// nil if the baseline is valid.
 func (b *Baseline) validate() error {
 	var errs []error
 	if b.Scenario == "" {

@@ -8,21 +8,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// effects are the numbers of creates and deletes of the objects with one name.
+// effects counts what happened to the objects with one name in one run. Objects that are created
+// again have the same name.
 type effects struct {
-	created int // how many of them the subject created
-	deleted int // how many of them the subject deleted
-	lost    int // how many of them disappeared without a delete by the subject
+	created int // how often the subject created an object with this name
+	deleted int // how often the subject deleted an object with this name
+	lost    int // how often such an object disappeared although the subject had not deleted it
 }
 
-// effectsFormat is the format of the value of a fact.
+// effectsFormat is the format of effects as a value of [Facts]. An example is "2 created, 1
+// deleted, 0 lost".
 const effectsFormat = "%d created, %d deleted, %d lost"
 
 func (e effects) String() string {
 	return fmt.Sprintf(effectsFormat, e.created, e.deleted, e.lost)
 }
 
-// parseEffects parses a fact of [Observer.Effects]. It returns nil for [Any].
+// parseEffects parses a value of [Observer.Effects], such as "2 created, 1 deleted, 0 lost". It
+// returns nil for the value [Any]. The parameter key names the object in an error.
 func parseEffects(key, value string) (*effects, error) {
 	if value == Any {
 		return nil, nil
@@ -34,7 +37,8 @@ func parseEffects(key, value string) (*effects, error) {
 	return &e, nil
 }
 
-// effectsOf returns the effects of the objects with a key.
+// effectsOf returns the effects of the object key, such as "services default/web". If there are
+// none, it adds zero counts.
 func (o *Observer) effectsOf(key string) *effects {
 	if o.counts[key] == nil {
 		o.counts[key] = new(effects)
@@ -42,7 +46,8 @@ func (o *Observer) effectsOf(key string) *effects {
 	return o.counts[key]
 }
 
-// send reads a write of the subject.
+// send reads a write request of the subject. It stores a create or delete of an object with a
+// fixed name until the response arrives.
 func (o *Observer) send(r *history.Request) {
 	if !slices.Contains(o.written, r.Resource) {
 		o.written = append(o.written, r.Resource)
@@ -65,8 +70,8 @@ func (o *Observer) send(r *history.Request) {
 	o.writes[r.ID] = w
 }
 
-// answer reads the response of the API server to a create or delete, whether or not the subject
-// received it.
+// answer counts a create or delete that the API server executed. The response counts even if the
+// subject did not receive it.
 func (o *Observer) answer(w *write, r *history.Response) {
 	switch {
 	case r.ServerCode < 200 || r.ServerCode >= 300:
@@ -82,8 +87,9 @@ func (o *Observer) answer(w *write, r *history.Response) {
 	}
 }
 
-// Effects returns a fact for each object with a fixed name that the subject created or deleted so
-// far. The value has the number of creates, of deletes, and of objects that disappeared otherwise.
+// Effects returns one fact for each object with a fixed name that the subject created or deleted
+// so far. Its value says how often the subject created and deleted the object. It also says how
+// often the object disappeared otherwise. An example is "2 created, 1 deleted, 0 lost".
 func (o *Observer) Effects() Facts {
 	facts := Facts{}
 	for key, e := range o.counts {
@@ -94,11 +100,12 @@ func (o *Observer) Effects() Facts {
 	return facts
 }
 
-// ExtraEffects compares the effects of another run with the baseline. It returns, in words and
-// sorted, the objects that the subject created or deleted more often.
+// ExtraEffects returns a text for each object that the subject created or deleted more often
+// than in the baseline. The parameter found contains the effects of the run to compare. The
+// texts are sorted.
 //
-// A create is not extra if it replaces an object that disappeared without a delete by the subject,
-// for example because a user or a node deleted it.
+// A create is not extra if it replaces an object that disappeared without a delete by the
+// subject. For example, a user or a node may have deleted that object.
 func (b *Baseline) ExtraEffects(found Facts) []string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(found)) {
@@ -120,8 +127,8 @@ func (b *Baseline) ExtraEffects(found Facts) []string {
 	return all
 }
 
-// Violations compares the run of an observer with the baseline. It returns, in words, the
-// differences of the objects at the end, and extra creates and deletes.
+// Violations returns a text for each difference between the run of the observer o and the
+// baseline. A difference concerns the objects at the end, or an extra create or delete.
 func (b *Baseline) Violations(o *Observer) []string {
 	var all []string
 	for _, difference := range b.End.Differences(o.End(b.Written)) {

@@ -8,17 +8,19 @@ import (
 	"strings"
 )
 
-// Facts are statements about a run. A key is an object, or a field of an object, such as
-// "services gauntlet/web spec/type". The value is [Any] if runs need not agree on it.
+// Facts are statements about a run. A key names an object or a field of an object, such as
+// "services gauntlet/web spec/type". The value is that of the field; for an object, it is a
+// number or the effects on the object. The value [Any] matches every value.
 type Facts map[string]string
 
-// Any is the value of a fact that differs between runs.
+// Any is the value of a fact that differs between runs, or that the user ignores.
 const Any = "*"
 
-// random matches values that differ from run to run: UIDs, times and addresses.
+// random matches text that differs from run to run: a UID, a time or an IP address.
 var random = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-|\d{4}-\d\d-\d\dT\d\d:\d\d|\b\d+\.\d+\.\d+\.\d+\b`)
 
-// add adds a fact. A value that is random becomes [Any]. A fact with a random key is left out.
+// add adds a fact. If the value contains a UID, a time or an IP address, add stores [Any]
+// instead. If the key contains one, add does nothing.
 func (f Facts) add(key, value string) {
 	switch {
 	case random.MatchString(key):
@@ -29,7 +31,7 @@ func (f Facts) add(key, value string) {
 	}
 }
 
-// Random returns the number of facts with the value [Any].
+// Random returns how many facts have the value [Any].
 func (f Facts) Random() int {
 	n := 0
 	for _, value := range f {
@@ -40,8 +42,8 @@ func (f Facts) Random() int {
 	return n
 }
 
-// Agreed returns the facts on which all runs agree. The values of the others become [Any]. It
-// needs the facts of at least one run.
+// Agreed combines the facts of several runs. A fact keeps its value if all runs have it with
+// this value; otherwise the value becomes [Any]. The list must contain at least one run.
 func Agreed(runs []Facts) Facts {
 	common := maps.Clone(runs[0])
 	for _, facts := range runs[1:] {
@@ -59,8 +61,9 @@ func Agreed(runs []Facts) Facts {
 	return common
 }
 
-// Differences compares the facts of another run with these facts. It returns the differences in
-// words, sorted. For an object that is missing or additional, it leaves out the fields.
+// Differences returns a sorted list of texts that say how the facts of another run (found)
+// differ from f. A fact with the value [Any] never differs. If a whole object is missing or
+// additional, Differences does not list its fields.
 func (f Facts) Differences(found Facts) []string {
 	var all []string
 	for key, want := range f {
@@ -82,7 +85,7 @@ func (f Facts) Differences(found Facts) []string {
 	return all
 }
 
-// knows reports whether the key is that of an object, or that of a field of an object that exists.
+// knows reports whether a key names an object, or names a field of an object that is in f.
 func (f Facts) knows(key string) bool {
 	parts := strings.SplitN(key, " ", 3)
 	if len(parts) < 3 {

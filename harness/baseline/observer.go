@@ -11,27 +11,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// Observer reads the history of a run, and states the facts that a baseline has.
+// Observer reads the history of one run, and derives the facts that a baseline contains.
 type Observer struct {
-	// FailedStep is the first step of the workload that failed, in words. It is empty if none did.
+	// FailedStep describes the first workload step that failed. It is empty if no step failed.
 	FailedStep string
 
 	start   history.Start
-	live    map[string]*history.Object // last committed version of each object, by key
-	writes  map[uint64]*write          // creates and deletes without a response so far, by request ID
+	live    map[string]*history.Object // last committed version of each existing object, by a key such as "services default/web"
+	writes  map[uint64]*write          // creates and deletes without a response, by request ID
 	written []string                   // resources that the subject writes
-	counts  map[string]*effects        // by key of the object
-	deletes map[types.UID]bool         // objects that the subject deleted
+	counts  map[string]*effects        // effects on each object, by a key such as "services default/web"
+	deletes map[types.UID]bool         // UIDs of the objects that the subject deleted and that still exist
 }
 
-// write is a create or delete that the subject sent.
+// write is a create or delete request that the subject sent.
 type write struct {
 	verb string
-	key  string
-	uid  types.UID // the object that a delete concerns
+	key  string    // the object, such as "services default/web"
+	uid  types.UID // the UID of the object to delete; empty for a create
 }
 
-// NewObserver returns an observer of a new run.
+// NewObserver returns an observer that has read no record.
 func NewObserver() *Observer {
 	return &Observer{live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, deletes: map[types.UID]bool{}}
 }
@@ -53,7 +53,8 @@ func (o *Observer) Observe(r *history.Record) {
 	}
 }
 
-// commit reads a committed version of an object.
+// commit reads a committed version of an object. It counts an object that disappears without a
+// delete by the subject.
 func (o *Observer) commit(c *history.Commit) {
 	key := c.Object.Ref.String()
 	if c.Type != history.Deleted {
@@ -67,15 +68,17 @@ func (o *Observer) commit(c *history.Commit) {
 	delete(o.deletes, c.Object.UID)
 }
 
-// Written returns the resources that the subject has written so far, except leases and events.
+// Written returns the resources of the objects that the subject has written so far, except
+// leases, events and access reviews.
 func (o *Observer) Written() []string { return slices.Clone(o.written) }
 
-// End returns the objects that exist now. Objects are counted, and of objects with a fixed name
-// there is a fact for each field.
+// End returns facts about the objects that exist now. One fact contains the number of objects
+// with each name. Objects whose names the API server generated count together. An object with a
+// fixed name also has one fact for each field, if the list withFields contains its resource.
 //
-// Fields are only those of the given resources. Status, annotations and the fields of pods and of
-// their addresses are left out, because they depend on times and on the scheduler. Nodes, leases,
-// events, pods that have ended, and pods without a controller are left out, too.
+// End leaves out fields that depend on times or on the scheduler. These are status, annotations,
+// and all fields of pods, Endpoints and EndpointSlices. It also leaves out nodes, leases,
+// events, ended pods, and generated pods without a controller.
 func (o *Observer) End(withFields []string) Facts {
 	counts, facts := map[string]int{}, Facts{}
 	for _, object := range o.live {
@@ -94,7 +97,8 @@ func (o *Observer) End(withFields []string) Facts {
 	return facts
 }
 
-// counted reports whether an object counts for the end of a run.
+// counted reports whether [Observer.End] counts an object. It does not count nodes, leases,
+// events, ended pods, and generated pods without a controller.
 func counted(o *history.Object) bool {
 	switch {
 	case history.IsBookkeeping(o.Resource) || o.IsLeaderLock() || o.Resource == "nodes":
@@ -107,10 +111,12 @@ func counted(o *history.Object) bool {
 	return err == nil && pod.Status.Phase != "Failed" && pod.Status.Phase != "Succeeded" && (o.GenerateName == "" || o.ControllerRef() != nil)
 }
 
-// scheduled are the resources whose fields depend on the scheduler.
+// scheduled lists the resources whose fields depend on the scheduler. [Observer.End] leaves
+// these fields out.
 var scheduled = []string{objects.PodResource, "endpoints", "endpointslices.discovery.k8s.io"}
 
-// addFields adds the fields of an object to the facts.
+// addFields adds one fact for each field of an object, except status, annotations and details of
+// ownerReferences. Each key is the parameter key and the path of the field.
 func (f Facts) addFields(key string, o *history.Object) {
 	for path, value := range objects.Fields(o) {
 		if top, _, _ := strings.Cut(path, "/"); top != "status" && !strings.HasPrefix(path, "metadata/annotations/") && !strings.HasPrefix(path, "metadata/ownerReferences/") {

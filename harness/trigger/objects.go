@@ -6,9 +6,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Objects contains the committed state of all objects in a history.
+// Objects contains the latest committed version of each object in a history.
 type Objects struct {
-	objects map[string]map[history.Ref]*history.Object // by resource, then by reference without resourceVersion
+	objects map[string]map[history.Ref]*history.Object // by resource and by reference; the references have no resourceVersion
 	decoder *objects.Decoder
 }
 
@@ -17,8 +17,8 @@ func NewObjects() *Objects {
 	return &Objects{objects: map[string]map[history.Ref]*history.Object{}, decoder: objects.NewDecoder()}
 }
 
-// Observe updates the committed state with the next record of the history. It ignores all
-// records other than commits.
+// Observe reads the next record of the history. It updates the objects if the record is a
+// commit, and ignores any other record.
 func (o *Objects) Observe(r *history.Record) {
 	if r.Commit == nil {
 		return
@@ -36,8 +36,8 @@ func (o *Objects) Observe(r *history.Record) {
 	o.objects[ref.Resource][ref] = &object
 }
 
-// holds reports whether the condition of a state trigger is true. It is true if at least
-// AtLeast and at most AtMost objects are in the required state.
+// holds reports whether the condition of a state trigger is true now. At least AtLeast and at
+// most AtMost matching objects must be in the required state.
 func (o *Objects) holds(spec *scenario.StateTrigger) bool {
 	n := 0
 	for _, object := range o.objects[spec.Resource] {
@@ -48,8 +48,8 @@ func (o *Objects) holds(spec *scenario.StateTrigger) bool {
 	return n >= spec.AtLeast && (spec.AtMost == nil || n <= *spec.AtMost)
 }
 
-// Is reports whether an object is in the given state. If its body cannot be decoded, only the
-// states Present and Terminating are known, and Is returns false for all others.
+// Is reports whether an object is in the given state, such as Completed. If the object's body is
+// missing or cannot be decoded, Is returns true only for the states Present and Terminating.
 func Is(decoder *objects.Decoder, state scenario.ObjectState, object *history.Object) bool {
 	switch state {
 	case scenario.Present:
@@ -69,8 +69,9 @@ func Is(decoder *objects.Decoder, state scenario.ObjectState, object *history.Ob
 	return err == nil && len(object.Body) > 0 && isGeneric(state, generic)
 }
 
-// isRollout reports whether an object is in the state Progressing or Completed. The parameter
-// complete says whether the status of the object agrees with its spec.
+// isRollout reports whether an object is in the given state: Progressing or Completed. The
+// parameter complete is true if the object's status matches its spec. For any other state, the
+// result is false.
 func isRollout(state scenario.ObjectState, complete bool) bool {
 	switch state {
 	case scenario.Progressing:
@@ -81,7 +82,8 @@ func isRollout(state scenario.ObjectState, complete bool) bool {
 	return false
 }
 
-// isPod reports whether a pod is in the given state: pending, failed or ready.
+// isPod reports whether a pod is in the given state: PodPending, PodFailed or PodReady. For any
+// other state, the result is false.
 func isPod(state scenario.ObjectState, pod *objects.Pod) bool {
 	switch state {
 	case scenario.PodPending:
@@ -95,8 +97,8 @@ func isPod(state scenario.ObjectState, pod *objects.Pod) bool {
 }
 
 // isGeneric reports whether an object that is neither a Deployment nor a pod is in the given
-// state. It reads status.phase for pending and failed, the condition Ready for ready, and the
-// replica counts for a rollout.
+// state. PodPending and PodFailed depend on status.phase. PodReady depends on the condition
+// Ready. Progressing and Completed depend on the replica counts and status.observedGeneration.
 func isGeneric(state scenario.ObjectState, g *objects.Generic) bool {
 	switch state {
 	case scenario.PodPending:

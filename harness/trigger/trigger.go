@@ -8,44 +8,43 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Match describes the record that matched a trigger. The zero value means that the fault
-// has no trigger.
+// Match describes the record at which a trigger matched. If the fault has no trigger, all fields
+// are empty.
 type Match struct {
-	// Description is the trigger in words, or "" if the fault has no trigger.
+	// Description is the trigger in words. It is empty if the fault has no trigger.
 	Description string
-	// Request is the ID of the request or watch in the matching record, or 0 if the record
-	// contains none. Replica is the replica of the subject that sent this request.
+	// Request is the ID of the request or watch in the record, or 0 if the record contains none.
+	// Replica is the name of the subject's replica that sent this request, such as "subject-0".
 	Request uint64
 	Replica string
-	// Object is the object in the matching record, or nil if the record contains none.
+	// Object is the object in the record, or nil if the record contains none.
 	Object *history.Ref
 }
 
-// OwnerLookup returns the controller of the object in a request. It returns nil if the
-// object has no controller or is unknown.
+// OwnerLookup returns the controller of the object in a request, such as the ReplicaSet of a
+// pod. It returns nil if the object has no controller or is unknown.
 type OwnerLookup func(*history.Request) *history.Owner
 
-// Matcher compares the records of a run with one trigger, one record at a time. After the
-// trigger has matched, the caller must not use the Matcher again. A Matcher is not safe for
-// concurrent use.
+// Matcher compares the records of a run, one at a time, with one trigger. When the trigger has
+// matched, do not use the Matcher again. A Matcher is not safe for concurrent use.
 type Matcher struct {
 	trigger scenario.Trigger
 	ownerOf OwnerLookup
-	// after is the Matcher of the trigger in the field After, which must match first. It is
-	// nil once that trigger has matched.
+	// after is the Matcher of the trigger in the field After, which must match first. It is nil if
+	// there is no such trigger, or when that trigger has matched.
 	after     *Matcher
-	count     int                         // number of records so far that met the conditions of the trigger
-	pending   map[uint64]*history.Request // requests that the trigger selects and that have no response yet, by ID
-	evaluated bool                        // the state trigger has been evaluated before
-	stateHeld bool                        // result of the last evaluation of the state trigger
+	count     int                         // number of records that have met the conditions of the trigger
+	pending   map[uint64]*history.Request // requests without a response that meet the conditions of the trigger, by ID
+	evaluated bool                        // true after the condition of a state trigger was evaluated once
+	stateHeld bool                        // the result of that condition when it was last evaluated
 }
 
 // New returns a Matcher for a trigger.
 //
-// The condition of a state trigger may already be true. If requireChange is false, the trigger
-// then matches at the next record. If it is true, the condition must first become false.
-// Callers set requireChange when a fault begins again, because the condition of its last
-// beginning may still be true.
+// The parameter requireChange matters for a state trigger whose condition is true already. If
+// requireChange is false, the trigger matches at the next record. If it is true, the condition
+// must first become false and then true again. Use true when a fault begins again, because the
+// condition that began it before may still be true.
 func New(trigger scenario.Trigger, ownerOf OwnerLookup, objects *Objects, requireChange bool) *Matcher {
 	m := &Matcher{trigger: trigger, ownerOf: ownerOf, pending: map[uint64]*history.Request{}}
 	if trigger.After != nil {
@@ -55,9 +54,9 @@ func New(trigger scenario.Trigger, ownerOf OwnerLookup, objects *Objects, requir
 	return m
 }
 
-// Observe compares the next record with the trigger, and reports whether the trigger
-// matches. The caller must first pass the record to [Objects.Observe], because a state
-// trigger depends on the state after the record.
+// Observe compares the next record with the trigger, and reports whether the trigger matches.
+// Pass the record to [Objects.Observe] first, because a state trigger depends on the objects
+// after the record.
 func (m *Matcher) Observe(r *history.Record, objects *Objects) (Match, bool) {
 	if m.after != nil {
 		if _, matched := m.after.Observe(r, objects); !matched {
@@ -84,17 +83,19 @@ func (m *Matcher) Observe(r *history.Record, objects *Objects) (Match, bool) {
 	}
 }
 
-// countReaches counts one more record that meets the conditions of the trigger. It reports
-// whether this is the nth one, so that the trigger matches.
+// countReaches counts a record that meets the conditions of the trigger. It reports whether the
+// record is the nth one, at which the trigger matches.
 func (m *Matcher) countReaches(nth int) bool {
 	m.count++
 	return m.count == nth
 }
 
-// matchRequest reports whether the record is the request that the trigger waits for.
+// matchRequest reports whether the record contains a request that meets the conditions of the
+// trigger. It fills in match if so.
 //
-// In the phase Committed, it must be the successful response to such a request. The result is
-// false for a request that the subject sent before the Matcher existed.
+// For a trigger with the phase Committed, the record must contain the successful response to
+// such a request. If the subject sent the request before the Matcher existed, the result is
+// false.
 func (m *Matcher) matchRequest(r *history.Record, match *Match) bool {
 	spec, request := m.trigger.Request, r.Request
 	switch {
@@ -117,8 +118,8 @@ func (m *Matcher) matchRequest(r *history.Record, match *Match) bool {
 	return true
 }
 
-// selects reports whether a request meets the conditions of the trigger: verb, resource,
-// name and owner.
+// selects reports whether a request has the verb, resource, name and owner that the trigger asks
+// for.
 func (m *Matcher) selects(request *history.Request) bool {
 	spec := m.trigger.Request
 	verb := request.Verb == spec.Verb && request.Subresource == spec.Subresource
@@ -130,8 +131,8 @@ func (m *Matcher) selects(request *history.Request) bool {
 		(spec.Owner == "" || history.MatchOwner(spec.Owner, m.ownerOf(request)))
 }
 
-// matchEvent reports whether the record is the delivery of a watch event that meets the
-// conditions of the trigger.
+// matchEvent reports whether the record contains the delivery of a watch event that meets the
+// conditions of the trigger. It fills in match if so.
 func (m *Matcher) matchEvent(r *history.Record, match *Match) bool {
 	spec, d := m.trigger.Event, r.Delivery
 	if d == nil || d.Resource != spec.Resource || d.Type == history.Bookmark || d.Type == history.Error ||
@@ -144,7 +145,8 @@ func (m *Matcher) matchEvent(r *history.Record, match *Match) bool {
 	return true
 }
 
-// matchState reports whether the condition of a state trigger becomes true with this record.
+// matchState reports whether the condition of a state trigger becomes true with this record. It
+// fills in match if the record contains a commit of the trigger's resource.
 func (m *Matcher) matchState(r *history.Record, objects *Objects, match *Match) bool {
 	spec := m.trigger.State
 	if r.Commit != nil && r.Commit.Object.Resource == spec.Resource {

@@ -1,6 +1,7 @@
 // Package combination counts which combinations of pods, operations and faults scenarios have.
-// It reads scenarios, not runs: a scenario has a combination if its file has all parts of it.
-// Whether they meet at the same time depends on the run.
+// An example of a combination is slow pods, a scale operation during a rollout, and late watch
+// events. The package reads scenario files, not runs. Whether the three things happen at the same
+// time depends on the run.
 package combination
 
 import (
@@ -12,40 +13,43 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Combination says what happens to a Deployment or a Service in a scenario. For example, its pods
-// are slow, users scale it during a rollout, and a fault delays the watch events of pods. In the
-// table that [Table.WriteText] prints, a combination is one cell.
+// Combination says what happens to a Deployment or a Service in a scenario. An example is a
+// Deployment whose pods are slow to start. Users scale it during a rollout, while a fault delays
+// the watch events of pods. In the table that [Table.WriteText] prints, each combination is one
+// cell.
 type Combination struct {
-	// Object is the strategy of the Deployment, or "Service".
+	// Object is "Service", or the update strategy of the Deployment: "RollingUpdate" or "Recreate".
 	Object string
-	Pods   Pods   // how its pods behave
-	Change Change // what users do
+	Pods   Pods   // how the object's pods behave
+	Change Change // what users do to the object
 	Watch  Watch  // what faults do to the watches of the subject
 }
 
-// Service is the value of [Combination.Object] for Services.
+// Service is the value of [Combination.Object] for a Service. For a Deployment, the value is the
+// update strategy.
 const Service = "Service"
 
-// Pods says how the pods of an object behave.
+// Pods says how the pods of a Deployment or a Service behave, such as "slow to start".
 type Pods string
 
-// These are the behaviors of pods.
+// These are the values of Pods.
 const (
-	Prompt    Pods = "prompt"
-	SlowStart Pods = "slow to start" // podStartDelay, at least slow
-	SlowEnd   Pods = "slow to end"   // podStopDelay, at least slow, or a finalizer
-	NeverUp   Pods = "never ready"   // a fault keeps them pending or unready until it ends
-	LateUp    Pods = "ready late"    // a fault makes them unready or restarts them for a time
+	Prompt    Pods = "prompt"        // none of the following
+	SlowStart Pods = "slow to start" // podStartDelay is at least 500 ms (slow)
+	SlowEnd   Pods = "slow to end"   // podStopDelay is at least 500 ms (slow), or pods have a finalizer
+	NeverUp   Pods = "never ready"   // a fault keeps pods pending or unready until the fault ends
+	LateUp    Pods = "ready late"    // a fault makes pods unready or restarts them for a time
 )
 
-// slow is the least delay for which pods count as slow.
+// slow is the minimum podStartDelay or podStopDelay with which pods count as slow.
 const slow = 500 * time.Millisecond
 
-// Change is what users do to a Deployment, to a Service, or to the Deployment whose pods a
-// Service selects.
+// Change is what users do to a Deployment or a Service. For a Service, changes of a Deployment
+// whose pods the Service selects count as well.
 type Change string
 
-// These are the changes. All but Reselect happen in a rollout that is not complete.
+// These are the values of Change. Reselect is a new selector of a Service. Each other change
+// happens while a rollout of the Deployment is in progress.
 const (
 	PausedInRollout     Change = "pause in mid-rollout"
 	ScaledInRollout     Change = "scale in mid-rollout"
@@ -53,12 +57,12 @@ const (
 	Reselect            Change = "new selector"
 )
 
-// Watch is what faults do to the watches of the subject, such as delaying the events of pods.
+// Watch says what faults do to the subject's watches, such as delaying the watch events of pods.
 type Watch string
 
-// Each of these constants is a column of the table of [Table.WriteText]. A kind of object lags
-// if its watch events are delayed or held. Relist means that a fault makes the subject list one of
-// these kinds again.
+// These are the values of Watch. Each is a column of the table that [Table.WriteText] prints. A
+// value such as PodsLag means that a fault delays or stops the watch events of that kind. Relist
+// means that a fault makes the subject list objects of one of these kinds again.
 const (
 	PodsLag        Watch = "pods lag"
 	ReplicaSetsLag Watch = "ReplicaSets lag"
@@ -68,8 +72,8 @@ const (
 	Relist         Watch = "relist"
 )
 
-// The values of the fields of [Combination], in the order in which [Table.WriteText]
-// prints them.
+// These lists contain the values of the fields of [Combination], in the order in which
+// [Table.WriteText] prints them.
 var (
 	allPods           = []Pods{Prompt, SlowStart, SlowEnd, NeverUp, LateUp}
 	rolloutChanges    = []Change{PausedInRollout, ScaledInRollout, RolledBackInRollout}
@@ -77,13 +81,13 @@ var (
 	serviceWatches    = []Watch{PodsLag, ServicesLag, EndpointsLag, Relist}
 )
 
-// lagging maps a resource to the value of [Combination.Watch] for its delayed watch events.
+// lagging maps a resource to the Watch value for delayed watch events of that resource.
 var lagging = map[string]Watch{
 	"pods": PodsLag, "replicasets.apps": ReplicaSetsLag, "deployments.apps": DeploymentsLag,
 	"services": ServicesLag, "endpoints": EndpointsLag,
 }
 
-// all returns all combinations, in the order in which [Table.WriteText] prints them.
+// all returns all possible combinations, in the order in which [Table.WriteText] prints them.
 func all() []Combination {
 	var combinations []Combination
 	add := func(object string, changes []Change, watches []Watch) {
@@ -101,8 +105,8 @@ func all() []Combination {
 	return combinations
 }
 
-// Of returns the combinations that a scenario has, in the order in which [Table.WriteText] prints
-// them.
+// Of returns the combinations that occur in a scenario, in the order in which [Table.WriteText]
+// prints them.
 func Of(s *scenario.Scenario) []Combination {
 	w := workloadOf(s)
 	watches := watchesOf(s)
@@ -113,21 +117,21 @@ func Of(s *scenario.Scenario) []Combination {
 	})
 }
 
-// object is a Deployment or a Service of a workload.
+// object is a Deployment or a Service that the workload of a scenario creates.
 type object struct {
 	scenario.Target
 	kind     string            // the value of [Combination.Object]
-	labels   map[string]string // of the pods of a Deployment
-	selector map[string]string // of a Service
+	labels   map[string]string // labels of the Deployment's pods; for a Service, of the pods that it selects, if known
+	selector map[string]string // selector of the Service; nil for a Deployment
 	changes  []Change
-	rolling  bool // a rollout has begun that no step has awaited
+	rolling  bool // true after a rollout has begun, until a step has awaited its completion
 }
 
-// workload contains the Deployments and Services of a scenario, as its steps create and change
-// them.
+// workload contains the Deployments and Services that the steps of a scenario create and change.
 type workload struct{ objects []*object }
 
-// workloadOf returns the objects of a scenario after all of its steps.
+// workloadOf returns the Deployments and Services of a scenario, with the changes from all
+// steps.
 func workloadOf(s *scenario.Scenario) *workload {
 	w := &workload{}
 	for _, step := range s.Workload {
@@ -142,7 +146,7 @@ func workloadOf(s *scenario.Scenario) *workload {
 	return w
 }
 
-// do applies an operation of a user.
+// do applies the operation of one workload step, such as create, scale or rollout.
 func (w *workload) do(operation scenario.Operation) {
 	switch op := operation.(type) {
 	case *scenario.Create:
@@ -165,7 +169,7 @@ func (w *workload) do(operation scenario.Operation) {
 	}
 }
 
-// create adds a Deployment or a Service.
+// create adds the Deployment or Service that a create operation creates. It ignores other kinds.
 func (w *workload) create(op *scenario.Create) {
 	switch op.Kind {
 	case scenario.Deployment:
@@ -179,8 +183,8 @@ func (w *workload) create(op *scenario.Create) {
 	}
 }
 
-// change records a change of a Deployment that is in a rollout. The change also counts for the
-// Services that select the pods of the Deployment.
+// change records a change of a Deployment during a rollout. It ignores a change outside of a
+// rollout. The change also counts for each Service that selects the Deployment's pods.
 func (w *workload) change(target scenario.Target, change Change) {
 	deployment := w.find(target)
 	if deployment == nil || !deployment.rolling {
@@ -195,7 +199,8 @@ func (w *workload) change(target scenario.Target, change Change) {
 	}
 }
 
-// find returns the last object with a kind and a name that the workload created, or nil.
+// find returns the object that the workload created with this kind and name. If there are
+// several, it returns the last one. It returns nil if there is none.
 func (w *workload) find(target scenario.Target) *object {
 	for _, o := range slices.Backward(w.objects) {
 		if o.Target == target {
@@ -205,7 +210,8 @@ func (w *workload) find(target scenario.Target) *object {
 	return nil
 }
 
-// podsOf returns how the pods of an object behave.
+// podsOf returns how the pods of a Deployment or Service behave in a scenario. The result is
+// Prompt alone if nothing makes the pods slow or unready.
 func podsOf(s *scenario.Scenario, o *object) []Pods {
 	var found []Pods
 	if s.Cluster.PodStartDelay >= slow {
@@ -225,8 +231,8 @@ func podsOf(s *scenario.Scenario, o *object) []Pods {
 	return found
 }
 
-// churn returns the behavior of pods that a fault causes. It returns false if the fault causes
-// none of the values of [Pods].
+// churn returns which behavior of pods a fault causes, and true. It returns false for a fault
+// that causes no value of [Pods].
 func churn(fault scenario.Fault) (Pods, bool) {
 	switch action := fault.Params.Text("action"); {
 	case fault.Name == "pod-pending":
@@ -243,14 +249,15 @@ func churn(fault scenario.Fault) (Pods, bool) {
 	return "", false
 }
 
-// untilEnd reports whether a fault keeps a pod unready until the fault ends.
+// untilEnd reports whether a fault makes pods unready for its whole duration. The parameter
+// downtime of the fault is then at least as long as the fault.
 func untilEnd(fault scenario.Fault) bool {
 	downtime, err := time.ParseDuration(fault.Params.Text("downtime"))
 	return err == nil && fault.For > 0 && downtime >= fault.For
 }
 
-// selects reports whether a fault on pods may act on the pods of an object. It returns true if
-// the labels of these pods are not known.
+// selects reports whether a fault on pods may act on the pods of a Deployment or Service. If the
+// pods' labels are unknown, the selector of the Service takes their place.
 func selects(fault scenario.Fault, o *object) bool {
 	set := o.labels
 	if set == nil {
@@ -263,7 +270,8 @@ func selects(fault scenario.Fault, o *object) bool {
 	return err == nil && selector.Matches(labels.Set(set))
 }
 
-// watchesOf returns what the faults of a scenario do to the watches of the subject.
+// watchesOf returns what the faults of a scenario do to the subject's watches, as a set of Watch
+// values.
 func watchesOf(s *scenario.Scenario) map[Watch]bool {
 	found := map[Watch]bool{}
 	for _, fault := range s.Faults {

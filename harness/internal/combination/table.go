@@ -10,13 +10,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Table counts, for each combination, the scenarios that have it.
+// Table counts, for each combination, in how many scenarios it occurs. The zero value is an
+// empty table.
 type Table struct {
 	scenarios int
 	counts    map[Combination]int
 }
 
-// Add counts the combinations of a scenario.
+// Add adds one scenario to the table: it counts the combinations that occur in the scenario.
 func (t *Table) Add(s *scenario.Scenario) {
 	if t.counts == nil {
 		t.counts = map[Combination]int{}
@@ -27,8 +28,8 @@ func (t *Table) Add(s *scenario.Scenario) {
 	}
 }
 
-// Missing returns the combinations that no scenario has, in the order in which WriteText prints
-// them.
+// Missing returns the combinations that occur in no scenario, in the order in which WriteText
+// prints them.
 func (t *Table) Missing() []Combination {
 	var missing []Combination
 	for _, c := range all() {
@@ -39,8 +40,8 @@ func (t *Table) Missing() []Combination {
 	return missing
 }
 
-// WriteText prints the number of scenarios for each combination, as a table. A dot means that no
-// scenario has the combination.
+// WriteText prints a table with the number of scenarios in which each combination occurs. A dot
+// means 0.
 func (t *Table) WriteText(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	var last Combination
@@ -66,7 +67,8 @@ func (t *Table) WriteText(out io.Writer) error {
 	return err
 }
 
-// heading returns the column titles of the rows for Services, or of the rows for Deployments.
+// heading returns the column titles of the table for an object. Deployments and Services have
+// different columns.
 func heading(object string) string {
 	first, watches := "STRATEGY", deploymentWatches
 	if object == Service {

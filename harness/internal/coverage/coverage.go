@@ -1,6 +1,6 @@
-// Package coverage counts the effects of faults in saved runs. It counts them by the verb
-// and resource of the request, by the outcome, and by the phase of the subject. The
-// scenario generator can use these counts to prefer faults that rarely had an effect.
+// Package coverage counts how often faults acted in saved runs. It has separate counts for each
+// fault, verb and resource of the request, outcome, and phase of the subject. The scenario
+// generator can use these counts to prefer faults that rarely acted.
 //
 // The package does not decide whether the subject is correct. Package check does that.
 package coverage
@@ -16,60 +16,59 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Cell is one combination of a fault, a request, an outcome and a phase. The package counts how
-// often the fault acted in this combination.
+// Cell identifies one cell of a [Table]: a fault, a request, an outcome and a phase of the
+// subject. The table counts how often the fault acted in this combination.
 type Cell struct {
-	// Fault is the type of the fault, as scenarios name it.
+	// Fault is the type of the fault, such as api-error.
 	Fault string `json:"fault"`
-	// Verb is the verb of the request or watch. It is empty if the fault acted on a pod, a
-	// node or a process.
+	// Verb is the verb of the request or watch on which the fault acted. It is empty if the fault
+	// acted on a pod, a node or a process.
 	Verb string `json:"verb,omitempty"`
-	// Resource is the resource of the request, with its subresource after a slash. If the
-	// fault acted on no request, Resource is the resource of the object. It is empty if
-	// there is no object.
+	// Resource is the resource of the request, such as "pods" or "pods/status" with a subresource.
+	// If the fault acted on no request, it is the resource of the object on which the fault acted.
+	// It is empty if there is no such object either.
 	Resource string `json:"resource,omitempty"`
-	// Outcome describes the response to the request on which the fault acted. It is the
-	// type of the fault if the fault acted on a watch or on no request, or if another fault
-	// determined the response.
+	// Outcome says what happened to the request on which the fault acted, such as "refused, 503".
+	// It is the type of the fault if the fault acted on a watch or on no request. It is also the
+	// type of the fault if another fault determined the response.
 	Outcome string `json:"outcome"`
 	Phase   Phase  `json:"phase"`
 }
 
-// Phase says what the subject was doing when a fault acted. If several phases apply, the first
-// one in Phases counts.
+// Phase is what the subject was doing when a fault acted. If several phases apply, the one that
+// comes first in Phases counts.
 type Phase string
 
-// The phases of the subject, in the order of the table's columns.
+// These are the values of Phase, in the order of the columns that [Table.WriteText] prints.
 const (
-	// StartUp means that the replica on which the fault acted has not written since its
-	// start. If the fault acted on no replica, it means that no replica has written since
-	// its start.
+	// StartUp means that the replica of the subject has written nothing since its start. If the
+	// fault acted on no replica, no replica has written anything since its start.
 	StartUp Phase = "start-up"
-	// Rollout means that a Deployment has not completed its rollout. It also means that
-	// status.observedGeneration of another object is older than metadata.generation, unless
-	// the object is a ReplicaSet or ReplicationController.
+	// Rollout means that a Deployment has not completed its rollout, or that another object's
+	// status.observedGeneration is older than its metadata.generation. ReplicaSets and
+	// ReplicationControllers do not count.
 	Rollout Phase = "rollout"
-	// Scale means that status.replicas of an object differs from spec.replicas. Deployments do
+	// Scale means that status.replicas of an object differs from its spec.replicas. Deployments do
 	// not count.
 	Scale Phase = "scale"
 	// Steady means that none of the other phases applies.
 	Steady Phase = "steady"
 )
 
-// Phases lists the phases in the order of the table's columns.
+// Phases lists all phases, in the order of the columns that [Table.WriteText] prints.
 var Phases = []Phase{StartUp, Rollout, Scale, Steady}
 
-// Count is how often faults acted in the situation that a cell describes.
+// Count is a cell of a [Table] together with the number of times that the fault acted.
 type Count struct {
 	Cell
 	Times int `json:"times"`
 }
 
-// Table contains, for each cell, how often faults acted. The zero value is an empty table.
+// Table contains how often faults acted, for each [Cell]. The zero value is an empty table.
 type Table struct{ cells map[Cell]int }
 
-// Add counts how often faults acted in a history. If reading the history fails, Add counts the
-// records before the error and returns the error.
+// Add adds one history to the table: it counts how often faults acted. If the history cannot be
+// read, Add returns the error. The records before the error are counted.
 func (t *Table) Add(records iter.Seq2[*history.Record, error]) error {
 	if t.cells == nil {
 		t.cells = map[Cell]int{}
@@ -85,7 +84,7 @@ func (t *Table) Add(records iter.Seq2[*history.Record, error]) error {
 	return nil
 }
 
-// Counts returns the cells with a count above 0. They are sorted by fault, resource, verb,
+// Counts returns all cells whose count is above 0. They are sorted by fault, resource, verb,
 // outcome and phase.
 func (t *Table) Counts() []Count {
 	counts := make([]Count, 0, len(t.cells))
@@ -99,9 +98,9 @@ func (t *Table) Counts() []Count {
 	return counts
 }
 
-// Seen returns how often faults of a type acted on requests with the given verb and resource.
-// The resource includes a subresource after a slash. An empty verb or resource matches any
-// value.
+// Seen returns how often faults of one type acted on requests with the given verb and resource.
+// A subresource follows the resource, as in "pods/status". An empty verb or resource matches
+// every value.
 func (t *Table) Seen(fault, verb, resource string) int {
 	sum := 0
 	for cell, times := range t.cells {
@@ -112,8 +111,8 @@ func (t *Table) Seen(fault, verb, resource string) int {
 	return sum
 }
 
-// Sum returns a checksum of the table. A scenario that was generated with the help of a table
-// names the table by this checksum.
+// Sum returns a checksum of the table, such as "1a2b3c4d". A scenario that was generated with
+// the help of a table contains the table's checksum.
 func (t *Table) Sum() string {
 	hash := fnv.New32a()
 	for _, count := range t.Counts() {
@@ -122,21 +121,20 @@ func (t *Table) Sum() string {
 	return fmt.Sprintf("%08x", hash.Sum32())
 }
 
-// file is the JSON form of a table.
+// file is the content of a table's JSON.
 type file struct {
 	Format int     `json:"format"`
 	Cells  []Count `json:"cells"`
 }
 
-// format is the version of the JSON form of a table.
+// format is the version of the JSON that MarshalJSON writes.
 const format = 1
 
-// MarshalJSON returns the table as JSON. The cells are sorted, so that equal tables have
-// equal JSON.
+// MarshalJSON returns the table as JSON. The cells are sorted, so equal tables have equal JSON.
 func (t *Table) MarshalJSON() ([]byte, error) { return json.Marshal(file{format, t.Counts()}) }
 
-// UnmarshalJSON reads a table from the output of MarshalJSON. It returns an error if the
-// version of the format is not the constant format.
+// UnmarshalJSON replaces the table by one that MarshalJSON wrote. It returns an error if the
+// JSON has another format version.
 func (t *Table) UnmarshalJSON(data []byte) error {
 	var read file
 	if err := json.Unmarshal(data, &read); err != nil {

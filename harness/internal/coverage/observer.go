@@ -10,16 +10,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
-// observer counts in one history how often faults acted, and on what.
+// observer reads one history, and adds to the table how often faults acted, and on what.
 type observer struct {
 	table *Table
-	// requests contains the requests without a response and the open watches, by ID. faulty
-	// contains the cells of the faults that acted on a request without a response, by the
-	// ID of the request.
+	// requests contains the requests without a response and the open watches, by request ID. faulty
+	// contains the cells of the faults that acted on a request without a response, by request ID.
 	requests   map[uint64]*history.Request
 	faulty     map[uint64][]Cell
-	active     map[string]bool       // replicas that have written since their start
-	incomplete map[history.Ref]Phase // objects that are rolling out or scaling
+	active     map[string]bool       // true for each replica of the subject that has written since its start
+	incomplete map[history.Ref]Phase // objects that are rolling out or scaling, with that phase
 	decoder    *objects.Decoder
 }
 
@@ -52,8 +51,9 @@ func (w *observer) observe(r *history.Record) {
 
 // fire counts that a fault acted.
 //
-// If the fault acts on a request other than a watch, the outcome depends on the response. fire
-// then only stores the cell, and the method answer counts it later.
+// If the fault acted on a request other than a watch, the outcome depends on the response. fire
+// then only stores the cell in faulty, and the method answer counts it when the response
+// arrives.
 func (w *observer) fire(fault *history.Fault) {
 	cell := Cell{Fault: fault.Name, Outcome: fault.Name, Phase: w.phase("")}
 	if fault.Object != nil {
@@ -75,10 +75,10 @@ func (w *observer) fire(fault *history.Fault) {
 	w.faulty[request.ID] = append(w.faulty[request.ID], cell)
 }
 
-// answer counts the faults that acted on a request, now that its response is known.
+// answer counts the faults that acted on a request, now that the response has arrived.
 //
-// A watch stays in requests after a successful response, because faults can still act on its
-// events.
+// A watch stays in the map requests after a successful response, because faults can still act on
+// its events.
 func (w *observer) answer(response *history.Response) {
 	for _, cell := range w.faulty[response.ID] {
 		if response.Fault == cell.Fault {
@@ -92,7 +92,7 @@ func (w *observer) answer(response *history.Response) {
 	}
 }
 
-// finish counts the faults that acted on requests which have no response at the end of the
+// finish counts the faults that acted on requests without a response. Call it at the end of the
 // history.
 func (w *observer) finish() {
 	for _, cells := range w.faulty {
@@ -103,8 +103,8 @@ func (w *observer) finish() {
 	}
 }
 
-// outcome describes the response that the subject received, and whether the API server
-// received the request.
+// outcome describes the response that the subject received, and whether the API server received
+// the request. An example is "refused, 503".
 func outcome(r *history.Response) string {
 	switch {
 	case !r.Reached && r.Code == 0:
@@ -119,7 +119,8 @@ func outcome(r *history.Response) string {
 	return "passed"
 }
 
-// commit records whether an object is rolling out or scaling in its new committed version.
+// commit records whether the new version of an object shows that the object is rolling out or
+// scaling.
 func (w *observer) commit(t *history.Commit) {
 	ref := t.Object.Ref
 	ref.Version = 0
@@ -143,14 +144,14 @@ func (w *observer) commit(t *history.Commit) {
 	}
 }
 
-// genericPhase returns the phase of the subject that an object shows. The object is not a
-// Deployment, ReplicaSet or ReplicationController.
+// genericPhase returns what the subject is doing with an object: Rollout, Scale or Steady. The
+// object is not a Deployment, ReplicaSet or ReplicationController.
 //
-// The phase is Rollout until the controller of the object has observed the latest spec. It is
-// then Scale while status.replicas differs from spec.replicas.
+// The result is Rollout until the object's controller has observed the latest spec. After that,
+// it is Scale while status.replicas differs from spec.replicas.
 //
-// It is always Steady for kinds whose objects belong to an object of another kind, such as Pod,
-// and for kinds that route traffic, such as Service.
+// The result is always Steady for kinds whose objects belong to another object, such as Pod. It
+// is also Steady for kinds that route traffic, such as Service.
 func (w *observer) genericPhase(o *history.Object) Phase {
 	if kind, ok := kube.ByResource(o.Resource); ok && (kind.Role == kube.Child || kind.Role == kube.Routing) {
 		return Steady
@@ -167,15 +168,15 @@ func (w *observer) genericPhase(o *history.Object) Phase {
 	return Steady
 }
 
-// scaling reports whether status.replicas of a ReplicaSet or ReplicationController differs
-// from spec.replicas.
+// scaling reports whether a ReplicaSet or ReplicationController is being scaled: its
+// status.replicas differs from its spec.replicas.
 func (w *observer) scaling(o *history.Object) bool {
 	owner, err := w.decoder.Owner(objects.OwnerKindByResource(o.Resource), o)
 	return err == nil && len(o.Body) > 0 && owner.Status.Replicas != owner.Replicas
 }
 
-// phase returns what the replica of the subject was doing when a fault acted on it. An empty
-// name means that the fault acts on no replica.
+// phase returns what a replica of the subject was doing when a fault acted on it. The parameter
+// subject is the name of the replica, or empty if the fault acted on no replica.
 func (w *observer) phase(subject string) Phase {
 	if starting := !w.active[subject]; starting && (subject != "" || len(w.active) == 0) {
 		return StartUp

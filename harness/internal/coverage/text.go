@@ -8,8 +8,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// WriteText writes the table as text. It has a row for each combination of fault, verb,
-// resource and outcome, and a column for each phase. A dot means 0.
+// WriteText writes the table as text. The table has one row for each combination of fault, verb,
+// resource and outcome, and one column for each phase. A dot means 0.
 func (t *Table) WriteText(to io.Writer) error {
 	out := table.NewWriter()
 	out.SetStyle(table.StyleLight)
