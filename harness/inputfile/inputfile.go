@@ -22,7 +22,7 @@ func Open(path string) (*os.File, error) {
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: found %s; expected a file", path, describe(info.Mode()))
+		err = fmt.Errorf("%s: found %s; expected a regular file", path, describe(info.Mode()))
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())

@@ -17,10 +17,10 @@ func TestRead(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		file:                         "",
-		pipe:                         pipe + ": found a pipe; expected a file",
-		link:                         link + ": found a pipe; expected a file",
-		dir:                          dir + ": found a directory; expected a file",
-		"/dev/zero":                  "/dev/zero: found a device; expected a file",
+		pipe:                         pipe + ": found a pipe; expected a regular file",
+		link:                         link + ": found a pipe; expected a regular file",
+		dir:                          dir + ": found a directory; expected a regular file",
+		"/dev/zero":                  "/dev/zero: found a device; expected a regular file",
 		filepath.Join(dir, "absent"): filepath.Join(dir, "absent") + ": no such file or directory",
 	} {
 		content, err := Read(path)

@@ -31,7 +31,7 @@ func parseBound(field reflect.StructField, text string) int64 {
 	}
 	number, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		panic(fmt.Sprintf("the tag bounds of field %s has the bound %q; expected a whole number, or a duration for a field of that type", field.Name, text))
+		panic(fmt.Sprintf("found %[2]q in the struct tag bounds of field %[1]s; expected a whole number, or a duration such as 8s if the field is a duration", field.Name, text))
 	}
 	return number
 }

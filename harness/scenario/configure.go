@@ -61,7 +61,7 @@ func (c *Configure) validate(v *validator, path string) {
 	for i, field := range given(reflect.ValueOf(*c)) {
 		name, _, _ := strings.Cut(field, " ")
 		v.check(i == 0 && name == "minReadySeconds" || c.Kind == Deployment, join(path, name),
-			"kind %s has no %s; expected %s", c.Kind, name, nearest.List(configurable(c.Kind), "or"))
+			"a configure of kind %s has no field %s; expected only %s", c.Kind, name, nearest.List(configurable(c.Kind), "or"))
 	}
 	v.bounded(path, c)
 	if c.Strategy != "" {
@@ -118,7 +118,7 @@ func (p *Publish) validate(v *validator, path string) {
 		oneOf(v, path+".type", p.Type, ClusterIP, NodePort, ExternalName)
 	}
 	v.check((p.Type == ExternalName) == (p.ExternalName != ""), path+".externalName",
-		"found %.80q with type %q; expected a name with type %s, and none with another type", p.ExternalName, p.Type, ExternalName)
+		"found externalName %.80q with type %q; expected an externalName only with type %s", p.ExternalName, p.Type, ExternalName)
 	v.externalName(path, p.ExternalName)
 	v.ports(path, p.Ports)
 }

@@ -23,7 +23,7 @@ func PortName(name string) *IntOrString { return &IntOrString{text: name} }
 func MakeParams(fault string, from any) (Params, error) {
 	value := reflect.Indirect(reflect.ValueOf(from))
 	if value.Kind() != reflect.Struct {
-		return Params{}, fmt.Errorf("making the parameters of fault %s: expected a struct, found a %T", fault, from)
+		return Params{}, fmt.Errorf("making the parameters of fault %s: found Go type %T; expected a struct", fault, from)
 	}
 	fields := mapping{}
 	for _, field := range visibleFields(value.Type()) {

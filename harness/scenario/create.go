@@ -193,7 +193,7 @@ func (c *Create) validate(v *validator, path string) {
 		for _, name := range c.Names() {
 			v.name(path+".name", name)
 		}
-		v.check(c.APIVersion == "", path+".apiVersion", "found %q; expected none, because kind %s has an apiVersion of its own", c.APIVersion, c.Kind)
+		v.check(c.APIVersion == "", path+".apiVersion", "found apiVersion %q for kind %s; remove the field, because gauntlet knows the apiVersion of this kind", c.APIVersion, c.Kind)
 	}
 	v.createFields(path, c)
 	v.labels(path+".labels", c.Labels)
@@ -227,7 +227,7 @@ func (v *validator) createFields(path string, c *Create) {
 		if name == "" || slices.Contains(fields, name) || reflect.DeepEqual(found.Field(i).Interface(), none.Field(i).Interface()) {
 			continue
 		}
-		v.check(false, join(path, name), "kind %s has no %s; expected kind, name, %s", c.Kind, name, nearest.List(fields, "or"))
+		v.check(false, join(path, name), "a create of kind %s has no field %s; expected only the fields kind, name, %s", c.Kind, name, nearest.List(fields, "or"))
 	}
 }
 
@@ -264,7 +264,7 @@ func (v *validator) share(path string, share *IntOrString, strategy Strategy) {
 	if share == nil {
 		return
 	}
-	v.check(strategy == RollingUpdate, path, "found %s with strategy %s; expected strategy %s", share, cmp.Or(strategy, "none"), RollingUpdate)
+	v.check(strategy == RollingUpdate, path, "found %s with strategy %s; expected strategy %s for this field", share, cmp.Or(strategy, "none"), RollingUpdate)
 	v.check(share.isShare(), path, "found %s; expected 0 to %d, or 0%% to 100%%", share, replicasMax)
 }
 
@@ -294,11 +294,11 @@ func (v *validator) ports(path string, found []Port) {
 		if port.Name != "" || len(found) > 1 {
 			v.name(at+".name", port.Name)
 		}
-		v.check(!names[port.Name], at+".name", "found %q twice; expected it once", port.Name)
+		v.check(!names[port.Name], at+".name", "found port name %q twice; expected each port name once", port.Name)
 		names[port.Name] = true
 		v.bounded(at, &found[i])
 		same := Port{Port: port.Port, Protocol: port.Protocol}
-		v.check(!ports[same], at+".port", "found %d for %s twice; expected it once", port.Port, port.Protocol)
+		v.check(!ports[same], at+".port", "found port %d with protocol %s twice; expected each port and protocol once", port.Port, port.Protocol)
 		ports[same] = true
 		v.check(port.TargetPort == nil || port.TargetPort.isPort(), at+".targetPort",
 			"found %s; expected 1 to %d, or the name of a container port", port.TargetPort, portMax)

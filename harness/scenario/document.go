@@ -20,7 +20,7 @@ func LoadDocument(path string, into any) (Document, error) {
 	}
 	document := Document{&source{file: path}}
 	if len(data) > sizeLimit {
-		return document, document.source.errorAt(position{}, "", "found %d bytes; expected at most %d", len(data), sizeLimit)
+		return document, document.source.errorAt(position{}, "", "found a file of %d bytes; expected at most %d bytes", len(data), sizeLimit)
 	}
 	root, err := parseNode(document.source, data)
 	if err != nil {

@@ -86,7 +86,7 @@ func (v *validator) externalWorkload(external *ExternalWorkload) {
 	if external == nil {
 		return
 	}
-	v.check(v.scenario.Workload == nil, "workload", "found steps besides externalWorkload; expected only one of them")
+	v.check(v.scenario.Workload == nil, "workload", "found the fields workload and externalWorkload; expected only one of the two fields")
 	v.bounded("externalWorkload", external)
 }
 
@@ -96,13 +96,13 @@ func (v *validator) operator(o *Operator) {
 	if o == nil {
 		return
 	}
-	v.check(len(o.Kinds) <= externalKindsMax, "operator.kinds", "found %d; expected at most %d", len(o.Kinds), externalKindsMax)
+	v.check(len(o.Kinds) <= externalKindsMax, "operator.kinds", "found %d kinds; expected at most %d", len(o.Kinds), externalKindsMax)
 	for i, kind := range o.Kinds {
 		v.externalKind(fmt.Sprintf("operator.kinds[%d]", i), kind, o.Kinds[:i])
 	}
-	v.check(len(o.Controllers) <= externalKindsMax, "operator.controllers", "found %d; expected at most %d", len(o.Controllers), externalKindsMax)
+	v.check(len(o.Controllers) <= externalKindsMax, "operator.controllers", "found %d controllers; expected at most %d", len(o.Controllers), externalKindsMax)
 	v.check(len(o.Controllers) == 0 || v.scenario.Subject.Controllers == nil, "subject.controllers",
-		"found controllers besides operator.controllers; expected only one of them")
+		"found the fields subject.controllers and operator.controllers; expected only one of the two fields")
 	for i, c := range o.Controllers {
 		v.externalController(fmt.Sprintf("operator.controllers[%d]", i), c, o.Controllers[:i])
 	}
@@ -118,7 +118,7 @@ func (v *validator) externalKind(path string, kind ExternalKind, before []Extern
 		v.name(path+".plural", kind.Plural)
 	}
 	v.check(!kind.ClusterScoped || kind.Plural != "", path+".plural", "found nothing; expected the plural of the cluster-scoped kind %s", kind.Kind)
-	v.check(!slices.ContainsFunc(before, func(k ExternalKind) bool { return k.Kind == kind.Kind }), path+".kind", "found %s twice; expected it once", kind.Kind)
+	v.check(!slices.ContainsFunc(before, func(k ExternalKind) bool { return k.Kind == kind.Kind }), path+".kind", "found kind %s twice; expected each kind once", kind.Kind)
 	if row, ok := kube.Named(kind.Kind); ok {
 		v.check(row.APIVersion() == kind.APIVersion, path+".apiVersion", "found %s for kind %s; expected %s", kind.APIVersion, kind.Kind, row.APIVersion())
 	}
@@ -129,7 +129,7 @@ func (v *validator) externalKind(path string, kind ExternalKind, before []Extern
 // controller names must be known.
 func (v *validator) externalController(path string, c ExternalController, before []ExternalController) {
 	v.name(path+".name", c.Name)
-	v.check(!slices.ContainsFunc(before, func(other ExternalController) bool { return other.Name == c.Name }), path+".name", "found %s twice; expected it once", c.Name)
+	v.check(!slices.ContainsFunc(before, func(other ExternalController) bool { return other.Name == c.Name }), path+".name", "found controller %s twice; expected each controller once", c.Name)
 	v.externalKindName(path+".kind", c.Kind)
 	for i, kind := range c.Watches {
 		v.externalKindName(fmt.Sprintf("%s.watches[%d]", path, i), kind)

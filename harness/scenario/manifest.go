@@ -133,14 +133,14 @@ func (v *validator) fieldsOf(path string, found Fields) {
 	found = found.Copy()
 	for _, name := range []string{"apiVersion", "kind", "status"} {
 		_, has := found[name]
-		v.check(!has, join(path, name), "found the field %s; expected neither apiVersion, kind nor status", name)
+		v.check(!has, join(path, name), "found the field %s; remove the fields apiVersion, kind and status", name)
 	}
 	if metadata, has := found["metadata"]; has {
 		fields, ok := metadata.(map[string]any)
 		v.check(ok, path+".metadata", "found no mapping; expected fields such as labels and annotations")
 		for _, name := range []string{"name", "namespace"} {
 			_, has := fields[name]
-			v.check(!has, path+".metadata."+name, "found the field %s; expected neither name nor namespace", name)
+			v.check(!has, path+".metadata."+name, "found the field metadata.%s; remove the fields metadata.name and metadata.namespace", name)
 		}
 	}
 	if replicas, ok := found.replicas(); ok {

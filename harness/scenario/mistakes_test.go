@@ -89,14 +89,14 @@ faults:
 		{"an unknown kind of owner", one("{request: {owner: Replicaset/web-*}}"),
 			`x.yaml:7:29: faults[0].when.request.owner: found the unknown kind "Replicaset"; expected the kind of an owner, such as ReplicaSet; did you mean ReplicaSet?`},
 		{"two Deployments", one("{state: {resource: deployments.apps, atLeast: 2}}"),
-			`x.yaml:7:57: faults[0].when.state.atLeast: found 2 of deployments.apps, which never matches; expected at most 1, because the workload creates no more`},
+			`x.yaml:7:57: faults[0].when.state.atLeast: found 2 of deployments.apps, so the trigger never matches; expected at most 1, because the workload creates no more`},
 		{"after another trigger", one("{request: {}, after: {state: {resource: pods, atLeast: 500}}}"),
-			`x.yaml:7:66: faults[0].when.after.state.atLeast: found 500 of pods, which never matches; expected at most 12, because the workload creates no more`},
+			`x.yaml:7:66: faults[0].when.after.state.atLeast: found 500 of pods, so the trigger never matches; expected at most 12, because the workload creates no more`},
 		{"as many pods as a rollout may have", one("{state: {resource: pods, atLeast: 12}}"), ""},
 		{"a chain of faults", "  - pod-churn: {}\n  - pod-churn: {}\n    when: {fault: {index: 0}}\n", ""},
 		{"a circle of faults", "  - pod-churn: {}\n    when: {request: {}, after: {fault: {index: 1}}}\n  - pod-churn: {}\n    when: {fault: {index: 0}}\n",
-			"x.yaml:7:11: faults[0].when: waits for faults[1], which waits for faults[0]; expected a fault that can begin before this one\n" +
-				"x.yaml:9:11: faults[1].when: waits for faults[0], which waits for faults[1]; expected a fault that can begin before this one"},
+			"x.yaml:7:11: faults[0].when: found faults that wait for each other: faults[0] for faults[1], and faults[1] for faults[0]; remove one of these triggers\n" +
+				"x.yaml:9:11: faults[1].when: found faults that wait for each other: faults[1] for faults[0], and faults[0] for faults[1]; remove one of these triggers"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, err := Parse("x.yaml", []byte(workload+test.faults))

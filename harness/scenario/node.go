@@ -100,7 +100,7 @@ func parseNode(src *source, data []byte) (*node, error) {
 func (src *source) convert(from ast.Node, depth int) (*node, error) {
 	to := &node{position: astPosition(from)}
 	if depth > depthLimit {
-		return nil, src.errorAt(to.position, "", "values are nested too deeply; expected at most %d levels", depthLimit)
+		return nil, src.errorAt(to.position, "", "found values nested too deeply; expected at most %d levels of lists and mappings", depthLimit)
 	}
 	var err error
 	switch from := from.(type) {
@@ -153,10 +153,10 @@ func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mappi
 		at := astPosition(field.Key)
 		name, ok := fieldName(field.Key)
 		if !ok {
-			return nil, src.errorAt(at, "", "found a key that is not a plain name; expected the name of a field")
+			return nil, src.errorAt(at, "", "found a key that is not a plain name; expected the name of a field, such as name or workload")
 		}
 		if to.field(name) != nil {
-			return nil, src.errorAt(at, "", "found %q twice; expected it once", name)
+			return nil, src.errorAt(at, "", "found field %q twice; expected each field once", name)
 		}
 		converted, err := src.convert(field.Value, depth+1)
 		if err != nil {

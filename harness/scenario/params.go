@@ -148,7 +148,7 @@ func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 // expected is the end of the error message.
 func (f *Fault) decodeParams(d decoder, field entry, path, expected string) error {
 	if f.Name != "" {
-		return d.source.errorAt(field.position, path, "found %q beside %q; expected %s", field.name, f.Name, expected)
+		return d.source.errorAt(field.position, path, "found the fields %q and %q; expected %s", field.name, f.Name, expected)
 	}
 	f.Name = field.name
 	f.Params = Params{source: d.source, fault: field.name, at: field.position}

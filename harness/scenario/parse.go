@@ -29,7 +29,7 @@ func Load(path string, further ...func(*Scenario) error) (*Scenario, error) {
 func Parse(file string, data []byte, further ...func(*Scenario) error) (*Scenario, error) {
 	src := &source{file: file}
 	if len(data) > sizeLimit {
-		return nil, src.errorAt(position{}, "", "found %d bytes; expected at most %d", len(data), sizeLimit)
+		return nil, src.errorAt(position{}, "", "found a file of %d bytes; expected at most %d bytes", len(data), sizeLimit)
 	}
 	root, err := parseNode(src, data)
 	if err != nil {

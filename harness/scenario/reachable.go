@@ -53,7 +53,7 @@ func (v *validator) reachable(path string, t *Trigger) {
 		case t.State != nil:
 			v.owner(path+".state.owner", t.State.Owner)
 			most, known := v.scenario.objectsMax(t.State.Resource, t.State.Name)
-			v.check(!known || t.State.AtLeast <= most, path+".state.atLeast", "found %d%s, which never matches; expected at most %d, because the workload creates no more",
+			v.check(!known || t.State.AtLeast <= most, path+".state.atLeast", "found %d%s, so the trigger never matches; expected at most %d, because the workload creates no more",
 				t.State.AtLeast, of(t.State.Resource, "", t.State.Name, ""), most)
 		}
 	}
@@ -170,7 +170,7 @@ func (v *validator) circles() {
 		waits := waitsOf(v.scenario.Faults, i)
 		for _, other := range waits {
 			v.check(!v.waitsFor(other, i, map[int]bool{}), fmt.Sprintf("faults[%d].when", i),
-				"waits for faults[%d], which waits for faults[%d]; expected a fault that can begin before this one", other, i)
+				"found faults that wait for each other: faults[%d] for faults[%d], and faults[%d] for faults[%d]; remove one of these triggers", i, other, other, i)
 		}
 	}
 }

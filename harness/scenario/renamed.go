@@ -60,7 +60,7 @@ func RenamedFields(of reflect.Type) map[string]string { return maps.Clone(rename
 // RenameWarning returns a warning that a user used the old name of something. The name may be of
 // a YAML field, a check, a library scenario or a flag.
 func RenameWarning(old, name string) string {
-	return fmt.Sprintf("%q is now %q; release %s removes the old name", old, name, renamedUntil)
+	return fmt.Sprintf("found the old name %q; use the new name %q, because release %s rejects the old name", old, name, renamedUntil)
 }
 
 // Warnings returns the warnings about the scenario, such as one line for each old name in the
@@ -98,7 +98,7 @@ func (src *source) renameFields(fields mapping, of reflect.Type, path string) er
 			continue
 		}
 		if fields.field(name) != nil {
-			return src.errorAt(field.position, path, "found both %q and its new name %q; expected only one of them", field.name, name)
+			return src.errorAt(field.position, path, "found the old name %q and the new name %q of one field; remove the old name", field.name, name)
 		}
 		src.warnRenamed(field.position, field.name, name)
 		fields[i].name = name

@@ -18,8 +18,8 @@ exercises: [converged, quiet]
 		t.Fatal(err)
 	}
 	want := []string{
-		`x.yaml:7:33: "truth" is now "state"; release v0.4 removes the old name`,
-		`x.yaml:9:24: "quiet" is now "no-writes-when-settled"; release v0.4 removes the old name`,
+		`x.yaml:7:33: found the old name "truth"; use the new name "state", because release v0.4 rejects the old name`,
+		`x.yaml:9:24: found the old name "quiet"; use the new name "no-writes-when-settled", because release v0.4 rejects the old name`,
 	}
 	if diff := cmp.Diff(want, s.Warnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
@@ -45,9 +45,9 @@ exercises: [converged, quiet]
 func TestOldNameErrors(t *testing.T) {
 	for _, test := range []struct{ name, input, want string }{
 		{"old and new field", "faults:\n  - pod-churn: {}\n    when: {truth: {resource: pods}, state: {resource: pods}}\n",
-			`x.yaml:7:12: faults[0].when: found both "truth" and its new name "state"; expected only one of them`},
+			`x.yaml:7:12: faults[0].when: found the old name "truth" and the new name "state" of one field; remove the old name`},
 		{"old and new check", "exercises: [quiet, no-writes-when-settled]\n",
-			`x.yaml:5:20: exercises[1]: found "no-writes-when-settled" twice; expected it once`},
+			`x.yaml:5:20: exercises[1]: found check "no-writes-when-settled" twice; expected each check once`},
 		{"an error below an old name", "faults:\n  - pod-churn: {}\n    when: {truth: {resource: services, is: ready}}\n",
 			`x.yaml:7:44: faults[0].when.state.is: found "ready"; expected present or terminating`},
 		{"an old name in another place", "truth: 1\n",

@@ -113,7 +113,7 @@ func (s *Step) decodeNode(d decoder, from *node, path string) error {
 			errs = append(errs, d.source.errorAt(field.position, path, "unknown field %q; expected %s%s", field.name, nearest.List(words, "or"), similar(field.name, words)))
 			continue
 		case found != "":
-			errs = append(errs, d.source.errorAt(field.position, path, "found %s beside %s; expected one operation per step", field.name, found))
+			errs = append(errs, d.source.errorAt(field.position, path, "found the operations %s and %s in one step; expected one operation per step", field.name, found))
 			continue
 		default:
 			found, s.Operation = field.name, row.new()

@@ -244,7 +244,7 @@ func (v *validator) trigger(path string, t *Trigger, fault, depth int) {
 			set++
 		}
 	}
-	v.check(set == 1, path, "found %d triggers; expected one of request, event, state, fault, step", set)
+	v.check(set == 1, path, "found %d of the fields request, event, state, fault and step; expected exactly one", set)
 	switch {
 	case t.Request != nil:
 		v.requestTrigger(path+".request", t.Request)
@@ -297,7 +297,7 @@ func (v *validator) stateTrigger(path string, t *StateTrigger) {
 	if t.AtMost != nil {
 		v.number(path+".atMost", *t.AtMost, t.AtLeast, replicasMax)
 	} else {
-		v.check(t.AtLeast > 0, path+".atLeast", "found 0 without atMost, which always matches; expected 1 or more")
+		v.check(t.AtLeast > 0, path+".atLeast", "found 0 without atMost, so the trigger always matches; expected 1 or more, or the field atMost")
 	}
 }
 

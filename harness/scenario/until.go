@@ -81,7 +81,7 @@ var jsonPathPattern = regexp.MustCompile(`^\{\.?([^{}]+)\}$|^\.?([^{}]+)$`)
 func completeJSONPath(expression string) (string, error) {
 	match := jsonPathPattern.FindStringSubmatch(expression)
 	if match == nil {
-		return "", errors.New("expected one expression such as {.status.phase}")
+		return "", errors.New("not one JSONPath expression; expected an expression such as {.status.phase}")
 	}
 	complete := "{." + match[1] + match[2] + "}"
 	_, err := jsonpath.Parse("until", complete)

@@ -67,7 +67,7 @@ func (s *Scenario) validate(earlier ...error) error {
 	v := &validator{scenario: s, earlier: earlier, kinds: s.GenericKinds(), resources: s.Resources(), observed: s.ObservedKinds()}
 	v.name("name", s.Name)
 	v.check(len(s.Description) <= descriptionMax, "description",
-		"found %d bytes; expected at most %d", len(s.Description), descriptionMax)
+		"found a description of %d bytes; expected at most %d bytes", len(s.Description), descriptionMax)
 
 	v.bounded("cluster", &s.Cluster)
 	v.bounded("subject", &s.Subject)
@@ -83,7 +83,7 @@ func (s *Scenario) validate(earlier ...error) error {
 	for i, check := range s.Exercises {
 		path := fmt.Sprintf("exercises[%d]", i)
 		v.check(check != "", path, "found nothing; expected the ID of a check")
-		v.check(slices.Index(s.Exercises, check) == i, path, "found %q twice; expected it once", check)
+		v.check(slices.Index(s.Exercises, check) == i, path, "found check %q twice; expected each check once", check)
 	}
 	return JoinErrors(v.errs...)
 }
@@ -95,7 +95,7 @@ func (v *validator) controllers(names []string) {
 	for i, name := range names {
 		path := fmt.Sprintf("subject.controllers[%d]", i)
 		oneOf(v, path, name, kube.ControllerNames()...)
-		v.check(slices.Index(names, name) == i, path, "found %q twice; expected it once", name)
+		v.check(slices.Index(names, name) == i, path, "found controller %q twice; expected each controller once", name)
 	}
 }
 
@@ -158,7 +158,7 @@ func (v *validator) faults(faults []Fault) {
 		resource := fault.Params.Text("resource")
 		v.check(!slices.Contains(fault.Params.Resources(), resource) || slices.Contains(v.resources, resource),
 			path+"."+fault.Name+".resource", "found %s; expected a resource of a kind that the workload creates", resource)
-		v.check(fault.Times == 0 || fault.When != nil, path+".times", "found times without when; expected the field when, with the trigger on which the fault begins again")
+		v.check(fault.Times == 0 || fault.When != nil, path+".times", "found times without when; add the field when, with the trigger that begins the fault each time")
 	}
 }
 

@@ -86,7 +86,7 @@ func (v *validator) presence(path string, i int, step *Step, objects map[Target]
 		switch row.effect {
 		case creates:
 			v.check(known == nil || known.deleted >= 0, at,
-				"%s exists already; expected a name that workload[%d] has not used", target, stepOf(known))
+				"found %s, but workload[%d] has created this object already; use another name", target, stepOf(known))
 			objects[target] = &object{step: i, deleted: -1}
 		case updates:
 			v.exists(at, target, known)
@@ -110,16 +110,16 @@ func (v *validator) awaited(path string, await *Await, objects map[Target]*objec
 		v.exists(path+".name", target, known)
 		return
 	}
-	v.check(known != nil, path+".name", "no step before this one creates %s", target)
-	v.check(known == nil || known.deleted >= 0, path+".until", "found gone, but no step before this one deletes %s", target)
+	v.check(known != nil, path+".name", "found %s, but no earlier step creates this object; add a create step before this step", target)
+	v.check(known == nil || known.deleted >= 0, path+".until", "found gone, but no earlier step deletes %s; add a delete step before this await", target)
 }
 
 // exists reports an error unless an earlier step creates the target and no earlier step deletes
 // the target. It returns true if the target exists. The argument known is nil if no earlier step
 // creates the target.
 func (v *validator) exists(path string, target Target, known *object) bool {
-	v.check(known != nil, path, "no step before this one creates %s", target)
-	v.check(known == nil || known.deleted < 0, path, "%s is deleted by workload[%d]", target, deletionOf(known))
+	v.check(known != nil, path, "found %s, but no earlier step creates this object; add a create step before this step", target)
+	v.check(known == nil || known.deleted < 0, path, "found %s, but workload[%d] deletes this object; expected an object that exists", target, deletionOf(known))
 	return known != nil && known.deleted < 0
 }
 

@@ -73,7 +73,7 @@ func meetsJSONPath(object map[string]any, path, value string) (bool, string, err
 		results = append(results, list...)
 	}
 	if len(results) > 1 {
-		return false, "", fmt.Errorf("found %d values at %s; expected one", len(results), path)
+		return false, "", fmt.Errorf("found %d values at JSONPath %s; expected one", len(results), path)
 	}
 	missing := "nothing at " + path
 	if len(results) == 0 {
@@ -90,7 +90,7 @@ func meetsJSONPath(object map[string]any, path, value string) (bool, string, err
 	case nil:
 		return false, missing, nil
 	case map[string]any, []any:
-		return false, "", fmt.Errorf("found an object or a list at %s; expected a value that can equal %q", path, value)
+		return false, "", fmt.Errorf("found an object or a list at JSONPath %s; expected a text, number or boolean to compare with %q", path, value)
 	}
 	text := strings.TrimSpace(fmt.Sprint(found))
 	return text == value, fmt.Sprintf("%q at %s", text, path), nil

@@ -60,7 +60,7 @@ func patchOf(operation scenario.Operation) (patch, error) {
 	case *scenario.Publish:
 		return publishPatch(o)
 	}
-	return patch{}, fmt.Errorf("expected an operation that patches an object, found %T", operation)
+	return patch{}, fmt.Errorf("found operation %T; expected an operation that patches an object, such as scale", operation)
 }
 
 // mapPatch returns the part of a merge patch that changes labels or annotations. It sets the

@@ -177,8 +177,8 @@ func TestGenericErrors(t *testing.T) {
 		env   func(*Env)
 		want  string
 	}{
-		{"no dynamic client", all, func(env *Env) { env.Dynamic = nil }, "kind Widget needs a dynamic client, because gauntlet has no typed client for it: found nil in workload.Env.Dynamic"},
-		{"no description", all[1:], func(*Env) {}, "found unknown kind Widget; expected a kind of package kube, of workload.Env.Kinds, or of a create step with apiVersion"},
+		{"no dynamic client", all, func(env *Env) { env.Dynamic = nil }, "kind Widget needs a dynamic client, but workload.Env.Dynamic is nil; set workload.Env.Dynamic"},
+		{"no description", all[1:], func(*Env) {}, "found unknown kind Widget; add the kind to workload.Env.Kinds, or the field apiVersion to a create step of the kind"},
 		{"no object", all[1:], func(env *Env) {
 			env.Kinds = []kube.Kind{kube.CustomResource(kube.SplitGVK("example.com/v1", "Widget"), "widgets", false)}
 		}, `widgets.example.com "one" not found`},
@@ -299,8 +299,8 @@ func TestMeets(t *testing.T) {
 		{"any value, null", status, "jsonpath={.status.null}", false, "nothing at {.status.null}", ""},
 		{"any value, missing", status, "jsonpath={.status.missing}", false, "nothing at {.status.missing}", ""},
 		{"filter", status, `jsonpath={.status.list[?(@.a=="b")].c}=d`, true, `"d" at {.status.list[?(@.a=="b")].c}`, ""},
-		{"several values", status, "jsonpath={.status.list[*].a}=b", false, "", "found 2 values at {.status.list[*].a}; expected one"},
-		{"an object", status, "jsonpath={.status}=b", false, "", `found an object or a list at {.status}; expected a value that can equal "b"`},
+		{"several values", status, "jsonpath={.status.list[*].a}=b", false, "", "found 2 values at JSONPath {.status.list[*].a}; expected one"},
+		{"an object", status, "jsonpath={.status}=b", false, "", `found an object or a list at JSONPath {.status}; expected a text, number or boolean to compare with "b"`},
 		{"a typed object", &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning}}, "jsonpath={.status.phase}=Running", true, `"Running" at {.status.phase}`, ""},
 	} {
 		condition, err := test.until.FieldCondition()

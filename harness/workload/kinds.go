@@ -60,7 +60,7 @@ func (u *user) kind(name scenario.Kind) (kind, error) {
 		return newKind(k, in, &corev1.Pod{}, c.CoreV1().Pods(in), c), nil
 	}
 	if u.Dynamic == nil {
-		return kind{}, fmt.Errorf("kind %s needs a dynamic client, because gauntlet has no typed client for it: found nil in workload.Env.Dynamic", name)
+		return kind{}, fmt.Errorf("kind %s needs a dynamic client, but workload.Env.Dynamic is nil; set workload.Env.Dynamic", name)
 	}
 	if k.ClusterScoped {
 		in = ""
@@ -78,7 +78,7 @@ func (u *user) describe(name scenario.Kind) (kube.Kind, error) {
 	if row, ok := kube.Named(string(name)); ok {
 		return row, nil
 	}
-	return kube.Kind{}, fmt.Errorf("found unknown kind %s; expected a kind of package kube, of workload.Env.Kinds, or of a create step with apiVersion", name)
+	return kube.Kind{}, fmt.Errorf("found unknown kind %s; add the kind to workload.Env.Kinds, or the field apiVersion to a create step of the kind", name)
 }
 
 // describedKinds returns the generic kinds in Env.Kinds and in create steps with an apiVersion.
@@ -137,7 +137,7 @@ func newKind[T object, L runtime.Object](of kube.Kind, namespace string, example
 		create: func(ctx context.Context, o runtime.Object) (metav1.Object, error) {
 			typed, ok := o.(T)
 			if !ok {
-				return nil, fmt.Errorf("creating %s: expected %T, found %T", of.Resource(), example, o)
+				return nil, fmt.Errorf("creating %s: found Go type %T; expected %T", of.Resource(), o, example)
 			}
 			return objects.Create(ctx, typed, metav1.CreateOptions{})
 		},

@@ -134,7 +134,7 @@ func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.S
 			return fault, nil
 		}
 	}
-	return scenario.Fault{}, fmt.Errorf("found no valid fault in %d draws; expected a type of fault that fits the workload", triesMax)
+	return scenario.Fault{}, fmt.Errorf("found no fault that fits the workload in %d draws; expected more types of faults in generate.Options.Kinds", triesMax)
 }
 
 // podCreates has the requests and watches on which the first fault of a scenario may act. These

@@ -34,7 +34,7 @@ func ParseTier(name string) (Tier, error) {
 	if tier := Tier(name); slices.Contains(Tiers, tier) {
 		return tier, nil
 	}
-	return "", fmt.Errorf("found tier %q; expected quick, default or full", name)
+	return "", fmt.Errorf("found unknown tier %q; expected quick, default or full", name)
 }
 
 // InTier returns the scenarios of a tier and of the smaller tiers, sorted by name. The caller

@@ -64,7 +64,7 @@ func TestParseTier(t *testing.T) {
 			t.Errorf("ParseTier(%s) = %s, %v", tier, got, err)
 		}
 	}
-	const want = `found tier "fast"; expected quick, default or full`
+	const want = `found unknown tier "fast"; expected quick, default or full`
 	if _, err := ParseTier("fast"); err == nil || err.Error() != want {
 		t.Errorf("error %v; expected %s", err, want)
 	}

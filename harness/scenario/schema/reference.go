@@ -88,8 +88,8 @@ func (p *page) await() {
 			p.line("| `%s` | %s | %s |", condition, strings.Join(of, ", "), p.comments["Until="+condition])
 		}
 	}
-	p.line("| `condition=TYPE` | all kinds | The condition of that type in status.conditions has the status True, ignoring case. Its observedGeneration, or that of the status, is current. |")
-	p.line("| `condition=TYPE=STATUS` | all kinds | The condition has that status. |")
+	p.line("| `condition=TYPE` | all kinds | status.conditions has a condition of this type with the status True. Upper and lower case are equal. The controller has observed the latest generation of the object. |")
+	p.line("| `condition=TYPE=STATUS` | all kinds | As above, but the condition has the given status instead of True. |")
 	p.line("| `jsonpath={EXPRESSION}=VALUE` | all kinds | The value at the JSONPath equals VALUE. |")
 	p.line("| `jsonpath={EXPRESSION}` | all kinds | The value at the JSONPath exists and is not empty. |")
 	p.example("workload:\n  - create: {kind: ReplicaSet, name: web, replicas: 3}\n    await: {until: available, within: 30s}\n  - await: {kind: ReplicaSet, name: web, until: ready}")
@@ -97,7 +97,7 @@ func (p *page) await() {
 
 // kinds adds a table to the page: the fields that the operation create has for each kind.
 func (p *page) kinds() {
-	p.line("\n### Kinds\n\nAn object is one that an earlier step creates. A create has these fields beside kind and name:\n\n| kind | fields of create |\n|---|---|")
+	p.line("\n### Kinds\n\nA step can act only on an object that an earlier step creates. A create step has these fields besides kind and name:\n\n| kind | fields of create |\n|---|---|")
 	for _, kind := range scenario.Kinds() {
 		p.line("| `%s` | %s |", kind.Kind, code(kind.Create))
 	}
@@ -106,9 +106,9 @@ func (p *page) kinds() {
 }
 
 const genericText = `
-An object of any other kind, such as a StatefulSet or a custom resource, is created from a manifest. Later steps refer to it by
-kind and name. All objects of a kind have one apiVersion. The operations create, scale, delete, label, annotate and patch, and await,
-support these objects. A kind of another API group that has a name of the table, such as Service, is not supported.
+An object of any other kind, such as a StatefulSet or a custom resource, needs a manifest in its create step. Later steps refer to the object by
+kind and name. All objects of a kind have the same apiVersion. The operations create, scale, delete, label, annotate and patch, and await,
+support these objects. A kind with a name in the table, such as Service, is not supported in other API groups.
 
 These kinds need no apiVersion: %s.
 
@@ -238,7 +238,7 @@ func defaultText(of reflect.Type, field scenario.FieldFormat) string {
 	value := defaultOf(field)
 	switch {
 	case of == awaitType && (field.Name == "kind" || field.Name == "name"):
-		return "that of the operation"
+		return "as in the operation"
 	case field.Name == "kind" && len(operationOf(of).Kinds) == 1:
 		return code(operationOf(of).Kinds)
 	case field.Required && reflect.ValueOf(field.Default).IsZero():
@@ -277,7 +277,7 @@ func allowed(of reflect.Type, field scenario.FieldFormat) string {
 	bounds := field.Bounds
 	switch {
 	case field.Name == "name" && (operationOf(of).Generic || of == awaitType):
-		return syntaxes["name"] + "; of an object with a manifest, a DNS subdomain"
+		return syntaxes["name"] + "; for an object with a manifest, a DNS subdomain"
 	case of == awaitType && field.Name == "until":
 		return code(field.Enum) + ", or a condition on fields"
 	case field.Enum != nil:

@@ -308,7 +308,7 @@ func checks() object {
 	}
 	return object{"anyOf": []object{
 		{"type": "string", "enum": ids},
-		{"type": "string", "enum": slices.Sorted(maps.Keys(scenario.RenamedChecks())), "deprecated": true, "description": "An old name, which a later release does not read."},
+		{"type": "string", "enum": slices.Sorted(maps.Keys(scenario.RenamedChecks())), "deprecated": true, "description": "The old name of a check. A later release rejects this name."},
 	}}
 }
 
