@@ -51,19 +51,19 @@ var Acceptable = []Rule{
 		Match:  func(d *Difference) bool { return d.Aspect == MilestoneOrder && d.What == string(Sizes) },
 	},
 	{
-		Reason: "the controller emits this event after the response to a write, and this run may have lost the response or the event",
+		Reason: "the controller emits this event after the response to a write, and the run without the event may have lost the response or the event",
 		Match: func(d *Difference) bool {
 			return d.Aspect == MilestoneOrder && d.What == string(Events) && d.Subject+d.Base == "ScalingReplicaSet"
 		},
 		And: func(d *Difference, subject, base *Side) bool { return sideWithout(d, subject, base).lostAnswers },
 	},
 	{
-		Reason: "after a connection error, the client waits up to ten seconds before it sends the event again, and sends later events only then",
+		Reason: "after a connection error, the event client waits up to ten seconds before the next attempt, and sends later events only after this attempt",
 		Match:  func(d *Difference) bool { return d.Aspect == MilestoneOrder && d.What == string(Events) },
 		And:    func(d *Difference, subject, base *Side) bool { return sideWithout(d, subject, base).stalledEvents },
 	},
 	{
-		Reason: "the controller changes the message of the condition only together with its reason, so the message may name an earlier ReplicaSet",
+		Reason: "the controller changes the message of a condition only if the reason of the condition changes, so the message may name an earlier ReplicaSet",
 		Match: func(d *Difference) bool {
 			return d.Aspect == EndStates && d.What == "status.conditions[Progressing].message"
 		},
@@ -105,7 +105,7 @@ var Acceptable = []Rule{
 		Match:  func(d *Difference) bool { return d.Aspect == EndStates && d.What == podEnded },
 	},
 	{
-		Reason: "if two owners match an orphaned pod, any of the two may adopt it, and the labels of orphaned pods differ",
+		Reason: "if two owners match an orphaned pod, either owner may adopt the pod, and orphaned pods have different labels",
 		Match: func(d *Difference) bool {
 			return d.Aspect == EndStates && d.What == "status.fullyLabeledReplicas"
 		},
@@ -140,7 +140,7 @@ var Acceptable = []Rule{
 		},
 	},
 	{
-		Reason: "the conditions of a deleted owner depend on how long it existed",
+		Reason: "the conditions of a deleted owner depend on how long the owner existed",
 		Match:  func(d *Difference) bool { return d.Aspect == MilestoneOrder && d.What == string(Conditions) },
 		And: func(d *Difference, subject, base *Side) bool {
 			owner := cmp.Or(deploymentOf(d.Object, subject, base), d.Object) // a Deployment deletes its old ReplicaSets
@@ -148,7 +148,7 @@ var Acceptable = []Rule{
 		},
 	},
 	{
-		Reason: "the revision counts the pod templates that the controller observed; it may miss a template that was soon replaced",
+		Reason: "the revision counts the pod templates that the controller observed, and the controller may miss a template that was soon replaced",
 		Match: func(d *Difference) bool {
 			return d.What == string(Revisions) || strings.HasPrefix(d.What, "metadata.annotations."+objects.RevisionAnnotation)
 		},

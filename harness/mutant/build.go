@@ -41,7 +41,7 @@ const ourCommand = "controllers/cmd/workload-controller-manager"
 // It builds nothing, and does not check the edits of upstream's source.
 func (w *Builder) Preflight(mutants []Mutant) error {
 	if _, err := exec.LookPath("go"); err != nil {
-		return fmt.Errorf("mutants are built with the go command: expected `go` on PATH: %w", err)
+		return fmt.Errorf("found no go command in PATH; expected Go, which builds the mutants: %w", err)
 	}
 	const module = "module github.com/kube-gauntlet/gauntlet"
 	mod, err := os.ReadFile(filepath.Join(w.Tree, "go.mod"))
@@ -52,7 +52,7 @@ func (w *Builder) Preflight(mutants []Mutant) error {
 		_, err = os.Stat(filepath.Join(w.Tree, ourCommand))
 	}
 	if err != nil {
-		return fmt.Errorf("%s is not the source tree of gauntlet; call gauntlet in that tree, or name it with --tree: %w", w.Tree, err)
+		return fmt.Errorf("%s is not the source tree of gauntlet; run gauntlet in the source tree, or name the tree with --tree: %w", w.Tree, err)
 	}
 	for i := range mutants {
 		if m := &mutants[i]; m.Base != Upstream {

@@ -94,7 +94,7 @@ func (m *Mutant) Apply(read func(file string) ([]byte, error)) (map[string]strin
 			before = string(content)
 		}
 		if n := strings.Count(before, e.Old); n != 1 || e.Old == "" {
-			return nil, fmt.Errorf("mutant %s: %s has the text %.60q %d times; expected it once", m.ID, e.File, e.Old, n)
+			return nil, fmt.Errorf("mutant %s: %s has the text %.60q %d times; expected the text exactly once", m.ID, e.File, e.Old, n)
 		}
 		edited[e.File] = strings.Replace(before, e.Old, e.New, 1)
 	}

@@ -30,9 +30,9 @@ func TestApply(t *testing.T) {
 	}{
 		{name: "one", edits: []Edit{{"a.go", "x, y", "x, z"}}, want: "package a\n\nvar x, z = 1, 1\n"},
 		{name: "two edits of one place", edits: []Edit{{"a.go", "x, y", "x, z"}, {"a.go", "z =", "w ="}}, want: "package a\n\nvar x, w = 1, 1\n"},
-		{name: "absent", edits: []Edit{{"a.go", "v, w", "x"}}, err: `a.go has the text "v, w" 0 times; expected it once`},
-		{name: "twice", edits: []Edit{{"a.go", "1", "2"}}, err: `a.go has the text "1" 2 times; expected it once`},
-		{name: "nothing", edits: []Edit{{"a.go", "", "2"}}, err: "expected it once"},
+		{name: "absent", edits: []Edit{{"a.go", "v, w", "x"}}, err: `a.go has the text "v, w" 0 times; expected the text exactly once`},
+		{name: "twice", edits: []Edit{{"a.go", "1", "2"}}, err: `a.go has the text "1" 2 times; expected the text exactly once`},
+		{name: "nothing", edits: []Edit{{"a.go", "", "2"}}, err: "expected the text exactly once"},
 		{name: "no Go", edits: []Edit{{"a.go", "var", "vary"}}, err: "expected declaration"},
 		{name: "no file", edits: []Edit{{"b.go", "var", "const"}}, err: "mutant M: no file b.go"},
 	} {
@@ -126,7 +126,7 @@ func TestTrial(t *testing.T) {
 		Mutant{ID: "unseen", Base: Ours, UnobservableReason: "nobody looks"},
 		Mutant{ID: "chance", Base: Ours, Scenarios: []string{"first", "second"}, Checks: []string{"sharp"}},
 	)
-	if err == nil || !strings.Contains(err.Error(), "unmodified controllers of upstream in scenario shaky: fail: it is broken") {
+	if err == nil || !strings.Contains(err.Error(), "running the unmodified controllers of upstream in scenario shaky: fail: it is broken") {
 		t.Errorf("error %v; expected it to name the unmodified controllers", err)
 	}
 	detected := outcomes["detected"]
@@ -282,8 +282,8 @@ func TestPreflight(t *testing.T) {
 		want       string
 	}{
 		{tree, os.Getenv("PATH"), nil, ""},
-		{tree, t.TempDir(), nil, "expected `go` on PATH"},
-		{t.TempDir(), os.Getenv("PATH"), nil, "is not the source tree of gauntlet; call gauntlet in that tree, or name it with --tree: open"},
+		{tree, t.TempDir(), nil, "found no go command in PATH"},
+		{t.TempDir(), os.Getenv("PATH"), nil, "is not the source tree of gauntlet; run gauntlet in the source tree, or name the tree with --tree: open"},
 		{other, os.Getenv("PATH"), nil, `has no line "module github.com/kube-gauntlet/gauntlet"`},
 		{tree, os.Getenv("PATH"), old, "is not the source tree of this version of gauntlet: "},
 	} {

@@ -171,7 +171,7 @@ func (t *Trial) unmodified(ctx context.Context) (map[baseRun]bool, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if passes[p] = err == nil; !passes[p] {
-				failed = append(failed, fmt.Errorf("unmodified controllers of %s in scenario %s: %w", p.base, p.scenario, err))
+				failed = append(failed, fmt.Errorf("running the unmodified controllers of %s in scenario %s: %w", p.base, p.scenario, err))
 			}
 			return nil
 		})

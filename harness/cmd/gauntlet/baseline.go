@@ -79,7 +79,7 @@ func (f *baselineFlags) learn(cmd *cobra.Command, name string) (int, error) {
 		f.output = s.Name + "-baseline.yaml"
 	}
 	if _, err := os.Lstat(f.output); !errors.Is(err, fs.ErrNotExist) {
-		return exitPass, fmt.Errorf("--output=%s: found an existing file; expected a new one", f.output)
+		return exitPass, fmt.Errorf("--output=%s: the file exists already; name a new file", f.output)
 	}
 	all, err := f.options(cmd, s)
 	if err != nil {
@@ -121,7 +121,7 @@ func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, paralle
 		return err
 	})
 	if err == nil && len(runs) < len(all) {
-		err = fmt.Errorf("interrupted after %d of %d runs without faults", len(runs), len(all))
+		err = fmt.Errorf("interrupted after %d of %d runs without faults; no baseline was written", len(runs), len(all))
 	}
 	failed := slices.DeleteFunc(runs, func(r reports.Run) bool { return r.Verdict != check.Fail }) // keep only failed runs: a run without faults usually has the verdict unknown
 	code := exitPass
@@ -150,14 +150,14 @@ func loadBaseline(path string, scenarios []*scenario.Scenario) (*baseline.Baseli
 		return nil, nil
 	}
 	if len(scenarios) != 1 {
-		return nil, fmt.Errorf("--baseline: expected one scenario, found %d", len(scenarios))
+		return nil, fmt.Errorf("--baseline: found %d scenarios; expected exactly one scenario", len(scenarios))
 	}
 	b, err := baseline.Read(path)
 	if err != nil {
 		return nil, err
 	}
 	if name := scenarios[0].Name; b.Scenario != name {
-		return nil, fmt.Errorf("--baseline=%s: found the baseline of scenario %s; expected that of %s", path, b.Scenario, name)
+		return nil, fmt.Errorf("--baseline=%s: found the baseline of scenario %s; expected the baseline of scenario %s", path, b.Scenario, name)
 	}
 	return b, nil
 }

@@ -23,8 +23,8 @@ func TestLoadBaseline(t *testing.T) {
 	}{
 		{"", []*scenario.Scenario{burst, other}, ""},
 		{path, []*scenario.Scenario{burst}, ""},
-		{path, []*scenario.Scenario{burst, other}, "--baseline: expected one scenario, found 2"},
-		{path, []*scenario.Scenario{other}, "found the baseline of scenario burst; expected that of other"},
+		{path, []*scenario.Scenario{burst, other}, "--baseline: found 2 scenarios; expected exactly one scenario"},
+		{path, []*scenario.Scenario{other}, "found the baseline of scenario burst; expected the baseline of scenario other"},
 		{path + ".none", []*scenario.Scenario{burst}, "no such file"},
 	} {
 		_, err := loadBaseline(test.path, test.scenarios)
@@ -41,7 +41,7 @@ func TestBaselineKeepsFiles(t *testing.T) {
 	if err := (&baseline.Baseline{Scenario: "burst", Runs: 3}).Write(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := command(t, "baseline", "burst", "--output="+path); err == nil || !strings.Contains(err.Error(), "found an existing file; expected a new one") {
+	if _, err := command(t, "baseline", "burst", "--output="+path); err == nil || !strings.Contains(err.Error(), "the file exists already; name a new file") {
 		t.Errorf("error %v; want that the file exists", err)
 	}
 }

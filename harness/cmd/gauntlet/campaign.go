@@ -43,7 +43,7 @@ func (f *campaignFlags) add(flags *pflag.FlagSet) {
 // calls load once for each subject.
 func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.Scenario, error), seed uint64) ([]campaign.Attempt, error) {
 	if len(f.subjects) == 0 {
-		return nil, errors.New("--subjects: found none; expected one or more, separated by commas")
+		return nil, errors.New("--subjects: found no subject; name one or more, separated by commas")
 	}
 	for _, name := range f.subjects {
 		if err := checkSubject(name); err != nil {

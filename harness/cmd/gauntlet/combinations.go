@@ -69,7 +69,7 @@ func (f *combinationsFlags) scenarios(cmd *cobra.Command, names []string) ([]*sc
 		return nil, fmt.Errorf("--seeds=%d: expected 1 or more", f.seeds)
 	}
 	if len(names) > 0 {
-		return nil, fmt.Errorf("--seeds counts generated scenarios: found it together with the scenario %s; expected only one of them", names[0])
+		return nil, fmt.Errorf("--seeds counts generated scenarios: omit --seeds, or omit the scenario %s", names[0])
 	}
 	var all []*scenario.Scenario
 	for seed := range f.seeds {

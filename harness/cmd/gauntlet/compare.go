@@ -206,7 +206,7 @@ func writeComparisons(out io.Writer, dir string, all []reports.Comparison) error
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("writing the comparison: %w", err)
+		return fmt.Errorf("creating the directory of the comparison: %w", err)
 	}
 	err := reports.WriteComparisons(dir, all)
 	fmt.Fprintf(out, "report: %s\n", filepath.Join(dir, reports.ComparedPageName))

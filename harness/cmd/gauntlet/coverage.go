@@ -97,7 +97,7 @@ func findHistories(dirs []string) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s: found no history; expected run directories (nightly and sweep delete those of runs that passed)", strings.Join(dirs, ", "))
+		return nil, fmt.Errorf("%s: found no history.jsonl; name directories of runs (nightly and sweep delete the directories of runs that passed)", strings.Join(dirs, ", "))
 	}
 	for i, file := range files {
 		if files[i], err = filepath.Abs(file); err != nil {
@@ -116,7 +116,7 @@ func checkCoverageOut(path string) error {
 		return nil // a new file, or a device such as /dev/stdout
 	}
 	if _, err := readCoverage(path); err != nil {
-		return fmt.Errorf("--out: the file exists, and is replaced only if it is a coverage table: %w", err)
+		return fmt.Errorf("--out: the file exists and is no coverage table; name another file: %w", err)
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func writeCoverage(path string, table *coverage.Table) error {
 		return err
 	}
 	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
-		return fmt.Errorf("writing the coverage: %w", err)
+		return fmt.Errorf("writing the coverage table: %w", err)
 	}
 	return nil
 }

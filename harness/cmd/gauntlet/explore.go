@@ -70,7 +70,7 @@ runs that failed.`,
 // the exit code for the verdicts.
 func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 	if f.baseline < 1 || f.budget < 0 {
-		return exitPass, fmt.Errorf("--baseline=%d --budget=%s: expected at least 1 run without faults, and a budget that is not negative", f.baseline, f.budget)
+		return exitPass, fmt.Errorf("--baseline=%d --budget=%s: --baseline must be at least 1, and --budget must not be negative", f.baseline, f.budget)
 	}
 	o, err := f.options(cmd, name)
 	if err != nil {
@@ -87,7 +87,7 @@ func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 	outcome, err := explore.Run(cmd.Context(), o)
 	if outcome == nil {
 		if err == nil {
-			err = errors.New("interrupted in the runs without faults; the same command starts again")
+			err = errors.New("interrupted during the runs without faults; run the same command to start again")
 		}
 		return exitPass, &unfinishedError{err}
 	}
@@ -100,7 +100,7 @@ func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 	switch {
 	case err != nil:
 	case cmd.Context().Err() != nil:
-		err = errors.New("interrupted; the same command continues the search")
+		err = errors.New("interrupted; run the same command to continue the search")
 	case f.shrink:
 		err = f.shrinkFailures(cmd, outcome.Failed)
 	}
@@ -108,7 +108,7 @@ func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 		return code, &unfinishedError{err}
 	}
 	if !outcome.Complete {
-		fmt.Fprintln(cmd.OutOrStdout(), "the budget is used up; the same command continues the search")
+		fmt.Fprintln(cmd.OutOrStdout(), "the time of --budget is used up; run the same command to continue the search")
 	}
 	return code, nil
 }

@@ -66,7 +66,7 @@ func (f *fleetCampaignFlags) complete(cmd *cobra.Command) error {
 		}
 	}
 	if cmd.Flags().Changed("prefer-uncovered") {
-		return errors.New("--prefer-uncovered: found a file; expected none, because pods do not have it")
+		return errors.New("--prefer-uncovered: omit this flag, because the pods of a fleet do not have the file")
 	}
 	if f.campaign.Scenario == "" {
 		f.campaign.Profile, f.campaign.Duration = f.generated.profile, f.generated.duration
@@ -76,7 +76,7 @@ func (f *fleetCampaignFlags) complete(cmd *cobra.Command) error {
 		return f.campaign.Validate()
 	}
 	if cmd.Flags().Changed("profile") || cmd.Flags().Changed("duration") {
-		return errors.New("--scenario: found --profile or --duration besides it; these apply to generated scenarios only")
+		return errors.New("--profile and --duration apply to generated scenarios only: omit them, or omit --scenario")
 	}
 	if _, ok := library.Find(f.campaign.Scenario); !ok {
 		return noScenario(f.campaign.Scenario)
@@ -151,7 +151,7 @@ func (f *fleetPodFlags) add(flags *pflag.FlagSet) {
 // value.
 func (f *fleetPodFlags) complete() error {
 	if f.pods.Claim == "" {
-		return errors.New("--claim: found none; expected the name of a PersistentVolumeClaim for the results")
+		return errors.New("--claim: found no value; name a PersistentVolumeClaim for the results")
 	}
 	if f.parallelism < 1 || f.parallelism > fleetParallelismMax {
 		return fmt.Errorf("--parallelism=%d: expected 1 to %d", f.parallelism, fleetParallelismMax)
@@ -161,7 +161,7 @@ func (f *fleetPodFlags) complete() error {
 	}
 	f.pods.Parallelism, f.pods.Retries = int32(f.parallelism), int32(f.repeat)
 	if f.pods.Deadline < 0 || f.pods.Keep < 0 {
-		return errors.New("--deadline and --keep-job: expected a duration that is not negative")
+		return errors.New("--deadline and --keep-job must not be negative")
 	}
 	for _, quantity := range []struct {
 		flag, text string
@@ -233,7 +233,7 @@ what the verdicts are.`,
 			if err := cluster.Submit(cmd.Context(), fleet.Job(&flags.campaign, &flags.pods)); err != nil {
 				return &unfinishedError{err}
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "job %s/%s is created\n", cluster.Namespace, args[0])
+			fmt.Fprintf(cmd.ErrOrStderr(), "created job %s/%s\n", cluster.Namespace, args[0])
 			if detach {
 				return nil
 			}
@@ -285,7 +285,7 @@ func followFleet(cmd *cobra.Command, cluster *fleet.Cluster, name string) (int, 
 // leftRunning returns the error for an interrupt. The error says that the Job still runs, and how
 // to observe or delete it.
 func leftRunning(name string) error {
-	return &unfinishedError{fmt.Errorf("interrupted; the job still runs: \"gauntlet fleet status %s\" shows its progress, \"gauntlet fleet delete %s\" deletes it", name, name)}
+	return &unfinishedError{fmt.Errorf("interrupted; the job still runs: \"gauntlet fleet status %s\" shows the progress, and \"gauntlet fleet delete %s\" deletes the job", name, name)}
 }
 
 // fleetCode returns the exit code for the status of a campaign. It is exitPass if the campaign is
@@ -335,7 +335,7 @@ func newFleetDelete() *cobra.Command {
 			if err := cluster.Delete(cmd.Context(), args[0]); err != nil {
 				return &unfinishedError{err}
 			}
-			return writeText(cmd, fmt.Sprintf("job %s/%s is deleted; its results are still in the store\n", cluster.Namespace, args[0]))
+			return writeText(cmd, fmt.Sprintf("deleted job %s/%s; the results are still in the store\n", cluster.Namespace, args[0]))
 		},
 	}
 	flags.add(cmd.Flags())
@@ -385,7 +385,7 @@ func collectFleet(ctx context.Context, cmd *cobra.Command, store fleet.Store, na
 	if err := reportCampaign(cmd, dir, merged.Results); err != nil {
 		return code, &unfinishedError{err}
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%d pods; %d results that do not count, because another pod had made the same run\n", merged.Attempts, merged.Repeated)
+	fmt.Fprintf(cmd.OutOrStdout(), "pods: %d; results that do not count, because an earlier pod has a result for the same run: %d\n", merged.Attempts, merged.Repeated)
 	if n := len(merged.Missing); n > 0 {
 		return code, &unfinishedError{fmt.Errorf("campaign %s: %d runs have no verdict, the first of them: %s", name, n, merged.Missing[0])}
 	}

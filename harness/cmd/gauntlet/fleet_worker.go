@@ -39,7 +39,7 @@ manifest sets POD_NAME and NODE_NAME.`,
 			err := flags.work(cmd)
 			if err != nil && cmd.Context().Err() != nil {
 				*code = fleet.ExitTerminated
-				fmt.Fprintln(cmd.ErrOrStderr(), "gauntlet: the pod must end; another pod continues:", err)
+				fmt.Fprintln(cmd.ErrOrStderr(), "gauntlet: the pod was told to end; another pod continues the work:", err)
 				return nil
 			}
 			return err
@@ -63,11 +63,11 @@ func (f *fleetWorkerFlags) work(cmd *cobra.Command) error {
 	}
 	index, err := strconv.Atoi(os.Getenv("JOB_COMPLETION_INDEX"))
 	if err != nil {
-		return fmt.Errorf("JOB_COMPLETION_INDEX: found %q; expected the index of the pod", os.Getenv("JOB_COMPLETION_INDEX"))
+		return fmt.Errorf("environment variable JOB_COMPLETION_INDEX: found %q; expected the pod's index in the job, a whole number", os.Getenv("JOB_COMPLETION_INDEX"))
 	}
 	pod := os.Getenv("POD_NAME")
 	if f.store == "" || pod == "" {
-		return errors.New("--store and POD_NAME: expected both")
+		return errors.New("set the flag --store and the environment variable POD_NAME: at least one of them is missing")
 	}
 	seeds, err := f.campaign.SeedsOf(index)
 	if err != nil {

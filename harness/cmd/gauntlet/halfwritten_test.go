@@ -45,14 +45,14 @@ func TestHalfWritten(t *testing.T) {
 			"report": ": found a run without verdicts.json; run gauntlet check to write it", "coverage": "restart",
 		}},
 		{"a campaign in which all runs passed", map[string]string{"verdicts.json": `{"schema": 1, "runs": [{"verdict": "pass", "directory": ""}]}`}, map[string]string{
-			"report": "1 run: 1 pass", "coverage": ": found no history; expected run directories",
+			"report": "1 run: 1 pass", "coverage": ": found no history.jsonl; name directories of runs",
 		}},
 		// The first command checks the history and writes the verdicts. The other commands
 		// read these verdicts.
 		{"history cut", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart + wroteFault + wroteFault[:20],
 		}, map[string]string{
-			"check": "the history is cut short", "report": "the history is cut short", "shrink": "expected a run in which a check failed",
+			"check": "the history is cut short", "report": "the history is cut short", "shrink": "name a run in which a check failed",
 			"coverage": "line 3 is incomplete: the history is cut short",
 		}},
 		{"history with garbage, after earlier verdicts", map[string]string{

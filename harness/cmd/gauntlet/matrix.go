@@ -124,7 +124,7 @@ func (f *mutantsFlags) fillMatrix(cmd *cobra.Command, selected []mutant.Mutant) 
 	if err = errors.Join(err, f.writeTable(outcomes)); err != nil {
 		return &unfinishedError{err}
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "these %d scenarios catch %s\n", len(names), matrix.Rate(selected, names))
+	fmt.Fprintf(cmd.OutOrStdout(), "mutants that these %d scenarios catch: %s\n", len(names), matrix.Rate(selected, names))
 	return nil
 }
 

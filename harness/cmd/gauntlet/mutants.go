@@ -186,7 +186,7 @@ func (f *mutantsFlags) outcomesFile() string { return filepath.Join(f.runs.out, 
 func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, subject mutant.Subject, name string) (*reports.Run, error) {
 	s, ok := library.Find(name)
 	if !ok {
-		return nil, fmt.Errorf("found scenario %q; expected one of the library", name)
+		return nil, fmt.Errorf("scenario %q: not a scenario of the library", name)
 	}
 	flags := f.runs
 	flags.subject, flags.label = "exec:"+subject.Executable, " "+subject.String()

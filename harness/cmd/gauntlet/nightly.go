@@ -61,7 +61,7 @@ func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 	}
 	generates := slices.ContainsFunc([]string{"profile", "prefer-uncovered"}, cmd.Flags().Changed)
 	if generates && len(names) > 0 {
-		return exitPass, fmt.Errorf("--profile and --prefer-uncovered apply to generated scenarios only: found them together with the scenario %s", names[0])
+		return exitPass, fmt.Errorf("--profile and --prefer-uncovered apply to generated scenarios only: omit these flags, or omit the scenario %s", names[0])
 	}
 	if err := checkTier(cmd, generates || len(names) > 0); err != nil {
 		return exitPass, err

@@ -28,8 +28,8 @@ func acceptOneValue(cmd *cobra.Command) {
 
 // The errors of [onceValue].
 var (
-	errTwice = errors.New("found the flag twice; expected one value")
-	errEmpty = errors.New("found an empty value; expected a value, or no such flag")
+	errTwice = errors.New("found the flag twice; give the flag only once")
+	errEmpty = errors.New("found an empty value; give the flag a value, or omit the flag")
 )
 
 // onceValue wraps the value of a flag that may be given only once.

@@ -208,10 +208,10 @@ func (f *runFlags) check(scenarios []*scenario.Scenario) (subject.Target, provid
 		return target, provider, err
 	}
 	if f.quiet && f.verbose {
-		return target, provider, errors.New("--quiet and --verbose: expected at most one of them")
+		return target, provider, errors.New("--quiet and --verbose: use at most one of these flags")
 	}
 	if f.keepUp && len(scenarios) != 1 {
-		return target, provider, fmt.Errorf("--keep: expected one scenario, found %d", len(scenarios))
+		return target, provider, fmt.Errorf("--keep: found %d scenarios; expected exactly one scenario", len(scenarios))
 	}
 	for _, s := range scenarios {
 		if err := run.Validate(s); err != nil {
@@ -363,7 +363,7 @@ func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Sc
 	}
 	switch {
 	case len(names) > 0 && shaped:
-		return nil, fmt.Errorf("--profile, --duration and --prefer-uncovered apply to generated scenarios only: found them together with the scenario %s", names[0])
+		return nil, fmt.Errorf("--profile, --duration and --prefer-uncovered apply to generated scenarios only: omit these flags, or omit the scenario %s", names[0])
 	case len(names) == 0 && (shaped || cmd.Flags().Changed("seed") && !cmd.Flags().Changed("tier")):
 		s, err := f.generated.generate(seedOf(f.seed), f.provider)
 		return []*scenario.Scenario{s}, err
@@ -535,7 +535,7 @@ func runAll(cmd *cobra.Command, format outputFormat, all []run.Options, parallel
 		}
 		summaries = append(summaries, *run)
 		if errs[place] != nil && run.Undecided() { // the error is also the reason of every verdict
-			errs[place] = fmt.Errorf("%w\n(no check could decide; the run directory is %s)", errs[place], run.Directory)
+			errs[place] = fmt.Errorf("%w\n(every check has the verdict unknown; the run directory is %s)", errs[place], run.Directory)
 			continue
 		}
 		shown = append(shown, *run)

@@ -109,9 +109,9 @@ func findFailedCheck(r *reports.Run, id string) (string, error) {
 		}
 	}
 	if id == "" {
-		return "", errors.New("no check failed in the run; expected a run in which a check failed")
+		return "", errors.New("no check failed in the run; name a run in which a check failed")
 	}
-	return "", fmt.Errorf("check %q did not fail in the run; expected a run in which it failed", id)
+	return "", fmt.Errorf("check %q did not fail in the run; name a check that failed, or omit --check", id)
 }
 
 // confirmationRuns is how often the smallest scenario runs at the end of the search. These runs

@@ -57,7 +57,7 @@ The command prints only the path of the kubeconfig to standard output.`,
 				return err
 			}
 			if target == noSubject && cmd.Flags().Changed("replicas") {
-				return errors.New("--replicas has no effect without a subject: expected --subject besides it")
+				return errors.New("--replicas has no effect without a subject: add --subject, or omit --replicas")
 			}
 			installed, err := standingSubject(cmd.Context(), target, replicas)
 			if err != nil {
@@ -138,7 +138,7 @@ that exists.`,
 		ValidArgsFunction: completeStanding,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if all && len(names) > 0 {
-				return fmt.Errorf("--all and %s: expected either --all or names", strings.Join(names, ", "))
+				return fmt.Errorf("found --all and the names %s; use either --all or names", strings.Join(names, ", "))
 			}
 			found, err := standing.List(cmd.Context())
 			if err != nil {
@@ -174,7 +174,7 @@ func chooseDown(found []standing.Cluster, names []string, all bool) ([]standing.
 	}
 	if len(names) == 0 {
 		if !all && len(up) != 1 {
-			return nil, fmt.Errorf("found no NAME and %d standing control planes (%s); expected NAME or --all, or exactly one standing control plane", len(up), namesOf(up))
+			return nil, fmt.Errorf("found %d standing control planes (%s); without NAME and --all, there must be exactly one", len(up), namesOf(up))
 		}
 		return up, nil
 	}
@@ -230,7 +230,7 @@ on an existing cluster.`,
 				return cleanExisting(cmd, onExisting)
 			}
 			if cmd.Flags().Changed("kubeconfig") || cmd.Flags().Changed("context") {
-				return fmt.Errorf("--kubeconfig and --context have an effect only with --provider=%s; add it, or omit them to remove leftovers on this machine", providers.Existing)
+				return fmt.Errorf("--kubeconfig and --context have an effect only with --provider=%s; add this provider, or omit the two flags to remove leftovers on this machine", providers.Existing)
 			}
 			removed, spared, err := standing.Clean(cmd.Context())
 			printCleaned(cmd.OutOrStdout(), removed, spared)

@@ -84,11 +84,11 @@ func setOperator(s *scenario.Scenario, o *scenario.Operator) error {
 			return nil
 		}
 	}
-	return s.Errorf("workload", "%w: expected a step that creates a %s", errNothingToReconcile, strings.Join(kinds, " or a "))
+	return s.Errorf("workload", "%w; add a step that creates a %s", errNothingToReconcile, strings.Join(kinds, " or a "))
 }
 
 // errSubjectFileWithoutScenario returns the error for a command line with a subject file and no
 // scenario.
 func errSubjectFileWithoutScenario(file string) error {
-	return fmt.Errorf("--subject=%s: found no scenario; expected a file with a scenario that creates custom resources, because the built-in scenarios test the controllers of Kubernetes", file)
+	return fmt.Errorf("--subject=%s: found no scenario; name the file of a scenario that creates custom resources, because the built-in scenarios test only the controllers of Kubernetes", file)
 }

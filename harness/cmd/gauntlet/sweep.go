@@ -58,7 +58,7 @@ same lines and the reports of all runs.`,
 // run runs the scenario that each seed generates, and returns the exit code for the verdicts.
 func (f *sweepSeedsFlags) run(cmd *cobra.Command) (int, error) {
 	if f.from < 1 || f.to < f.from || f.to == math.MaxUint64 {
-		return exitPass, fmt.Errorf("--from=%d --to=%d: expected a first seed of at least 1 and a last seed that is not less than it", f.from, f.to)
+		return exitPass, fmt.Errorf("--from=%d --to=%d: --from must be at least 1, and --to must not be less than --from", f.from, f.to)
 	}
 	round := func(seed uint64) ([]campaign.Attempt, error) { return f.attemptsOfSeed(cmd, f.generated, seed) }
 	if _, err := round(f.from); err != nil {

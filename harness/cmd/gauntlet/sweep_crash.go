@@ -70,7 +70,7 @@ same lines and the reports of all runs.
 // run makes all runs of the sweep, and returns the exit code for the verdicts.
 func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	if f.from < 1 || f.to < 0 || (f.to > 0 && f.to < f.from) {
-		return exitPass, fmt.Errorf("--from=%d --to=%d: expected a first write of at least 1 and a last write that is not before it", f.from, f.to)
+		return exitPass, fmt.Errorf("--from=%d --to=%d: --from must be at least 1, and --to must be 0 or not less than --from", f.from, f.to)
 	}
 	actions, err := explore.ParseActions(f.faults, writeActions...)
 	if err != nil {
@@ -137,7 +137,7 @@ func (f *campaignFlags) subjectWrites(cmd *cobra.Command, withoutFaults *scenari
 		return nil, &unfinishedError{err}
 	}
 	if result.Verdict == check.Fail {
-		return nil, &unfinishedError{fmt.Errorf("a check failed in the run without faults; expected all checks to pass; see %s", result.Directory)}
+		return nil, &unfinishedError{fmt.Errorf("a check failed in the run without faults, so the sweep cannot begin; see %s", result.Directory)}
 	}
 	lesson, err := explore.Learn(history.ReadFile(run.HistoryFile(result.Directory)))
 	if err != nil {

@@ -34,7 +34,7 @@ func (f *tierFlag) Type() string { return "tier" }
 // scenarios. The argument selected says whether other arguments do.
 func checkTier(cmd *cobra.Command, selected bool) error {
 	if selected && cmd.Flags().Changed("tier") {
-		return errors.New("--tier selects built-in scenarios: found it together with a scenario, --profile, --duration or --prefer-uncovered; expected only one of them")
+		return errors.New("--tier selects built-in scenarios: omit --tier, or omit the scenario, --profile, --duration and --prefer-uncovered")
 	}
 	return nil
 }

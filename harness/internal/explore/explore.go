@@ -110,7 +110,7 @@ func (s *search) learn(ctx context.Context) error {
 		}
 		lesson, err := Learn(history.ReadFile(filepath.Join(run.Directory, "history.jsonl")))
 		if err == nil && lesson.Observer.FailedStep != "" {
-			err = fmt.Errorf("found a failed step in the run without faults: %s; expected a workload that completes; see %s", lesson.Observer.FailedStep, run.Directory)
+			err = fmt.Errorf("a step failed in the run without faults: %s; the workload must complete without faults; see %s", lesson.Observer.FailedStep, run.Directory)
 		}
 		lessons, runs = append(lessons, lesson), append(runs, *run)
 		return err

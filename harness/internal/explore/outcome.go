@@ -100,7 +100,7 @@ func (o *Outcome) String() string {
 		row("pairs", &o.TriedPairs)
 	}
 	for _, dir := range o.Unreadable {
-		fmt.Fprintf(&b, "the failed run %s cannot be read any more\n", dir)
+		fmt.Fprintf(&b, "cannot read the reports of the failed run %s\n", dir)
 	}
 	return b.String()
 }

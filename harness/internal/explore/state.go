@@ -90,14 +90,14 @@ func open(o Options) (*search, error) {
 	}
 	var saved savedPlan
 	if err := json.Unmarshal(text, &saved); err != nil {
-		return nil, fmt.Errorf("%s: expected the plan of a search: %w", s.planFile(), err)
+		return nil, fmt.Errorf("%s: not a valid plan of a search; use another --dir: %w", s.planFile(), err)
 	}
 	digest, err := s.digest()
 	if err != nil {
 		return nil, err
 	}
 	if digest != saved.Search {
-		return nil, fmt.Errorf("%s: found the plan of another search; expected the same scenario, subject, seed and faults, or another --dir", s.planFile())
+		return nil, fmt.Errorf("%s: the plan belongs to a search with another scenario, subject, seed or other faults; use another --dir", s.planFile())
 	}
 	s.plan = &saved.Plan
 	return s, s.readRuns()
@@ -124,7 +124,7 @@ func (s *search) readRuns() error {
 	for line := range bytes.Lines(lines) {
 		var r result
 		if err := json.Unmarshal(line, &r); err != nil {
-			return fmt.Errorf("%s: expected results of runs: %w", s.resultsFile(), err)
+			return fmt.Errorf("%s: not valid results of runs; use another --dir: %w", s.resultsFile(), err)
 		}
 		s.results[r.Trial] = r
 	}

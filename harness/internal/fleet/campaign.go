@@ -55,19 +55,19 @@ func (c *Campaign) Validate() error {
 		return err
 	}
 	if c.PerPod < 1 {
-		return fmt.Errorf("seeds of a pod: found %d; expected at least 1", c.PerPod)
+		return fmt.Errorf("seeds per pod (--per-pod): found %d; expected at least 1", c.PerPod)
 	}
 	if n := c.indexes(); n > indexesMax {
-		return fmt.Errorf("campaign %s: found %d indexes of %d seeds; expected at most %d indexes; use more seeds for each pod", c.Name, n, c.PerPod, indexesMax)
+		return fmt.Errorf("campaign %s: found %d indexes of %d seeds; expected at most %d indexes; increase --per-pod", c.Name, n, c.PerPod, indexesMax)
 	}
 	if len(c.Subjects) == 0 {
-		return fmt.Errorf("campaign %s: found no subject; expected at least one", c.Name)
+		return fmt.Errorf("campaign %s: found no subject; name at least one with --subjects", c.Name)
 	}
 	names := map[string]bool{}
 	for _, subject := range c.Subjects {
 		base := (Unit{1, subject}).base()
 		if names[base] {
-			return fmt.Errorf("campaign %s: found the subject %s twice, or two that differ only in their path; expected each once", c.Name, subject)
+			return fmt.Errorf("campaign %s: found the subject %s twice, or another subject whose results would have the same file names; name each subject once", c.Name, subject)
 		}
 		names[base] = true
 	}
@@ -159,7 +159,7 @@ func ParseSeeds(text string) (Seeds, error) {
 // the seed 0, which means a random seed.
 func (s Seeds) validate() error {
 	if s.First < 1 || s.Last < s.First || s.Last == math.MaxUint64 {
-		return fmt.Errorf("seeds: found %s; expected a first seed of at least 1, and a last seed that is not less than it", s)
+		return fmt.Errorf("seeds: found %s; the first seed must be at least 1, and the last seed must not be less than the first", s)
 	}
 	return nil
 }

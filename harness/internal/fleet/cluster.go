@@ -23,7 +23,7 @@ type Cluster struct {
 func (k *Cluster) Submit(ctx context.Context, job *batchv1.Job) error {
 	_, err := k.Client.BatchV1().Jobs(k.Namespace).Create(ctx, job, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 	if apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("job %s/%s: found one with this name; use another name, or run \"gauntlet fleet delete %s\"", k.Namespace, job.Name, job.Name)
+		return fmt.Errorf("job %s/%s exists already; use another name, or run \"gauntlet fleet delete %s\"", k.Namespace, job.Name, job.Name)
 	}
 	if err != nil {
 		return fmt.Errorf("creating job %s/%s: %w", k.Namespace, job.Name, err)
@@ -119,13 +119,13 @@ func (k *Cluster) Status(ctx context.Context, name string, now time.Time) (*Stat
 func (k *Cluster) job(ctx context.Context, name string) (*batchv1.Job, error) {
 	job, err := k.Client.BatchV1().Jobs(k.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("campaign %s: found no job %s/%s; Kubernetes deletes it some time after its end", name, k.Namespace, name)
+		return nil, fmt.Errorf("campaign %s: job %s/%s does not exist; Kubernetes deletes a job some time after the end of the job", name, k.Namespace, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading job %s/%s: %w", k.Namespace, name, err)
 	}
 	if job.Labels[campaignLabel] != name {
-		return nil, fmt.Errorf("job %s/%s: found no label %s; expected a job of gauntlet fleet run", k.Namespace, name, campaignLabel)
+		return nil, fmt.Errorf("job %s/%s has no label %s for this campaign; expected a job that \"gauntlet fleet run\" created", k.Namespace, name, campaignLabel)
 	}
 	return job, nil
 }

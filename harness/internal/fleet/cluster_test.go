@@ -43,7 +43,7 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"night", "day"} {
-		if _, err := cluster.Status(ctx, name, begun); err == nil || !strings.Contains(err.Error(), "found no job chaos/"+name) {
+		if _, err := cluster.Status(ctx, name, begun); err == nil || !strings.Contains(err.Error(), "job chaos/"+name+" does not exist") {
 			t.Errorf("error %v, want one about a missing job", err)
 		}
 	}
@@ -52,7 +52,7 @@ func TestCluster(t *testing.T) {
 // TestForeignJob checks that Delete refuses a Job that gauntlet did not create.
 func TestForeignJob(t *testing.T) {
 	cluster := Cluster{fake.NewClientset(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "backup", Namespace: "chaos"}}), "chaos"}
-	if err := cluster.Delete(t.Context(), "backup"); err == nil || !strings.Contains(err.Error(), "expected a job of gauntlet fleet run") {
+	if err := cluster.Delete(t.Context(), "backup"); err == nil || !strings.Contains(err.Error(), "expected a job that \"gauntlet fleet run\" created") {
 		t.Errorf("error %v, want one about the missing label", err)
 	}
 }

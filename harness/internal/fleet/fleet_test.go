@@ -340,13 +340,13 @@ func TestParseSeeds(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for want, change := range map[string]func(*Campaign){
-		"":                       func(*Campaign) {},
-		"name of the campaign":   func(c *Campaign) { c.Name = "Night" },
-		"seeds of a pod":         func(c *Campaign) { c.PerPod = 0 },
-		"at most 100000 indexes": func(c *Campaign) { c.Seeds.Last = 10_000_000 },
-		"found no subject":       func(c *Campaign) { c.Subjects = nil },
-		"twice":                  func(c *Campaign) { c.Subjects = []string{"exec:/a", "exec:_a"} },
-		"expected a first seed":  func(c *Campaign) { c.Seeds.First = 0 },
+		"":                                  func(*Campaign) {},
+		"name of the campaign":              func(c *Campaign) { c.Name = "Night" },
+		"seeds per pod":                     func(c *Campaign) { c.PerPod = 0 },
+		"at most 100000 indexes":            func(c *Campaign) { c.Seeds.Last = 10_000_000 },
+		"found no subject":                  func(c *Campaign) { c.Subjects = nil },
+		"twice":                             func(c *Campaign) { c.Subjects = []string{"exec:/a", "exec:_a"} },
+		"the first seed must be at least 1": func(c *Campaign) { c.Seeds.First = 0 },
 	} {
 		c := Campaign{Name: "night", Seeds: Seeds{First: 1, Last: 1000}, PerPod: 50, Subjects: []string{"ours"}, Profile: "calm"}
 		change(&c)

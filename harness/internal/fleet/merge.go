@@ -32,7 +32,7 @@ type Merged struct {
 }
 
 // ErrNoCampaign means that the store has no campaign with the given name.
-var ErrNoCampaign = errors.New("found no such campaign in the store")
+var ErrNoCampaign = errors.New("the store has no campaign with this name")
 
 // Merge reads all results of a campaign from a store, and counts one result for each run.
 //
@@ -101,7 +101,7 @@ func (m *Merged) read(ctx context.Context, store Store, unit Unit, result result
 		return fmt.Errorf("%s in the store: %w", result.name, err)
 	}
 	if run.Seed != unit.Seed {
-		return fmt.Errorf("%s in the store: found seed %d; expected %d", result.name, run.Seed, unit.Seed)
+		return fmt.Errorf("%s in the store: found seed %d; expected seed %d", result.name, run.Seed, unit.Seed)
 	}
 	m.Results.Runs++
 	if run.Verdict == check.Pass {

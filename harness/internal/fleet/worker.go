@@ -194,7 +194,7 @@ func (w *Worker) abandoned(unit Unit, times int) campaign.Attempt {
 			Started:   w.Clock.Now(),
 			Verdict:   check.Unknown,
 			Reproduce: w.Campaign.command(unit),
-			Reason:    fmt.Sprintf("%d pods were killed during this run; expected at most %d; look at the memory limit of the pods", times, killedMax-1),
+			Reason:    fmt.Sprintf("%d pods were killed during this run; expected at most %d; increase the memory limit of the pods (--memory)", times, killedMax-1),
 		}, nil
 	}
 }

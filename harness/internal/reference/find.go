@@ -126,7 +126,7 @@ func unknownField(path, name string, fields []schema.Field) error {
 		known = append(known, f.Name)
 	}
 	if known == nil {
-		return fmt.Errorf("%s has no field %q: its value has no fields", path, name)
+		return fmt.Errorf("%s has no field %q: this value has no fields", path, name)
 	}
 	return fmt.Errorf("%s has no field %q: expected one of %s%s", path, name, strings.Join(known, ", "), nearest.Suggestion(name, known))
 }

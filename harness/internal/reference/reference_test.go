@@ -100,7 +100,7 @@ func TestUnknown(t *testing.T) {
 		{"max-surg", `; did you mean max-surge?`},
 		{"scenario.fault", `scenario has no field "fault": expected one of name, description`},
 		{"scenario.fault", `; did you mean faults?`},
-		{"scenario.settle.quiet.x", `scenario.settle.quiet has no field "x": its value has no fields`},
+		{"scenario.settle.quiet.x", `scenario.settle.quiet has no field "x": this value has no fields`},
 		{"fault/watch-delay.dela", `fault/watch-delay has no field "dela": expected one of resource, type, name, owner, nth, delay; did you mean delay?`},
 		{"", `"" is unknown: expected KIND/NAME`},
 		{"check/", `check "" is unknown`},

@@ -94,7 +94,7 @@ func (p *Prober) Calibrate(ctx context.Context, s *scenario.Scenario) error {
 		return err
 	}
 	if p.original.failed == 0 {
-		return fmt.Errorf("the original scenario failed in 0 of %d runs; expected at least 1", p.original.runs)
+		return fmt.Errorf("the original scenario failed in 0 of %d runs; expected at least 1 failure, because shrink needs a scenario that fails", p.original.runs)
 	}
 	return nil
 }

@@ -148,7 +148,7 @@ func TestProber(t *testing.T) {
 	}{
 		{name: "always", every: 1, wantRuns: 2, wantConfidence: 0.96},
 		{name: "one of three", every: 3, wantRuns: 6, wantConfidence: 0.95},
-		{name: "never", every: 1000, wantErr: "the original scenario failed in 0 of 3 runs; expected at least 1"},
+		{name: "never", every: 1000, wantErr: "the original scenario failed in 0 of 3 runs; expected at least 1 failure, because shrink needs a scenario that fails"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			original := small(t, "original")
