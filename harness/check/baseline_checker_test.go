@@ -5,26 +5,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// withBaseline returns settings with a baseline.
+// withBaseline returns the settings of the tests, with the given baseline.
 func withBaseline(learnt *baseline.Baseline) Settings {
 	settings := genericSettings(widgetController)
 	settings.Baseline = learnt
 	return settings
 }
 
-// oneConfigMap is a baseline in which the subject creates one ConfigMap.
+// oneConfigMap is a baseline in which the subject creates one ConfigMap, named c.
 var oneConfigMap = &baseline.Baseline{
 	Scenario: "test", Runs: 3, Written: []string{configMaps},
 	End:     baseline.Facts{"configmaps ns/c": "1", "configmaps ns/c data/size": "1", "configmaps ns/c data/time": baseline.Any},
 	Effects: baseline.Facts{"configmaps ns/c": "1 created, 0 deleted, 0 lost"},
 }
 
-// createConfigMap lets the process create the ConfigMap c with a value.
+// createConfigMap records that the process creates the ConfigMap c successfully. The parameter
+// size is the value in its data.
 func createConfigMap(h *historyBuilder, size string) *history.Object {
 	return h.apply("create", "", objectOf(configMaps, "c", `{"data":{"size":"`+size+`","time":"now"}}`))
 }
 
-// fires records that a fault fired.
+// fires records that the fault with the given type, such as user-edit, fired.
 func (h *historyBuilder) fires(name string) {
 	h.append(history.Record{Fault: &history.Fault{Name: name, Event: history.FaultFired}})
 }

@@ -18,14 +18,13 @@ import (
 // BenchmarkHistory checks histories of 10^4, 10^5 and 10^6 records from files, as the command
 // gauntlet check does.
 //
-// The cluster keeps its size from beginning to end. Time and memory per record should
-// therefore not grow with the length of the history.
+// The cluster in these histories keeps its size from beginning to end. Time and memory per
+// record should therefore not grow with the length of the history.
 //
 // For the longest history, the benchmark reports seconds and CPU seconds per million records,
-// and the heap in use. cost-ratio is the CPU time per record of the longest history, divided
-// by that of the shortest. memory-ratio is the heap of the longest history, divided by that
-// of the second longest. The shortest history is not used there, because the state of the
-// model has not reached its full size.
+// and the heap in use. cost-ratio is the CPU time per record of the longest history divided by
+// that of the shortest. memory-ratio is the heap for the longest history divided by that for the
+// second longest. In the shortest history, the model does not reach its full size.
 func BenchmarkHistory(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // the command gauntlet check sets the same value
 	sizes := []int{1e4, 1e5, 1e6}
@@ -54,7 +53,7 @@ func BenchmarkHistory(b *testing.B) {
 	}
 }
 
-// cpuSeconds returns the CPU time that this process has used so far.
+// cpuSeconds returns how much CPU time this test process has used so far.
 func cpuSeconds(b *testing.B) float64 {
 	b.Helper()
 	var used syscall.Rusage
@@ -64,7 +63,7 @@ func cpuSeconds(b *testing.B) float64 {
 	return float64(used.Utime.Nano()+used.Stime.Nano()) / 1e9
 }
 
-// heldBytes returns by how many bytes the heap grows while a history is checked.
+// heldBytes returns by how many bytes the heap grows while all checks read a history.
 func heldBytes(b *testing.B, path string, records int) float64 {
 	b.Helper()
 	runtime.GC()
@@ -89,9 +88,9 @@ func heldBytes(b *testing.B, path string, records int) float64 {
 	return float64(maximum - min(maximum, before.HeapAlloc))
 }
 
-// longHistory writes a history of at least the given number of records to a file. The cluster
-// has two ReplicaSets. Users scale them and nodes delete pods, so that the controller
-// replaces pods all the time.
+// longHistory writes a history of at least the given number of records to a file, and returns
+// the file's path. The cluster has two ReplicaSets. Users scale them and nodes delete their
+// pods, so that the controller replaces pods all the time.
 func longHistory(b *testing.B, records int) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "history.jsonl")
@@ -127,7 +126,7 @@ func longHistory(b *testing.B, records int) string {
 	return path
 }
 
-// churn deletes two random pods and, in one of four calls, scales a random owner.
+// churn deletes two random pods. In one of four calls, it also scales a random ReplicaSet.
 func (s *cluster) churn() {
 	owners, pods := s.live(s.resource), s.live(objects.PodResource)
 	if s.random.IntN(4) == 0 {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// testSettings are the settings with which tests check a history.
+// testSettings are the settings that most tests pass to the checks.
 var testSettings = Settings{Within: 10 * time.Second, Quiet: 2 * time.Second, QPS: 500}
 
 // verdictsWith runs all checks on a history, and returns their results by check ID.
@@ -23,20 +23,21 @@ func verdictsWith(t *testing.T, settings Settings, h *historyBuilder) map[string
 	return byID
 }
 
-// notFailed is the expected verdict of a test case that accepts Pass and NotExercised.
+// notFailed means, as the expected verdict of a test case, that both Pass and NotExercised are
+// correct.
 const notFailed Verdict = "not failed"
 
-// testCase is a history, and the verdict that one check must reach on it.
+// testCase contains a history, and the verdict that one check must reach on this history.
 type testCase struct {
 	name  string
 	build func(*historyBuilder)
 	want  Verdict
-	// evidence is a part of the summary that the first evidence must contain.
+	// evidence is text that the summary of the check's first evidence must contain.
 	evidence string
 }
 
-// runTestCases runs test cases for the check with the given ID. If a test case does not
-// expect a failure, no safety check may fail.
+// runTestCases runs test cases for the check with the given ID. If a test case does not expect a
+// failure, no safety check may fail on its history.
 func runTestCases(t *testing.T, id string, tests []testCase) {
 	t.Helper()
 	for _, test := range tests {
@@ -48,8 +49,8 @@ func runTestCases(t *testing.T, id string, tests []testCase) {
 	}
 }
 
-// verify ends the history, runs all checks, and compares the verdict of one check with the
-// expected one.
+// verify ends the history and runs all checks. The check with the given ID must reach the
+// expected verdict.
 func (test testCase) verify(t *testing.T, h *historyBuilder, settings Settings, id string) {
 	t.Helper()
 	results := verdictsWith(t, settings, h.end())
@@ -69,8 +70,8 @@ func (test testCase) verify(t *testing.T, h *historyBuilder, settings Settings, 
 	}
 }
 
-// checkEvidence requires that a failed check has evidence with the expected summary, and with
-// numbers of existing records.
+// checkEvidence fails the test unless a failed check has evidence with the expected summary. The
+// evidence must name records that exist in the history.
 func checkEvidence(t *testing.T, h *historyBuilder, got Result, want string) {
 	t.Helper()
 	if len(got.Evidence) == 0 || got.Violations == 0 {

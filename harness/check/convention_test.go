@@ -38,8 +38,8 @@ func TestFilesOfChecks(t *testing.T) {
 	}
 }
 
-// TestFilesOfKnownIssues requires that the name of each file known_<slug>.go contains the
-// slug of a known issue.
+// TestFilesOfKnownIssues requires that each file known_<slug>.go is named after a known upstream
+// issue.
 func TestFilesOfKnownIssues(t *testing.T) {
 	expected := map[string]bool{}
 	for _, issue := range KnownIssues {
@@ -52,8 +52,8 @@ func TestFilesOfKnownIssues(t *testing.T) {
 	}
 }
 
-// TestDependenciesOfFiles checks which files of the package use identifiers of which other
-// files. See forbidden for the rules.
+// TestDependenciesOfFiles requires that files of the package use only those other files that
+// they may use. For the rules, see forbidden.
 func TestDependenciesOfFiles(t *testing.T) {
 	src := parsePackage(t)
 	uses := src.resolve()
@@ -114,12 +114,12 @@ func parsePackage(t *testing.T) sources {
 	return src
 }
 
-// use says that a file uses an identifier that the file declaredIn declares.
+// use says that a file uses the identifier name, which the file declaredIn declares.
 type use struct{ file, name, declaredIn string }
 
 // resolve returns each use of an identifier that the package declares. It type-checks the
-// package with empty packages as imports, because identifiers of other packages do not
-// matter.
+// package with empty packages in place of all imports, because identifiers of other packages do
+// not matter.
 func (s sources) resolve() []use {
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	config := types.Config{Importer: emptyPackages{}, Error: func(error) {}}
@@ -133,7 +133,7 @@ func (s sources) resolve() []use {
 	return uses
 }
 
-// emptyPackages is an importer of packages that declare nothing.
+// emptyPackages is a types.Importer that returns packages without declarations.
 type emptyPackages struct{}
 
 func (emptyPackages) Import(path string) (*types.Package, error) {
@@ -142,8 +142,8 @@ func (emptyPackages) Import(path string) (*types.Package, error) {
 	return p, nil
 }
 
-// forbidden returns a sentence for each use that breaks a rule. The model must not use checks
-// or known issues. Known issues must not use checks. A check must not use another check.
+// forbidden returns one sentence for each use that breaks a rule. The model must use neither
+// checks nor known issues. Known issues must not use checks. A check must not use another check.
 func forbidden(uses []use) map[string]bool {
 	problems := map[string]bool{}
 	for _, u := range uses {
@@ -158,8 +158,8 @@ func forbidden(uses []use) map[string]bool {
 	return problems
 }
 
-// layer returns the kind of a file by its name: "check", "known", "model", or "" for any
-// other file.
+// layer returns what a file contains, by its name: "check", "known" or "model". For any other
+// file it returns "".
 func layer(file string) string {
 	for _, kind := range []string{"model", "known"} {
 		if file == kind+".go" || strings.HasPrefix(file, kind+"_") {
@@ -172,8 +172,8 @@ func layer(file string) string {
 	return ""
 }
 
-// firstRow returns the name of the variable that the first declaration after the imports
-// declares, and its first field. Both are empty if the declaration is not a row of All.
+// firstRow returns the variable and the check ID of the row of All with which a file begins.
+// Both results are "" if the file's first declaration after the imports is not a row of All.
 func firstRow(file *ast.File) (variable, id string) {
 	for _, declaration := range file.Decls {
 		group, ok := declaration.(*ast.GenDecl)
@@ -204,7 +204,8 @@ func firstRow(file *ast.File) (variable, id string) {
 	return "", ""
 }
 
-// lowerCamel converts a check ID to the name of a variable: a-check-id becomes aCheckId.
+// lowerCamel converts a check ID to the name of its variable without the suffix Check:
+// a-check-id becomes aCheckId.
 func lowerCamel(id string) string {
 	words := strings.Split(id, "-")
 	for i, word := range words[1:] {

@@ -39,26 +39,29 @@ var (
 	}
 )
 
-// cronJobController is a generic controller that acts by time.
+// cronJobController is a generic controller with the trait acts-by-time: it writes because time
+// has passed.
 var cronJobController = kube.Controller{
 	Name: "cronjob-controller", Kind: "CronJob", Traits: []kube.Trait{kube.ActsByTime},
 	Watches: []string{"CronJob", "Job"}, Writes: []string{"CronJob", "Job"},
 }
 
-// genericSettings returns settings with the given controllers under test.
+// genericSettings returns the settings of the tests, with the given controllers under test.
 func genericSettings(controllers ...kube.Controller) Settings {
 	s := testSettings
 	s.Controllers = controllers
 	return s
 }
 
-// controlled returns an object with a controllerRef to the given controller.
+// controlled returns a copy of the object o whose controllerRef names the object controller, of
+// the given kind.
 func controlled(o history.Object, kind string, controller *history.Object) history.Object {
 	o.Owners = []history.Owner{{Kind: kind, Name: controller.Name, UID: controller.UID, Controller: true}}
 	return o
 }
 
-// objectOf returns an object with the given name, spec and status.
+// objectOf returns an object with the given resource and name. The parameter body is its spec
+// and status as JSON.
 func objectOf(resource, name, body string) history.Object {
 	return history.Object{
 		Ref:        history.Ref{Resource: resource, Namespace: namespace, Name: name, UID: types.UID(resource + "-" + name)},
@@ -66,14 +69,14 @@ func objectOf(resource, name, body string) history.Object {
 	}
 }
 
-// add commits an object and delivers its watch event.
+// add records the commit of an object and the delivery of its watch event.
 func (h *historyBuilder) add(o history.Object) *history.Object {
 	added := h.commit(history.Added, o)
 	h.deliver(added)
 	return added
 }
 
-// send records that the process sends a write of an object.
+// send records that the process sends a write of the object o, without a response.
 func (h *historyBuilder) send(verb, subresource string, o *history.Object) *requestStep {
 	r := history.Request{Verb: verb, Resource: o.Resource, Subresource: subresource, Namespace: o.Namespace, Name: o.Name, Object: o}
 	switch verb {
@@ -85,7 +88,8 @@ func (h *historyBuilder) send(verb, subresource string, o *history.Object) *requ
 	return h.request(r)
 }
 
-// apply records a successful create or update of the process, and delivers the watch event.
+// apply records that the process creates or updates an object successfully. It also records the
+// commit, the response and the delivery of the watch event.
 func (h *historyBuilder) apply(verb, subresource string, o history.Object) *history.Object {
 	sent := o
 	if verb == "create" {
@@ -98,7 +102,7 @@ func (h *historyBuilder) apply(verb, subresource string, o history.Object) *hist
 	return step.made
 }
 
-// statefulSet commits and delivers a StatefulSet with the given spec.replicas.
+// statefulSet records the commit and the delivery of a StatefulSet with the given spec.replicas.
 func (h *historyBuilder) statefulSet(replicas int) *history.Object {
 	return h.add(objectOf(statefulSets, "web", fmt.Sprintf(`{"spec":{"replicas":%d},"status":{"replicas":0,"availableReplicas":0}}`, replicas)))
 }
@@ -110,14 +114,14 @@ func statefulPod(set *history.Object, ordinal int) history.Object {
 	return controlled(o, "StatefulSet", set)
 }
 
-// replicaSetPod returns a pod whose controllerRef names a ReplicaSet. No controller under
-// test watches ReplicaSets.
+// replicaSetPod returns a pod that a ReplicaSet controls. No controller under test watches
+// ReplicaSets.
 func replicaSetPod(name string) history.Object {
 	return controlled(objectOf(objects.PodResource, name, string(podBody("Running", true))), "ReplicaSet", &history.Object{Ref: history.Ref{Name: "other", UID: "other-uid"}})
 }
 
-// widget commits and delivers a Widget. It also records that the process creates a ConfigMap
-// that the Widget controls.
+// widget records the commit and the delivery of a Widget. It also records that the process
+// creates a ConfigMap that the Widget controls.
 func widget(h *historyBuilder) (o, config *history.Object) {
 	o = h.add(objectOf(widgets, "w", `{"spec":{}}`))
 	created := controlled(objectOf(configMaps, "w-config", `{"data":{}}`), "Widget", o)
@@ -329,8 +333,8 @@ func TestActsByTime(t *testing.T) {
 	}
 }
 
-// TestNotApplicable requires that a check does not run if no controller under test has one of
-// its traits.
+// TestNotApplicable requires that a check does not run if no controller under test has a trait
+// that the check needs.
 func TestNotApplicable(t *testing.T) {
 	h := newHistoryBuilderOf(statefulSets, objects.PodResource, revisions)
 	h.apply("create", "", statefulPod(h.statefulSet(1), 0))
@@ -355,7 +359,8 @@ func TestNotApplicable(t *testing.T) {
 	}
 }
 
-// TestExercisedWhen requires that each check says in sentences when a run exercises it.
+// TestExercisedWhen requires that the field ExercisedWhen of each check consists of complete
+// sentences.
 func TestExercisedWhen(t *testing.T) {
 	for _, c := range All {
 		if !strings.HasSuffix(c.ExercisedWhen, ".") {
@@ -364,8 +369,9 @@ func TestExercisedWhen(t *testing.T) {
 	}
 }
 
-// TestScopes requires that at least one check applies to each controller with a contract. It
-// also requires that the general checks are the expected ones, and say what they ignore.
+// TestScopes requires that at least one contract check applies to each controller with a
+// contract. It also requires that exactly the expected checks are general, and that each of them
+// says what it ignores.
 func TestScopes(t *testing.T) {
 	var found []string
 	for _, c := range All {
@@ -414,9 +420,9 @@ func TestOneControllerUnderTest(t *testing.T) {
 	testCase{want: Pass}.verify(t, h, genericSettings(rows...), "converged")
 }
 
-// TestStatefulSetRun requires that no check fails on a correct controller of StatefulSets.
-// The history contains conflicts, a lost response, a failover, a rolling update, a scale-down
-// and objects of other controllers.
+// TestStatefulSetRun requires that no check fails on the history of a correct StatefulSet
+// controller. The history contains conflicts, a lost response, a failover, a rolling update, a
+// scale-down, and objects of other controllers.
 func TestStatefulSetRun(t *testing.T) {
 	h := newHistoryBuilderOf(statefulSets, objects.PodResource, revisions, claims)
 	h.holdLease()

@@ -12,13 +12,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// publish records that the process sends a create of Endpoints with the given subsets.
+// publish records that the process sends a create of Endpoints with the given subsets. It
+// records no response.
 func (h *historyBuilder) publish(name string, subsets ...any) *requestStep {
 	o := endpointsOf(name, subsets...)
 	return h.request(history.Request{Verb: "create", Resource: objects.EndpointsResource, Namespace: namespace, Object: &o})
 }
 
-// fields are JSON fields of an object.
+// fields are fields of an object, or of a part of an object such as its spec, as in JSON.
 type fields = map[string]any
 
 // rollingUpdate returns a spec.strategy of type RollingUpdate.
@@ -26,8 +27,9 @@ func rollingUpdate(maxSurge, maxUnavailable any) fields {
 	return fields{"type": "RollingUpdate", "rollingUpdate": fields{"maxSurge": maxSurge, "maxUnavailable": maxUnavailable}}
 }
 
-// podTemplate returns a pod template whose content differs for each version. The parameter
-// hash is the pod-template-hash label; the template has no such label if hash is "".
+// podTemplate returns a pod template with the label app. Each version, such as "v1", gives
+// another template. The parameter hash is the label pod-template-hash; with "", the template has
+// no such label.
 func podTemplate(app, version, hash string) fields {
 	labels := fields{"app": app}
 	if hash != "" {
@@ -45,8 +47,8 @@ func encoded(v any) json.RawMessage {
 	return raw
 }
 
-// deployment commits and delivers a Deployment with the selector app=NAME. Its pod template
-// has version v1.
+// deployment records the commit and the delivery of a Deployment with the selector app=NAME. The
+// Deployment has the pod template of version v1.
 func (h *historyBuilder) deployment(name string, replicas int, strategy fields) *history.Object {
 	o := h.commit(history.Added, history.Object{
 		Ref:        history.Ref{Resource: objects.DeploymentResource, Namespace: namespace, Name: name, UID: types.UID(name + "-uid")},
@@ -61,7 +63,7 @@ func (h *historyBuilder) deployment(name string, replicas int, strategy fields) 
 }
 
 // newReplicaSetOf returns a ReplicaSet of a Deployment, with the pod template of the given
-// version. The parameter desired is its desired-replicas annotation.
+// version. The parameter desired is the value of the desired-replicas annotation.
 func newReplicaSetOf(deployment, version string, replicas, desired int) history.Object {
 	name := deployment + "-" + version
 	return history.Object{
@@ -77,13 +79,13 @@ func newReplicaSetOf(deployment, version string, replicas, desired int) history.
 	}
 }
 
-// replicaSetOf does what replicaSetOfSize does, with 10 as the desired-replicas annotation.
+// replicaSetOf calls replicaSetOfSize with 10 as the value of the desired-replicas annotation.
 func (h *historyBuilder) replicaSetOf(deployment, version string, replicas, available int) *history.Object {
 	return h.replicaSetOfSize(deployment, version, replicas, available, 10)
 }
 
-// replicaSetOfSize commits and delivers a ReplicaSet of a Deployment. Its status reports the
-// given number of available pods.
+// replicaSetOfSize records the commit and the delivery of a ReplicaSet of a Deployment. The
+// ReplicaSet's status reports the given number of available pods.
 func (h *historyBuilder) replicaSetOfSize(deployment, version string, replicas, available, desired int) *history.Object {
 	o := h.commit(history.Added, newReplicaSetOf(deployment, version, replicas, desired))
 	h.deliver(o)
@@ -93,22 +95,23 @@ func (h *historyBuilder) replicaSetOfSize(deployment, version string, replicas, 
 	return o
 }
 
-// rollTo commits and delivers a Deployment with a new version of its pod template. It then
-// waits three seconds.
+// rollTo records the commit and the delivery of a Deployment with the given version of the pod
+// template. It then adds three seconds without records.
 func (h *historyBuilder) rollTo(deployment, version string) {
 	h.deliver(h.revise(deployment, "spec", fields{"template": podTemplate(deployment, version, "")}))
 	h.wait(3 * time.Second)
 }
 
-// createReplicaSet records that the process sends a create of a ReplicaSet.
+// createReplicaSet records that the process sends a create of a ReplicaSet. It records no
+// response.
 func (h *historyBuilder) createReplicaSet(deployment, version string, replicas int) *requestStep {
 	o := newReplicaSetOf(deployment, version, replicas, 10)
 	o.Ref = history.Ref{Namespace: namespace, Name: o.Name}
 	return h.request(history.Request{Verb: "create", Resource: objects.ReplicaSetResource, Namespace: namespace, Object: &o})
 }
 
-// resize records that the process sends an update of a ReplicaSet's spec.replicas. The update
-// is based on the given version.
+// resize records that the process sends an update that changes the spec.replicas of a
+// ReplicaSet. The update contains the resourceVersion of set.
 func (h *historyBuilder) resize(set *history.Object, replicas int) *requestStep {
 	o := *set
 	var body map[string]fields
@@ -120,8 +123,8 @@ func (h *historyBuilder) resize(set *history.Object, replicas int) *requestStep 
 	return h.request(history.Request{Verb: "update", Resource: objects.ReplicaSetResource, Namespace: namespace, Name: o.Name, Object: &o})
 }
 
-// renumber records that the process sends an update of a ReplicaSet's revision annotation.
-// The update is based on the given version.
+// renumber records that the process sends an update that changes a ReplicaSet's revision
+// annotation. The update contains the resourceVersion of set.
 func (h *historyBuilder) renumber(set *history.Object, revision string) *requestStep {
 	o := *set
 	o.Annotations = maps.Clone(o.Annotations)
@@ -129,8 +132,8 @@ func (h *historyBuilder) renumber(set *history.Object, revision string) *request
 	return h.request(history.Request{Verb: "update", Resource: objects.ReplicaSetResource, Namespace: namespace, Name: o.Name, Object: &o})
 }
 
-// writeDeploymentStatus records that the process sends an update of a Deployment's status.
-// The update is based on the given version.
+// writeDeploymentStatus records that the process sends an update of a Deployment's status. The
+// update contains the resourceVersion of d.
 func (h *historyBuilder) writeDeploymentStatus(d *history.Object, status fields) *requestStep {
 	o := edited(*d, "status", status)
 	return h.request(history.Request{
@@ -138,8 +141,8 @@ func (h *historyBuilder) writeDeploymentStatus(d *history.Object, status fields)
 	})
 }
 
-// rollBack records that the process sends an update of a Deployment that executes a rollback.
-// The update sets another pod template and removes the rollback annotation.
+// rollBack records that the process sends the update of a Deployment that executes a rollback.
+// The update sets the pod template of the given version and removes the rollback annotation.
 func (h *historyBuilder) rollBack(d *history.Object, version string) *requestStep {
 	o := edited(*d, "spec", fields{"template": podTemplate(d.Name, version, "")})
 	o.Annotations = nil
@@ -151,8 +154,8 @@ func (h *historyBuilder) deleteReplicaSet(name string) *requestStep {
 	return h.request(history.Request{Verb: "delete", Resource: objects.ReplicaSetResource, Namespace: namespace, Name: name})
 }
 
-// applyAndAnswer commits the ReplicaSet that a request writes, and records the response. It
-// delivers no watch event.
+// applyAndAnswer records the commit of the ReplicaSet that a request writes, and the response.
+// It records no watch event.
 func (step *requestStep) applyAndAnswer() *history.Object {
 	written := step.apply()
 	if step.request.Verb == "create" {
@@ -163,7 +166,8 @@ func (step *requestStep) applyAndAnswer() *history.Object {
 	return written
 }
 
-// apply commits the ReplicaSet that a request writes. It records no response.
+// apply records the commit of the ReplicaSet that a request writes. It records neither a
+// response nor a watch event.
 func (step *requestStep) apply() *history.Object {
 	o := *step.request.Object
 	o.Resource, o.UID = objects.ReplicaSetResource, types.UID(o.Name+"-uid")
@@ -175,7 +179,8 @@ func (step *requestStep) apply() *history.Object {
 	return step.made
 }
 
-// podOf commits and delivers a pod of a ReplicaSet in the given phase.
+// podOf records the commit and the delivery of a pod of a ReplicaSet. The pod is in the given
+// phase.
 func (h *historyBuilder) podOf(set *history.Object, phase string) *history.Object {
 	o := *h.pod(nil, set.Name)
 	o.Owners = []history.Owner{{Kind: "ReplicaSet", Name: set.Name, UID: set.UID, Controller: true}}
@@ -186,8 +191,8 @@ func (h *historyBuilder) podOf(set *history.Object, phase string) *history.Objec
 	return p
 }
 
-// service commits and delivers a Service with the selector app=NAME and port 80. The
-// parameter spec replaces fields of its spec.
+// service records the commit and the delivery of a Service with the selector app=NAME and port
+// 80. The fields in the parameter spec replace those of the Service's spec.
 func (h *historyBuilder) service(name string, spec fields) *history.Object {
 	all := fields{
 		"clusterIP": "10.0.0.1", "selector": fields{"app": name},
@@ -202,7 +207,8 @@ func (h *historyBuilder) service(name string, spec fields) *history.Object {
 	return o
 }
 
-// endpoints commits and delivers Endpoints with the managed-by label of the controller.
+// endpoints records the commit and the delivery of Endpoints with the managed-by label that the
+// Endpoints controller sets.
 func (h *historyBuilder) endpoints(name string, subsets ...any) *history.Object {
 	o := h.commit(history.Added, history.Object{
 		Ref:    history.Ref{Resource: objects.EndpointsResource, Namespace: namespace, Name: name, UID: types.UID(fmt.Sprint(name, "-endpoints-", h.version))},
@@ -213,7 +219,8 @@ func (h *historyBuilder) endpoints(name string, subsets ...any) *history.Object 
 	return o
 }
 
-// leaderElectionEndpoints commits Endpoints that have the leader annotation.
+// leaderElectionEndpoints records the commit of Endpoints with the leader annotation. It records
+// no watch event.
 func (h *historyBuilder) leaderElectionEndpoints(name string) *history.Object {
 	return h.commit(history.Added, history.Object{
 		Ref:         history.Ref{Resource: objects.EndpointsResource, Namespace: namespace, Name: name, UID: types.UID(name + "-lock-uid")},
@@ -221,7 +228,8 @@ func (h *historyBuilder) leaderElectionEndpoints(name string) *history.Object {
 	})
 }
 
-// writeEndpoints records that the process sends a write of Endpoints, without their content.
+// writeEndpoints records that the process sends a write of Endpoints. The request contains no
+// addresses.
 func (h *historyBuilder) writeEndpoints(verb, name string) *requestStep {
 	r := history.Request{Verb: verb, Resource: objects.EndpointsResource, Namespace: namespace, Name: name}
 	if verb == "create" {
@@ -230,11 +238,11 @@ func (h *historyBuilder) writeEndpoints(verb, name string) *requestStep {
 	return h.request(r)
 }
 
-// remove commits the deletion of an object and delivers its watch event.
+// remove records the deletion of an object and the delivery of its watch event.
 func (h *historyBuilder) remove(o *history.Object) { h.deliverGone(h.commit(history.Deleted, *o)) }
 
-// podWithAddress commits and delivers a new version of a pod, which has an IP address and
-// containers.
+// podWithAddress records the commit and the delivery of a new version of the pod p with the
+// given IP address. The fields in the parameter spec replace those of the pod's spec.
 func (h *historyBuilder) podWithAddress(p *history.Object, ip string, ready bool, spec fields) *history.Object {
 	all := fields{"nodeName": "node-0", "containers": []any{fields{"name": "c", "ports": []any{
 		fields{"name": "http", "containerPort": 8080, "protocol": "TCP"},
@@ -251,7 +259,7 @@ func (h *historyBuilder) podWithAddress(p *history.Object, ip string, ready bool
 	return pod
 }
 
-// at returns the entry for a pod in the addresses of Endpoints.
+// at returns the address entry for a pod in a subset of Endpoints, with the given IP.
 func at(p *history.Object, ip string) fields {
 	return fields{"ip": ip, "nodeName": "node-0", "targetRef": fields{
 		"kind": "Pod", "namespace": namespace, "name": p.Name, "uid": p.UID,

@@ -14,7 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// convergedReplicaSet builds a converged ReplicaSet with two pods, in the settle phase.
+// convergedReplicaSet records a converged ReplicaSet with two pods, and begins the phase settle.
 func convergedReplicaSet(h *historyBuilder) *history.Object {
 	rs := deliveredReplicaSet(h, 2)
 	h.phase(history.PhaseSettle)
@@ -30,15 +30,15 @@ const (
 )
 
 // historyBuilder builds a history record by record. Each record is one millisecond later than
-// the previous one. The method wait adds more time.
+// the previous record. The method wait adds more time.
 type historyBuilder struct {
 	records   []*history.Record
 	at        time.Duration              // the time of the last record
 	version   history.Version            // the resourceVersion of the last commit
 	ids       uint64                     // the ID of the last request
 	pods      int                        // the number of pods that were added
-	committed map[string]*history.Object // the committed state, by resource and name
-	subject   string                     // the process that sends the requests
+	committed map[string]*history.Object // the latest committed objects, by resource and name
+	subject   string                     // the name of the process that sends requests and receives watch events
 	watches   map[string]uint64          // the request IDs of the process's watches, by resource
 	resources []string                   // the resources that each process lists and watches
 }
@@ -46,12 +46,12 @@ type historyBuilder struct {
 // modelResources are the resources that the controllers with a contract watch.
 var modelResources = []string{replicaSets, controllers, objects.PodResource, objects.DeploymentResource, objects.ServiceResource, objects.EndpointsResource}
 
-// newHistoryBuilder begins a history in the chaos phase. A process has started, and its lists
-// of all modelResources are empty.
+// newHistoryBuilder begins a history in the phase chaos. A process has started, and has received
+// empty lists of all modelResources.
 func newHistoryBuilder() *historyBuilder { return newHistoryBuilderOf(modelResources...) }
 
-// newHistoryBuilderOf begins a history in the chaos phase. A process has started, and its
-// lists of the given resources are empty.
+// newHistoryBuilderOf begins a history in the phase chaos. A process has started, and has
+// received empty lists of the given resources.
 func newHistoryBuilderOf(resources ...string) *historyBuilder {
 	h := &historyBuilder{committed: map[string]*history.Object{}, version: 100, resources: resources}
 	h.append(history.Record{Start: &history.Start{Format: history.Format, Namespace: namespace, Time: time.Unix(1e9, 0)}})
@@ -85,8 +85,8 @@ func (h *historyBuilder) phase(name history.PhaseName) {
 	h.append(history.Record{Phase: &history.Phase{Name: name}})
 }
 
-// restart starts a process, which lists and watches all resources. It ends a former process
-// with the same name.
+// restart starts the process with this name, which then lists and watches all resources. It ends
+// a running process with this name.
 func (h *historyBuilder) restart(name string) {
 	h.begin(name)
 	for _, resource := range h.resources {
@@ -95,19 +95,19 @@ func (h *historyBuilder) restart(name string) {
 	}
 }
 
-// processEvent records that the process was paused, resumed or stopped, or that it died.
+// processEvent records that the process h.subject was paused, resumed or stopped, or that it
+// died.
 func (h *historyBuilder) processEvent(event history.ProcessEvent) {
 	h.append(history.Record{Process: &history.Process{Name: h.subject, Event: event}})
 }
 
-// begin starts a process that has not sent a request yet.
+// begin starts the process with this name. The process sends no request yet.
 func (h *historyBuilder) begin(name string) {
 	h.subject, h.watches = name, map[string]uint64{}
 	h.append(history.Record{Process: &history.Process{Name: name, Event: history.ProcessStarted}})
 }
 
-// request records a request of the process. Its response follows with a method of the
-// returned requestStep.
+// request records a request of the process. Call a method of the result to record the response.
 func (h *historyBuilder) request(r history.Request) *requestStep {
 	h.ids++
 	r.ID, r.Subject = h.ids, h.subject
@@ -126,10 +126,12 @@ func (h *historyBuilder) listed(resource string) []history.Object {
 	return items
 }
 
-// list records a list request that returns all committed objects of a resource.
+// list records a list request and its response, which contains all committed objects of a
+// resource.
 func (h *historyBuilder) list(resource string) { h.listPart(resource, "", h.listed(resource)) }
 
-// listPart records a list request with a query that returns the given objects.
+// listPart records a list request with the given query, and its response, which contains the
+// given objects.
 func (h *historyBuilder) listPart(resource, query string, items []history.Object) {
 	step := h.request(history.Request{Verb: "list", Resource: resource, Query: query})
 	step.answered(200)
@@ -152,8 +154,8 @@ func (h *historyBuilder) event(resource string, event history.EventType, o histo
 	}})
 }
 
-// bookmark records the delivery of a bookmark with the latest resourceVersion. If initialEnd
-// is true, it ends the initial events of a streaming list.
+// bookmark records the delivery of a bookmark with the latest resourceVersion. If initialEnd is
+// true, the bookmark ends the initial events of a watch with sendInitialEvents=true.
 func (h *historyBuilder) bookmark(resource string, initialEnd bool) {
 	h.event(resource, history.Bookmark, history.Object{Ref: history.Ref{Resource: resource, Version: h.version}}, initialEnd)
 }
@@ -172,24 +174,26 @@ func (h *historyBuilder) commit(event history.EventType, o history.Object) *hist
 	return &o
 }
 
-// deliver records watch events with the given versions of objects, in this order.
+// deliver records the delivery of a watch event for each object, in this order.
 func (h *historyBuilder) deliver(objects ...*history.Object) {
 	for _, o := range objects {
 		h.event(o.Resource, history.Modified, *o, false)
 	}
 }
 
-// deliverGone records the watch event of the deletion of an object.
+// deliverGone records the delivery of the watch event that says that an object was deleted.
 func (h *historyBuilder) deliverGone(o *history.Object) {
 	h.event(o.Resource, history.Deleted, *o, false)
 }
 
-// replicaSet commits a ReplicaSet with the selector app=NAME.
+// replicaSet records the commit of a ReplicaSet with the selector app=NAME. It records no watch
+// event.
 func (h *historyBuilder) replicaSet(name string, replicas int) *history.Object {
 	return h.owner(replicaSets, name, name, replicas)
 }
 
-// owner commits a ReplicaSet or ReplicationController with the selector app=APP.
+// owner records the commit of a ReplicaSet or ReplicationController with the selector app=APP.
+// It records no watch event.
 func (h *historyBuilder) owner(resource, name, app string, replicas int) *history.Object {
 	selector := fmt.Sprintf(`{"matchLabels":{"app":%q}}`, app)
 	if resource == controllers {
@@ -204,8 +208,8 @@ func (h *historyBuilder) owner(resource, name, app string, replicas int) *histor
 	return h.commit(history.Added, o)
 }
 
-// revise commits an object after changing the given fields of its spec or status. The
-// parameter part is "spec" or "status".
+// revise records the commit of a new version of an object. The parameter part is "spec" or
+// "status", and fields contains the changed fields of that part.
 func (h *historyBuilder) revise(name, part string, fields map[string]any) *history.Object {
 	o := h.find(name)
 	var body map[string]map[string]any
@@ -224,12 +228,13 @@ func (h *historyBuilder) revise(name, part string, fields map[string]any) *histo
 	return h.commit(history.Modified, changed)
 }
 
-// scale commits a ReplicaSet or ReplicationController with a new spec.replicas.
+// scale records the commit of a ReplicaSet or ReplicationController with a new spec.replicas.
 func (h *historyBuilder) scale(name string, replicas int) *history.Object {
 	return h.revise(name, "spec", map[string]any{"replicas": replicas})
 }
 
-// status commits the status of an owner that has n pods, all of them ready and available.
+// status records the commit of the status of an owner of pods. The status reports n pods, all of
+// them ready and available.
 func (h *historyBuilder) status(name string, n int) *history.Object {
 	return h.revise(name, "status", map[string]any{
 		"replicas": n, "fullyLabeledReplicas": n, "readyReplicas": n, "availableReplicas": n,
@@ -247,7 +252,7 @@ func (h *historyBuilder) find(name string) *history.Object {
 	panic("no object has the name " + name)
 }
 
-// controlledBy returns ownerReferences with a controllerRef to the object.
+// controlledBy returns ownerReferences whose controllerRef names the object o.
 func controlledBy(o *history.Object) []history.Owner {
 	kind := "ConfigMap"
 	if k := objects.OwnerKindByResource(o.Resource); k != nil {
@@ -256,13 +261,14 @@ func controlledBy(o *history.Object) []history.Owner {
 	return []history.Owner{{Kind: kind, Name: o.Name, UID: o.UID, Controller: true}}
 }
 
-// foreign returns a ConfigMap that controls pods. No controller under test reconciles it.
+// foreign returns a ConfigMap for use as controller of pods. No controller under test reconciles
+// ConfigMaps.
 func foreign() *history.Object {
 	return &history.Object{Ref: history.Ref{Resource: "configmaps", Namespace: namespace, Name: "foreign", UID: "foreign-uid"}}
 }
 
-// pod commits a running pod of an owner, or an orphan if owner is nil. The history contains
-// no create request for it.
+// pod records the commit of a running pod of an owner, or of an orphan if owner is nil. The
+// history contains no create request for this pod.
 func (h *historyBuilder) pod(owner *history.Object, app string) *history.Object {
 	h.pods++
 	o := history.Object{
@@ -288,7 +294,8 @@ func podBody(phase string, ready bool) json.RawMessage {
 	return fmt.Appendf(nil, `{"spec":{"nodeName":"node-0"},"status":{"phase":%q,"conditions":[{"type":"Ready","status":%q}]}}`, phase, status)
 }
 
-// running commits n pods of an owner, delivers them to the process, and waits two seconds.
+// running records the commit and the delivery of n running pods of an owner. It then adds two
+// seconds without records.
 func (h *historyBuilder) running(owner *history.Object, n int) []*history.Object {
 	var pods []*history.Object
 	for range n {
@@ -299,39 +306,40 @@ func (h *historyBuilder) running(owner *history.Object, n int) []*history.Object
 	return pods
 }
 
-// failPod commits that a pod has failed.
+// failPod records the commit of a pod with the phase Failed.
 func (h *historyBuilder) failPod(pod *history.Object) *history.Object {
 	failed := *h.find(pod.Name)
 	failed.Body = podBody("Failed", false)
 	return h.commit(history.Modified, failed)
 }
 
-// terminate commits that an object has a deletionTimestamp.
+// terminate records the commit of an object with a deletionTimestamp.
 func (h *historyBuilder) terminate(o *history.Object) *history.Object {
 	terminating := *h.find(o.Name)
 	terminating.Deleting = time.Unix(1e9, 0)
 	return h.commit(history.Modified, terminating)
 }
 
-// removeOwner commits that a pod has no ownerReferences.
+// removeOwner records the commit of a pod without ownerReferences.
 func (h *historyBuilder) removeOwner(pod *history.Object) *history.Object {
 	orphaned := *h.find(pod.Name)
 	orphaned.Owners = nil
 	return h.commit(history.Modified, orphaned)
 }
 
-// relabel commits that a pod has the label app=APP.
+// relabel records the commit of a pod with the label app=APP.
 func (h *historyBuilder) relabel(pod *history.Object, app string) *history.Object {
 	relabeled := *h.find(pod.Name)
 	relabeled.Labels = map[string]string{"app": app}
 	return h.commit(history.Modified, relabeled)
 }
 
-// requestStep is a request that the process has sent. Its methods record the response.
+// requestStep is a request that the process has sent. Its methods record what happens next, such
+// as a response.
 type requestStep struct {
 	builder *historyBuilder
 	request history.Request
-	made    *history.Object // the pod or ReplicaSet that the request created or changed; nil if it has no effect yet
+	made    *history.Object // the pod or ReplicaSet that the request created or changed; nil if none is committed yet
 }
 
 // create records that the process sends a create of a pod for an owner.
@@ -373,14 +381,14 @@ func (h *historyBuilder) patch(pod *history.Object, patch string) *requestStep {
 	})
 }
 
-// writeStatus records that the process sends an update of an owner's status, without its
-// content.
+// writeStatus records that the process sends an update of an owner's status. The request
+// contains no status fields.
 func (h *historyBuilder) writeStatus(owner *history.Object) *requestStep {
 	return h.request(history.Request{Verb: "update", Resource: owner.Resource, Subresource: "status", Namespace: namespace, Name: owner.Name})
 }
 
 // updateStatus records that the process sends an update of the given fields of an owner's
-// status. The update is based on the given version of the owner.
+// status. The update contains the resourceVersion of owner.
 func (h *historyBuilder) updateStatus(owner *history.Object, status fields) *requestStep {
 	o := edited(*owner, "status", status)
 	return h.request(history.Request{
@@ -388,8 +396,8 @@ func (h *historyBuilder) updateStatus(owner *history.Object, status fields) *req
 	})
 }
 
-// readLive records that the process reads an owner from the API server and receives its
-// committed version.
+// readLive records that the process reads an owner from the API server, and that the response
+// contains the committed version.
 func (h *historyBuilder) readLive(owner *history.Object) {
 	step := h.request(history.Request{Verb: "get", Resource: owner.Resource, Namespace: namespace, Name: owner.Name})
 	h.append(history.Record{Response: &history.Response{
@@ -397,7 +405,7 @@ func (h *historyBuilder) readLive(owner *history.Object) {
 	}})
 }
 
-// commitPod commits the pod that a create request creates. It records no response.
+// commitPod records the commit of the pod that a create request creates. It records no response.
 func (step *requestStep) commitPod() *requestStep {
 	step.made = step.builder.pod(step.builder.find(step.request.Object.Owners[0].Name), step.request.Object.Owners[0].Name)
 	return step
@@ -425,14 +433,14 @@ func (step *requestStep) refusedAsTerminating() {
 		ID: step.request.ID, Code: 403, ServerCode: 403, Reached: true, Reason: "Forbidden", Cause: "NamespaceTerminating"}})
 }
 
-// lost records that the API server received the request, and that the process gets no
-// response.
+// lost records that the API server received the request, but that the process gets no response.
 func (step *requestStep) lost() *requestStep {
 	step.builder.append(history.Record{Response: &history.Response{ID: step.request.ID, Reached: true}})
 	return step
 }
 
-// succeed commits the pods of create requests, records the responses, and returns the pods.
+// succeed records successful responses to create requests, and the commits of the created pods.
+// It returns these pods.
 func succeed(steps ...*requestStep) []*history.Object {
 	var pods []*history.Object
 	for _, step := range steps {
@@ -442,7 +450,7 @@ func succeed(steps ...*requestStep) []*history.Object {
 }
 
 // createAll records that the process creates n pods of an owner in slow-start batches. It
-// delivers no watch events.
+// records no watch events.
 func (h *historyBuilder) createAll(owner *history.Object, n int) []*history.Object {
 	var pods []*history.Object
 	for batch := 1; n > 0; batch *= 2 {
@@ -453,13 +461,13 @@ func (h *historyBuilder) createAll(owner *history.Object, n int) []*history.Obje
 	return pods
 }
 
-// end records the phase end, with which each complete history ends.
+// end begins the phase end, which every complete history has.
 func (h *historyBuilder) end() *historyBuilder {
 	h.phase(history.PhaseEnd)
 	return h
 }
 
-// all returns the records of the history as Run reads them.
+// all returns the records of the history in the form that Run needs.
 func (h *historyBuilder) all() iter.Seq2[*history.Record, error] {
 	return func(yield func(*history.Record, error) bool) {
 		for _, r := range h.records {

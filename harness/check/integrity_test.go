@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestIntegrity requires that no check passes on a history that contains a record which no run
-// contains. Violations before that record remain.
+// TestIntegrity requires that no check passes on a history with an impossible record, such as a
+// response without its request. A violation before that record remains a violation.
 func TestIntegrity(t *testing.T) {
 	request := func(id uint64) history.Record {
 		return history.Record{Request: &history.Request{ID: id, Subject: "subject-0", Verb: "get", Resource: replicaSets}}
@@ -25,7 +25,7 @@ func TestIntegrity(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		build  func(h *historyBuilder)
-		reason string // "" if nothing is wrong
+		reason string // the expected text about the impossible record; "" if every record is possible
 	}{
 		{"a response without its request", func(h *historyBuilder) { h.append(response(99)) },
 			"is a response of request 99, which the history does not contain"},

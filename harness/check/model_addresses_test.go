@@ -10,9 +10,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// TestDifference requires that describeDifference finds a missing, an additional, and a
-// wrongly ready address. It must find nothing in correct Endpoints, also if more addresses
-// exist than fit.
+// TestDifference requires that describeDifference finds a missing address, an additional address
+// and a wrong readiness. It must find nothing in correct Endpoints, even if a Service has more
+// addresses than Endpoints may list.
 func TestDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := objects.AddressSet{}

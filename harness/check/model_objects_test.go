@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// TestPodCounts requires that the pod counts, which the set updates for each change, equal
-// counts of all pods.
+// TestPodCounts requires that the pod counts, which the objectSet updates at each change, equal
+// new counts of all pods.
 func TestPodCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		state := newObjectSet()
@@ -63,7 +63,7 @@ func drawPod(t *rapid.T, uid types.UID, name *rapid.Generator[string]) *objects.
 	return p
 }
 
-// recount counts the pods of an owner one by one.
+// recount computes the pod counts of an owner from all pods in the set.
 func recount(state *objectSet, o *objects.Owner) (counts podCounts) {
 	for _, p := range state.pods {
 		matches := o.Selector.Matches(p.Labels)

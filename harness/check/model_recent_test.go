@@ -13,8 +13,8 @@ type valueAt struct {
 	value int
 }
 
-// TestRecentWindowBounds requires that the bounds contain every value that was current within
-// the last lag. They must contain no value that was replaced more than twice lag ago.
+// TestRecentWindowBounds requires that the bounds of a recentWindow contain every value of the
+// last second (lag). They must contain no value that was replaced more than two seconds ago.
 func TestRecentWindowBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var window recentWindow
@@ -38,8 +38,7 @@ func TestRecentWindowBounds(t *testing.T) {
 	})
 }
 
-// inForce returns the range of the values that were current at any time within span before
-// now.
+// inForce returns the range of the values that applied at any time from now-span to now.
 func inForce(past []valueAt, now, span time.Duration) (r valueRange) {
 	for i, m := range past {
 		if i == len(past)-1 || past[i+1].at >= now-span {

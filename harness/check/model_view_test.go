@@ -126,8 +126,8 @@ func TestView(t *testing.T) {
 	}
 }
 
-// TestCachedPodStates requires that the model keeps former states of a pod until the process
-// was idle.
+// TestCachedPodStates requires that the model keeps earlier states of a pod until an idle period
+// of the process.
 func TestCachedPodStates(t *testing.T) {
 	h := newHistoryBuilder()
 	rs := deliveredReplicaSet(h, 1)

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the generated pages in docs")
 
-// generated is the note on each generated page that says how to update it.
+// generated is a note on each generated page, which says how to update the page.
 const generated = "`make golden` generates this page from the tables in `harness/check`.\n"
 
 // TestReference requires that the generated pages in docs are up to date with the tables of
@@ -194,7 +194,8 @@ func TestAllowedBehaviors(t *testing.T) {
 // fileSlug converts a check ID to its form in file names, with underscores.
 func fileSlug(id string) string { return strings.ReplaceAll(id, "-", "_") }
 
-// links returns Markdown links to the sections of a page with the given slugs.
+// links returns one Markdown link for each slug, to the section with that slug on the given
+// page.
 func links(slugs []string, page string) string {
 	var all []string
 	for _, slug := range slugs {

@@ -41,7 +41,7 @@ func (s Scope) String() string {
 	return "Contract (trait " + s.traits() + ")"
 }
 
-// traits returns the names of the traits as text, such as "adopts or slow-start".
+// traits returns the names of the traits as text, such as "owns-pods or rolls-out".
 func (s Scope) traits() string {
 	return nearest.List(s.Traits, "or")
 }

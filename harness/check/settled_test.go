@@ -55,8 +55,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestSettledServices requires that Pending reports wrong Endpoints each time they become
-// wrong, and Endpoints whose Service was deleted.
+// TestSettledServices requires that Pending reports Endpoints each time they become wrong. It
+// must also report Endpoints whose Service was deleted.
 func TestSettledServices(t *testing.T) {
 	h := newHistoryBuilder()
 	settled, seen := NewSettled(), 0

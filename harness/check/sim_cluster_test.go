@@ -20,34 +20,36 @@ import (
 // controller (sim_controller_test.go) sends requests to it. The simulation writes the
 // history that a real run would record.
 
-// conditions are the parameters of a simulated run. Faults occur only during the chaos phase.
+// conditions are the parameters of a simulated run. Faults occur only during the phase chaos.
 type conditions struct {
 	seed         uint64
 	podLag       time.Duration // the maximum delay of watch events of pods
-	ownerLag     time.Duration // the maximum delay of watch events of owners
-	refused      float64       // the share of requests that the API server refuses
-	lost         float64       // the share of requests whose response is lost
+	ownerLag     time.Duration // the maximum delay of watch events of ReplicaSets or ReplicationControllers
+	refused      float64       // the probability with which the API server refuses a request
+	lost         float64       // the probability with which a response is lost
 	restarts     int           // how often the controller is restarted
 	codes        []int         // the status codes of refused requests
-	resource     string        // the resource of the owners of pods
+	resource     string        // the resource that owns the pods: ReplicaSets or ReplicationControllers
 	replicas     int           // the maximum of spec.replicas
 	disturbances int           // the number of operations by users and nodes
-	grace        time.Duration // the maximum time from the deletionTimestamp of a pod to its removal
+	grace        time.Duration // the maximum time from a pod's deletionTimestamp to the pod's removal
 }
 
-// simObject is one version of an object. It is immutable.
+// simObject is one version of an object in the simulated cluster. It does not change after its
+// creation.
 type simObject struct {
 	history.Object
-	failed, ready bool                // of a pod
+	failed, ready bool                // the state of a pod
 	replicas      int                 // the spec.replicas of an owner
 	status        objects.OwnerStatus // the status of an owner
 	failing       bool                // true if the status of an owner has ReplicaFailure=True
 }
 
-// active reports whether a pod has neither failed nor a deletionTimestamp.
+// active reports whether a pod is active: it has not failed and has no deletionTimestamp.
 func (object *simObject) active() bool { return !object.failed && !object.Terminating() }
 
-// controller returns the UID in the controllerRef, or "" without a controllerRef.
+// controller returns the UID in the object's controllerRef. It returns "" if the object has no
+// controllerRef.
 func (object *simObject) controller() types.UID {
 	if ref := object.ControllerRef(); ref != nil {
 		return ref.UID
@@ -55,7 +57,7 @@ func (object *simObject) controller() types.UID {
 	return ""
 }
 
-// app returns the value of the label that selectors match.
+// app returns the value of the object's label app, which the selectors of the simulation match.
 func (object *simObject) app() string { return object.Labels["app"] }
 
 // cluster is a simulated cluster with one simulated controller.
@@ -63,20 +65,20 @@ type cluster struct {
 	conditions
 	random      *rand.Rand
 	now         time.Duration            // the virtual time since the start
-	events      events                   // functions to be called at a later time
-	order       int                      // the number of events that were added
+	events      events                   // functions that run calls at a later time
+	order       int                      // the number of events that were added so far
 	seq         int64                    // the sequence number of the last record
 	records     []*history.Record        // the history
 	ids         uint64                   // the ID of the last request
 	version     history.Version          // the last resourceVersion
-	liveObjects map[types.UID]*simObject // the committed state
-	names       int                      // the number of pods that were created
+	liveObjects map[types.UID]*simObject // the latest committed version of each object, by UID
+	names       int                      // the number of pods that were created; part of the next pod's name
 	chaos       bool                     // true during the chaos phase
-	committed   *simStream               // the stream that writes commit records
+	committed   *simStream               // the stream that appends commit records to the history
 	subject     *controller              // the running controller
 }
 
-// newCluster returns a cluster without objects, in the chaos phase.
+// newCluster returns a cluster without objects, in the phase chaos.
 func newCluster(c conditions) *cluster {
 	s := &cluster{conditions: c, random: rand.New(rand.NewPCG(c.seed, 1)), liveObjects: map[types.UID]*simObject{}, version: 1000, chaos: true}
 	s.committed = &simStream{}
@@ -96,17 +98,18 @@ func (s *cluster) upTo(d time.Duration) time.Duration {
 	return time.Duration(s.random.Int64N(int64(d) + 1))
 }
 
-// chance returns true with probability p. It always returns false after the chaos phase.
+// chance returns true with probability p during the phase chaos. In later phases, it returns
+// false.
 func (s *cluster) chance(p float64) bool { return s.chaos && s.random.Float64() < p }
 
-// after schedules a call of do at the time d from now.
+// after makes run call the function do when the time d has passed.
 func (s *cluster) after(d time.Duration, do func()) {
 	s.order++
 	heap.Push(&s.events, event{at: s.now + d, order: s.order, do: do})
 }
 
-// run advances the time to the given time, and calls all functions that are scheduled until
-// then.
+// run advances the virtual time to until. It calls all functions that are scheduled for a time
+// before that.
 func (s *cluster) run(until time.Duration) {
 	for len(s.events) > 0 && s.events[0].at <= until {
 		next := heap.Pop(&s.events).(event)
@@ -116,15 +119,15 @@ func (s *cluster) run(until time.Duration) {
 	s.now = until
 }
 
-// event is a function that is to be called at a time. Events of the same time are called in
-// the order in which they were added.
+// event is a function that is scheduled for a time. Events with the same time happen in the
+// order in which they were added.
 type event struct {
 	at    time.Duration
 	order int
 	do    func()
 }
 
-// events is a heap of events. The first element is the next event.
+// events is a heap of scheduled events. The first element happens next.
 type events []event
 
 func (e events) Len() int { return len(e) }
@@ -139,14 +142,14 @@ func (e *events) Pop() any {
 	return last
 }
 
-// simStream delivers events in order, each after a delay.
+// simStream delivers events in the order in which they were sent, each after its own delay.
 type simStream struct {
-	last    time.Duration // when the last waiting event is delivered
-	waiting []func()      // deliver the waiting events, in order
+	last    time.Duration // when the last of the waiting events is delivered
+	waiting []func()      // functions that deliver the waiting events, in order
 }
 
-// send delivers an event after the delay lag, but not before the events that were sent
-// earlier.
+// send delivers an event, by a call of do, after the delay lag. It waits longer if an earlier
+// event has not been delivered by then.
 func (f *simStream) send(s *cluster, lag time.Duration, do func()) {
 	f.last = max(f.last, s.now+lag)
 	f.waiting = append(f.waiting, do)
@@ -169,7 +172,8 @@ func (f *simStream) release(s *cluster) {
 	}
 }
 
-// put commits a version of an object, and sends its watch event to the controller.
+// put commits a new version of an object, and sends the watch event to the controller. It
+// returns the committed version.
 func (s *cluster) put(kind history.EventType, object simObject) *simObject {
 	s.version++
 	object.Version = s.version
@@ -209,7 +213,8 @@ func ownerBody(object *simObject) []byte {
 		object.status.ReadyReplicas, object.status.AvailableReplicas, object.status.ObservedGeneration, conditionStatus(object.failing))
 }
 
-// conditionStatus returns the status of a condition: "True" or "False".
+// conditionStatus returns "True" if holds is true, and otherwise "False": the status of a
+// condition.
 func conditionStatus(holds bool) string {
 	if holds {
 		return "True"
@@ -225,8 +230,8 @@ func (s *cluster) sent(r history.Request) uint64 {
 	return r.ID
 }
 
-// addPod commits a new pod. It becomes ready within 100 ms or, with a probability of 20 % in
-// the chaos phase, within 15 s.
+// addPod commits a new pod. The pod becomes ready within 100 ms. During the phase chaos, one pod
+// in five may take up to 15 s.
 func (s *cluster) addPod(app string, owners []history.Owner) *simObject {
 	s.names++
 	name := fmt.Sprintf("%s-%d", app, s.names)
@@ -248,7 +253,7 @@ func (s *cluster) addPod(app string, owners []history.Owner) *simObject {
 	return object
 }
 
-// kill commits a deletionTimestamp of a pod, and later its removal.
+// kill commits a deletionTimestamp of a pod. It commits the pod's removal some time later.
 func (s *cluster) kill(object *simObject) {
 	if object.Terminating() {
 		return
@@ -282,7 +287,7 @@ func (s *cluster) scale(uid types.UID, replicas int) {
 	s.put(history.Modified, scaled)
 }
 
-// live returns the committed objects of a resource, sorted by UID.
+// live returns the latest committed objects of a resource, sorted by UID.
 func (s *cluster) live(resource string) []*simObject {
 	var all []*simObject
 	for _, uid := range slices.Sorted(maps.Keys(s.liveObjects)) {
@@ -293,7 +298,7 @@ func (s *cluster) live(resource string) []*simObject {
 	return all
 }
 
-// disturb performs one random operation of a user, a node or another controller.
+// disturb performs one random operation, as a user, a node or another controller does.
 func (s *cluster) disturb() {
 	owners, pods := s.live(s.resource), s.live(objects.PodResource)
 	owner := owners[s.random.IntN(len(owners))]
@@ -357,7 +362,8 @@ func simulate(c conditions, r rules) *cluster {
 	return s
 }
 
-// settle runs until Settled reports convergence, or until the time within has passed.
+// settle runs the simulation until Settled reports that all objects have converged, but at most
+// for the time within.
 func (s *cluster) settle(within time.Duration) {
 	settled := NewSettled()
 	seen := 0
@@ -372,7 +378,7 @@ func (s *cluster) settle(within time.Duration) {
 	}
 }
 
-// all returns the records of the history as Run reads them.
+// all returns the records of the history in the form that Run needs.
 func (s *cluster) all() iter.Seq2[*history.Record, error] {
 	return (&historyBuilder{records: s.records}).all()
 }

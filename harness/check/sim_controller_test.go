@@ -11,18 +11,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// rules says which rules a simulated controller breaks. Names in parentheses, such as R10,
-// are mutants that break the same rule.
+// rules says which rules a simulated controller breaks. A name in parentheses, such as R10, is a
+// mutant in harness/mutant that breaks the same rule.
 type rules struct {
 	noExpectations          bool // decides before it has observed its own creates and deletes
 	noBurstLimit            bool // creates or deletes more than 500 pods in one sync
 	noSlowStart             bool // creates all missing pods in one batch
 	noBackOff               bool // requeues a failed key at once
-	countsFailed            bool // counts failed pods as active, and so does not replace them
+	countsFailed            bool // counts failed pods as active, and therefore does not replace failed pods
 	takesForeign            bool // counts matching pods of other controllers as its own
 	noLiveRead              bool // adopts without a live read of the owner (R10)
 	keepsFailedExpectations bool // a failed create does not lower the expectations (R16)
-	countsTerminating       bool // counts terminating pods when it scales down (R2)
+	countsTerminating       bool // counts terminating pods when it decides on a scale-down (R2)
 	repeatsBatch            bool // creates a whole batch after a restart (R28)
 	deletesInAnyOrder       bool // ignores the order of scale-down (R13)
 	reportsAllReady         bool // reports every pod as ready
@@ -32,31 +32,31 @@ type rules struct {
 	reportsNoFailure        bool // never sets the condition ReplicaFailure
 }
 
-// controller is one process of a simulated controller of ReplicaSets or
-// ReplicationControllers. To satisfy its expectations, it counts added pods without comparing
-// their UIDs, as upstream does.
+// controller is one process of a simulated controller of ReplicaSets or ReplicationControllers.
+// To satisfy its expectations, the controller counts the pods that appear in its cache. As
+// upstream does, it does not compare their UIDs.
 type controller struct {
 	*cluster
 	rules
 	pods, owners map[types.UID]*simObject // the informer caches
 	feeds        map[string]*simStream    // watch events from the API server to the proxy, by resource
-	caches       map[string]*simStream    // watch events from the proxy to the cache, by resource
+	caches       map[string]*simStream    // watch events from the proxy to the controller's cache, by resource
 	watches      map[string]uint64        // the request IDs of the open watches, by resource
 	expected     map[types.UID]*expected  // the expectations, by the UID of the owner
-	queued       map[types.UID]bool       // the owners whose key is in the work queue
-	running      map[types.UID]bool       // the owners that a worker is syncing
+	queued       map[types.UID]bool       // UIDs of the owners whose key is in the work queue
+	running      map[types.UID]bool       // UIDs of the owners that a worker is syncing
 	failures     map[types.UID]int        // the number of failed syncs in a row, by owner
-	firstSync    map[types.UID]bool       // the owners that the process has not synced yet
+	firstSync    map[types.UID]bool       // UIDs of the owners that the process has not synced yet
 }
 
-// expected is the number of creates, and the pods with deletes, that the controller has not
-// observed yet.
+// expected contains the expectations for one owner: the number of unobserved creates, and the
+// pods with an unobserved delete.
 type expected struct {
 	creates int
 	deletes map[types.UID]bool
 }
 
-// restart starts a new process of the controller. It stops the former process first.
+// restart stops the running process of the controller, if there is one, and starts a new one.
 func (s *cluster) restart(r rules) {
 	if s.subject != nil {
 		s.append(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStopped}})
@@ -73,10 +73,10 @@ func (s *cluster) restart(r rules) {
 	}
 }
 
-// alive reports whether the process is still the running one.
+// alive reports whether c is still the running process of the controller.
 func (c *controller) alive() bool { return c.subject == c }
 
-// list lists a resource and opens its watch.
+// list lists the objects of a resource, puts them into the cache, and opens a watch.
 func (c *controller) list(resource string) {
 	id := c.sent(history.Request{Verb: "list", Resource: resource})
 	c.append(history.Record{Response: &history.Response{ID: id, Code: 200, ServerCode: 200, Reached: true}})
@@ -91,8 +91,8 @@ func (c *controller) list(resource string) {
 	c.feeds[resource] = &simStream{last: c.now + time.Millisecond}
 }
 
-// sendEvent sends a watch event to the proxy, which delivers it to the controller after a
-// delay.
+// sendEvent sends a watch event from the API server to the proxy. The proxy delivers the event
+// to the controller after a delay.
 func (c *controller) sendEvent(kind history.EventType, object *simObject) {
 	lag := time.Millisecond
 	if c.chaos {
@@ -109,8 +109,8 @@ func (c *controller) sendEvent(kind history.EventType, object *simObject) {
 	})
 }
 
-// observe puts a version of an object into the cache, updates the expectations, and enqueues
-// owners.
+// observe puts a new version of an object into the cache, updates the expectations, and enqueues
+// the affected owners.
 func (c *controller) observe(kind history.EventType, object *simObject) {
 	if !c.alive() {
 		return
@@ -137,8 +137,8 @@ func (c *controller) observe(kind history.EventType, object *simObject) {
 	c.enqueueOwners(old, object)
 }
 
-// observeDelete records that an expected delete of a pod was observed. It ignores the
-// controllerRef of the pod, because a terminating pod may lose it.
+// observeDelete records that the controller has observed an expected delete of a pod. It ignores
+// the pod's controllerRef, because a terminating pod may lose it.
 func (c *controller) observeDelete(object *simObject) {
 	for uid, e := range c.expected {
 		if e.deletes[object.UID] {
@@ -148,7 +148,8 @@ func (c *controller) observeDelete(object *simObject) {
 	}
 }
 
-// enqueueOwners enqueues the owners that control the pod, or that may adopt it.
+// enqueueOwners enqueues the owners that control a pod or may adopt the pod. The parameters old
+// and now are the pod's former and new version.
 func (c *controller) enqueueOwners(old, now *simObject) {
 	for uid, o := range c.owners {
 		claimed := now.controller() == uid || old != nil && old.controller() == uid
@@ -167,7 +168,7 @@ func (c *controller) enqueue(uid types.UID) {
 	c.after(500*time.Microsecond, func() { c.work(uid) })
 }
 
-// work syncs an owner whose key is in the work queue, unless a worker is already syncing it.
+// work syncs the owner with this UID if its key is queued and no worker is syncing the owner.
 func (c *controller) work(uid types.UID) {
 	if !c.queued[uid] || c.running[uid] || !c.alive() {
 		return
@@ -189,8 +190,8 @@ func (c *controller) work(uid types.UID) {
 	})
 }
 
-// sync adopts orphans, then creates or deletes pods, and finally writes the status of the
-// owner. It calls done at the end.
+// sync adopts orphans, then creates or deletes pods, and finally writes the owner's status. At
+// the end it calls done, with ok = false after a failed request.
 func (c *controller) sync(uid types.UID, done func(ok bool)) {
 	o := c.owners[uid]
 	e := c.expected[uid]
@@ -229,7 +230,7 @@ func (c *controller) sync(uid types.UID, done func(ok bool)) {
 	})
 }
 
-// manage creates or deletes pods until their number is spec.replicas.
+// manage creates or deletes pods until the owner has spec.replicas pods.
 func (c *controller) manage(o *simObject, claimed []*simObject, terminating int, done func(ok bool)) {
 	limit := 500
 	if c.noBurstLimit {
@@ -259,7 +260,7 @@ func (c *controller) manage(o *simObject, claimed []*simObject, terminating int,
 	}
 }
 
-// create sends n creates of pods in slow-start batches. It stops after a batch with a failed
+// create sends creates of n pods in slow-start batches. It sends no further batch after a failed
 // create.
 func (c *controller) create(o *simObject, n, batch int, done func(ok bool)) {
 	e := c.expected[o.UID]
@@ -296,7 +297,7 @@ func (c *controller) create(o *simObject, n, batch int, done func(ok bool)) {
 	}
 }
 
-// delete sends deletes of the given pods, all at once.
+// delete sends deletes of all given pods at once.
 func (c *controller) delete(o *simObject, pods []*simObject, done func(ok bool)) {
 	e := &expected{deletes: map[types.UID]bool{}}
 	c.expected[o.UID] = e
@@ -326,7 +327,7 @@ func (c *controller) delete(o *simObject, pods []*simObject, done func(ok bool))
 	}
 }
 
-// adopt adopts orphans one after another, after a live read of the owner.
+// adopt reads the owner from the API server, and then adopts the orphans one after another.
 func (c *controller) adopt(o *simObject, orphans []*simObject, done func(ok bool)) {
 	if len(orphans) == 0 {
 		done(true)
@@ -374,7 +375,7 @@ func (c *controller) adopt(o *simObject, orphans []*simObject, done func(ok bool
 	})
 }
 
-// writeStatus writes the status of an owner if it has changed.
+// writeStatus writes the owner's status if it differs from the cached status.
 func (c *controller) writeStatus(o *simObject, claimed []*simObject, failing bool, done func(ok bool)) {
 	ready := 0
 	for _, p := range claimed {
@@ -413,11 +414,12 @@ func (c *controller) writeStatus(o *simObject, claimed []*simObject, failing boo
 	}, func(code int, _ *simObject) { done(code == 200) })
 }
 
-// call sends a request through the proxy, which may refuse it or lose its response. If a
-// refusal has a Retry-After header, the client resends the request without telling the
-// controller.
+// call sends a request through the proxy. The proxy may refuse the request or lose the response.
+// If a refusal has a Retry-After header, the client resends the request, and the controller does
+// not notice.
 //
-// The parameter effect is what the API server does; then is called with the response.
+// The API server executes the request by calling effect. When the response arrives, call calls
+// then.
 func (c *controller) call(r history.Request, effect func() (int, *simObject), then func(code int, result *simObject)) {
 	if !c.alive() {
 		return

@@ -19,45 +19,45 @@ import (
 type rolloutRules struct {
 	noSurge                 bool // ignores maxSurge
 	noUnavailable           bool // ignores the available replicas
-	recreatesAtOnce         bool // Recreate: does not wait until old pods are deleted
+	recreatesAtOnce         bool // strategy Recreate: does not wait until old pods are deleted
 	createsDuplicate        bool // creates a second ReplicaSet for the same template
 	noStatus                bool // never writes the status
-	rewritesStatus          bool // writes the status regularly, although it has not changed
+	rewritesStatus          bool // writes the status regularly, although the status has not changed
 	incrementsCollisions    bool // handles its own ReplicaSet as a hash collision
-	reusesRevision          bool // gives a ReplicaSet that it reuses revision 1
-	reportsNegative         bool // may report a negative number of unavailable replicas
-	reportsOnlyNewAvailable bool // reports only the new ReplicaSet's available replicas
-	reportsProgress         bool // always renews the lastUpdateTime of the condition Progressing
+	reusesRevision          bool // sets the revision of a ReplicaSet to 1 when it uses this ReplicaSet again
+	reportsNegative         bool // may write a negative status.unavailableReplicas
+	reportsOnlyNewAvailable bool // counts only the new ReplicaSet's pods in status.availableReplicas
+	reportsProgress         bool // sets lastUpdateTime of the condition Progressing to now in each status write
 	staleDeadline           bool // measures the progress deadline from the end of the previous rollout
 	noDeadline              bool // never reports ProgressDeadlineExceeded
 	rollsBackAnywhere       bool // rolls back to an arbitrary revision
 	keepsRollbackAnnotation bool // does not remove the rollback annotation
 	deletesOldEarly         bool // deletes old ReplicaSets before the rollout is complete
-	deletesNewestFirst      bool // deletes the highest revisions first
+	deletesNewestFirst      bool // deletes old ReplicaSets with the highest revisions first
 	neverDeletesOld         bool // deletes no old ReplicaSets
 	scalesUpOld             bool // scales up an old ReplicaSet
 	scalesNewestFirst       bool // scales down the newest old ReplicaSet first
 	scalesOnlySmallest      bool // proportional scaling: scales only the smallest ReplicaSet
-	remainderToSmallest     bool // proportional scaling: the smallest ReplicaSet gets the remainder
+	remainderToSmallest     bool // proportional scaling: gives the rounding remainder to the smallest ReplicaSet
 
 	inheritsNothing bool // does not copy annotations to the new ReplicaSet
 }
 
-// deployer is one process of a simulated Deployment controller. It manages the one Deployment
-// "web", and decides from its cache alone.
+// deployer is one process of a simulated Deployment controller. It manages only the Deployment
+// "web", and acts on its cache alone.
 type deployer struct {
-	*controller // sends requests and receives watch events
+	*controller // sends the requests and receives the watch events
 	sim         *rolloutSim
 	rules       rolloutRules
-	cache       map[types.UID]*history.Object // the objects of all resources
+	cache       map[types.UID]*history.Object // the cached objects of all resources, by UID
 	queued      bool                          // true if the Deployment is in the work queue
 	running     bool                          // true while a worker is syncing the Deployment
 	failures    int                           // failed syncs in a row
-	duplicated  map[string]bool               // names of the ReplicaSets whose template a second ReplicaSet has, too
+	duplicated  map[string]bool               // names of the ReplicaSets whose template another ReplicaSet also has
 }
 
-// restart starts a new process of the Deployment controller. It stops the former process
-// first.
+// restart stops the running process of the Deployment controller, if there is one, and starts a
+// new one.
 func (s *rolloutSim) restart(r rolloutRules) {
 	if s.subject != nil {
 		s.append(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStopped}})
@@ -85,7 +85,8 @@ func (s *rolloutSim) restart(r rolloutRules) {
 	}
 }
 
-// rewrite enqueues the Deployment every 300 ms, for the rule rewritesStatus.
+// rewrite enqueues the Deployment every 300 ms, so that a controller with the rule
+// rewritesStatus writes the status regularly.
 func (d *deployer) rewrite() {
 	d.enqueue(0)
 	if d.alive() {
@@ -93,8 +94,8 @@ func (d *deployer) rewrite() {
 	}
 }
 
-// sendEvent sends a watch event to the proxy, which delivers it to the controller after a
-// delay.
+// sendEvent sends a watch event from the API server to the proxy. The proxy delivers the event
+// to the controller after a delay.
 func (d *deployer) sendEvent(kind history.EventType, o *history.Object) {
 	lag := time.Millisecond
 	if d.chaos {
@@ -121,7 +122,8 @@ func (d *deployer) sendEvent(kind history.EventType, o *history.Object) {
 	})
 }
 
-// cached returns the cached object with the given name, or nil.
+// cached returns the object with the given name from the cache, or nil if the cache does not
+// contain it.
 func (d *deployer) cached(resource, name string) *history.Object {
 	for _, o := range d.cache {
 		if o.Resource == resource && o.Name == name {
@@ -131,7 +133,7 @@ func (d *deployer) cached(resource, name string) *history.Object {
 	return nil
 }
 
-// enqueue adds the Deployment to the work queue. A sync begins after the given time.
+// enqueue adds the Deployment to the work queue. The sync begins when the time after has passed.
 func (d *deployer) enqueue(after time.Duration) {
 	if d.queued || !d.alive() {
 		return
@@ -159,25 +161,25 @@ func (d *deployer) work() {
 	})
 }
 
-// syncState contains the cached objects that one sync has read.
+// syncState contains the objects that one sync has read from the cache.
 type syncState struct {
 	object   *history.Object               // the Deployment
 	d        *objects.Deployment           // the decoded Deployment
 	cached   map[types.UID]*history.Object // a copy of the cache
 	sets     []*objects.Owner              // the ReplicaSets of the Deployment
-	newSet   *objects.Owner                // the ReplicaSet with the Deployment's template, or nil
+	newSet   *objects.Owner                // the ReplicaSet with the Deployment's pod template; nil if there is none
 	oldSets  []*objects.Owner              // the other ReplicaSets
 	finished func(ok bool)                 // ends the sync
 }
 
-// plan is a write of a ReplicaSet that a sync is going to send.
+// plan is a write of a ReplicaSet that a sync has decided on but not sent yet.
 type plan struct {
 	set *objects.Owner // nil if the write creates the ReplicaSet
 	to  int            // the new spec.replicas
 }
 
-// sync executes a rollback if the Deployment asks for it, or scales the ReplicaSets and
-// writes the status. It calls done at the end.
+// sync executes a rollback if the Deployment has the rollback annotation. Otherwise it scales
+// the ReplicaSets and writes the status. It calls done at the end.
 func (d *deployer) sync(done func(ok bool)) {
 	o := d.cached(objects.DeploymentResource, "web")
 	decoded, err := d.sim.decoder.Decode(o)
@@ -209,7 +211,7 @@ func (d *deployer) sync(done func(ok bool)) {
 	d.writePlans(r, d.plan(r))
 }
 
-// inherited reports whether the new ReplicaSet has the Deployment's annotations.
+// inherited reports whether the new ReplicaSet has all annotations of the Deployment.
 func (r *syncState) inherited() bool {
 	for key, value := range r.d.Annotations {
 		if r.newSet.Annotations[key] != value {
@@ -219,8 +221,8 @@ func (r *syncState) inherited() bool {
 	return true
 }
 
-// annotate copies the annotations of the Deployment to the new ReplicaSet. The watch event of
-// this write enqueues the Deployment again.
+// annotate copies the Deployment's annotations to the new ReplicaSet. The watch event of this
+// write enqueues the Deployment again.
 func (d *deployer) annotate(r *syncState) {
 	o := *r.cached[r.newSet.UID]
 	o.Annotations = maps.Clone(o.Annotations)
@@ -228,8 +230,8 @@ func (d *deployer) annotate(r *syncState) {
 	d.update(o, "", false, func(code int, _ *simObject) { r.finished(code == 200) })
 }
 
-// rollBack writes the template of the requested revision to the Deployment. It removes the
-// rollback annotation, even if no ReplicaSet has the revision.
+// rollBack writes the pod template of the requested revision to the Deployment, and removes the
+// rollback annotation. If no ReplicaSet has the revision, it only removes the annotation.
 func (d *deployer) rollBack(r *syncState) {
 	revision := r.d.RollbackTo
 	if revision == 0 && !d.rules.rollsBackAnywhere {
@@ -248,8 +250,8 @@ func (d *deployer) rollBack(r *syncState) {
 	d.update(o, "", string(o.Body) != string(r.object.Body), func(code int, _ *simObject) { r.finished(code == 200) })
 }
 
-// deleteOld deletes the old ReplicaSets that exceed revisionHistoryLimit, one after another.
-// It then writes the status.
+// deleteOld deletes one old ReplicaSet after another until revisionHistoryLimit old ReplicaSets
+// remain. It then writes the status.
 func (d *deployer) deleteOld(r *syncState) {
 	slices.SortFunc(r.oldSets, func(a, b *objects.Owner) int {
 		if d.rules.deletesNewestFirst {
@@ -284,7 +286,8 @@ func (d *deployer) deleteOld(r *syncState) {
 	d.writeDeploymentStatus(r)
 }
 
-// plan returns the writes of ReplicaSets that follow from the cached objects.
+// plan returns the writes of ReplicaSets that the update strategy asks for, as computed from the
+// cached objects.
 func (d *deployer) plan(r *syncState) []plan {
 	switch {
 	case r.d.Paused || scalingPending(r.d, r.sets):
@@ -313,8 +316,8 @@ func (d *deployer) plan(r *syncState) []plan {
 	return d.down(r)
 }
 
-// down plans the scale-down of old ReplicaSets, the oldest first. Each ReplicaSet first loses
-// its unavailable pods.
+// down returns the writes that scale down old ReplicaSets, the oldest ReplicaSet first.
+// Unavailable pods are removed first.
 func (d *deployer) down(r *syncState) (plans []plan) {
 	if d.rules.scalesNewestFirst {
 		slices.Reverse(r.oldSets)
@@ -340,9 +343,9 @@ func (d *deployer) down(r *syncState) (plans []plan) {
 	return plans
 }
 
-// proportionally plans the scaling of each active ReplicaSet in proportion to the change of
-// spec.replicas. The largest ReplicaSet gets the rounding remainder. Each write sets the
-// desired-replicas annotation.
+// proportionally returns the writes that scale each active ReplicaSet in proportion after
+// spec.replicas has changed. The largest ReplicaSet gets the rounding remainder. Each write sets
+// the desired-replicas annotation.
 func (d *deployer) proportionally(r *syncState) (plans []plan) {
 	target := 0
 	var active []*objects.Owner
@@ -395,8 +398,8 @@ func (d *deployer) proportionally(r *syncState) (plans []plan) {
 	return slices.DeleteFunc(plans, func(p plan) bool { return p.to == p.set.Replicas && p.set.DesiredReplicas == r.d.Replicas })
 }
 
-// recreate plans the writes of the strategy Recreate. It scales all old ReplicaSets to 0 and,
-// after their pods are gone, scales up the new one.
+// recreate returns the writes for the strategy Recreate. These scale all old ReplicaSets to 0.
+// When the old pods are gone, they scale up the new ReplicaSet.
 func (d *deployer) recreate(r *syncState) (plans []plan) {
 	for _, set := range r.oldSets {
 		if set.Replicas > 0 {
@@ -415,7 +418,7 @@ func (d *deployer) recreate(r *syncState) (plans []plan) {
 	return plans
 }
 
-// oldRunning reports whether the cache contains a pod of an old ReplicaSet.
+// oldRunning reports whether the cache contains a pod that belongs to an old ReplicaSet.
 func (d *deployer) oldRunning(r *syncState) bool {
 	for _, o := range d.cache {
 		ref := o.ControllerRef()
@@ -426,8 +429,8 @@ func (d *deployer) oldRunning(r *syncState) bool {
 	return false
 }
 
-// writePlans sends the planned writes one after another, and then writes the status. It ends
-// the sync after a failed write.
+// writePlans sends the planned writes one after another, and then writes the status. A failed
+// write ends the sync.
 func (d *deployer) writePlans(r *syncState, plans []plan) {
 	if len(plans) == 0 {
 		ended := r.newSet != nil && rolloutEnded(r.d, nil, nil)
@@ -462,8 +465,8 @@ func (d *deployer) writePlans(r *syncState, plans []plan) {
 	d.update(o, "", plans[0].to != plans[0].set.Replicas, then)
 }
 
-// update sends an update of an object. The parameter respecified is true if it changes the
-// spec, so that the generation increases.
+// update sends an update of an object. The parameter respecified is true if the update changes
+// the spec, so that the API server increases the generation.
 func (d *deployer) update(o history.Object, subresource string, respecified bool, then func(int, *simObject)) {
 	request := history.Request{
 		Verb: "update", Resource: o.Resource, Subresource: subresource, Namespace: namespace, Name: o.Name, Object: &o,
@@ -486,8 +489,8 @@ func (d *deployer) update(o history.Object, subresource string, respecified bool
 	}, then)
 }
 
-// create sends a create of the new ReplicaSet. If another ReplicaSet without a controllerRef
-// has the name, it increments collisionCount.
+// create sends a create of the new ReplicaSet. If a ReplicaSet without a controllerRef has the
+// same name, create increments the Deployment's status.collisionCount.
 func (d *deployer) create(r *syncState, replicas int, then func(int, *simObject)) {
 	var body struct{ Spec struct{ Template fields } }
 	if err := objects.Unmarshal(r.object.Body, &body); err != nil {
@@ -530,7 +533,7 @@ func (d *deployer) incrementCollisionCount(r *syncState) {
 	d.update(o, "status", false, func(int, *simObject) { r.finished(false) })
 }
 
-// writeDeploymentStatus writes the status of the Deployment if it has changed.
+// writeDeploymentStatus writes the Deployment's status if it differs from the cached status.
 func (d *deployer) writeDeploymentStatus(r *syncState) {
 	ready, specs := sumOf(r.sets, availableReplicas), sumOf(r.sets, specReplicas)
 	status := objects.DeploymentStatus{
@@ -566,8 +569,8 @@ func (d *deployer) writeDeploymentStatus(r *syncState) {
 	d.update(o, "status", false, func(code int, _ *simObject) { r.finished(code == 200) })
 }
 
-// progress returns the condition Progressing for a new status. It also enqueues the
-// Deployment for the time after the progress deadline.
+// progress returns the condition Progressing for the new status. It also enqueues the Deployment
+// for the time when the progress deadline ends.
 func (d *deployer) progress(r *syncState, status *objects.DeploymentStatus) objects.ConditionWithTime {
 	current := r.d.Status.ConditionWithTime(objects.ProgressingCondition)
 	now := time.Unix(1e9, 0).Add(d.now).Truncate(time.Second).UTC()

@@ -24,7 +24,7 @@ type rolloutConditions struct {
 	setLag                   time.Duration // the maximum delay of watch events of ReplicaSets
 	recreate                 bool          // true for the strategy Recreate
 	maxSurge, maxUnavailable int
-	namesTaken               bool // true if orphans have some of the names that the controller would use
+	namesTaken               bool // true if orphaned ReplicaSets have some of the names that the controller would use
 	deadline                 int  // progressDeadlineSeconds
 	limit                    int  // revisionHistoryLimit
 }
@@ -32,19 +32,19 @@ type rolloutConditions struct {
 // rolloutSim is a simulated cluster with one Deployment.
 type rolloutSim struct {
 	*cluster
-	setLag    time.Duration // see rolloutConditions
+	setLag    time.Duration // the maximum delay of watch events of ReplicaSets
 	decoder   *objects.Decoder
-	objects   map[types.UID]*history.Object // the committed state
+	objects   map[types.UID]*history.Object // the latest committed version of each object, by UID
 	pods      int                           // the number of pods that were created
-	scheduled map[types.UID]bool            // the ReplicaSets whose sync is scheduled
+	scheduled map[types.UID]bool            // UIDs of the ReplicaSets whose sync is scheduled
 	deployer  *deployer                     // the running Deployment controller
 }
 
 // rolloutResources are the resources that the Deployment controller watches.
 var rolloutResources = []string{objects.DeploymentResource, objects.ReplicaSetResource, objects.PodResource}
 
-// commit commits a version of an object, and sends its watch event. A new object gets a
-// unique UID.
+// commit commits a version of an object, and sends the watch event to the controller. A new
+// object gets a unique UID.
 func (s *rolloutSim) commit(kind history.EventType, o history.Object) *history.Object {
 	s.version++
 	o.Version = s.version
@@ -71,8 +71,8 @@ func (s *rolloutSim) commit(kind history.EventType, o history.Object) *history.O
 	return &o
 }
 
-// edited returns a copy of an object in which the given fields of its spec or status are
-// changed. The parameter part is "spec" or "status".
+// edited returns a copy of an object with changed fields. The parameter part is "spec" or
+// "status"; the fields in change replace those of that part.
 func edited(o history.Object, part string, change fields) history.Object {
 	body := map[string]fields{}
 	if err := json.Unmarshal(o.Body, &body); err != nil {
@@ -94,7 +94,7 @@ func (s *rolloutSim) revise(change fields) {
 }
 
 // objectsOf returns the committed objects of a resource, sorted by UID. If controller is not
-// empty, their controllerRef must contain this UID.
+// empty, it returns only objects whose controllerRef contains this UID.
 func (s *rolloutSim) objectsOf(resource string, controller types.UID) []*history.Object {
 	var found []*history.Object
 	for _, uid := range slices.Sorted(maps.Keys(s.objects)) {
@@ -106,7 +106,7 @@ func (s *rolloutSim) objectsOf(resource string, controller types.UID) []*history
 	return found
 }
 
-// named returns the committed object with the given name, or nil.
+// named returns the committed object with the given name, or nil if there is none.
 func (s *rolloutSim) named(resource, name string) *history.Object {
 	for _, o := range s.objects {
 		if o.Resource == resource && o.Name == name {
@@ -116,7 +116,8 @@ func (s *rolloutSim) named(resource, name string) *history.Object {
 	return nil
 }
 
-// enqueueReplicaSet schedules a sync of a ReplicaSet, unless one is already scheduled.
+// enqueueReplicaSet schedules a sync of the ReplicaSet with this UID, unless a sync of it is
+// already scheduled.
 func (s *rolloutSim) enqueueReplicaSet(set types.UID) {
 	if s.scheduled[set] {
 		return
@@ -130,8 +131,8 @@ func (s *rolloutSim) enqueueReplicaSet(set types.UID) {
 	})
 }
 
-// syncReplicaSet creates and deletes pods of a ReplicaSet, and writes its status, as the
-// ReplicaSet controller does.
+// syncReplicaSet creates or deletes pods of a ReplicaSet and writes the ReplicaSet's status, as
+// the ReplicaSet controller does.
 func (s *rolloutSim) syncReplicaSet(o *history.Object) {
 	set, err := s.decoder.Owner(objects.OwnerKindByResource(objects.ReplicaSetResource), o)
 	if err != nil {
@@ -164,7 +165,7 @@ func (s *rolloutSim) syncReplicaSet(o *history.Object) {
 	}
 }
 
-// addPod commits a new pod of a ReplicaSet, which becomes ready within 300 ms.
+// addPod commits a new pod of a ReplicaSet. The pod becomes ready within 300 ms.
 func (s *rolloutSim) addPod(set *history.Object) {
 	s.pods++
 	name := fmt.Sprintf("%s-%d", set.Name, s.pods)
@@ -182,7 +183,7 @@ func (s *rolloutSim) addPod(set *history.Object) {
 	})
 }
 
-// kill commits a deletionTimestamp of a pod, and later its removal.
+// kill commits a deletionTimestamp of a pod. It commits the pod's removal some time later.
 func (s *rolloutSim) kill(p *history.Object) {
 	if p.Terminating() {
 		return
@@ -197,7 +198,7 @@ func (s *rolloutSim) kill(p *history.Object) {
 	})
 }
 
-// disturb performs one random operation of a user or a node.
+// disturb performs one random operation, as a user or a node does.
 func (s *rolloutSim) disturb() {
 	switch s.random.IntN(7) {
 	case 0, 1:
@@ -218,8 +219,8 @@ func (s *rolloutSim) disturb() {
 	}
 }
 
-// takeNames commits ReplicaSets without a controllerRef. They have the names that the
-// controller would give to the ReplicaSets of the given versions.
+// takeNames commits orphaned ReplicaSets. They have the names that the controller would give to
+// the ReplicaSets for the given versions of the pod template.
 func (s *rolloutSim) takeNames(versions ...string) {
 	for _, version := range versions {
 		o := newReplicaSetOf("web", version, 0, 0)
@@ -325,7 +326,7 @@ func TestBrokenDeployersAreDetected(t *testing.T) {
 		rules      rolloutRules
 		conditions rolloutConditions
 		check      string
-		least      uint64 // the number of the 10 runs in which the check must fail
+		least      uint64 // in how many of the 10 runs the check must fail at least
 	}{
 		{"ignores maxSurge", rolloutRules{noSurge: true}, usual, "max-surge", 6},
 		{"ignores maxUnavailable (D16)", rolloutRules{noUnavailable: true}, usual, "max-unavailable", 6},

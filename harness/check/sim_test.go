@@ -30,8 +30,8 @@ func drawConditions(t *rapid.T) conditions {
 	}
 }
 
-// checkRun runs all checks on a simulated run. The bound on convergence is long enough for
-// every correct controller.
+// checkRun runs all checks on a simulated run. The settings give every correct controller enough
+// time to converge.
 func checkRun(t testing.TB, s *cluster) []Result {
 	t.Helper()
 	settings := testSettings
@@ -86,8 +86,8 @@ func TestBrokenControllersAreDetected(t *testing.T) {
 		rules      rules
 		conditions conditions
 		check      string
-		runs       uint64 // the number of runs, each with another seed
-		least      uint64 // the number of runs in which the check must fail
+		runs       uint64 // the number of runs, each with another random seed
+		least      uint64 // in how many of the runs the check must fail at least
 	}{
 		{"no expectations", rules{noExpectations: true}, lagging, "expectations", 10, 9},
 		{"no burst limit", rules{noBurstLimit: true}, many, "burst-limit", 2, 2},
@@ -116,8 +116,8 @@ func TestBrokenControllersAreDetected(t *testing.T) {
 	}
 }
 
-// requireDetected requires that a check fails in at least the given number of runs. Each run
-// has another seed. With -short, one failure is enough.
+// requireDetected fails the test unless the check fails in at least the given number of runs
+// (least). Each run has another seed. With -short, one failure is enough.
 func requireDetected(t *testing.T, check string, runs, least uint64, simulate func(seed uint64) *cluster) {
 	t.Helper()
 	if testing.Short() {

@@ -8,12 +8,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestStalls requires that stalls extend the windows of the checks. A violation after a long
-// stall proves nothing.
+// TestStalls requires that stalls extend the time limits of the checks. After a long stall, a
+// violation proves nothing, so the verdict is unknown.
 func TestStalls(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		between func(h *historyBuilder) // from the delivery of a failed pod to the status write that still counts it
+		between func(h *historyBuilder) // what happens from the delivery of a failed pod to the status write that still counts this pod
 		want    Verdict
 		reason  string
 	}{

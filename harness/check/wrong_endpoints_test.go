@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// TestWrongEndpoints requires that Total measures only times with wrong Endpoints. Times in
-// which several Endpoints are wrong count once.
+// TestWrongEndpoints requires that Total measures for how long any Endpoints were wrong. Time in
+// which several Endpoints are wrong must count once.
 func TestWrongEndpoints(t *testing.T) {
 	const one, two = "10.1.0.1", "10.1.0.2"
 	for _, test := range []struct {
