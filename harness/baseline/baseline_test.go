@@ -16,17 +16,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// object returns an object of a namespace.
+// object returns an object in the namespace of the tests. The parameter body is its spec and
+// status as JSON.
 func object(resource, name, uid, body string) *history.Object {
 	return &history.Object{Ref: history.Ref{Resource: resource, Namespace: "ns", Name: name, UID: types.UID(uid)}, Body: []byte(body)}
 }
 
-// commit returns the record of a committed version.
+// commit returns a record that says that etcd committed a version of the object o.
 func commit(event history.EventType, o *history.Object) *history.Record {
 	return &history.Record{Commit: &history.Commit{Type: event, Object: *o}}
 }
 
-// requested returns the records of a write of the subject and of the response of the API server.
+// requested returns two records: a write request of the subject, and the response with the given
+// status code.
 func requested(id uint64, verb string, o *history.Object, code int) []*history.Record {
 	request := &history.Request{ID: id, Verb: verb, Resource: o.Resource, Namespace: o.Namespace, Name: o.Name}
 	if verb == "create" {
@@ -35,7 +37,7 @@ func requested(id uint64, verb string, o *history.Object, code int) []*history.R
 	return []*history.Record{{Request: request}, {Response: &history.Response{ID: id, ServerCode: code}}}
 }
 
-// observed returns an observer that has read records.
+// observed returns an observer that has read the given records.
 func observed(parts ...any) *Observer {
 	o := NewObserver()
 	for _, part := range parts {
@@ -51,7 +53,7 @@ func observed(parts ...any) *Observer {
 	return o
 }
 
-// TestEnd checks which facts the objects at the end of a run have.
+// TestEnd checks which facts End returns about the objects at the end of a run.
 func TestEnd(t *testing.T) {
 	generated := func(name, phase string, owned bool) *history.Object {
 		o := object("pods", name, name, fmt.Sprintf(`{"spec":{"nodeName":"node-1"},"status":{"phase":%q}}`, phase))
@@ -81,7 +83,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestDifferences checks the comparison of facts with those on which several runs agree.
+// TestDifferences checks which differences between a run and a baseline Differences returns.
 func TestDifferences(t *testing.T) {
 	common := Agreed([]Facts{{"a": "1", "b": "x", "gone": "1"}, {"a": "1", "b": "y", "new": "1"}})
 	if diff := cmp.Diff(Facts{"a": "1", "b": Any, "gone": Any, "new": Any}, common); diff != "" {
@@ -102,8 +104,8 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestExtraEffects checks which creates and deletes are more than those of the baseline: one
-// create of the claim.
+// TestExtraEffects checks which creates and deletes count as extra. The baseline contains one
+// create of a claim.
 func TestExtraEffects(t *testing.T) {
 	first, second := object("claims", "c", "1", `{}`), object("claims", "c", "2", `{}`)
 	terminating := object("claims", "c", "1", `{}`)
@@ -144,7 +146,7 @@ func TestExtraEffects(t *testing.T) {
 	}
 }
 
-// records returns the records of a history.
+// records returns an iterator over the given records, like history.Read.
 func records(all ...*history.Record) iter.Seq2[*history.Record, error] {
 	return func(yield func(*history.Record, error) bool) {
 		for _, r := range all {
@@ -155,8 +157,8 @@ func records(all ...*history.Record) iter.Seq2[*history.Record, error] {
 	}
 }
 
-// TestFile checks that a baseline that was written can be read. A wrong file is refused with a
-// message.
+// TestFile checks that Read returns the baseline that Write has written. For an invalid file,
+// Read must return an error that says what is wrong.
 func TestFile(t *testing.T) {
 	claim := object("claims", "c", "1", `{"spec":{"size":"1Gi"}}`)
 	history1 := slices.Concat([]*history.Record{{Start: &history.Start{Scenario: "x", Subject: "ours"}}}, requested(1, "create", claim, 201), []*history.Record{commit(history.Added, claim)})
@@ -195,7 +197,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestFailedStep checks that a run whose workload failed is no baseline.
+// TestFailedStep checks that Learn rejects a run in which a workload step failed.
 func TestFailedStep(t *testing.T) {
 	failed := &history.Record{Step: &history.Step{Index: 2, Event: history.StepFailed, Detail: "await web", Error: "timeout"}}
 	const want = "learning a baseline: found a failed step in a run without faults: step 2 (await web) failed: timeout; expected a workload that completes"

@@ -2,7 +2,8 @@ package history
 
 import "testing"
 
-// TestEarlyEnd requires that the reason names a death only if the run did not go on after it.
+// TestEarlyEnd requires that Reason names a process that died only if the run did not go on
+// after the death.
 func TestEarlyEnd(t *testing.T) {
 	died := Record{Process: &Process{Name: "subject-0", Event: ProcessDied, Detail: "subject-0 exited with status 1; last lines of subject-0.log"}}
 	silent := Record{Process: &Process{Name: "subject-1", Event: ProcessDied}}

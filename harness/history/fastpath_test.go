@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDecodeFast requires that decodeFast and Unmarshal decode a line to the same record.
+// TestDecodeFast requires that decodeFast rejects a line, or decodes it to the same record as
+// Unmarshal.
 func TestDecodeFast(t *testing.T) {
 	fast := map[string]bool{
 		"in full": true, "response": true, "list": true, "delivery": true, "a bare delivery": true, "labels twice": true,
@@ -46,13 +47,13 @@ func TestDecodeFast(t *testing.T) {
 	}
 }
 
-// nested returns the JSON of empty arrays that are nested to the given depth.
+// nested returns JSON arrays inside of each other, such as "[[[]]]" for the depth 3.
 func nested(depth int) string {
 	return string(slices.Repeat([]byte("["), depth)) + string(slices.Repeat([]byte("]"), depth))
 }
 
-// checkDecodeFast reports whether decodeFast accepts the line. If it does, the record must
-// be equal to the result of Unmarshal.
+// checkDecodeFast reports whether decodeFast accepts the line. If decodeFast does, its record
+// must equal that of Unmarshal.
 func checkDecodeFast(t *testing.T, line []byte) bool {
 	t.Helper()
 	var got, want Record
@@ -68,8 +69,8 @@ func checkDecodeFast(t *testing.T, line []byte) bool {
 	return true
 }
 
-// TestDecodeFastKnowsEveryField requires that decodeFast decodes every field of the
-// frequent kinds of records.
+// TestDecodeFastKnowsEveryField requires that decodeFast decodes every field of the record types
+// that it knows.
 func TestDecodeFastKnowsEveryField(t *testing.T) {
 	for _, want := range []Record{
 		{Commit: new(Commit)},
@@ -97,7 +98,8 @@ func TestDecodeFastKnowsEveryField(t *testing.T) {
 	}
 }
 
-// fill sets a value, and every value in it, to something other than the zero value.
+// fill sets v and everything in it, such as fields and elements, to values other than the zero
+// value.
 func fill(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch value := v.Addr().Interface().(type) {
@@ -134,7 +136,8 @@ func fill(t *testing.T, v reflect.Value) {
 	}
 }
 
-// TestStringsAreCopied requires that decoded strings do not share memory with the line.
+// TestStringsAreCopied requires that decoded strings share no memory with the line, whose buffer
+// is used again.
 func TestStringsAreCopied(t *testing.T) {
 	line := []byte(`{"seq":2,"delivery":{"subject":"a","object":{"body":{"b":1}}}}`)
 	var s scanner

@@ -104,7 +104,7 @@ func TestFollowersSeeFileOrder(t *testing.T) {
 	}
 }
 
-// TestPayloads requires that the method payloads counts every kind of record.
+// TestPayloads requires that the method payloads counts each pointer of a Record.
 func TestPayloads(t *testing.T) {
 	for i := range reflect.TypeFor[Record]().NumField() {
 		var r Record
@@ -144,8 +144,8 @@ func TestCreateFailsIfFileExists(t *testing.T) {
 	}
 }
 
-// TestFullDiskFailsRecorder requires that the recorder fails during the run if the disk is
-// full, and that Append does not block.
+// TestFullDiskFailsRecorder requires that the recorder fails while the run goes on if the disk
+// is full. Append must not block then.
 func TestFullDiskFailsRecorder(t *testing.T) {
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {
@@ -211,8 +211,8 @@ func TestReadRejectsOtherFiles(t *testing.T) {
 	}
 }
 
-// TestReadAhead requires that Read yields many lines and very long lines in order, up to
-// the first invalid one. A loop that stops early must leave no goroutine behind.
+// TestReadAhead requires that Read yields many lines and very long lines in order, up to the
+// first invalid line. If the loop stops early, no goroutine may remain.
 func TestReadAhead(t *testing.T) {
 	const records, longAt, badAt = 5 * batchLines, batchLines + 7, 3*batchLines + 11
 	line := func(i int) string {
@@ -350,8 +350,8 @@ func TestRefString(t *testing.T) {
 	}
 }
 
-// TestRecordStalls advances the clock in steps and appends a record after each step. A
-// recorder that detects stalls must record one for each long step.
+// TestRecordStalls advances the clock in steps and appends a record after each step. If the
+// recorder detects stalls, it must add a Stall record for each long step.
 func TestRecordStalls(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -403,8 +403,8 @@ func TestRecordStalls(t *testing.T) {
 	}
 }
 
-// TestReadFormat1 reads a history of format 1, whose commit records have the key "truth".
-// Both decoders must accept this key: decodeFast, and Unmarshal for lines with escape
+// TestReadFormat1 reads a history of format 1, whose commit records have the key "truth". Both
+// decoders must accept this key: decodeFast, and Unmarshal, which decodes lines with escape
 // sequences.
 func TestReadFormat1(t *testing.T) {
 	for _, name := range []string{"web-1", `web\u002d1`} {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestProjectGeneric projects objects without a Go type, and objects that can contain
-// credentials.
+// TestProjectGeneric requires that Project converts objects without a Go type. From objects that
+// can contain credentials, it must remove annotations and body.
 func TestProjectGeneric(t *testing.T) {
 	widget := map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Widget",

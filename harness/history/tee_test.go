@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// historyText returns a history with the given number of records.
+// historyText returns the text of a history with the given number of records.
 func historyText(records int) string {
 	var text strings.Builder
 	text.WriteString(`{"seq":1,"start":{"format":1}}` + "\n")
@@ -24,7 +24,7 @@ func historyText(records int) string {
 	return text.String()
 }
 
-// TestTee requires that each consumer receives all records that it asks for, in order, and
+// TestTee requires that each consumer receives, in order, all records that it asks for, and then
 // the final error.
 func TestTee(t *testing.T) {
 	const records = 3*batchLines + 5
@@ -62,8 +62,8 @@ func TestTee(t *testing.T) {
 	}
 }
 
-// countRecords counts the records, and stops at stopAt if that is not 0. It returns the
-// count and the error that ends the records.
+// countRecords counts the records. If stopAt is not 0, it stops after that many records. It
+// returns the count and the error that ends the records.
 func countRecords(t *testing.T, records iter.Seq2[*Record, error], stopAt int) (n int, lastErr error) {
 	for record, err := range records {
 		if err != nil {
@@ -81,8 +81,8 @@ func countRecords(t *testing.T, records iter.Seq2[*Record, error], stopAt int) (
 	return n, lastErr
 }
 
-// TestReadSelected requires that only the selected records are read. Other lines may be
-// invalid.
+// TestReadSelected requires that ReadSelected decodes only the selected records, so that other
+// lines may be invalid.
 func TestReadSelected(t *testing.T) {
 	const records = 2*batchLines + 7
 	whole := historyText(records)

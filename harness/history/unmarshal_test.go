@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lines are valid and invalid lines of a history.
+// lines contains valid and invalid lines of a history, by a description.
 var lines = map[string]string{
 	"commit": `{"seq":2,"at":1500000000,"commit":{"type":"ADDED","object":{"resource":"pods","namespace":"n","name":"web-1","uid":"u1","version":18446744073709551615,
 		"generation":3,"created":"2026-01-02T03:04:05Z","deleting":"2026-01-02T03:04:05.123456789+01:00","labels":{"a":"b","":""},"annotations":null,
@@ -40,7 +40,8 @@ var lines = map[string]string{
 	"a control character": "{\"seq\":2,\"gap\":{\"source\":\"\x01\"}}",
 }
 
-// TestUnmarshal requires that Unmarshal and encoding/json have the same results.
+// TestUnmarshal requires that Unmarshal accepts the same lines as json.Unmarshal of
+// encoding/json, and decodes them to the same records.
 func TestUnmarshal(t *testing.T) {
 	for name, line := range lines {
 		t.Run(name, func(t *testing.T) {

@@ -52,8 +52,8 @@ func requestTrigger(verb, resource string, phase scenario.Phase, nth int) scenar
 	return scenario.Trigger{Request: &scenario.RequestTrigger{Verb: verb, Resource: resource, Phase: phase, Nth: nth}}
 }
 
-// TestTriggers requires that each trigger matches at the expected record of a history. The
-// first record has the index 0. The index -1 means that no record matches.
+// TestTriggers requires that each trigger matches at the expected record of a history. The first
+// record has the index 0; -1 means that no record matches.
 func TestTriggers(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -135,8 +135,8 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
-// TestRequireChange requires that, if requireChange is true, the condition of a state
-// trigger becomes false before the trigger matches.
+// TestRequireChange requires that a state trigger does not match until its condition has been
+// false, if requireChange is true.
 func TestRequireChange(t *testing.T) {
 	objects := NewObjects()
 	added, deleted := committed(history.Added, "pods", "a", readyBody), committed(history.Deleted, "pods", "a", "")
@@ -150,7 +150,8 @@ func TestRequireChange(t *testing.T) {
 	}
 }
 
-// TestMatch requires that a Match contains the request and the object of the record.
+// TestMatch requires that a Match contains the request and the object of the record at which the
+// trigger matched.
 func TestMatch(t *testing.T) {
 	m := New(requestTrigger("create", "pods", scenario.Committed, 1), nil, NewObjects(), false)
 	request := sent(7, "create", "pods", "web-1")

@@ -11,7 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-// parse returns a scenario with a cluster, steps and faults, in YAML.
+// parse returns a scenario. The parameters are parts of the scenario's YAML: the cluster, the
+// workload steps and the faults.
 func parse(t *testing.T, cluster, steps, faults string) *scenario.Scenario {
 	t.Helper()
 	s, err := scenario.Parse("test.yaml", []byte(fmt.Sprintf("name: x\ndescription: x\ncluster: {%s}\nworkload:\n%s\nfaults:\n%s\n", cluster, steps, faults)))
@@ -73,7 +74,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestLibraryHasAll checks that the scenario library has every combination.
+// TestLibraryHasAll checks that every combination occurs in at least one scenario of the
+// library.
 func TestLibraryHasAll(t *testing.T) {
 	var table Table
 	for _, s := range library.All() {

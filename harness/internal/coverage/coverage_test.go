@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/coverage"
 )
 
-// records returns an iterator over records. If the error is not nil, the iterator ends with
-// it.
+// records returns an iterator over records. If err is not nil, the iterator yields err at the
+// end.
 func records(err error, records ...history.Record) func(func(*history.Record, error) bool) {
 	return func(yield func(*history.Record, error) bool) {
 		for i := range records {
@@ -46,7 +46,7 @@ func commit(eventType history.EventType, resource, body string) history.Record {
 		Ref: history.Ref{Resource: resource, Name: "web", UID: "u", Version: 7}, Body: json.RawMessage(body)}}}
 }
 
-// TestAdd counts the effects of each type of fault in one history.
+// TestAdd requires the right counts after a history in which a fault of each type acts.
 func TestAdd(t *testing.T) {
 	const rolling = `{"spec":{"replicas":2},"status":{"replicas":2,"updatedReplicas":1,"availableReplicas":2}}`
 	pod := &history.Ref{Resource: "pods", Name: "a"}
@@ -103,8 +103,8 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// TestGenericPhases requires the right phase for a fault that acts while a generic object
-// is changing. A generic object is one without a type of its own in package objects.
+// TestGenericPhases requires the right phase for a fault that acts while a generic object is
+// changing. Package objects has no Go type for the kind of a generic object.
 func TestGenericPhases(t *testing.T) {
 	tests := []struct {
 		resource, body string
@@ -150,7 +150,7 @@ func TestStartUp(t *testing.T) {
 	}
 }
 
-// TestTruncated requires that Add counts the records before the end of a truncated history.
+// TestTruncated requires that Add counts all complete records of a truncated history.
 func TestTruncated(t *testing.T) {
 	var table coverage.Table
 	err := table.Add(records(history.ErrTruncated, fired("restart", 0)))
@@ -159,7 +159,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestJSON requires that UnmarshalJSON restores a table from the output of MarshalJSON.
+// TestJSON requires that UnmarshalJSON restores the table that MarshalJSON wrote.
 func TestJSON(t *testing.T) {
 	var table, read coverage.Table
 	if err := table.Add(records(nil, fired("restart", 0), fired("freeze", 0))); err != nil {
