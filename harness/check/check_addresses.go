@@ -96,7 +96,7 @@ func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, 
 	}
 	for uid, listed := range byPod {
 		if versions.byPod[uid] == nil {
-			return "list " + describeAddresses(listed), "only pods that were in its cache recently"
+			return "list " + describeAddresses(listed), "only addresses of pods that were recently in the cache of the process"
 		}
 	}
 	first, ready := "", 0

@@ -71,7 +71,7 @@ func (checker *adoptAndReleaseChecker) Observe(m *Model, r *history.Record) {
 	checker.exercised++
 	if p := checker.notAttempted(c, state.statusBounds.since-lag); p != nil {
 		checker.addViolation(func() Evidence {
-			return m.evidenceOf(podRef(p), fmt.Sprintf("%s: %s wrote its status without an attempt to %s %s", o, c.process.name, missingAction(p), podName(p)),
+			return m.evidenceOf(podRef(p), fmt.Sprintf("%s: %s wrote the status without an earlier attempt to %s %s", o, c.process.name, missingAction(p), podName(p)),
 				"an attempt to "+missingAction(p)+" the pod before the status write")
 		})
 	}

@@ -50,7 +50,7 @@ func TestAdoptAndRelease(t *testing.T) {
 			h.running(deliveredReplicaSet(h, 1), 1)
 			h.updateStatus(renewed(h), counts(1)).answered(200)
 		}},
-		{name: "does not release a pod that no longer matches", want: Fail, evidence: "without an attempt to release pod ns/web-1", build: func(h *historyBuilder) {
+		{name: "does not release a pod that no longer matches", want: Fail, evidence: "without an earlier attempt to release pod ns/web-1", build: func(h *historyBuilder) {
 			unmatch(h, h.running(deliveredReplicaSet(h, 1), 1)[0])
 			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
@@ -68,7 +68,7 @@ func TestAdoptAndRelease(t *testing.T) {
 			h.release(pod, rs).answered(500)
 			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
-		{name: "does not release a pod that matched again after an earlier release", want: Fail, evidence: "without an attempt to release pod ns/web-1", build: func(h *historyBuilder) {
+		{name: "does not release a pod that matched again after an earlier release", want: Fail, evidence: "without an earlier attempt to release pod ns/web-1", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pod := h.running(rs, 1)[0]
 			unmatch(h, pod)
@@ -85,7 +85,7 @@ func TestAdoptAndRelease(t *testing.T) {
 			unmatch(h, pod)
 			h.updateStatus(rs, counts(1)).answered(200)
 		}},
-		{name: "does not adopt a matching orphan", want: Fail, evidence: "without an attempt to adopt pod ns/web-1", build: func(h *historyBuilder) {
+		{name: "does not adopt a matching orphan", want: Fail, evidence: "without an earlier attempt to adopt pod ns/web-1", build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 1)
 			h.deliver(h.pod(nil, "web"))
 			h.updateStatus(renewed(h), counts(0)).answered(200)

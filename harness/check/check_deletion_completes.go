@@ -153,7 +153,7 @@ func (checker *deletionCompletesChecker) end(m *Model) {
 func (checker *deletionCompletesChecker) Result() Result {
 	result := checker.findings.Result()
 	if result.Verdict == Pass && checker.tooEarly != "" {
-		result.Verdict, result.Reason = Unknown, fmt.Sprintf("%s is terminating, and the run ended before the bound of %v", checker.tooEarly, checker.within)
+		result.Verdict, result.Reason = Unknown, fmt.Sprintf("%s is still terminating, but the run ended before the %v for its deletion were over", checker.tooEarly, checker.within)
 	}
 	return result
 }

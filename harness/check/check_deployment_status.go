@@ -109,11 +109,11 @@ func (write *statusWrite) check() []mismatch {
 	before, after := &write.from.Status, &write.written.Status
 	write.expect(after.ObservedGeneration >= before.ObservedGeneration && after.ObservedGeneration <= write.from.Generation,
 		fmt.Sprintf("status.observedGeneration %d", after.ObservedGeneration),
-		fmt.Sprintf("%d (before the write) to %d (metadata.generation)", before.ObservedGeneration, write.from.Generation))
+		fmt.Sprintf("a value from %d (before the write) to %d (metadata.generation)", before.ObservedGeneration, write.from.Generation))
 	if write.allStatesKnown && statusCounts(after) != statusCounts(before) {
 		for _, field := range write.countBounds() {
 			write.expect(field.written >= field.low && field.written <= field.high, fmt.Sprintf("status.%s %d", field.field, field.written),
-				rangeText(field.low, field.high)+", according to its cached ReplicaSets")
+				rangeText(field.low, field.high)+", according to the cached ReplicaSets")
 		}
 	}
 	if statusCounts(after) != statusCounts(before) || after.Condition(objects.AvailableCondition) != before.Condition(objects.AvailableCondition) {
@@ -205,11 +205,11 @@ func (write *statusWrite) checkReplicaFailure() {
 		write.expect(slices.ContainsFunc(write.rollout.replicaSets, func(s cachedVersion[replicaSetsState]) bool {
 			return slices.ContainsFunc(s.value.cached, hasReplicaFailure)
 		}),
-			"condition ReplicaFailure", "no condition ReplicaFailure, because none of its ReplicaSets has it")
+			"condition ReplicaFailure", "no condition ReplicaFailure, because none of the cached ReplicaSets has this condition")
 	}
 	if write.estimatesProgress() && write.rollout.ownershipClear(write.rollout.from, write.processNow.Sub(write.start)) && slices.ContainsFunc(write.rollout.replicaSets[0].value.cached, write.failsThroughout) {
 		write.expect(after.IsReplicaFailure(), fmt.Sprintf("condition Progressing (%s) without condition ReplicaFailure", write.written.Status.Condition(objects.ProgressingCondition).Reason),
-			"condition ReplicaFailure, because one of its ReplicaSets has it")
+			"condition ReplicaFailure, because one of the cached ReplicaSets has this condition")
 	}
 }
 
@@ -285,22 +285,22 @@ func (write *statusWrite) checkProgressing() {
 	found := fmt.Sprintf("condition Progressing=%s (%s)", after.Status, after.Reason)
 	write.expect(write.written.ProgressDeadline > 0, found, "no condition Progressing, because progressDeadlineSeconds is not set")
 	status, valid := progressStatus[after.Reason]
-	write.expect(valid && status == after.Status, found, "a valid reason, with the status that this reason requires")
+	write.expect(valid && status == after.Status, found, "a valid reason of condition Progressing, with the status that belongs to this reason")
 	if after.Reason != before.Reason {
 		write.expect(!after.LastUpdateTime.Before(write.earliestDecision.Truncate(time.Second).Add(-tolerance)),
-			fmt.Sprintf("%s with lastUpdateTime %s", found, after.LastUpdateTime.Format(time.TimeOnly)), "the time at which the reason changed")
+			fmt.Sprintf("%s with lastUpdateTime %s", found, after.LastUpdateTime.Format(time.TimeOnly)), "a lastUpdateTime that is not before the change of the reason")
 	}
 	switch after.Reason {
 	case objects.NewReplicaSetAvailableReason:
-		write.expect(write.complete(), found, "status.replicas, updatedReplicas and availableReplicas equal to spec.replicas")
+		write.expect(write.complete(), found, "this reason only if status.replicas, updatedReplicas and availableReplicas equal spec.replicas")
 	case objects.ReplicaSetUpdatedReason:
-		write.expect(write.progressed(), found+" with a new lastUpdateTime", "a higher or lower count that shows progress since the last status")
+		write.expect(write.progressed(), found+" with a new lastUpdateTime", "a new lastUpdateTime only if a replica count shows progress since the last status")
 	case objects.DeadlineExceededReason:
 		write.checkDeadline(found, before)
 	case objects.DeploymentPausedReason:
 		write.expect(write.written.Paused, found, "this reason only while spec.paused is true")
 	case objects.DeploymentResumedReason:
-		write.expect(!write.written.Paused && before.Reason == objects.DeploymentPausedReason, found, "this reason only after a pause")
+		write.expect(!write.written.Paused && before.Reason == objects.DeploymentPausedReason, found, "this reason only if spec.paused is false and the last reason was DeploymentPaused")
 	}
 }
 
@@ -315,10 +315,10 @@ func (write *statusWrite) checkProgressing() {
 func (write *statusWrite) checkDeadline(found string, before objects.ConditionWithTime) {
 	due := before.LastUpdateTime.Add(write.written.ProgressDeadline)
 	write.expect(before != objects.ConditionWithTime{} && !write.now.Add(tolerance).Before(due), found,
-		fmt.Sprintf("this reason only after %s", due.Format(time.TimeOnly)))
-	write.expect(before.Reason != objects.NewReplicaSetAvailableReason, found, "another reason before this one, because the last rollout was complete")
-	write.expect(!write.written.Paused, found, "no deadline while spec.paused is true")
-	write.expect(!write.complete(), found, "another reason, because the rollout is complete")
+		fmt.Sprintf("this reason only after the progress deadline, which is at %s", due.Format(time.TimeOnly)))
+	write.expect(before.Reason != objects.NewReplicaSetAvailableReason, found, "no missed deadline, because the last rollout was already complete")
+	write.expect(!write.written.Paused, found, "no missed deadline, because spec.paused is true")
+	write.expect(!write.complete(), found, "no missed deadline, because the rollout is complete")
 	write.expect(!write.couldHaveScaled(), found, "no missed deadline, because the rolling update could have scaled a ReplicaSet")
 }
 

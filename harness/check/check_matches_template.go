@@ -91,7 +91,7 @@ func (checker *matchesTemplateChecker) Observe(m *Model, r *history.Record) {
 	checker.addViolation(func() Evidence {
 		return m.evidenceOf(&created.owner, fmt.Sprintf("%s %s/%s: %s created a %s %s",
 			created.kind, created.owner.Namespace, created.owner.Name, c.process.name, created.kindName, problem),
-			"the content of its owner's template, with that owner as its only owner")
+			"the content of the owner's template, and ownerReferences to this owner only")
 	})
 }
 
@@ -101,7 +101,7 @@ func (checker *matchesTemplateChecker) reportUncontrolled(m *Model, c *call, r *
 	checker.exercised++
 	checker.addViolation(func() Evidence {
 		return m.evidenceOf(requestRef(r), fmt.Sprintf("%s created a pod with ownerReferences %+v", c.process.name, r.Object.Owners),
-			"a ReplicaSet or ReplicationController as its controller")
+			"a ReplicaSet or ReplicationController as the controller of the pod")
 	})
 }
 
@@ -184,7 +184,7 @@ func (created *createdObject) replicaSetMismatch(desired desiredContent) string 
 	case !set.Template.Same(desired.Template):
 		return fmt.Sprintf("with template %s, not %s", set.Template.Text, desired.Text)
 	case !maps.Equal(set.Annotations, desired.annotations):
-		return fmt.Sprintf("with annotations %v from its Deployment, not %v", set.Annotations, desired.annotations)
+		return fmt.Sprintf("with annotations %v, but its Deployment has %v", set.Annotations, desired.annotations)
 	case applied:
 		return "with annotation " + objects.LastAppliedAnnotation
 	case hash == "" || set.Template.Hash != hash || selected != hash:

@@ -95,10 +95,10 @@ func TestMatchesTemplateOfReplicaSets(t *testing.T) {
 		{name: "another pod-template-hash than its pods", want: Fail, evidence: `with label pod-template-hash="v7", but "v1" in its template`, build: except(func(o *history.Object) {
 			o.Labels[objects.PodTemplateHashLabel] = "v7"
 		})},
-		{name: "without an annotation of its Deployment", want: Fail, evidence: "with annotations map[] from its Deployment, not map[team:paint]", build: except(func(o *history.Object) {
+		{name: "without an annotation of its Deployment", want: Fail, evidence: "with annotations map[], but its Deployment has map[team:paint]", build: except(func(o *history.Object) {
 			delete(o.Annotations, "team")
 		})},
-		{name: "with an extra annotation", want: Fail, evidence: "with annotations map[a:b team:paint] from its Deployment", build: except(func(o *history.Object) {
+		{name: "with an extra annotation", want: Fail, evidence: "with annotations map[a:b team:paint], but its Deployment", build: except(func(o *history.Object) {
 			o.Annotations["a"] = "b"
 		})},
 		{name: "with kubectl's last-applied-configuration", want: Fail, evidence: "with annotation kubectl.kubernetes.io/last-applied-configuration", build: except(func(o *history.Object) {

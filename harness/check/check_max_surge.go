@@ -51,6 +51,6 @@ func (checker *maxSurgeChecker) Observe(m *Model, _ *history.Record) {
 	}
 	checker.addViolation(func() Evidence {
 		return s.evidence(m, fmt.Sprintf("scaled ReplicaSet %s up to %d, for a total of %d replicas", s.name, s.to, lowest),
-			fmt.Sprintf("at most %d replicas in all its ReplicaSets", limit))
+			fmt.Sprintf("at most %d replicas in all ReplicaSets of the Deployment (replicas + maxSurge)", limit))
 	})
 }

@@ -58,6 +58,6 @@ func (checker *maxUnavailableChecker) Observe(m *Model, _ *history.Record) {
 	}
 	checker.addViolation(func() Evidence {
 		return s.evidence(m, fmt.Sprintf("scaled ReplicaSet %s down to %d, which leaves %d pods available", s.name, s.to, highest),
-			fmt.Sprintf("at least %d pods available", limit))
+			fmt.Sprintf("at least %d pods available (replicas - maxUnavailable)", limit))
 	})
 }

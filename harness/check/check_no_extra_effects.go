@@ -21,8 +21,8 @@ var noExtraEffectsCheck = Check{
 	Contract:      "Kubernetes documentation, Controllers, Desired versus current state",
 	Property:      Safety,
 	Scope:         general,
-	ExercisedWhen: "A run with a baseline ends in which the subject created or deleted an object with a fixed name.",
-	Ignores: "Runs without a baseline. Objects with a generated name. Creates and deletes on which the runs without faults do not agree. Creates that replace an object which somebody else deleted. " +
+	ExercisedWhen: "The subject creates or deletes an object with a fixed name in a run that has a baseline, that is, saved results of runs without faults.",
+	Ignores: "Runs without a baseline. Objects with a generated name. Objects whose number of creates or deletes differs between the runs without faults. Creates that replace an object which somebody else deleted. " +
 		"Deletes of a whole collection. Runs in which one of these faults fired: " + strings.Join(changeWishes, ", ") + ".",
 	New: newNoExtraEffectsChecker,
 }

@@ -270,8 +270,8 @@ func (checker *noLostUpdateChecker) compare(m *Model, o *recentVersions, w *unan
 		checker.addViolation(func() Evidence {
 			field, ref := objects.FieldName(path), requestRef(w.Request)
 			return Evidence{
-				Summary: fmt.Sprintf("%s sent %s %s with %s %s, as in version %d, which it had read; version %d of another client had changed it to %s",
-					w.Subject, w.Verb, ref, field, describeValue(former), w.read, o.versions[change].Version, describeValue(fields[made-1][path])),
+				Summary: fmt.Sprintf("%s sent %s %s with %s %s, the value in version %d, which the process had read; another client had changed the value to %s since (version %d)",
+					w.Subject, w.Verb, ref, field, describeValue(former), w.read, describeValue(fields[made-1][path]), o.versions[change].Version),
 				Expected: "a resourceVersion in the write, or a write without this field",
 				Object:   ref, At: m.now, Records: []int64{o.versions[read].seq, o.versions[change].seq, w.seq, o.versions[made].seq},
 			}

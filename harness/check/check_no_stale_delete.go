@@ -40,9 +40,9 @@ var noStaleDeleteCheck = Check{
 	Property:      Safety,
 	Scope:         general,
 	ExercisedWhen: "The API server accepts a request of the subject that deletes an object that holds data, removes a finalizer from such an object, or scales a StatefulSet down.",
-	Ignores: "Objects other than PersistentVolumes, PersistentVolumeClaims, StatefulSets, Secrets, ConfigMaps and custom resources. Deletes of a whole collection. Removals of finalizers, unless they concern a namesake. " +
+	Ignores: "Objects other than PersistentVolumes, PersistentVolumeClaims, StatefulSets, Secrets, ConfigMaps and custom resources. Deletes of a whole collection. Removals of finalizers, unless the process has received only an older object with the same name. " +
 		"Owners that no controller under test without a contract reconciles. An owner is related to an object by an ownerReference, or by a label of the object whose value is the name of the owner. " +
-		"A delete that no later create of the same name contradicts. A delete after which the owner changed. An owner that is terminating or deleted. An object that a step of the workload names. Deletes without a successful response of the API server.",
+		"A delete after which no object with the same name is created. A delete after which the owner changes. An owner that is terminating or deleted. An object that a step of the workload names. Deletes without a successful response of the API server.",
 	New: newNoStaleDeleteChecker,
 }
 
@@ -314,8 +314,8 @@ func (checker *noStaleDeleteChecker) answered(m *Model, w *dataWrite, r *history
 	if w.cached.UID != "" && w.cached.UID != w.target.UID && w.cached.Version < w.target.Version {
 		checker.addViolation(func() Evidence {
 			return Evidence{
-				Summary:  fmt.Sprintf("%s %s %s with UID %s; it had received only the object with this name and UID %s", w.Subject, act, w.target.Ref, w.target.UID, w.cached.UID),
-				Expected: "a precondition on the UID",
+				Summary:  fmt.Sprintf("%s %s %s with UID %s; the process had received only an older object with this name, UID %s", w.Subject, act, w.target.Ref, w.target.UID, w.cached.UID),
+				Expected: "a request with a UID precondition",
 				Object:   &w.target.Ref, At: m.now, Records: []int64{w.target.created, w.seq, m.seq},
 			}
 		})
@@ -373,14 +373,14 @@ func (checker *noStaleDeleteChecker) undone(m *Model, now *dataObject) {
 		return
 	}
 	checker.addViolation(func() Evidence {
-		act, undo, since := "deleted", "created it again", w.target.created
+		act, grown, since := "deleted", "created", w.target.created
 		if scaled {
-			act, undo, since = "scaled down", "scaled it up again", w.target.scaledUp
+			act, grown, since = "scaled down", "scaled up", w.target.scaledUp
 		}
 		return Evidence{
-			Summary: fmt.Sprintf("%s %s %s with version %d of %s; the subject had received version %d before the object got this state, and %s",
-				w.Subject, act, w.target.Ref, w.read, owner.Ref, w.changed.version, undo),
-			Expected: fmt.Sprintf("a read of %s from the API server before", owner.Ref),
+			Summary: fmt.Sprintf("%s %s %s although it had received no version of %s newer than %d; the subject had received version %d before the object was %s, and the object was %s again later",
+				w.Subject, act, w.target.Ref, owner.Ref, w.read, w.changed.version, grown, grown),
+			Expected: fmt.Sprintf("a read of %s from the API server before the write", owner.Ref),
 			Object:   &w.target.Ref, At: m.now, Records: []int64{w.changed.seq, since, w.seq, m.seq},
 		}
 	})

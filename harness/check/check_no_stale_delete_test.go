@@ -60,7 +60,7 @@ func (h *historyBuilder) deleted(o *history.Object) {
 
 func TestNoStaleDelete(t *testing.T) {
 	for _, test := range []testCase{
-		{name: "a restarted process deletes the claim of an outdated Widget", want: Fail, evidence: "subject-0 deleted persistentvolumeclaims ns/w-data with version 101 of widgets.example.com ns/w; the subject had received version 102 before", build: func(h *historyBuilder) {
+		{name: "a restarted process deletes the claim of an outdated Widget", want: Fail, evidence: "subject-0 deleted persistentvolumeclaims ns/w-data although it had received no version of widgets.example.com ns/w newer than 101; the subject had received version 102 before the object was created, and the object was created again later", build: func(h *historyBuilder) {
 			before, after, claim := grownWidget(h)
 			h.startStale(before, "subject-0")
 			h.deleted(claim)
@@ -84,7 +84,7 @@ func TestNoStaleDelete(t *testing.T) {
 			h.deliver(after)
 			h.apply("create", "", claimOf(after, "again"))
 		}},
-		{name: "a restarted process scales a StatefulSet down", want: Fail, evidence: "subject-0 scaled down statefulsets.apps ns/web with version", build: func(h *historyBuilder) {
+		{name: "a restarted process scales a StatefulSet down", want: Fail, evidence: "subject-0 scaled down statefulsets.apps ns/web although it had received no version", build: func(h *historyBuilder) {
 			before, after, _ := grownWidget(h)
 			set := h.apply("create", "", controlled(objectOf(statefulSets, "web", `{"spec":{"replicas":3}}`), "Widget", after))
 			h.startStale(before, "subject-0")
@@ -92,7 +92,7 @@ func TestNoStaleDelete(t *testing.T) {
 			h.deliver(after)
 			h.apply("update", "", withBody(lower, `{"spec":{"replicas":3}}`))
 		}},
-		{name: "a delete without a UID precondition reaches a namesake", want: Fail, evidence: "with UID again; it had received only the object with this name and UID first", build: func(h *historyBuilder) {
+		{name: "a delete without a UID precondition reaches a namesake", want: Fail, evidence: "with UID again; the process had received only an older object with this name, UID first", build: func(h *historyBuilder) {
 			_, after, claim := grownWidget(h)
 			h.commit(history.Deleted, *claim)
 			h.commit(history.Added, claimOf(after, "again"))

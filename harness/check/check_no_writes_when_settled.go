@@ -104,7 +104,7 @@ func (checker *noWritesWhenSettledChecker) report(m *Model, r *history.Request) 
 	checker.addViolation(func() Evidence {
 		return Evidence{
 			Summary:  fmt.Sprintf("%s sent %s %s %v after convergence", r.Subject, r.Verb, ref, (m.now - checker.since).Round(time.Millisecond)),
-			Expected: "no writes except leases and events",
+			Expected: "no writes except of leases and events",
 			Object:   ref,
 			At:       m.now,
 			Records:  []int64{m.seq},

@@ -87,7 +87,7 @@ func (checker *notAboveDesiredChecker) checkExpired(m *Model, state *ownerState,
 		}
 		slices.Sort(seqs)
 		return Evidence{
-			Summary: fmt.Sprintf("%s: %s created a pod, for a total of %d (%d wanted), including %d pods that it created earlier and whose expectations expired before it observed them; %d active pods in etcd",
+			Summary: fmt.Sprintf("%s: %s created a pod, for a total of %d (%d wanted), including %d earlier pods whose expectations expired before the process observed them; %d active pods in etcd",
 				state.name(), state.process.name, pods+len(expired), desired, len(expired), m.committed.podCountsOf(state.uid).replicas),
 			Expected: fmt.Sprintf("at most %d active pods", desired),
 			Object:   state.ref(),

@@ -23,7 +23,7 @@ func TestNotAboveDesired(t *testing.T) {
 			h.createAll(rs, 4)
 			h.creates(rs, 2)
 		}},
-		{name: "creates pods again that it has not observed for 5 minutes (late-pods)", want: Fail, evidence: "created a pod, for a total of 4 (3 wanted), including 3 pods that it created earlier and whose expectations expired before it observed them", build: func(h *historyBuilder) {
+		{name: "creates pods again that it has not observed for 5 minutes (late-pods)", want: Fail, evidence: "created a pod, for a total of 4 (3 wanted), including 3 earlier pods whose expectations expired before the process observed them", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.wait(5 * time.Minute)
@@ -54,7 +54,7 @@ func TestNotAboveDesired(t *testing.T) {
 			h.deliver(h.scale("web", 5))
 			h.createAll(rs, 2)
 		}},
-		{name: "scaled up: creates one too many while the first pods are unobserved", want: Fail, evidence: "created a pod, for a total of 6 (5 wanted), including 3 pods that it created earlier and whose expectations expired before it observed them", build: func(h *historyBuilder) {
+		{name: "scaled up: creates one too many while the first pods are unobserved", want: Fail, evidence: "created a pod, for a total of 6 (5 wanted), including 3 earlier pods whose expectations expired before the process observed them", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.wait(5 * time.Minute)

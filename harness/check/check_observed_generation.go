@@ -166,7 +166,7 @@ func (checker *observedGenerationChecker) written(m *Model, request *history.Req
 		}
 		report(func() Evidence {
 			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s wrote observedGeneration %d to %s, whose generation is %d", request.Subject, now.highest(), o.Ref, o.Generation),
-				fmt.Sprintf("an observedGeneration of at most %d, the generation", o.Generation))
+				fmt.Sprintf("an observedGeneration of at most %d (metadata.generation)", o.Generation))
 		})
 	}
 	if o.Version < before.version {

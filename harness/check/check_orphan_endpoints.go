@@ -85,8 +85,8 @@ func (checker *orphanEndpointsChecker) pending(m *Model, uid types.UID) (*histor
 		}
 		atStart := p.startupOrphans[uid] && state.endpoints.now == ordinaryEndpoints && state.service.now == neverSeen
 		serviceDeleted := state.service.now == absent && checker.createdAt[uid] <= state.service.since
-		list.expect(!atStart, "not deleted, although they had no Service when %s started", p.name)
-		list.expect(!serviceDeleted, "not deleted, although %s observed the deletion of their Service", p.name)
+		list.expect(!atStart, "not deleted, although the Endpoints had no Service when %s started", p.name)
+		list.expect(!serviceDeleted, "not deleted, although %s observed the deletion of the Service", p.name)
 		if len(list.all) > 0 {
 			break
 		}

@@ -22,14 +22,14 @@ func TestOrphanEndpoints(t *testing.T) {
 			settled(h)
 		}},
 		{name: "deletes Endpoints just after an unobserved Service was created", want: Pass, build: func(h *historyBuilder) { buildEarlyLeftovers(h, time.Second) }},
-		{name: "keeps Endpoints after it observed the deletion of their Service", want: Fail, evidence: "Endpoints ns/web: not deleted, although subject-0 observed the deletion of their Service",
+		{name: "keeps Endpoints after it observed the deletion of their Service", want: Fail, evidence: "Endpoints ns/web: not deleted, although subject-0 observed the deletion of the Service",
 			build: func(h *historyBuilder) {
 				service := h.service("web", nil)
 				h.endpoints("web")
 				h.remove(service)
 				settled(h)
 			}},
-		{name: "keeps Endpoints that had no Service at the start", want: Fail, evidence: "not deleted, although they had no Service when subject-1 started", build: func(h *historyBuilder) {
+		{name: "keeps Endpoints that had no Service at the start", want: Fail, evidence: "not deleted, although the Endpoints had no Service when subject-1 started", build: func(h *historyBuilder) {
 			h.endpoints("web")
 			h.restart("subject-1")
 			settled(h)

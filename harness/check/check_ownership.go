@@ -119,7 +119,7 @@ func (checker *ownershipChecker) adoptsAnOrphan(m *Model, c *call) {
 	confirmed := func(s cachedPodState) bool { return free(s) && ok && !read.terminating && s.since < read.sentSeq }
 	if !c.anyCachedState(confirmed) {
 		checker.report(m, c, "adopted", fmt.Sprintf(" for %s without a read of the owner from the API server since the pod became an orphan", c.ownerState.name()),
-			"a read from the API server, after the pod became an orphan, that shows the owner not terminating")
+			"a read of the owner from the API server after the pod became an orphan, and no deletionTimestamp in the response")
 	}
 }
 

@@ -57,7 +57,7 @@ func (checker *processAliveChecker) Observe(m *Model, r *history.Record) {
 	checker.addViolation(func() Evidence {
 		return Evidence{
 			Summary:  strings.TrimSuffix(fmt.Sprintf("process %s died: %s", r.Process.Name, r.Process.Detail), ": "),
-			Expected: "a process that runs until it is stopped",
+			Expected: "a process that runs until gauntlet stops it",
 			At:       m.now,
 			Records:  []int64{m.seq},
 		}

@@ -61,7 +61,7 @@ func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) 
 	if older := s.olderToGoFirst(); older != nil {
 		checker.addViolation(func() Evidence {
 			return s.evidence(m, fmt.Sprintf("scaled ReplicaSet %s down to %d, which removes available pods, while the older ReplicaSet %s has spec.replicas %d", s.name, s.to, older.Name, older.Replicas),
-				"the oldest ReplicaSet scaled to 0 first")
+				"a scale-down of the oldest ReplicaSet to 0 first")
 		})
 		return
 	}

@@ -117,7 +117,7 @@ func (checker *rbacDeniedChecker) end() {
 		checker.addViolation(func() Evidence {
 			return Evidence{
 				Summary:  fmt.Sprintf("the API server refused %d requests of %s to %s", len(lasting), d.request.Subject, d.permission),
-				Expected: "a role of the subject that allows them",
+				Expected: fmt.Sprintf("an RBAC role of the subject that allows %s", d.permission),
 				Object:   requestRef(d.request),
 				At:       lasting[0].at,
 				Records:  []int64{lasting[0].seq},

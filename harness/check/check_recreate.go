@@ -58,8 +58,8 @@ func (checker *recreateChecker) Observe(m *Model, _ *history.Record) {
 		return
 	}
 	checker.addViolation(func() Evidence {
-		e := s.evidence(m, fmt.Sprintf("scaled its new ReplicaSet %s up to %d while old %s had not terminated", s.name, s.to, podName(running)),
-			"all old pods deleted, Failed or Succeeded first")
+		e := s.evidence(m, fmt.Sprintf("scaled the new ReplicaSet %s up to %d while the old %s had not terminated", s.name, s.to, podName(running)),
+			"a scale-up only after all old pods are deleted, Failed or Succeeded")
 		e.Records = append(e.Records, view.podStateSince[running.UID])
 		return e
 	})

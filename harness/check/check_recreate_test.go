@@ -20,16 +20,16 @@ func TestRecreate(t *testing.T) {
 		return old, pod
 	}
 	runTestCases(t, "recreate", []testCase{
-		{name: "an old pod is running", want: Fail, evidence: "scaled its new ReplicaSet web-v2 up to 1 while old pod ns/web-v1-1 had not terminated", build: func(h *historyBuilder) {
+		{name: "an old pod is running", want: Fail, evidence: "scaled the new ReplicaSet web-v2 up to 1 while the old pod ns/web-v1-1 had not terminated", build: func(h *historyBuilder) {
 			startRollout(h, "Running")
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},
-		{name: "an old pod is terminating", want: Fail, evidence: "while old pod", build: func(h *historyBuilder) {
+		{name: "an old pod is terminating", want: Fail, evidence: "while the old pod", build: func(h *historyBuilder) {
 			_, pod := startRollout(h, "Running")
 			h.deliver(h.terminate(pod))
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},
-		{name: "scales the new ReplicaSet up too early", want: Fail, evidence: "scaled its new ReplicaSet web-v2 up to 1", build: func(h *historyBuilder) {
+		{name: "scales the new ReplicaSet up too early", want: Fail, evidence: "scaled the new ReplicaSet web-v2 up to 1", build: func(h *historyBuilder) {
 			startRollout(h, "Running")
 			h.resize(h.replicaSetOfSize("web", "v2", 0, 0, 1), 1).applyAndAnswer()
 		}},

@@ -74,7 +74,7 @@ func (checker *revisionsChecker) checkRevision(m *Model, r *history.Request) {
 		return
 	}
 	checker.addViolation(func() Evidence {
-		return m.evidenceOf(&cached.Ref, fmt.Sprintf("%s: %s changed its revision from %d to %d", cached, m.sent.process.name, from.Revision, to),
+		return m.evidenceOf(&cached.Ref, fmt.Sprintf("%s: %s changed the revision of the ReplicaSet from %d to %d", cached, m.sent.process.name, from.Revision, to),
 			fmt.Sprintf("revision %d or higher", from.Revision))
 	})
 }
@@ -126,7 +126,7 @@ func (checker *revisionsChecker) checkScaleUp(m *Model) {
 	checker.addViolation(func() Evidence {
 		oldest := oldestOf(s.replicaSetStates[len(s.replicaSetStates)-1], s.template)
 		return s.evidence(m, fmt.Sprintf("scaled ReplicaSet %s up to %d, but ReplicaSet %s with the same template is older", s.name, s.to, oldest.Name),
-			"the oldest ReplicaSet of the template scaled up")
+			"a scale-up of the oldest ReplicaSet with this template")
 	})
 }
 
@@ -151,8 +151,8 @@ func (checker *revisionsChecker) checkCollisionCount(m *Model, r *history.Reques
 	case after > before+1 || !m.nameMayBeTaken(m.sent.rollout, to):
 		checker.addViolation(func() Evidence {
 			names := slices.Sorted(maps.Keys(m.sent.rollout.takenNames))
-			return m.evidenceOf(&from.Ref, fmt.Sprintf("%s: %s changed status.collisionCount from %d to %d; conflicting names of its creates: %v",
-				from, m.sent.process.name, before, after, names), "an increase by one, and only if another ReplicaSet has the name")
+			return m.evidenceOf(&from.Ref, fmt.Sprintf("%s: %s changed status.collisionCount from %d to %d; names for which its creates returned AlreadyExists: %v",
+				from, m.sent.process.name, before, after, names), "an increase by one, and only after a create failed because another ReplicaSet has the name")
 		})
 	}
 }

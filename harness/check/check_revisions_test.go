@@ -36,7 +36,7 @@ func TestRevisions(t *testing.T) {
 			startRollout(h)
 			h.renumber(h.find("web-v1"), "3").applyAndAnswer()
 		}},
-		{name: "lowers a revision", want: Fail, evidence: "changed its revision from 4 to 3", build: func(h *historyBuilder) {
+		{name: "lowers a revision", want: Fail, evidence: "changed the revision of the ReplicaSet from 4 to 3", build: func(h *historyBuilder) {
 			startRollout(h)
 			h.deliver(h.renumber(h.find("web-v1"), "4").applyAndAnswer())
 			h.renumber(h.find("web-v1"), "3").applyAndAnswer()
@@ -141,7 +141,7 @@ func TestCollisionCount(t *testing.T) {
 			refused(h, func(o *history.Object) { o.Owners = nil })
 			raise(h, 1)
 		}},
-		{name: "its own unobserved ReplicaSet has the name (mutant D3)", want: Fail, evidence: "changed status.collisionCount from 0 to 1; conflicting names of its creates: [web-v2]", build: func(h *historyBuilder) {
+		{name: "its own unobserved ReplicaSet has the name (mutant D3)", want: Fail, evidence: "changed status.collisionCount from 0 to 1; names for which its creates returned AlreadyExists: [web-v2]", build: func(h *historyBuilder) {
 			refused(h, func(*history.Object) {})
 			raise(h, 1)
 		}},

@@ -80,7 +80,7 @@ func (r *rolloutState) wrongRollback(from, to *objects.Deployment) string {
 	case from.RollbackTo < 0:
 		return "no change, because the Deployment has no rollback annotation"
 	case to.RollbackTo >= 0:
-		return "the rollback annotation removed by the same write"
+		return "a write that also removes the rollback annotation"
 	}
 	if to.Template.Hash != "" && from.Template.Hash == "" {
 		return "a template without the label " + objects.PodTemplateHashLabel

@@ -14,12 +14,12 @@ import (
 // The comment of [baseline.Observer.End] says which objects and fields the check compares.
 var sameEndStateCheck = Check{
 	ID:            "same-end-state",
-	Guarantee:     "After the faults are healed, the objects in the cluster become those of runs of the same workload without faults.",
+	Guarantee:     "After the faults are healed, the objects in the cluster become the same as in runs of the same workload without faults.",
 	Contract:      "Kubernetes documentation, Controllers, Desired versus current state",
 	Property:      Liveness,
 	Scope:         general,
-	ExercisedWhen: "A run with a baseline ends.",
-	Ignores: "Runs without a baseline. Values on which the runs without faults do not agree. Status, annotations, and the fields of pods and endpoints. Fields of objects whose resource the subject does not write. " +
+	ExercisedWhen: "A run ends that has a baseline, that is, saved results of runs without faults.",
+	Ignores: "Runs without a baseline. Values that differ between the runs without faults. Status, annotations, and the fields of pods and endpoints. Fields of objects whose resource the subject does not write. " +
 		"Nodes, leases, events, pods that have ended, and pods without a controller. Runs in which one of these faults fired: " + strings.Join(sameEndStateExcludes, ", ") + ".",
 	New: newSameEndStateChecker,
 }

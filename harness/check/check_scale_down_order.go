@@ -213,7 +213,7 @@ func (checker *scaleDownOrderChecker) checkScaleDown(m *Model, state *ownerState
 	checker.addViolation(func() Evidence {
 		return Evidence{
 			Summary:  fmt.Sprintf("%s: %s deleted %s but not %s, which %s", state.name(), state.process.name, podName(victim), podName(left), reason),
-			Expected: "deletes in the order in which ReplicaSets delete pods on scale-down",
+			Expected: fmt.Sprintf("a delete of %s first", podName(left)),
 			Object:   podRef(victim),
 			At:       m.now,
 			Records:  []int64{current.firstRecord, current.lastRecord},
@@ -389,7 +389,7 @@ func (c *scaleDown) before(a, b *objects.Pod, ages ageOrder) string {
 		return c.younger(a.ReadySince, b.ReadySince, "has been ready")
 	case ages.created && a.Restarts != b.Restarts:
 		if a.Restarts > b.Restarts {
-			return fmt.Sprintf("has %d container restarts, the deleted pod %d", a.Restarts, b.Restarts)
+			return fmt.Sprintf("has %d container restarts; the deleted pod has %d", a.Restarts, b.Restarts)
 		}
 	case ages.created:
 		return c.younger(a.Created, b.Created, "has existed")
@@ -437,7 +437,7 @@ func classBefore(p, other *objects.Pod, order int) string {
 	case p.Ready != other.Ready:
 		return "is not ready"
 	}
-	return fmt.Sprintf("has pod-deletion-cost %d, the deleted pod %d", p.DeletionCost, other.DeletionCost)
+	return fmt.Sprintf("has pod-deletion-cost %d; the deleted pod has %d", p.DeletionCost, other.DeletionCost)
 }
 
 // ageRatio is the ratio of two ages above which two pods are certainly in different age classes.
@@ -459,7 +459,7 @@ func (c *scaleDown) younger(a, b time.Time, verb string) string {
 	if young < time.Second || float64(old) < ageRatio*float64(young) {
 		return ""
 	}
-	return fmt.Sprintf("%s for %v, the deleted pod for %v", verb, young.Round(time.Second), old.Round(time.Second))
+	return fmt.Sprintf("%s for %v; the deleted pod %s for %v", verb, young.Round(time.Second), verb, old.Round(time.Second))
 }
 
 // compareBool compares two booleans; false comes before true. The result is negative, zero or

@@ -99,12 +99,12 @@ func TestScaleDownOrder(t *testing.T) {
 		{unknown, ordinaryPod, "is Unknown"},
 		{unready, ordinaryPod, "is not ready"},
 		{unready, cheap, "is not ready"},
-		{cheap, ordinaryPod, "has pod-deletion-cost -5, the deleted pod 0"},
-		{ordinaryPod, expensive, "has pod-deletion-cost 0, the deleted pod 5"},
-		{invalidCost, expensive, "has pod-deletion-cost 0, the deleted pod 5"},
-		{fresh, ordinaryPod, "has been ready for 13s, the deleted pod for 1h0m3s"},
-		{restarted, ordinaryPod, "has 3 container restarts, the deleted pod 0"},
-		{young, ordinaryPod, "has existed for 1m3s, the deleted pod for 1h0m3s"},
+		{cheap, ordinaryPod, "has pod-deletion-cost -5; the deleted pod has 0"},
+		{ordinaryPod, expensive, "has pod-deletion-cost 0; the deleted pod has 5"},
+		{invalidCost, expensive, "has pod-deletion-cost 0; the deleted pod has 5"},
+		{fresh, ordinaryPod, "has been ready for 13s; the deleted pod has been ready for 1h0m3s"},
+		{restarted, ordinaryPod, "has 3 container restarts; the deleted pod has 0"},
+		{young, ordinaryPod, "has existed for 1m3s; the deleted pod has existed for 1h0m3s"},
 	} {
 		runTestCases(t, "scale-down-order", []testCase{
 			{name: "leaves the pod that " + c.reason, want: Fail, evidence: c.reason, build: deletesFirst(c.higher, c.lower)},

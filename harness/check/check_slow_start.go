@@ -99,7 +99,7 @@ func (checker *slowStartChecker) send(m *Model, c *call) {
 			return Evidence{
 				Summary: fmt.Sprintf("%s: %s has %d creates in flight after %d successful creates",
 					c.ownerState.name(), c.process.name, n, s.succeeded),
-				Expected: fmt.Sprintf("at most %d in flight", 1+s.succeeded),
+				Expected: fmt.Sprintf("at most %d creates in flight", 1+s.succeeded),
 				Object:   c.ownerState.ref(),
 				At:       m.now,
 				Records:  append(c.ownerState.creates.records(), m.seq),

@@ -81,7 +81,7 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 	if len(wrong) > 0 {
 		checker.addViolation(func() Evidence {
 			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote %s", o, c.process.name, strings.Join(wrong, ", ")),
-				strings.Join(expected, ", ")+", according to its cache")
+				strings.Join(expected, ", ")+", according to the cache of the process")
 		})
 	}
 	bounds := &state.statusBounds

@@ -88,7 +88,7 @@ func (checker *terminatingNamespaceChecker) Observe(m *Model, r *history.Record)
 	}
 	checker.addViolation(func() Evidence {
 		return Evidence{
-			Summary: fmt.Sprintf("%s: %d creates of %s rejected because the namespace is terminating; the latest was %s",
+			Summary: fmt.Sprintf("%s: the API server rejected %d creates of %s because the namespace is terminating; the latest was %s",
 				answered.queueKey, s.count, answered.process.name, callName(answered.call)),
 			Expected: fmt.Sprintf("at most %d rejected creates", s.allowed),
 			Object:   answered.queueKey.ref(),

@@ -33,7 +33,7 @@ func TestTerminatingNamespace(t *testing.T) {
 				}
 			}
 		}},
-		{name: "pods rejected more than once (mutant R21)", want: Fail, evidence: "6 creates of subject-0 rejected because the namespace is terminating", build: func(h *historyBuilder) {
+		{name: "pods rejected more than once (mutant R21)", want: Fail, evidence: "rejected 6 creates of subject-0 because the namespace is terminating", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			retry(h, 6, 5*time.Millisecond, 2, func() { h.create(rs).refusedAsTerminating() })
 		}},

@@ -38,7 +38,7 @@ func TestStalls(t *testing.T) {
 			h.wait(3 * time.Second)
 		}, Fail, "status.replicas 2, "},
 		{"just after a short stall", func(h *historyBuilder) { h.wait(3 * time.Second); h.stall(500 * time.Millisecond) }, Fail,
-			"according to its cache; the subject or gauntlet had no CPU time for 500ms shortly before"},
+			"according to the cache of the process; the subject or gauntlet had no CPU time for 500ms shortly before"},
 		{"just after the process stalled", func(h *historyBuilder) { h.wait(3 * time.Second); h.starve(1300 * time.Millisecond) }, Fail,
 			"had no CPU time for 1.3s shortly before"},
 		{"just after a long stall", func(h *historyBuilder) { h.wait(3 * time.Second); h.stall(1300 * time.Millisecond) }, Unknown,
