@@ -78,7 +78,8 @@ func withRevision(annotations map[string]string, revision int64) map[string]stri
 }
 
 // appendRevision appends a revision to the value of the annotation revision-history, such as
-// "1,3". If the value becomes longer than maxHistoryLength, it drops the oldest revisions.
+// "1,3". If the new value is longer than maxHistoryLength, appendRevision drops the oldest
+// revisions.
 func appendRevision(history, revision string) string {
 	if history == "" {
 		return revision
@@ -97,18 +98,18 @@ func revisionOf(annotations map[string]string) (int64, bool) {
 	return revision, err == nil
 }
 
-// withInheritedAnnotations returns a ReplicaSet's annotations after the Deployment's annotations
-// were copied to them. It does not copy annotationsToSkip. Annotations that only the ReplicaSet
-// has remain.
+// withInheritedAnnotations adds the Deployment's annotations to the annotations of its
+// ReplicaSet, and returns the result. It does not add annotationsToSkip. Annotations that only
+// the ReplicaSet has remain.
 func withInheritedAnnotations(annotations, deployment map[string]string) map[string]string {
 	return withEntries(annotations, inheritable(deployment))
 }
 
 // annotationsAfterRollback returns the Deployment's annotations after a rollback to a
-// ReplicaSet. They are the ReplicaSet's annotations.
+// ReplicaSet. The result contains the ReplicaSet's annotations.
 //
 // Annotations in annotationsToSkip are an exception: they keep the Deployment's values. The
-// rollback annotation is removed.
+// rollback annotation is missing in the result.
 func annotationsAfterRollback(deployment, set map[string]string) map[string]string {
 	annotations := inheritable(set)
 	for _, key := range annotationsToSkip {
@@ -131,8 +132,8 @@ func inheritable(annotations map[string]string) map[string]string {
 }
 
 // withEntries returns annotations with all entries of changed added. For an existing key, the
-// value in changed wins. If nothing changes, it returns the map annotations itself, otherwise a
-// new map.
+// value in changed wins. If nothing changes, the result is the map annotations itself, otherwise
+// a new map.
 func withEntries(annotations, changed map[string]string) map[string]string {
 	same := true
 	for key, value := range changed {

@@ -36,11 +36,10 @@ func findCondition(conditions []appsv1.DeploymentCondition, of appsv1.Deployment
 	return nil
 }
 
-// withCondition returns a copy of conditions in which c is added or replaces the condition of
-// its type.
+// withCondition adds c to a copy of conditions, or replaces the condition with the type of c.
 //
 // If the existing condition has the same status and reason as c, withCondition returns
-// conditions unchanged. A different message alone is ignored.
+// conditions unchanged. A different message alone changes nothing.
 func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	if before := findCondition(conditions, c.Type); before != nil && before.Status == c.Status && before.Reason == c.Reason {
 		return conditions
@@ -48,8 +47,8 @@ func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentC
 	return withRefreshedCondition(conditions, c)
 }
 
-// withRefreshedCondition returns a copy of conditions in which c is added or replaces the
-// condition of its type. Unlike withCondition, it does so even if status and reason are equal.
+// withRefreshedCondition adds c to a copy of conditions, or replaces the condition with the type
+// of c. Unlike withCondition, it replaces a condition with the same status and reason too.
 //
 // If the existing condition has the same status, c gets the existing lastTransitionTime. A new
 // lastUpdateTime of the condition Progressing restarts the progress deadline.

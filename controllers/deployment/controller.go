@@ -38,7 +38,7 @@ import (
 const EventSource = "deployment-controller"
 
 // queueName is the name of the controller's work queue in metrics and logs. The other two constants
-// are resource names, as package ownwrites uses them.
+// are the resource names of Deployments and ReplicaSets.
 const (
 	queueName           = "deployment"
 	deploymentsResource = "deployments"
@@ -60,7 +60,7 @@ type Config struct {
 	Pods        cache.SharedIndexInformer
 	// Events emits the controller's events about Deployments.
 	Events record.EventRecorder
-	// Clock returns the current time.
+	// Clock provides the current time. Tests use a fake clock.
 	Clock clock.PassiveClock
 }
 

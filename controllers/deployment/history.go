@@ -35,9 +35,9 @@ func nextRevision(old []*appsv1.ReplicaSet) int64 {
 // revisionsToDelete returns the old ReplicaSets to delete, lowest revision first. After the
 // deletion, at most limit old ReplicaSets are left, apart from those that cannot be deleted yet.
 //
-// A ReplicaSet cannot be deleted yet if its spec or status has replicas. The same is true if the
-// ReplicaSet controller has not observed its latest generation. If limit is nil or the highest
-// int32, the result is nil.
+// A ReplicaSet cannot be deleted yet if its spec or status has replicas. It also cannot be
+// deleted while its status lacks the latest generation. If limit is nil or the highest int32,
+// the result is nil.
 func revisionsToDelete(old []*appsv1.ReplicaSet, limit *int32) []*appsv1.ReplicaSet {
 	if limit == nil || *limit == math.MaxInt32 {
 		return nil

@@ -14,8 +14,8 @@ const none = -1
 type size struct {
 	// replicas is spec.replicas of the ReplicaSet.
 	replicas int
-	// available is status.availableReplicas, but at most replicas. The ReplicaSet controller
-	// will delete the surplus pods, so they do not count.
+	// available is status.availableReplicas, but at most replicas. Pods above replicas do not
+	// count, because the ReplicaSet controller will delete them.
 	available int
 	// desiredReplicas is the number in the annotation desired-replicas: the Deployment's
 	// spec.replicas at the ReplicaSet's last scaling. It is none if the annotation is missing or

@@ -17,7 +17,7 @@ type rollout struct {
 	// version in sets.
 	sets []*appsv1.ReplicaSet
 	// newIndex is the index of the new ReplicaSet in sets. The new ReplicaSet has the
-	// Deployment's pod template. If it does not exist, newIndex is the constant none.
+	// Deployment's pod template. If there is no new ReplicaSet, newIndex is the constant none.
 	newIndex int
 	// stale says which write to the Deployment the informer cache still lacks. It is "" if the
 	// cache contains all writes. While the cache is stale, the API server would reject another
@@ -25,8 +25,8 @@ type rollout struct {
 	stale string
 	now   time.Time
 
-	// progressing is the condition Progressing that a step of this sync has set, or nil. If it
-	// is nil, estimateProgress says whether to compute the condition.
+	// progressing is the condition Progressing that a step of this sync has set. If no step has
+	// set it, progressing is nil, and estimateProgress says whether to compute the condition.
 	progressing *appsv1.DeploymentCondition
 	// hashCollision is true if another ReplicaSet already has the name of the new ReplicaSet.
 	// The other ReplicaSet has a different owner or template. The sync then increments

@@ -153,8 +153,8 @@ func (c *Controller) recordScalingEvent(d *appsv1.Deployment, name string, from,
 }
 
 // update writes a changed ReplicaSet to the API server, and stores the response in
-// r.sets[index]. The request contains the resourceVersion. If another client has changed the
-// ReplicaSet since it was read, update therefore returns a conflict.
+// r.sets[index]. The request contains the resourceVersion. The API server therefore returns a
+// conflict if another client has changed the ReplicaSet meanwhile.
 func (c *Controller) update(ctx context.Context, r *rollout, index int, set *appsv1.ReplicaSet) error {
 	written, err := c.client.AppsV1().ReplicaSets(set.Namespace).Update(ctx, set, metav1.UpdateOptions{})
 	if err != nil {

@@ -68,8 +68,8 @@ func (r *rollout) countReplicas(status *appsv1.DeploymentStatus) {
 // terminatingReplicas returns the number of terminating pods of all ReplicaSets. It returns nil
 // if the number is unknown.
 //
-// The number is unknown if the ReplicaSet controller has observed a ReplicaSet, but its status
-// has no terminatingReplicas.
+// The number is unknown if the status of a ReplicaSet has no terminatingReplicas. A ReplicaSet
+// that the ReplicaSet controller has not observed yet counts as 0.
 func terminatingReplicas(sets []*appsv1.ReplicaSet) *int32 {
 	var sum int32
 	for _, set := range sets {

@@ -12,7 +12,7 @@ type (
 )
 
 const (
-	// resource is the resource name of Endpoints, as package ownwrites uses it.
+	// resource is the resource name of Endpoints.
 	resource = "endpoints"
 	// EventSource is the source component in the events that the controller emits. It is also
 	// the value of managedByLabel.

@@ -63,8 +63,8 @@ type Controller struct {
 	// failedWrites contains the keys whose last write returned an error. The write may have
 	// succeeded nevertheless, so the next sync reads the Endpoints from the API server.
 	failedWrites sync.Map
-	// writeDurations maps a key to the duration of the last write of its Endpoints. The method
-	// batchDelay reads it.
+	// writeDurations maps a key to the duration of the last write of this key's Endpoints. The
+	// method batchDelay reads the durations.
 	writeDurations sync.Map
 	loop           *workloop.Loop
 	logger         klog.Logger // for event handlers, which get no context

@@ -56,8 +56,9 @@ func (c *Controller) endpointsAdded(object any, isInInitialList bool) {
 	c.endpointsObserved(object)
 }
 
-// endpointsObserved enqueues the key of an observed Endpoints object if a sync waits for this
-// event. The last sync of the key found that the cache lacked the controller's own last write.
+// endpointsObserved handles an event of an Endpoints object. It enqueues the object's key only
+// if the last sync of this key found a stale cache. The cache then lacked the controller's own
+// last write.
 //
 // It enqueues no other keys. If a user changes Endpoints, the change therefore stays until the
 // next event of the Service or its pods.
@@ -74,8 +75,9 @@ func (c *Controller) endpointsObserved(object any) {
 // endpointsDeleted enqueues the key of deleted Endpoints, so that a sync creates the Endpoints
 // again.
 //
-// If the Service does not exist, it only drops the recorded writes for the key. New Endpoints
-// with this name may then belong to another component, for example to a leader election.
+// If the Service does not exist, endpointsDeleted only drops the recorded writes for the key.
+// New Endpoints with this name may then belong to another component, for example to a leader
+// election.
 func (c *Controller) endpointsDeleted(object any) {
 	c.endpointsObserved(object)
 	key, ok := c.keyOf(object)

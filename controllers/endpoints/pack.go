@@ -209,8 +209,8 @@ func compareAddresses(a, b address) int {
 	)
 }
 
-// equalSubsets reports whether two lists of subsets are equal. Both must be results of pack. If
-// they are equal, no write is necessary.
+// equalSubsets reports whether two lists of subsets are equal, so that no write is necessary.
+// The arguments must be results of pack.
 func equalSubsets(a, b []subset) bool {
 	equalAddresses := func(a, b address) bool { return compareAddresses(a, b) == 0 }
 	return slices.EqualFunc(a, b, func(a, b subset) bool {

@@ -33,7 +33,8 @@ func plan(service *corev1.Service, pods []*corev1.Pod, current *endpoints, trigg
 }
 
 // hasTruncationAnnotation reports whether the over-capacity annotation of current is correct. If
-// the argument truncated is true, its value must be "truncated". Otherwise it must be missing.
+// truncated is true, the annotation must have the value "truncated". Otherwise the annotation
+// must be missing.
 func hasTruncationAnnotation(current *endpoints, truncated bool) bool {
 	value, present := current.Annotations[corev1.EndpointsOverCapacity]
 	return present == truncated && (!present || value == truncatedValue)

@@ -39,8 +39,8 @@ func newFakeClient(objects ...runtime.Object) *fake.Clientset {
 	}
 	server.PrependReactor("create", "*", stamp)
 	server.PrependReactor("update", "*", stamp)
-	// The API server sends the resourceVersion of the deletion, the fake client that of the last
-	// write. The cache would go back to it.
+	// In a delete event, the API server sends the resourceVersion of the deletion. The fake client
+	// sends the resourceVersion of the last write, to which the cache would go back.
 	server.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
 		events, err := server.Tracker().Watch(action.GetResource(), action.GetNamespace())
 		if err != nil {

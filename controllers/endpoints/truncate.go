@@ -22,9 +22,9 @@ func truncate(subsets []subset, capacity int) (fitting []subset, cut bool) {
 	return pack(unpack(fitting)), true
 }
 
-// shares reduces the sizes by the same proportion, so that their sum is limit. If the sum is at
-// most limit, it returns the sizes unchanged. It rounds the first results up, as long as the sum
-// stays within limit.
+// shares reduces the sizes by the same proportion, so that their sum is limit. If the sum is
+// already at most limit, the result is sizes. The first elements are rounded up, as long as the
+// sum stays within limit.
 func shares(sizes []int, limit int) []int {
 	total := sum(sizes)
 	if total <= limit {

@@ -86,7 +86,8 @@ type timeoutTransport struct {
 	limit time.Duration
 }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip sends a request, and aborts it after the limit unless it is a watch. It implements
+// http.RoundTripper.
 func (t *timeoutTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if watch := request.URL.Query().Get("watch"); watch == "true" || watch == "1" {
 		return t.next.RoundTrip(request)
@@ -109,8 +110,8 @@ func (t *timeoutTransport) RoundTrip(request *http.Request) (*http.Response, err
 // transport.
 func (t *timeoutTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// cancelOnClose is a response body. Close cancels the context of the request, which frees its
-// timer.
+// cancelOnClose is a response body whose method Close also cancels the context of the request.
+// Canceling the context stops the timer of requestTimeout.
 type cancelOnClose struct {
 	io.ReadCloser
 	cancel context.CancelFunc

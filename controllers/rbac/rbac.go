@@ -1,5 +1,5 @@
-// Package rbac embeds the RBAC objects that workload-controller-manager needs, as a manifest. It
-// also provides only the roles, so that callers can bind them to another user or service account.
+// Package rbac embeds the RBAC objects that workload-controller-manager needs, as a manifest. The
+// function Roles returns only the roles, for a user or service account of the caller's choice.
 package rbac
 
 import (

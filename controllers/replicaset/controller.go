@@ -33,7 +33,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// podsResource is the resource name of pods, as package ownwrites uses it.
+// podsResource is the resource name of pods.
 const podsResource = "pods"
 
 // Config contains the dependencies of a Controller. Every field is required.
@@ -47,7 +47,7 @@ type Config struct {
 	Pods cache.SharedIndexInformer
 	// Events emits the controller's events about owners.
 	Events record.EventRecorder
-	// Clock returns the current time.
+	// Clock provides the current time. Tests use a fake clock.
 	Clock clock.PassiveClock
 	// Burst is the maximum number of pods that one sync creates or deletes. Outside of tests,
 	// its value is the constant Burst.

@@ -48,7 +48,7 @@ func (c *Controller) ownerUpdated(old, object any) {
 // ownerDeleted enqueues the key of a deleted owner, and calls forget for this owner.
 //
 // A sync of the owner may still be running, and may record new expectations or writes. The sync
-// of the enqueued key finds no owner and drops them.
+// of the enqueued key finds no owner, and drops these expectations and writes.
 func (c *Controller) ownerDeleted(object any) {
 	owner, ok := tombstone.LastKnown[metav1.Object](c.logger, object)
 	if !ok {

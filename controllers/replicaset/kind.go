@@ -28,12 +28,12 @@ type Kind interface {
 	// Live reads an owner from the API server, not from the cache.
 	Live(ctx context.Context, namespace, name string) (Owner, error)
 	// UpdateStatus writes the owner's status, and returns the new resourceVersion. The write
-	// fails with a conflict if the owner has changed since it was read.
+	// fails with a conflict if another client has changed the owner meanwhile.
 	UpdateStatus(ctx context.Context, owner Owner, status Status) (resourceVersion string, err error)
-	// Siblings returns the UIDs of the cached owners with the same controller as owner,
-	// including owner. For a ReplicaSet, these are all ReplicaSets of its Deployment. Scale-down
-	// first deletes pods on nodes with many pods of these owners. If owner has no controller,
-	// Siblings returns nil.
+	// Siblings returns the UIDs of all cached owners that have the same controller as owner,
+	// including owner. The siblings of a ReplicaSet are all ReplicaSets of its Deployment.
+	// Scale-down first deletes pods on nodes with many pods of the siblings. If owner has no
+	// controller, Siblings returns nil.
 	Siblings(owner Owner) ([]types.UID, error)
 }
 

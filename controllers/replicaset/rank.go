@@ -71,8 +71,8 @@ func rankOf(pod *corev1.Pod, relatedPods int, now time.Time) rank {
 	return r
 }
 
-// phaseOrder maps the phase of an active pod to its position in the deletion order. The lowest
-// position is deleted first.
+// phaseOrder maps the phase of an active pod to a rank. Scale-down deletes pods with a lower
+// rank first.
 var phaseOrder = map[corev1.PodPhase]int{
 	corev1.PodPending: 0,
 	corev1.PodUnknown: 1,

@@ -23,8 +23,9 @@ type replicaSets struct {
 	informer cache.SharedIndexInformer
 }
 
-// ReplicaSets returns the implementation of [Kind] for ReplicaSets. It reads them from the
-// informer, and writes their status through the client. Start the informer only after the call.
+// ReplicaSets returns the implementation of [Kind] for ReplicaSets. The implementation reads
+// ReplicaSets from the informer, and writes their status through the client. Start the informer
+// only after the call.
 func ReplicaSets(client kubernetes.Interface, informer appsinformers.ReplicaSetInformer) (Kind, error) {
 	if err := childindex.Add(informer.Informer()); err != nil {
 		return nil, err
@@ -32,7 +33,7 @@ func ReplicaSets(client kubernetes.Interface, informer appsinformers.ReplicaSetI
 	return &replicaSets{client: client, informer: informer.Informer()}, nil
 }
 
-// Traits implements [Kind].
+// Traits returns the fixed properties of ReplicaSets. It implements [Kind].
 func (*replicaSets) Traits() Traits {
 	return Traits{
 		GVK:               appsv1.SchemeGroupVersion.WithKind("ReplicaSet"),
@@ -44,10 +45,10 @@ func (*replicaSets) Traits() Traits {
 	}
 }
 
-// Informer implements [Kind].
+// Informer returns the shared informer of ReplicaSets. It implements [Kind].
 func (k *replicaSets) Informer() cache.SharedIndexInformer { return k.informer }
 
-// Owner implements [Kind].
+// Owner converts a *ReplicaSet to an Owner. It implements [Kind].
 func (*replicaSets) Owner(object any) (Owner, error) {
 	set, ok := object.(*appsv1.ReplicaSet)
 	if !ok {
@@ -84,7 +85,7 @@ func conditionsFrom(api []appsv1.ReplicaSetCondition) []Condition {
 	return conditions
 }
 
-// Live implements [Kind].
+// Live reads a ReplicaSet from the API server. It implements [Kind].
 func (k *replicaSets) Live(ctx context.Context, namespace, name string) (Owner, error) {
 	set, err := k.client.AppsV1().ReplicaSets(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -93,7 +94,7 @@ func (k *replicaSets) Live(ctx context.Context, namespace, name string) (Owner, 
 	return k.Owner(set)
 }
 
-// UpdateStatus implements [Kind].
+// UpdateStatus writes the status of a ReplicaSet. It implements [Kind].
 func (k *replicaSets) UpdateStatus(ctx context.Context, owner Owner, status Status) (string, error) {
 	set := *owner.Object.(*appsv1.ReplicaSet)
 	set.Status = appsv1.ReplicaSetStatus{
@@ -117,8 +118,7 @@ func (k *replicaSets) UpdateStatus(ctx context.Context, owner Owner, status Stat
 	return written.ResourceVersion, nil
 }
 
-// Siblings implements [Kind]. The siblings of a ReplicaSet are all ReplicaSets of the same
-// Deployment.
+// Siblings returns the UIDs of all ReplicaSets of the same Deployment. It implements [Kind].
 func (k *replicaSets) Siblings(owner Owner) ([]types.UID, error) {
 	ref := metav1.GetControllerOfNoCopy(owner.Object)
 	if ref == nil {

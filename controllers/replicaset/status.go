@@ -22,8 +22,8 @@ import (
 // ReplicaSets and ReplicationControllers use the same type.
 const replicaFailure = "ReplicaFailure"
 
-// syncResult contains the results of one sync of an owner. The method status computes the new
-// status from them.
+// syncResult contains the results of one sync of an owner. The owner's new status is computed
+// from these results.
 type syncResult struct {
 	owner       Owner
 	active      []*corev1.Pod

@@ -34,13 +34,14 @@ type replicationControllers struct {
 	informer cache.SharedIndexInformer
 }
 
-// Controllers returns the implementation of [replicaset.Kind] for ReplicationControllers. It
-// reads them from the informer, and writes their status through the client.
+// Controllers returns the implementation of [replicaset.Kind] for ReplicationControllers. The
+// implementation reads them from the informer, and writes their status through the client.
 func Controllers(client kubernetes.Interface, informer coreinformers.ReplicationControllerInformer) replicaset.Kind {
 	return &replicationControllers{client: client, informer: informer.Informer()}
 }
 
-// Traits implements [replicaset.Kind].
+// Traits returns the fixed properties of ReplicationControllers. It implements
+// [replicaset.Kind].
 func (*replicationControllers) Traits() replicaset.Traits {
 	return replicaset.Traits{
 		GVK:         corev1.SchemeGroupVersion.WithKind("ReplicationController"),
@@ -50,10 +51,11 @@ func (*replicationControllers) Traits() replicaset.Traits {
 	}
 }
 
-// Informer implements [replicaset.Kind].
+// Informer returns the shared informer of ReplicationControllers. It implements
+// [replicaset.Kind].
 func (k *replicationControllers) Informer() cache.SharedIndexInformer { return k.informer }
 
-// Owner implements [replicaset.Kind].
+// Owner converts a *ReplicationController to an Owner. It implements [replicaset.Kind].
 func (*replicationControllers) Owner(object any) (replicaset.Owner, error) {
 	rc, ok := object.(*corev1.ReplicationController)
 	if !ok {
@@ -89,7 +91,7 @@ func (*replicationControllers) Owner(object any) (replicaset.Owner, error) {
 	return owner, nil
 }
 
-// Live implements [replicaset.Kind].
+// Live reads a ReplicationController from the API server. It implements [replicaset.Kind].
 func (k *replicationControllers) Live(ctx context.Context, namespace, name string) (replicaset.Owner, error) {
 	rc, err := k.client.CoreV1().ReplicationControllers(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -98,7 +100,7 @@ func (k *replicationControllers) Live(ctx context.Context, namespace, name strin
 	return k.Owner(rc)
 }
 
-// UpdateStatus implements [replicaset.Kind].
+// UpdateStatus writes the status of a ReplicationController. It implements [replicaset.Kind].
 func (k *replicationControllers) UpdateStatus(ctx context.Context, owner replicaset.Owner, status replicaset.Status) (string, error) {
 	rc := *owner.Object.(*corev1.ReplicationController)
 	rc.Status = corev1.ReplicationControllerStatus{

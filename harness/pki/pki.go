@@ -1,7 +1,7 @@
 // Package pki creates X.509 certificate authorities, certificates and private keys.
 //
-// If two components of gauntlet authenticate each other, gauntlet creates a separate certificate
-// authority for the two. The authority's private key exists only in memory.
+// gauntlet creates a separate certificate authority for each pair of components that authenticate
+// each other. The authority's private key exists only in memory.
 package pki
 
 import (

@@ -19,7 +19,7 @@ import (
 // Port is the TCP port on which the program serves HTTP.
 const Port = 8080
 
-// The HTTP paths that the program serves.
+// These are the HTTP paths that the program serves.
 const (
 	// Ready is the path of the readiness probe. GET returns status 200 if the container is
 	// ready, and 503 otherwise. POST makes the container ready again after a POST to [Unready].
@@ -30,7 +30,7 @@ const (
 	Die = "/die"
 )
 
-// Options has the delays of the program.
+// Options contains the delays of the program at its start and at its end.
 type Options struct {
 	// StartDelay is the time from the start of the program until the container is ready.
 	StartDelay time.Duration
@@ -52,7 +52,7 @@ var ErrDied = errors.New("exiting because of a POST request to " + Die)
 const shutdownTimeout = time.Second
 
 // Serve serves HTTP requests until ctx is canceled, and then for another o.StopDelay. It then
-// returns nil. In all cases, it closes the listener.
+// returns nil. Serve always closes the listener.
 //
 // After a POST request to [Die], Serve returns [ErrDied] immediately.
 func Serve(ctx context.Context, listener net.Listener, o Options) error {

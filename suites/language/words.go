@@ -51,8 +51,8 @@ var replacedIdentifiers = map[string]string{
 	"world":    "object set",
 }
 
-// american maps the British spelling of frequent words to the American one. TestText uses it
-// for files that the linter misspell does not read.
+// american maps the British spelling of frequent words to the American spelling. TestText reads
+// this table for files that the linter misspell does not check.
 var american = map[string]string{
 	"behaviour": "behavior", "cancelled": "canceled", "catalogue": "catalog", "colour": "color", "favour": "favor",
 	"honour": "honor", "initialise": "initialize", "judgement": "judgment", "labelled": "labeled", "licence": "license",

@@ -24,7 +24,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/manager"
 )
 
-// These are the exit codes; the package comment explains them.
+// These are the exit codes for success, for a failure or a lost lease, and for a wrong command line.
 const (
 	exitOK     = 0
 	exitFailed = 1

@@ -6,6 +6,8 @@
 // therefore count once. If the response to a create is lost, the event of the created child does
 // not satisfy the expectation of another create.
 //
+// An owner is the object whose children are created and deleted, such as a ReplicaSet.
+//
 // The package sends no API requests. It is safe for concurrent use.
 package expectations
 
@@ -100,7 +102,7 @@ func (t *Tracker) Created(owner ownership.ID, child types.UID, resourceVersion s
 }
 
 // CreationsFailed records that n expected creates for the owner failed or were not sent. The
-// owner no longer waits for them.
+// owner no longer waits for these creates.
 func (t *Tracker) CreationsFailed(owner ownership.ID, n int) {
 	t.update(owner, func(e *expectation) { e.answer(n) })
 }
@@ -111,7 +113,7 @@ func (t *Tracker) CreationObserved(owner ownership.ID, child types.UID) {
 }
 
 // DeletionObserved records that a child of the owner is terminating, deleted or released. Call
-// it also after a failed delete request, because no event will follow.
+// DeletionObserved also after a failed delete request, because no event will follow.
 func (t *Tracker) DeletionObserved(owner ownership.ID, child types.UID) {
 	t.update(owner, func(e *expectation) {
 		delete(e.deleted, child)

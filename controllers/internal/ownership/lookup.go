@@ -14,7 +14,7 @@ import (
 type OwnerLookup struct {
 	// Cache is the informer cache of the owners. It must have the namespace index.
 	Cache cache.Indexer
-	// Kind is the kind of the owners, as controllerRefs contain it, such as "ReplicaSet".
+	// Kind is the kind of the owners in controllerRefs, such as "ReplicaSet".
 	Kind string
 	// Selector returns the label selector of a cached owner. If it returns an error, the owner
 	// cannot adopt orphans.

@@ -1,5 +1,5 @@
 // Package podutil answers questions about one pod: whether it is active, ready, available or
-// terminating, and since when. No function modifies the pod or reads anything else.
+// terminating, and since when. The functions read only the given pod, and do not modify it.
 package podutil
 
 import (

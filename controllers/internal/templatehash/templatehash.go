@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Label is the label pod-template-hash. ReplicaSets and pods have it, and its value is a hash
+// Label is the label pod-template-hash of ReplicaSets and pods. The value of the label is a hash
 // from Of.
 const Label = appsv1.DefaultDeploymentUniqueLabelKey
 

@@ -82,7 +82,8 @@ func newRateLimiter() workqueue.TypedRateLimiter[string] {
 	}
 }
 
-// When implements [workqueue.TypedRateLimiter].
+// When returns the delay before the next retry of key. It implements
+// [workqueue.TypedRateLimiter].
 func (l rateLimiter) When(key string) time.Duration {
 	wait := l.TypedRateLimiter.When(key)
 	if wait >= MaxRetryDelay {
@@ -100,7 +101,7 @@ func (l *Loop) Add(key string) { l.queue.Add(key) }
 func (l *Loop) AddAfter(key string, delay time.Duration) { l.queue.AddAfter(key, delay) }
 
 // Run starts the workers when all functions in synced return true. It returns when all workers
-// have stopped. Call it only once.
+// have stopped. Call Run only once.
 //
 // After the caller closes drain, each worker finishes its current sync and starts no other. All
 // syncs use ctx. If the caller cancels ctx, the current syncs are aborted, and the workers stop.
@@ -152,7 +153,7 @@ func (l *Loop) work(ctx context.Context, stopped <-chan struct{}) {
 	}
 }
 
-// process syncs one key. If a retry is necessary, it adds the key to the queue again.
+// process syncs one key. If a retry is necessary, process adds the key to the work queue again.
 func (l *Loop) process(ctx context.Context, key string) {
 	defer l.queue.Done(key)
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "controller", l.name, "key", key)

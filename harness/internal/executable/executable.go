@@ -1,5 +1,5 @@
-// Package executable checks whether the kernel can run a file, without running it. If the kernel
-// cannot, the error says why.
+// Package executable checks whether the kernel can run a file, without running the file. If the
+// kernel cannot run the file, the error says why.
 package executable
 
 import (
@@ -31,9 +31,9 @@ var machines = map[string][]elf.Machine{
 // Check returns an error if this machine cannot run the file at path. The error does not contain
 // the path.
 //
-// The error says that the file is not regular, empty, not executable, for another architecture,
-// or lacks its interpreter. A file without an error may still fail to start, for example because
-// a shared library is missing.
+// Check finds a file that is not regular, is empty, or has no executable bit. It also finds a
+// file for another architecture, and a file whose interpreter is missing. A file without an
+// error may still fail to start, for example because a shared library is missing.
 func Check(path string) error {
 	info, err := os.Stat(path)
 	switch {

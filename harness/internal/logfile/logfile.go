@@ -30,8 +30,8 @@ type limits struct{ head, tail int64 }
 // File is a log file of limited size. Several goroutines may call its methods.
 //
 // A File appends until the file has BytesMax bytes. It then drops the middle: it keeps the first
-// headBytes and the last tailBytes. To drop the middle, it copies tailBytes bytes. This happens
-// at most once per tailBytes appended bytes, so the average cost of a byte is constant.
+// headBytes and the last tailBytes. Dropping the middle copies tailBytes bytes, at most once per
+// tailBytes appended bytes. The average cost of a byte is therefore constant.
 type File struct {
 	limits limits
 

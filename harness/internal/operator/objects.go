@@ -30,8 +30,8 @@ type objects struct {
 	ignored []string                     // kinds whose objects a run does not create
 }
 
-// sort distributes the manifests to the fields of objects. It returns an error if an object is
-// not valid for its kind.
+// sort reads the manifests and returns what a run needs from them. It returns an error if a
+// manifest is not valid for its kind.
 func sort(manifests []*unstructured.Unstructured) (*objects, error) {
 	sorted := &objects{}
 	bound := boundRoles(manifests)

@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Deploy starts the replicas of a subject as pods that connect directly to the API server. It
-// uses no relay and no fault proxy. The argument ca is the CA certificate of the API server as
-// PEM.
+// Deploy starts the replicas of a subject (the program under test) as pods. The pods connect
+// directly to the API server, without a relay and a fault proxy. The argument ca is the CA
+// certificate of the API server as PEM.
 //
 // The kubelet restarts a replica that exits. Deploy returns when all replicas have started.
 func Deploy(ctx context.Context, o Options, replicas int, ca []byte) error {

@@ -38,7 +38,7 @@ type relayLauncher struct {
 	tunnels map[string]*replicaTunnel // by the name of the replica
 }
 
-// Launcher returns a [subject.Launcher] that starts each replica as a pod with a relay. The
+// Launcher returns a function that starts each replica of the subject as a pod with a relay. The
 // replica can reach the API server only through the relay and the fault proxy. The file
 // <replica>.log in logDir gets a copy of the replica's log.
 func Launcher(o Options, r RelayOptions, logDir string) subject.Launcher {
@@ -67,7 +67,8 @@ func (r *relayLauncher) launch(ctx context.Context, replica string) (subject.Ins
 	return i, nil
 }
 
-// tunnelOf returns the replicaTunnel of a replica. The first call for a replica creates it.
+// tunnelOf returns the replicaTunnel of a replica. The first call for a replica creates the
+// replicaTunnel.
 func (r *relayLauncher) tunnelOf(ctx context.Context, replica string) (*replicaTunnel, error) {
 	r.prepareOnce.Do(func() { r.prepareErr = r.prepare(ctx) })
 	if r.prepareErr != nil {

@@ -31,10 +31,9 @@ const (
 	user = 65532
 	// tokenSeconds is the lifetime of the ServiceAccount token. The kubelet renews the token.
 	tokenSeconds = 3600
-	// relayPatience is the maximum time that a connection of the subject waits in the relay.
-	// After this time, the relay closes the connection if it could not forward it. The first
-	// connection always waits: gauntlet connects to the relay only after the subject has
-	// started.
+	// relayPatience is the maximum time that a connection of the subject waits in the relay. The
+	// relay closes a connection that it cannot forward within this time. The first connection
+	// always waits, because gauntlet connects to the relay only after the subject has started.
 	relayPatience = "30s"
 )
 

@@ -1,8 +1,9 @@
 // Package pods runs the replicas of a subject as pods on the control plane node.
 //
-// The subject is the set of controllers under test. No controller manages its pods: a Deployment
-// cannot deploy the Deployment controller, and only gauntlet may restart a replica. Each pod
-// contains a relay, which is the subject's only connection to the API server; see faults/relay.
+// The subject is the program under test, which contains controllers. No controller manages the
+// subject's pods: a Deployment cannot deploy the Deployment controller, and only gauntlet may
+// restart a replica. Each pod contains a relay, a program that is the subject's only connection to
+// the API server; see faults/relay.
 //
 // gauntlet stops and pauses replicas with commands on the node. These commands also work while the
 // API server is down.
@@ -31,7 +32,7 @@ const (
 	account = "subject"
 )
 
-// Account returns the subject's ServiceAccount in the form in which role bindings name it.
+// Account returns the subject's ServiceAccount as a subject of role bindings.
 func Account() rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: account}
 }
@@ -44,7 +45,7 @@ type Image struct {
 	Command []string
 }
 
-// Options are the options for running the replicas of a subject as pods.
+// Options are the options for running a subject, which is the program under test, as pods.
 type Options struct {
 	Subject  Image // image of the subject, which must accept the flags of kube-controller-manager
 	Settings subject.Settings
@@ -53,16 +54,20 @@ type Options struct {
 	Clock    clock.PassiveClock   // clock for the validity of certificates
 }
 
-// RelayOptions are additional options for replicas that reach the fault proxy through a relay.
+// RelayOptions are the options for a relay: a sidecar container between a replica and the fault
+// proxy.
 type RelayOptions struct {
 	Image Image // image of the relay, which runs `gauntlet relay`
-	// Route sets the address and the CA certificate in config to those of the fault proxy. The
-	// fault proxy has one listener for each replica. Route is called once for each replica:
-	// after a restart, the replica uses the same listener.
+	// Route changes config, so that a client connects to the fault proxy instead of the API
+	// server. It sets the address and the CA certificate. The fault proxy has one listener for
+	// each replica.
+	//
+	// Route is called once for each replica. After a restart, the replica uses the same
+	// listener.
 	Route func(replica string, config *rest.Config) error
 	// Lost is called if an idle connection to the relay breaks while the subject is running. No
-	// fault breaks such a connection, so the history may miss requests of the replica. Lost must
-	// return quickly.
+	// injected fault breaks such a connection, so the recorded history may lack requests of the
+	// replica. Lost must return quickly.
 	Lost func(replica string, err error)
 }
 

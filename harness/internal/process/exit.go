@@ -20,8 +20,8 @@ type Usage struct {
 	// children that have exited and for which the process has waited.
 	CPU time.Duration
 	// RSSBytesMax is the largest resident set size of the process in bytes, without child
-	// processes. gauntlet reads it each time it sends a signal to the process. It is 0 if
-	// gauntlet has sent no signal.
+	// processes. gauntlet reads this value each time it sends a signal to the process. The value
+	// is 0 if gauntlet has sent no signal.
 	RSSBytesMax int64
 }
 

@@ -289,8 +289,8 @@ func cleanUp(groups map[int]processGroup, commands map[int64]cleanupCommand, dir
 	}
 }
 
-// run runs the cleanup command, and kills it after [commandTimeout]. It ignores errors: gauntlet
-// has exited, so nobody could report them.
+// run runs the cleanup command, and kills it after [commandTimeout]. It ignores errors, because
+// gauntlet has exited and nobody could report the errors.
 func (c cleanupCommand) run() {
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Env = append([]string{}, c.Env...)

@@ -49,8 +49,8 @@ type Spec struct {
 	LogPath string
 }
 
-// Process is a process that [Start] has started. Its signals and its end also affect the other
-// processes of its process group.
+// Process is a process that [Start] has started, together with its process group. When the
+// process exits, the rest of the group is killed.
 type Process struct {
 	spec Spec
 	cmd  *exec.Cmd     // the started process
@@ -143,8 +143,7 @@ func (p *Process) Usage() Usage {
 	}
 }
 
-// LogTail returns the last lines of the process's output, at most 15. Error messages contain
-// them.
+// LogTail returns the last lines of the process's output, at most 15, for use in error messages.
 func (p *Process) LogTail() string { return lastLines(p.log.Recent()) }
 
 // Signal sends a signal to the process or to its process group. The error wraps [ErrEnded] if

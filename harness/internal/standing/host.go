@@ -81,7 +81,7 @@ func upHosted(ctx context.Context, o environment.Options, s *environment.Subject
 }
 
 // Host runs a cluster until ctx is canceled or a component of the cluster fails. If s is not
-// nil, Host also runs a subject.
+// nil, Host also runs a subject: the program under test.
 //
 // Host stores the state of the cluster in o.StateDir. It writes the line "ready" to answer when
 // the cluster and the subject are ready.

@@ -2,8 +2,8 @@
 // after `gauntlet up`, until `gauntlet down`. Users inspect the cluster or run other tests on it.
 // The package also removes clusters that killed gauntlet commands have left behind.
 //
-// A cluster with the capability RunsDetached, such as a kind cluster, keeps running without a
-// gauntlet process. An embedded cluster consists of processes that end when the gauntlet process
+// A cluster with the capability RunsDetached, such as a kind cluster, needs no gauntlet process to
+// keep running. An embedded cluster consists of processes that end when the gauntlet process
 // that started them ends. A separate gauntlet process in the background, the host process,
 // therefore runs an embedded cluster. It runs until `gauntlet down` stops it.
 package standing
@@ -72,10 +72,10 @@ func Root() (string, error) {
 }
 
 // Up starts a standing cluster and returns when the cluster is ready. If s is not nil, Up also
-// starts a subject.
+// starts a subject: the program under test.
 //
 // Up overwrites the fields StateDir, KeepState and LogDir of o. If the start fails, the log
-// files remain, and the error contains their path.
+// files remain, and the error contains the path of their directory.
 func Up(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
 	provider, err := providers.NamedWith(o.Provider, cluster.StandingClusters)
 	if err != nil {

@@ -138,8 +138,8 @@ func (run Run) resultsOfRow(row rows.Row) []Result {
 	return some
 }
 
-// specTexts returns the text of each spec in results. A spec has one result for each subject,
-// but the list contains its text once.
+// specTexts returns the text of each spec in results. Each text occurs only once, although a
+// spec has one result for each subject.
 func specTexts(results []Result) []string {
 	var all []string
 	for _, result := range results {

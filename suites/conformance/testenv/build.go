@@ -134,8 +134,8 @@ func UnschedulableWithFinalizer(pods *corev1.PodTemplateSpec) {
 // OnMissingNode assigns the pods of a template to a node that does not exist, so no kubelet
 // updates them. It also adds Finalizer, so that deleted pods stay terminating.
 //
-// The pod garbage collector sets the phase of these pods to Failed only after 40 seconds. For
-// terminating pods without a node, such as those of UnschedulableWithFinalizer, it does so
+// The pod garbage collector sets the phase of these pods to Failed only after 40 seconds.
+// Terminating pods without a node, such as those of UnschedulableWithFinalizer, become Failed
 // immediately.
 func OnMissingNode(pods *corev1.PodTemplateSpec) {
 	pods.Spec.NodeName = "none"

@@ -81,7 +81,7 @@ func Start(ctx context.Context, o Options) (*Env, error) {
 	created, err := envfuncs.CreateClusterWithOpts(provider, clusterName,
 		e2eframework.WithNodes(nodeCount), e2eframework.WithLogDir(o.LogDir), e2eframework.WithSeed(o.Seed),
 		e2eframework.WithControlPlane(func(plane *providers.Options) {
-			// Controllers nil: the control plane does not run the controllers under test.
+			// With Controllers nil, the control plane does not run the controllers under test.
 			plane.Controllers, plane.UpstreamDir, plane.NodeImage, plane.Existing = nil, o.UpstreamDir, o.NodeImage, o.Existing
 		}))(ctx, envconf.New())
 	e := &Env{options: o, cluster: provider, recorder: newSubjectRecorder()}

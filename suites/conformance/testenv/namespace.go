@@ -393,8 +393,8 @@ func (n *Namespace) Restart(ctx context.Context) {
 	}
 }
 
-// RequireKubelets skips the spec if KWOK simulates the nodes. The argument why says why the spec
-// needs a real kubelet. The skip message contains it.
+// RequireKubelets skips the spec if KWOK simulates the nodes. The argument why is the reason why
+// the spec needs a real kubelet, for the skip message.
 func (n *Namespace) RequireKubelets(why string) {
 	ginkgo.GinkgoHelper()
 	if n.env.simulatedNodes {
@@ -403,7 +403,8 @@ func (n *Namespace) RequireKubelets(why string) {
 }
 
 // RequireSimulatedKubelets skips the spec if the kubelets are real. A real kubelet overwrites a
-// pod status that a spec writes. The argument why says why the spec needs simulated kubelets.
+// pod status that a spec writes. The argument why is the reason why the spec needs simulated
+// kubelets, for the skip message.
 func (n *Namespace) RequireSimulatedKubelets(why string) {
 	ginkgo.GinkgoHelper()
 	if !n.env.simulatedNodes {

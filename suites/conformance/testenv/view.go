@@ -10,7 +10,7 @@ import (
 )
 
 // View contains the objects of a namespace at one point in time. Queries and invariants get a
-// View. They must not use it after they have returned.
+// View as an argument. A View is invalid after the query or the invariant has returned.
 type View struct{ store *store }
 
 // objectsOf returns the objects of one kind in the view, sorted by name. T is the Go type of

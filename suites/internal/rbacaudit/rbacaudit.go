@@ -1,7 +1,7 @@
-// Package rbacaudit compares the RBAC permissions of a subject with the requests that it sent in a
-// run. The subject is the set of controllers under test, and the history of the run contains its
-// requests. The comparison shows which permissions are missing, and which ones are never used. The
-// package sends no requests to a cluster.
+// Package rbacaudit compares the RBAC permissions of a subject with the subject's requests in a run.
+// The subject is the program under test, and the history of the run contains its requests. The
+// comparison shows which permissions are missing, and which ones are never used. The package sends
+// no requests to a cluster.
 package rbacaudit
 
 import (
