@@ -148,10 +148,11 @@ func (c *Comparison) summarizeDifferences(differences []distinctDifference) comp
 	return s
 }
 
-// distinct returns the differences of all pairs, worst first, and each of them only once.
+// distinct returns the differences of all pairs, worst first. Equal differences of several pairs
+// become one.
 //
-// Differences of several pairs become one if their Aspect, Object, What and Classification are
-// equal. Their values may differ.
+// Two differences are equal if they have the same Aspect, Object, What and Classification. Their
+// values may differ.
 func (c *Comparison) distinct() []distinctDifference {
 	var all []distinctDifference
 	for i := range c.Pairs {
@@ -176,9 +177,9 @@ func (c *Comparison) distinct() []distinctDifference {
 // isSetAside reports whether reports show a difference only in a group of differences with the
 // same reason.
 //
-// This holds for accepted differences, declared differences between end states, and differences
-// that are not compared. An aborted workload is shown on its own, because it explains why
-// differences are not compared.
+// It returns true for accepted differences, declared differences between end states, and
+// differences that are not compared. It returns false for an aborted workload, because this
+// explains why other differences are not compared.
 func isSetAside(d compare.Difference) bool {
 	switch d.Classification {
 	case compare.Accepted:

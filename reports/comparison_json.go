@@ -34,7 +34,7 @@ type jsonPair struct {
 	Subject jsonSide `json:"subject"`
 	Base    jsonSide `json:"base"`
 	Partial bool     `json:"partial"`
-	// Partly is the name that schema 2 has for partial. ComparedJSON writes both fields with the
+	// Partly is the old name of partial, from schema 2. ComparedJSON writes both fields with the
 	// same value until the next release.
 	Partly      bool             `json:"partly"`
 	Differences []jsonDifference `json:"differences"`
@@ -53,7 +53,7 @@ type jsonDifference struct {
 	Subject        string                 `json:"subject,omitempty"`
 	Base           string                 `json:"base,omitempty"`
 	Classification compare.Classification `json:"classification"`
-	// Standing is the name that schema 2 has for classification. ComparedJSON writes both fields
+	// Standing is the old name of classification, from schema 2. ComparedJSON writes both fields
 	// with the same value until the next release.
 	Standing compare.Classification `json:"standing"`
 	Reason   string                 `json:"reason,omitempty"`

@@ -75,7 +75,7 @@ func (c *comparisonSummary) write(b *strings.Builder, s style) {
 }
 
 // writeCosts writes a table of the costs that [Comparison.shownCosts] returns. A line below the
-// table says how many metrics the table omits, because the subjects do not differ in them.
+// table says how many metrics are not in the table, because the test shows no difference.
 func (c *Comparison) writeCosts(b *strings.Builder, s style) {
 	if reason := c.costSkippedReason(); reason != "" {
 		b.WriteString(reason + "\n\n")

@@ -102,8 +102,8 @@ type pageRun struct {
 	// Full is true if the page has a section about the run. On a page of several runs, runs with
 	// the verdict pass or not-exercised have only one line.
 	Full bool
-	// Folded is true if the run's section contains a collapsed table of the run's checks. This
-	// holds on a page of several runs. On other pages, the table has a section of its own.
+	// Folded is true if the run's section contains the table of checks, collapsed. Pages of
+	// several runs have such sections. On other pages, the table has a section of its own.
 	Folded bool
 }
 

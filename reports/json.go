@@ -36,7 +36,7 @@ type jsonRun struct {
 	Verdict         check.Verdict     `json:"verdict"`
 	Reason          string            `json:"reason"`
 	Reproduce       string            `json:"reproduce"`
-	// Again is the name that schema 1 has for reproduce. JSON writes both fields with the same
+	// Again is the old name of reproduce, from schema 1. JSON writes both fields with the same
 	// value until the next release.
 	Again   string       `json:"again"`
 	Faults  []jsonFault  `json:"faults,omitempty"`
@@ -56,7 +56,7 @@ type jsonResult struct {
 	Verdict   check.Verdict `json:"verdict"`
 	Reason    string        `json:"reason"`
 	Exercised int           `json:"exercised"`
-	// Tested is the name that schema 1 has for exercised. JSON writes both fields with the same
+	// Tested is the old name of exercised, from schema 1. JSON writes both fields with the same
 	// value until the next release.
 	Tested     int            `json:"tested"`
 	Violations int            `json:"violations,omitempty"`
@@ -64,7 +64,7 @@ type jsonResult struct {
 	Guarantee  string         `json:"guarantee"`
 	Contract   string         `json:"contract"`
 	Scope      string         `json:"scope,omitempty"`
-	// Clause is the name that schema 1 has for contract. JSON writes both fields with the same
+	// Clause is the old name of contract, from schema 1. JSON writes both fields with the same
 	// value until the next release.
 	Clause string `json:"clause"`
 }

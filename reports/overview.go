@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// overviewData has the content of the first part of a page of several runs. That part shows the
-// failure groups, and the numbers of runs by day, subject, scenario and verdict.
+// overviewData is shown first on a page of several runs. It has the failure groups, and the
+// numbers of runs by day, subject, scenario and verdict.
 type overviewData struct {
 	When     string          // the range of the start times; empty if no start time is known
 	Failures []pageFailure   // the failure groups, worst verdict first

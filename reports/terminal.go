@@ -20,8 +20,8 @@ const (
 	// scopesWidth is the minimum width of a terminal at which a table has the column scope, in
 	// characters.
 	scopesWidth = 90
-	// minWidth is the minimum width at which lines are wrapped, in characters. On a narrower
-	// terminal, they are wrapped at minWidth.
+	// minWidth is the minimum width at which lines are wrapped, in characters. A narrower terminal
+	// gets lines of this width.
 	minWidth = 80
 )
 

@@ -133,10 +133,11 @@ func stepDifference(index int, step string, subject, base *Side) Difference {
 	}
 }
 
-// unfinishedDifferences compares two runs if at least one of them is incomplete.
+// unfinishedDifferences compares two runs of which at least one is incomplete.
 //
-// It compares only the checks that failed in one of the runs. A failed check remains failed. But
-// all other results cover only a part of an incomplete run.
+// It compares only the checks that failed in at least one of the runs. A violation in an
+// incomplete run is still a violation. But all other results of an incomplete run cover only a
+// part of the run.
 func unfinishedDifferences(subject, base *Side) []Difference {
 	outcome := func(s *Side) string { return cmp.Or(s.Unfinished, "complete") }
 	all := []Difference{{
@@ -168,9 +169,8 @@ func abortedByKnownIssue(subject, base *Side) *Side {
 // dependsOnMissingSteps reports whether an object's end state depends on steps that only one of
 // the runs completed. A known upstream issue aborted the other run.
 //
-// The end state depends on these steps if they, or anything after them, changed the object in the
-// longer run. It also depends on them if the aborted run failed while it waited for the object or
-// for its owner.
+// It returns true if the longer run changed the object during or after these steps. It also
+// returns true if the aborted run failed while it waited for the object or for its owner.
 func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 	short, long := abortedByKnownIssue(subject, base), subject
 	if short == subject {

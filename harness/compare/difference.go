@@ -23,8 +23,8 @@ type Difference struct {
 	// What names the detail of Object that differs. Examples are a field's path, the kind of a
 	// milestone and the text of a step. For a check, What is "verdict".
 	What string
-	// Subject has the value in the subject's run, and Base the value in the base run. A value is
-	// empty if its run has none.
+	// Subject has the value in the subject's run, and Base has the value in the base run. A value
+	// is empty if the run has no such value.
 	Subject, Base string
 	// Classification says whether the difference is allowed.
 	Classification Classification
@@ -33,7 +33,7 @@ type Difference struct {
 	Reason string
 }
 
-// Aspect says in which respect two runs differ, such as their verdicts or their end states.
+// Aspect says in which respect two runs differ, such as verdicts or end states.
 type Aspect string
 
 // The aspects, in the order in which reports list the differences.
@@ -47,7 +47,7 @@ const (
 // Classification says whether a difference is allowed.
 type Classification string
 
-// The classifications, worst first.
+// The possible classifications, worst first.
 const (
 	// Undeclared means that no rule allows the difference. It makes the comparison fail.
 	Undeclared Classification = "undeclared"

@@ -163,7 +163,7 @@ func median(values []float64) float64 {
 // values. It is the result of a statistical test.
 type Finding string
 
-// The possible findings.
+// The possible findings. If the values are lower, the subject is cheaper or faster than the base.
 const (
 	Less Finding = "less" // the subject's values are lower
 	Same Finding = "same" // the test shows no difference

@@ -325,7 +325,7 @@ func isTransient(object, condition string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(condition, prefix) })
 }
 
-// inSameOrder reports whether the values that are in both a and b have the same order in a and b.
+// inSameOrder reports whether the common values of a and b have the same order in each of them.
 // For example, it returns true for "1 2 3" and "1 3".
 func inSameOrder(a, b []string) bool {
 	in := func(others []string) func(string) bool {

@@ -31,8 +31,8 @@ type Side struct {
 	// Aborted describes the step that aborted the workload. It is nil if the workload
 	// completed.
 	Aborted *Aborted
-	// Unfinished says why the run or its history is incomplete. It is empty if both are
-	// complete.
+	// Unfinished says why the run ended early or why its history is incomplete. It is empty for a
+	// complete run with a complete history.
 	Unfinished string
 	// Cost is what the subject used in the run, such as requests and CPU time.
 	Cost Cost
@@ -89,8 +89,8 @@ type Milestone struct {
 // the values matters.
 type MilestoneKind string
 
-// The kinds of milestones. Their values are a sequence or a set. The order of a set's values does
-// not matter.
+// The kinds of milestones. Some have a sequence of values, others have a set, in which the order
+// does not matter.
 const (
 	// Rollout is the sequence of a Deployment's ReplicaSets in the order of their creation.
 	Rollout MilestoneKind = "rollout"

@@ -105,7 +105,8 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestDifferences checks which classification each kind of difference gets.
+// TestDifferences checks that each possible difference between two runs gets the right
+// classification.
 func TestDifferences(t *testing.T) {
 	for _, test := range []struct {
 		name          string
@@ -353,7 +354,7 @@ func TestRolloutOrder(t *testing.T) {
 }
 
 // TestDeliberate checks that the rules in Deliberate cover only differences of our controllers.
-// They do not cover checks that our controllers fail.
+// The rules must not cover a check that our controllers fail.
 func TestDeliberate(t *testing.T) {
 	side := func(subject string, verdict check.Verdict) *Side {
 		x := &historyBuilder{}

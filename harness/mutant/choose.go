@@ -62,7 +62,7 @@ type Choice struct {
 // Tiers has the chosen scenarios in the order of the choice. Default includes Quick.
 type Tiers struct{ Quick, Default []Choice }
 
-// The goals of the tiers.
+// The limits by which [ChooseTiers] chooses the scenarios of each tier.
 const (
 	// QuickDuration is the maximum time that all scenarios of the tier quick need, one after
 	// another.

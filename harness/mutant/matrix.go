@@ -48,7 +48,7 @@ type Cell struct {
 // Finding says whether any of several scenarios detects a mutant.
 type Finding string
 
-// The possible findings.
+// The possible findings about a mutant.
 const (
 	// Caught means that at least one expected check failed in at least one of the scenarios.
 	Caught Finding = "caught"

@@ -97,7 +97,7 @@ type Trial struct {
 	// Parallel is the maximum number of builds and runs at the same time. It must be at least 1.
 	Parallel int
 	// Unmodified returns the path of an executable of the unmodified controllers. The argument
-	// says whether they are ours or upstream's.
+	// base selects our controllers or upstream's controllers.
 	Unmodified func(base Base) (string, error)
 	// Build builds a mutant and returns the path of its executable.
 	Build func(ctx context.Context, m *Mutant) (string, error)
@@ -149,8 +149,8 @@ func (t *Trial) Do(ctx context.Context) error {
 	return errors.Join(group.Wait(), errors.Join(failed...), ctx.Err())
 }
 
-// unmodified runs the unmodified controllers in all scenarios of the mutants. The result says
-// which scenarios they pass. The error lists the scenarios that they do not pass.
+// unmodified runs the unmodified controllers in all scenarios of the mutants. The map has true for
+// each scenario that the controllers pass. The error lists the other scenarios.
 func (t *Trial) unmodified(ctx context.Context) (map[baseRun]bool, error) {
 	var places []baseRun
 	for _, m := range t.Mutants {

@@ -30,17 +30,17 @@ type state struct {
 	resource    string
 	terminating bool
 	phase       string
-	// The fields of a pod:
+	// Only pods have these fields. A pod is active if it is neither terminating nor ended.
 	ready  bool
 	active bool
-	// Fields of objects other than pods, Endpoints and Services. A field is nil if the object does
-	// not have it.
+	// Objects other than pods, Endpoints and Services have these fields. A field is nil if the
+	// object does not have it.
 	desired, replicas, readyReplicas, available *int
 	revision                                    string
 	conditions                                  []string // such as "Ready=True"
-	// The fields of Endpoints:
+	// Only Endpoints have these fields.
 	addresses, notReady int // the numbers of ready and of not ready addresses
-	// The pod selector of a Service:
+	// Only Services have this field.
 	selector map[string]string
 }
 

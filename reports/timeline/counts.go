@@ -12,14 +12,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// counts computes the charts of the numbers of pods of each owner and of the addresses of each
-// Service. It has the current numbers and the lines so far.
+// counts computes charts over time: the number of each owner's pods, and the number of each
+// Service's addresses. It has the current numbers and the lines so far.
 type counts struct {
 	pods     map[types.UID]podCount    // the existing pods
 	owners   map[types.UID]*ownerCount // all objects that control pods or can control pods
 	services map[string]*serviceCount  // the Services and Endpoints, by name
-	// ownerCharts and serviceCharts have the charts in the order in which their objects first
-	// occurred.
+	// ownerCharts has the charts of pods by owner, and serviceCharts has the charts of Services.
+	// The charts are in the order in which the history first mentions the owner or Service.
 	ownerCharts, serviceCharts []*chartLines
 }
 
@@ -138,7 +138,7 @@ func (c *counts) observe(r *history.Record, s state) {
 	}
 }
 
-// pod updates the charts with a version of a pod.
+// pod updates the charts after a new version of a pod.
 func (c *counts) pod(o *history.Object, at time.Duration, s state, deleted bool) {
 	before := c.pods[o.UID]
 	now := podCount{labels: o.Labels, active: s.active && !deleted, ready: s.active && s.ready && !deleted}
@@ -229,7 +229,7 @@ func (c *counts) updateLines(uid types.UID, at time.Duration) {
 	}
 }
 
-// owner updates the charts with a version of an object that can control pods.
+// owner updates the charts after a new version of an object that can control pods.
 //
 // It adds a chart for the object, unless the chart of the object's controller includes the
 // object's pods. For example, the chart of a Deployment includes the pods of its ReplicaSets.
@@ -288,7 +288,7 @@ func (l *chartLines) has(name string) bool {
 	return slices.ContainsFunc(l.lines, func(line Line) bool { return line.Name == name })
 }
 
-// service updates the chart of a Service with a version of the Service or of its Endpoints object.
+// service updates a Service's chart after a new version of the Service or of its Endpoints object.
 func (c *counts) service(o *history.Object, at time.Duration, s state, deleted bool) {
 	service := c.services[o.Name]
 	if service == nil {

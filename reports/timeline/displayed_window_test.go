@@ -109,8 +109,8 @@ func sequence(from, to int64) []int64 {
 	return all
 }
 
-// TestOutsideTheWindow checks what records outside the window contribute. They give the main
-// events of the run, and the state that records in the window need.
+// TestOutsideTheWindow checks what records outside the window contribute to the timeline. These
+// are the main events of the run, and the state that records in the window need.
 func TestOutsideTheWindow(t *testing.T) {
 	web := &history.Owner{Kind: "ReplicaSet", Name: "web", UID: uid(replicaSets, "web")}
 	set := object(replicaSets, "web", 2, &history.Owner{Kind: "Deployment", Name: "front", UID: "d"}, `{"spec":{"replicas":1}}`)

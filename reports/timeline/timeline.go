@@ -43,7 +43,7 @@ type Phase struct {
 // Group is a group of tracks. The page shows the groups in the order of the constants.
 type Group int
 
-// The groups of tracks.
+// The groups of tracks, in the order in which the page shows them.
 const (
 	Run     Group = iota // tracks of the workload, each fault, each process, and missing records
 	Subject              // tracks of reads, watches, leases, Events, and objects in other namespaces

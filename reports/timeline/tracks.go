@@ -9,7 +9,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The resources whose objects the timeline does not show like those of other resources.
+// The resources whose objects the timeline shows in a special way. For example, pods share tracks.
 var (
 	pods      = resourceOf(kube.Pod)
 	services  = resourceOf(kube.Service)
@@ -31,8 +31,8 @@ func isEvent(resource string) bool {
 }
 
 // trackOrder determines the position of a track in its group. Tracks are sorted by family, then by
-// depth, then by name. A Deployment is thus followed by its ReplicaSets, and these are followed by
-// their pods.
+// depth, then by name. After a Deployment, the timeline thus shows the Deployment's ReplicaSets,
+// and then their pods.
 type trackOrder struct {
 	// family is the name of the topmost owner. For example, the ReplicaSets of the Deployment web
 	// and their pods have the family web. An object without an owner has its own name as its

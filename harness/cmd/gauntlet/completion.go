@@ -90,8 +90,8 @@ func checkIDs() []string {
 	return ids
 }
 
-// actionsOf returns the fault names that the flag --at of a command accepts. These are "gauntlet
-// sweep crash" and "gauntlet explore".
+// actionsOf returns the fault names that a command accepts in the flag --at. Only "gauntlet sweep
+// crash" and "gauntlet explore" have this flag.
 func actionsOf(cmd *cobra.Command) []string {
 	if cmd.Name() == "explore" {
 		return actionNames(explore.Actions)
@@ -144,8 +144,8 @@ func completeEntries(_ *cobra.Command, args []string, _ string) ([]string, cobra
 	return section.Names(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completePaths offers arguments of "gauntlet explain" for shell completion. An argument is a kind
-// and a name, such as fault/watch-delay, or a path of fields.
+// completePaths offers arguments of "gauntlet explain" for shell completion. An argument is a
+// section and a name, such as fault/watch-delay, or a path of fields, such as scenario.settle.
 func completePaths(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -20,13 +20,15 @@ type generateFlags struct {
 	preferUncovered string // the path of a file that "gauntlet coverage --out" wrote; "" for none
 }
 
-// addProfile adds the flags --profile and --prefer-uncovered.
+// addProfile adds to a command the flags --profile and --prefer-uncovered, which decide what a
+// generated scenario contains.
 func (f *generateFlags) addProfile(flags *pflag.FlagSet) {
 	flags.StringVar(&f.profile, "profile", generate.DefaultProfile, "how many operations and faults a generated scenario has: calm, steady, storm or slow")
 	flags.StringVar(&f.preferUncovered, "prefer-uncovered", "", "a `file` that \"gauntlet coverage --out\" wrote; a generated scenario prefers faults that acted rarely in the runs of that file")
 }
 
-// addDuration adds the flag --duration.
+// addDuration adds to a command the flag --duration, which is the duration of a generated
+// workload.
 func (f *generateFlags) addDuration(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.duration, "duration", 0, "how long the workload of a generated scenario lasts; 0 uses the duration of the profile")
 }

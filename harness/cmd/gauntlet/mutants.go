@@ -78,7 +78,7 @@ func (f *mutantsFlags) add(flags *pflag.FlagSet) {
 	upstreamDirFlag(flags, &f.runs.upstreamDir)
 }
 
-// treeFlag adds the flag --tree.
+// treeFlag adds to a command the flag --tree, which names the source tree of gauntlet.
 func treeFlag(f *pflag.FlagSet, tree *string) {
 	f.StringVar(tree, "tree", ".", "the root `directory` of the source tree")
 }

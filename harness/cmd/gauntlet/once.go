@@ -26,7 +26,7 @@ func acceptOneValue(cmd *cobra.Command) {
 	}
 }
 
-// The errors of [onceValue].
+// The errors that [onceValue.Set] returns.
 var (
 	errTwice = errors.New("found the flag twice; give the flag only once")
 	errEmpty = errors.New("found an empty value; give the flag a value, or omit the flag")

@@ -20,7 +20,7 @@ import (
 // outputFormat is the value of the flag --output.
 type outputFormat string
 
-// The values of the flag --output.
+// The possible values of the flag --output.
 const (
 	asTable outputFormat = "table" // a table for people
 	asJSON  outputFormat = "json"
@@ -86,7 +86,7 @@ func writeDocument(cmd *cobra.Command, format outputFormat, encode func(io.Write
 	return writeText(cmd, encoded.String())
 }
 
-// writeText writes text to standard output.
+// writeText writes text to the standard output of a command.
 func writeText(cmd *cobra.Command, text string) error {
 	if _, err := io.WriteString(cmd.OutOrStdout(), text); err != nil {
 		return &unfinishedError{fmt.Errorf("writing the output: %w", err)}

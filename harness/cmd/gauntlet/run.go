@@ -164,17 +164,19 @@ func (f *runFlags) addShared(flags *pflag.FlagSet) {
 // The following functions add flags that several commands have. The flags select the control
 // plane.
 
-// providerFlag adds the flag --provider.
+// providerFlag adds to a command the flag --provider, which names the provider of the control
+// plane.
 func providerFlag(f *pflag.FlagSet, provider *string) {
 	f.StringVar(provider, "provider", providers.Default(), "the provider of the control plane: "+strings.Join(providers.Names(), ", "))
 }
 
-// upstreamDirFlag adds the flag --upstream-dir.
+// upstreamDirFlag adds to a command the flag --upstream-dir, which names the directory with the
+// programs of the control plane.
 func upstreamDirFlag(f *pflag.FlagSet, dir *string) {
 	f.StringVar(dir, "upstream-dir", "", "the `directory` with the binaries of etcd, Kubernetes and KWOK (default: the cache that \"gauntlet setup\" fills)")
 }
 
-// nodeImageFlag adds the flag --node-image.
+// nodeImageFlag adds to a command the flag --node-image, which names the image of kind nodes.
 func nodeImageFlag(f *pflag.FlagSet, image *string) {
 	f.StringVar(image, "node-image", "", "the `image` of a kind node (default: the image that \"make node-image\" built, otherwise the image of the kind release)")
 }
@@ -187,7 +189,8 @@ func absolutePath(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// existingFlags adds the flags --kubeconfig and --context, which select an existing cluster.
+// existingFlags adds to a command the flags --kubeconfig and --context, which select an existing
+// cluster.
 func existingFlags(f *pflag.FlagSet, o *cluster.Existing) {
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig `file` of an existing cluster (default: the file that kubectl uses)")
 	f.StringVar(&o.Context, "context", "", "the context in the kubeconfig file (default: its current context)")
@@ -345,11 +348,11 @@ func buildError(upstreamDir string, err error) error {
 	return &unfinishedError{err}
 }
 
-// scenarios returns the scenarios that the command line selects. They are one of:
+// scenarios returns the scenarios that the command line selects, which are one of these:
 //
 //   - the named scenarios
 //   - one generated scenario
-//   - the built-in scenarios of the tier, as far as the provider supports them
+//   - the built-in scenarios of the tier that the provider supports
 func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Scenario, error) {
 	if len(names) == 0 && isSubjectFile(f.subject) {
 		return nil, errSubjectFileWithoutScenario(f.subject)

@@ -22,8 +22,8 @@ type statusCase struct {
 	goodCode int    // the exit status of good
 }
 
-// statusCases has the command lines of each command. In them, RUN stands for a run directory whose
-// history has only a start record. DIR stands for an empty directory.
+// statusCases has the command lines with which the test runs each command. The word RUN stands for
+// a run directory whose history has only a start record. DIR stands for an empty directory.
 var statusCases = map[string]statusCase{
 	"":                   {badArg: "frob"},
 	"check":              {good: "RUN", goodCode: exitUnknown, badArg: "DIR", noFile: "DIR/none"},

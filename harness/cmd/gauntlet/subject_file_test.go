@@ -36,7 +36,7 @@ workload: [create: {kind: Widget, apiVersion: example.com/v1, name: one, manifes
 	}
 }
 
-// parseScenario parses a scenario.
+// parseScenario parses a scenario from YAML. The test fails if the YAML is not valid.
 func parseScenario(t *testing.T, text string) *scenario.Scenario {
 	t.Helper()
 	s, err := scenario.Parse("x.yaml", []byte(text))

@@ -10,7 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-// tierFlag is the value of the flag --tier.
+// tierFlag is the value of the flag --tier, which selects a set of built-in scenarios such as
+// quick.
 type tierFlag library.Tier
 
 // add adds the flag --tier to a command. The flag's default is the current value of f.

@@ -38,8 +38,8 @@ type Results struct {
 	// run directories are kept.
 	Failed []reports.Run
 	// Passed has the runs with the verdict pass, in the order in which they ended. Because a
-	// campaign can have thousands of runs, it removes the directories of these runs. Their fields
-	// Directory, Reproduce, Results and Versions are empty.
+	// campaign can have thousands of runs, it removes the directories of passed runs. The fields
+	// Directory, Reproduce, Results and Versions of these runs are empty.
 	Passed []reports.Run
 }
 

@@ -41,7 +41,7 @@ type Options struct {
 	Scenario *scenario.Scenario
 	// Subject identifies the controllers under test. A plan of another subject is not continued.
 	Subject string
-	// Actions has the faults that the search injects.
+	// Actions has the kinds of faults that the search injects, such as a crash.
 	Actions []Action
 	// Directory contains the plan and the results of the search. If an interrupted search of the
 	// same scenario has left a plan there, the search continues.
@@ -87,8 +87,8 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	return s.outcome(), err
 }
 
-// goesOn reports whether the search may start another run. It returns false if ctx has ended or
-// the budget is used up.
+// goesOn reports whether the search may start another run. It returns false after ctx has ended or
+// the time budget is used up.
 func (s *search) goesOn(ctx context.Context) bool {
 	return ctx.Err() == nil && (s.Budget == 0 || s.Clock.Since(s.began) < s.Budget)
 }

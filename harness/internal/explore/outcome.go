@@ -12,15 +12,17 @@ import (
 // Outcome has the results of a search so far, including those of earlier calls of [Run].
 type Outcome struct {
 	Plan *Plan
-	// Baseline has the runs without faults.
+	// Baseline has the runs without faults, from which the search learned.
 	Baseline []reports.Run
-	// Tried counts the runs with the fault of one place, separately for each action. TriedPairs
-	// counts the runs with the faults of two places.
+	// Tried counts the runs with the faults of one place, separately for each action. TriedPairs
+	// counts the runs with the faults of two places. A place is a write or a watch event at which
+	// a fault is injected.
 	Tried      map[Action]*Counts
 	TriedPairs Counts
-	// Pairs is the number of pairs of places. It is 0 until every place has been tried.
+	// Pairs is the number of pairs of places that the search combines. It is 0 until every place
+	// has been tried alone.
 	Pairs int
-	// Complete is true if every place and every pair has been tried.
+	// Complete is true if the search has tried every place and every pair of places.
 	Complete bool
 	// Failed has the runs that show a failure, in the order in which they started.
 	Failed []reports.Run
@@ -28,7 +30,8 @@ type Outcome struct {
 	Unreadable []string
 }
 
-// Counts has the number of places, and how the runs that tried them ended.
+// Counts has the number of places at which faults can be injected. It also says how the runs ended
+// that injected these faults.
 type Counts struct {
 	Places int // all places, even those that were not tried
 	Tried  int

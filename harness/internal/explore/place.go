@@ -88,7 +88,7 @@ func (e Event) match() watches.EventMatch {
 // Action says what goes wrong at a place, such as a crash or a lost response.
 type Action string
 
-// The possible actions. The variable descriptions explains each of them.
+// The possible actions. The map descriptions explains each action.
 const (
 	CrashBefore Action = "crash-before"
 	Crash       Action = "crash"
@@ -189,8 +189,8 @@ func (p Place) faults(first int) ([]scenario.Fault, error) {
 	}
 }
 
-// stale returns the faults for the action stale. Together they act like an API server whose watch
-// cache lags.
+// stale returns three faults for the action stale. The faults together act like an API server
+// whose watch cache lags.
 //
 // After the event, lists of the resource return the objects as they were at that time. After the
 // write, the subject crashes. The restarted subject lists these old objects, and receives later
@@ -218,8 +218,8 @@ func fires(index int) *scenario.Trigger {
 	return &scenario.Trigger{Fault: &scenario.FaultTrigger{Index: index, Nth: 1}}
 }
 
-// mustFire returns the indexes of the faults that fire in each run that reaches the place. The
-// argument first is the index of the place's first fault in the scenario.
+// mustFire returns the indexes in the scenario of the faults that always fire if the place's write
+// or event occurs. The argument first is the index of the place's first fault.
 func (p Place) mustFire(first int) []int {
 	if p.Action == Stale {
 		return []int{first, first + 1} // the subject may receive no event that the third one holds
@@ -246,7 +246,7 @@ func (p Place) Scenario(calm *scenario.Scenario) (*scenario.Scenario, error) {
 	return trial{p}.scenario(calm)
 }
 
-// trial is one run of a search, with the faults of one place or of a pair of places.
+// trial is one run of a search. It injects the faults of one place or of a pair of places.
 type trial []Place
 
 // id returns the text that identifies the trial in results.jsonl. A later search with the same
@@ -262,8 +262,8 @@ func (t trial) String() string {
 	return strings.Join(places, "; and ")
 }
 
-// mustFire returns the indexes of the faults that fire in each run that reaches all places of the
-// trial.
+// mustFire returns the indexes in the scenario of the faults that always fire if the trial's
+// writes and events occur.
 func (t trial) mustFire() []int {
 	var all []int
 	for i, p := range t {

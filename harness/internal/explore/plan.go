@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Plan has the places that a search tries, in order. It also has the numbers of places that the
-// search prunes, which means that it does not try them.
+// Plan has the places at which a search injects faults, in order. It also has the number of places
+// that the search does not try (prunes), because a fault there cannot matter.
 type Plan struct {
 	// Baseline is what the runs without faults have in common. A run with faults that differs from
 	// it fails. A user may edit the baseline in plan.json.
@@ -21,14 +21,15 @@ type Plan struct {
 	Pruned   []Pruned           `json:"pruned,omitempty"`
 }
 
-// Pruned is the number of places with one action that the search does not try for one reason.
+// Pruned is a number of places at which the search injects no fault. All these places have the
+// same action and the same reason.
 type Pruned struct {
 	Action Action `json:"action"`
 	Reason string `json:"reason"`
 	Places int    `json:"places"`
 }
 
-// planner decides for each possible place whether the search tries or prunes it.
+// planner decides for each possible place of a fault whether the search tries the place.
 type planner struct {
 	resources []string // the resources that a fault of the scenario may name
 	lesson    *Lesson  // the lesson of the first run without faults
@@ -82,8 +83,8 @@ func NewPlan(resources []string, actions []Action, lessons []*Lesson) *Plan {
 	return plan
 }
 
-// add adds a place to the plan. If reason is not empty, or if add finds a reason itself, it only
-// counts the place as pruned.
+// add adds a place for a fault to the plan. It does not add the place if reason is not empty, or
+// if it finds a reason itself. Such a place is only counted as pruned.
 func (p *planner) add(place Place, reason string) {
 	if reason == "" {
 		switch {
@@ -100,7 +101,8 @@ func (p *planner) add(place Place, reason string) {
 	p.kept = append(p.kept, place)
 }
 
-// resource returns the resource of the place's event, or of its write if there is no event.
+// resource returns the resource of the event at which the fault occurs. If the place has no event,
+// it returns the resource of the write.
 func (p *Place) resource() string {
 	if p.Event != nil {
 		return p.Event.Resource
@@ -108,13 +110,13 @@ func (p *Place) resource() string {
 	return p.Write.Resource
 }
 
-// has reports whether the run contains the place's write and watch event.
+// has reports whether the run contains the write and the watch event at which a fault is planned.
 func (l *Lesson) has(p Place) bool {
 	return (p.Write == nil || slices.ContainsFunc(l.Writes, func(w LearntWrite) bool { return w.Write == *p.Write })) &&
 		(p.Event == nil || slices.ContainsFunc(l.Events, func(e LearntEvent) bool { return e.Event == *p.Event }))
 }
 
-// addWrites adds a place with the given action for each write of the subject.
+// addWrites plans a fault with the given action at each write of the subject.
 func (p *planner) addWrites(action Action) {
 	previous := history.Version(0) // the resourceVersion that the last changing write committed
 	for i := range p.lesson.Writes {
@@ -142,7 +144,7 @@ func (l *Lesson) follows(before, version history.Version) bool {
 	return ok && i > 0 && l.commits[i-1] == before
 }
 
-// addEvents adds a place with the given action for each watch event of the subject.
+// addEvents plans a fault with the given action at each watch event that the subject received.
 func (p *planner) addEvents(action Action) {
 	for i := range p.lesson.Events {
 		e := &p.lesson.Events[i]
@@ -170,11 +172,11 @@ func (e *LearntEvent) cannotMatter() string {
 	return ""
 }
 
-// addStale adds the places with the action stale. Each has a watch event on which a write depends,
-// and a later write of the same object.
+// addStale plans the faults with the action stale. Such a fault needs a watch event on which a
+// write depends, and a later write of the same object.
 //
-// At such a place, the subject restarts after the later write and lists objects as they were at
-// the event. It may then repeat the earlier write.
+// The subject restarts after the later write, and lists objects as they were at the event. The
+// subject may then repeat the earlier write.
 func (p *planner) addStale() {
 	for i := range p.lesson.Events {
 		e := &p.lesson.Events[i]
@@ -219,9 +221,9 @@ func (l *Lesson) laterWrites(e *LearntEvent) []*LearntWrite {
 	return later
 }
 
-// breadthFirst orders places so that a small budget tries places of every sort. The first place of
-// each sort comes first, then the second place of each sort, and so on. Two places are of the same
-// sort if they have the same action, resource, and verb or event type.
+// breadthFirst orders the places of faults so that even a small budget tries places of every sort.
+// The first place of each sort comes first, then the second place of each sort, and so on. Two
+// places are of the same sort if they have the same action, resource, and verb or event type.
 func breadthFirst(places []Place) []Place {
 	rank := make([]int, len(places))
 	counts := map[string]int{}
@@ -251,7 +253,7 @@ func (p *Place) sort() string {
 	return sort
 }
 
-// singles returns one trial for each place, with only this place.
+// singles returns one trial for each place. The trial injects the faults of this place only.
 func singles(places []Place) []trial {
 	var all []trial
 	for _, p := range places {
@@ -260,9 +262,9 @@ func singles(places []Place) []trial {
 	return all
 }
 
-// pairs returns the pairs of places in which the second place depends on the first. It omits
-// places with the action stale, places that failed alone, and places at which a fault did not
-// fire.
+// pairs returns trials that inject faults at two places, of which the second depends on the first.
+// It omits places with the action stale, places that failed alone, and places at which a fault did
+// not fire.
 func pairs(places []Place, results map[string]result) []trial {
 	var all []trial
 	usable := slices.DeleteFunc(slices.Clone(places), func(p Place) bool {

@@ -77,8 +77,8 @@ func (k *knownObjects) target(r *history.Request) *history.Object {
 
 // roots returns the objects that a controller may be reconciling when it writes the given object.
 // These are the object itself, its owners, and the owners of its owners. For an object without
-// owners, they also include other objects with the same name. For example, Endpoints have the name
-// of their Service.
+// owners, roots also returns other objects with the same name. For example, Endpoints have the
+// name of their Service.
 func (k *knownObjects) roots(o *history.Object) []*knownObject {
 	roots := []*knownObject{withReferences(o)}
 	for i := 0; i < len(roots); i++ {
@@ -158,7 +158,7 @@ func parseSelector(raw json.RawMessage) labels.Selector {
 }
 
 // namesIn appends to names the values of all fields whose name ends with "name", such as
-// serviceName and claimName. These include names of containers: an unnecessary name only makes the
+// serviceName and claimName. It also appends container names: an unnecessary name only makes the
 // search try more places.
 func namesIn(value any, field string, names []string) []string {
 	switch v := value.(type) {

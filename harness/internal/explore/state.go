@@ -68,7 +68,8 @@ func (r result) failed() bool {
 	return r.Fired
 }
 
-// savedPlan is the content of plan.json.
+// savedPlan is the content of plan.json: the plan, and a hash of the search to which the plan
+// belongs.
 type savedPlan struct {
 	Search string `json:"search"` // the hash that the method digest returns
 	Plan
@@ -218,8 +219,8 @@ func (r result) outcomeText() string {
 	return "pass"
 }
 
-// estimate says how many trials have no result yet, and how long they will probably take. It
-// returns "" if all have one.
+// estimate says how many trials have no result yet, and how long these trials will probably take.
+// It returns "" if every trial has a result.
 func (s *search) estimate() string {
 	if s.ahead == 0 {
 		return ""

@@ -115,7 +115,7 @@ func (c *Campaign) units(seeds Seeds) []Unit {
 	return units
 }
 
-// encode returns the campaign as JSON.
+// encode returns the campaign as JSON, for campaign.json and for an annotation of the Job.
 func (c *Campaign) encode() []byte {
 	encoded, err := json.Marshal(c)
 	if err != nil {

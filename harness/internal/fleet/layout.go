@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// The store has these files. The files of an attempt are those of a build of Prow, so that
-// TestGrid and Spyglass can read them.
+// The names of the files in the store. An attempt has the files of a Prow build, so that TestGrid
+// and Spyglass can read them.
 //
 //	CAMPAIGN/campaign.json                                   the campaign
-//	CAMPAIGN/INDEX/ATTEMPT/started.json                      of Prow, when the pod starts
+//	CAMPAIGN/INDEX/ATTEMPT/started.json                      in Prow's format, when the pod starts
 //	CAMPAIGN/INDEX/ATTEMPT/progress.json                     the run in progress
 //	CAMPAIGN/INDEX/ATTEMPT/artifacts/results/SEED-SUBJECT.json   a verdict
 //	CAMPAIGN/INDEX/ATTEMPT/artifacts/runs/SEED-SUBJECT.tar.gz    the directory of a run that did not pass
 //	CAMPAIGN/INDEX/ATTEMPT/artifacts/junit_runs.xml          when the pod ends
-//	CAMPAIGN/INDEX/ATTEMPT/finished.json                     of Prow, when the pod ends
+//	CAMPAIGN/INDEX/ATTEMPT/finished.json                     in Prow's format, when the pod ends
 const (
 	campaignName = "campaign.json"
 	startedName  = "started.json"

@@ -42,7 +42,7 @@ type Worker struct {
 	results []reports.Run
 }
 
-// Limits of a worker.
+// The limits after which a worker gives up.
 const (
 	// failedStartsMax is how many consecutive runs may fail to start. The attempt then ends with
 	// an error.

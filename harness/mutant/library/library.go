@@ -49,8 +49,8 @@ func IDs() []string {
 	return ids
 }
 
-// Texts returns all scenarios of the scenario library as YAML, by name. They all have the same
-// fixed description, so that a new description does not make results out of date.
+// Texts returns all scenarios of the scenario library as YAML, by name. The descriptions are
+// replaced by a fixed text, so that a new description does not make results out of date.
 func Texts() mutant.Texts {
 	texts := mutant.Texts{}
 	for _, s := range scenarios.All() {
