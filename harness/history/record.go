@@ -87,8 +87,7 @@ type Phase struct {
 	Name PhaseName `json:"name"`
 }
 
-// Name is the name of the object in the URL path. It is empty for a request to a collection,
-// such as a list or a create.
+// PhaseName is the name of a phase of the run.
 type PhaseName string
 
 // These are the phases of a run, in order.

@@ -87,8 +87,8 @@ func (m *monitor) within(ctx context.Context, duration time.Duration) (context.C
 }
 
 // waitUntil waits until the function done returns true. If ctx ends first, waitUntil returns false.
-// It calls done after each record that can change the result. It also calls done every 100 ms,
-// because the result may depend on the time.
+// It calls done within 10 ms after a record that can change the result. It also calls done every
+// 100 ms, because the result may depend on the time.
 func (m *monitor) waitUntil(ctx context.Context, done func() bool) bool {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -101,6 +101,11 @@ func (m *monitor) waitUntil(ctx context.Context, done func() bool) bool {
 		}
 		select {
 		case <-changed:
+			select { // wait for further records, because done takes long
+			case <-time.After(10 * time.Millisecond):
+			case <-ctx.Done():
+				return false
+			}
 		case <-ticker.C:
 		case <-ctx.Done():
 			return false

@@ -27,7 +27,7 @@ func TestLinked(t *testing.T) {
 	}
 	slow := func(ctx context.Context, _ *rest.Config, _ []string) error {
 		<-ctx.Done()
-		time.Sleep(3 * time.Second)
+		<-time.After(3 * time.Second) // on the virtual clock
 		return nil
 	}
 	stop := func(i Instance) error { return i.Stop(context.WithoutCancel(t.Context()), time.Second) }

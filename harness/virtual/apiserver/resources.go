@@ -178,18 +178,23 @@ func newServiceStores(options *storageOptions, endpoints servicestore.EndpointsS
 }
 
 // install adds the HTTP handlers of the group's resources to the container.
-func (g group) install(container *restful.Container) error {
+func (g group) install(container *restful.Container, options Options) error {
 	served := map[string][]string{}
 	for resource := range g.stores {
 		served[resource] = []string{g.version.String()}
 	}
 	scheme := legacyscheme.Scheme
-	_, _, err := (&endpoints.APIGroupVersion{
+	version := &endpoints.APIGroupVersion{
 		Storage: g.stores, Root: g.root, GroupVersion: g.version, AllServedVersionsByResource: served, OptionsExternalVersion: &coreV1,
 		Serializer: codecs, ParameterCodec: legacyscheme.ParameterCodec, Typer: scheme, Creater: scheme, Defaulter: scheme,
 		Convertor: scheme, ConvertabilityChecker: scheme, UnsafeConvertor: runtime.UnsafeObjectConvertor(scheme),
-		Namer: runtime.Namer(meta.NewAccessor()), TypeConverter: newTypeConverter(), EquivalentResourceRegistry: runtime.NewEquivalentResourceRegistry(),
+		Namer: runtime.Namer(meta.NewAccessor()), EquivalentResourceRegistry: runtime.NewEquivalentResourceRegistry(),
 		Authorizer: authorizer, MinRequestTimeout: 30 * time.Minute, MaxRequestBodyBytes: 3 << 20,
-	}).InstallREST(container)
+	}
+	version.TypeConverter = noFields{}
+	if options.ManagedFields {
+		version.TypeConverter = newTypeConverter()
+	}
+	_, _, err := version.InstallREST(container)
 	return err
 }

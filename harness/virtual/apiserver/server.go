@@ -34,6 +34,9 @@ type Options struct {
 	// WatchCache makes kube-apiserver's watch cache serve lists and watches. If it is false,
 	// etcd serves lists and watches, which is faster.
 	WatchCache bool
+	// ManagedFields makes the API server track in metadata.managedFields which client has set which
+	// field. Server-side apply needs it. It doubles the CPU time of a write.
+	ManagedFields bool
 }
 
 // Server is an API server in this process. Create it with [New], and call [Server.Stop] at the
@@ -69,7 +72,7 @@ func New(ctx context.Context, etcd func(context.Context) *clientv3.Client, optio
 			s.stores = append(s.stores, store)
 		}
 		if err == nil {
-			err = g.install(container)
+			err = g.install(container, options)
 		}
 	}
 	installDiscovery(container, groups)

@@ -1,0 +1,25 @@
+package apiserver
+
+import (
+	"errors"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// noFields is a TypeConverter for which no object has fields. With it, metadata.managedFields stays
+// empty, and an update need not compare the objects.
+type noFields struct{}
+
+var _ managedfields.TypeConverter = noFields{}
+
+// ObjectToTyped returns an empty value.
+func (noFields) ObjectToTyped(runtime.Object, ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	return typed.DeducedParseableType.FromUnstructured(map[string]any{})
+}
+
+// TypedToObject returns an error. Only server-side apply calls it.
+func (noFields) TypedToObject(*typed.TypedValue) (runtime.Object, error) {
+	return nil, errors.New("the API server has no managed fields, which server-side apply needs")
+}
