@@ -15,7 +15,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// screenshots is the directory for screenshots of pages.
+// screenshots is the directory to which the tests write screenshots of pages. If it is empty, the
+// tests write none.
 var screenshots = flag.String("screenshots", "", "the `directory` to leave screenshots of the page in")
 
 // browsers has the names that Linux distributions give Chromium's executable.

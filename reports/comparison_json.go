@@ -143,8 +143,8 @@ func writeJSONLine(w io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// finite returns a pointer to x. It returns nil for infinity and NaN, which JSON cannot
-// represent.
+// finite returns a pointer to x. For infinity and NaN, which JSON cannot represent, it returns
+// nil.
 func finite(x float64) *float64 {
 	if math.IsInf(x, 0) || math.IsNaN(x) {
 		return nil

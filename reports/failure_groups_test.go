@@ -60,8 +60,8 @@ func TestSharedReason(t *testing.T) {
 	}
 }
 
-// TestSignature checks that the same failure has the same signature in every run, and that
-// different failures have different signatures.
+// TestSignature checks that reasons of the same failure have the same signature in every run.
+// Reasons of different failures must have different signatures.
 func TestSignature(t *testing.T) {
 	const same = "ReplicaSet gauntlet/maps: subject-0 created pod 12 of 11: its cache had 0 active pods, the last maps-5f6bd2c4x9-x7bzk"
 	if a, b := signature(same), signature("ReplicaSet gauntlet/jobs: subject-1 created pod 3 of 2: its cache had 1 active pods, the last jobs-wxptn"); a != b {

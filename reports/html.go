@@ -28,7 +28,7 @@ var (
 	chartStyles string
 )
 
-// page is the template of the HTML page.
+// page is the template of all HTML pages of this package.
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"seconds": seconds,
 	"records": records,
@@ -68,7 +68,7 @@ func colorOf(c compare.Classification) check.Verdict {
 	}
 }
 
-// pageData is the input of the template of the HTML page.
+// pageData is the input of the template page.
 type pageData struct {
 	Verdict      check.Verdict
 	Reason       string

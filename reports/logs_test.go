@@ -29,8 +29,8 @@ func TestTimeOf(t *testing.T) {
 	}
 }
 
-// TestWindow checks that the page has the log lines around the first violation, with their
-// continuation lines.
+// TestWindow checks that the page has the log lines around the first violation. Continuation lines
+// must be included.
 func TestWindow(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
 	w := logWindowAround(&timeline.Timeline{

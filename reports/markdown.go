@@ -67,7 +67,7 @@ func markdownRuns(b *strings.Builder, runs []Run, dir string) {
 	b.WriteString("\n")
 }
 
-// verdictSymbols has a symbol for each verdict, because Markdown has no colors.
+// verdictSymbols has an emoji for each verdict. Markdown has no colors to distinguish verdicts.
 var verdictSymbols = map[check.Verdict]string{check.Fail: "❌", check.Unknown: "❔", check.KnownUpstream: "📌", check.Pass: "✅", check.NotExercised: "💤"}
 
 // markdown writes a section about a failure group, with the evidence from its smallest run.

@@ -28,14 +28,14 @@ type pageFailure struct {
 	Reason, Guarantee, Page                    string
 }
 
-// dayCounts has the number of runs that started on one day (UTC), by verdict.
+// dayCounts has the number of runs that started on one day (UTC), in total and for each verdict.
 type dayCounts struct {
 	Day                              string
 	Runs, Fail, Unknown, Known, Pass int
 }
 
-// Shares returns for each verdict the percentage of the day's runs that have it. It omits verdicts
-// that do not occur.
+// Shares returns for each verdict the percentage of the day's runs that have this verdict. It
+// omits verdicts that do not occur.
 func (n dayCounts) Shares() []share {
 	var all []share
 	for _, s := range []struct {

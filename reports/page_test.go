@@ -283,7 +283,7 @@ func TestPageHasSmallest(t *testing.T) {
 	}
 }
 
-// TestPageEscapes checks that the page escapes text from the subject.
+// TestPageEscapes checks that the page escapes HTML in texts that come from the subject.
 func TestPageEscapes(t *testing.T) {
 	r := laggingRun(t, 3)
 	r.Scenario, r.Reason = "<script>alert(1)</script>", "<b>bold</b>"

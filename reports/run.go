@@ -21,8 +21,8 @@ type Run struct {
 	// Controllers has the names of the controllers under test, such as deployment-controller. It
 	// is empty if the default controllers are under test; see [kube.ControllersNamed].
 	Controllers []string
-	// Directory is the run directory. It is empty if the campaign deleted the directory
-	// because the run passed. Such a run has no Versions, Results and Reproduce either.
+	// Directory is the run directory. It is empty if a campaign deleted the directory of a passed
+	// run. The fields Versions, Results and Reproduce are then empty too.
 	Directory string
 	// Size is the number of steps plus the number of faults of the scenario. If several runs have
 	// the same failure, reports show the run with the smallest size.
@@ -34,9 +34,9 @@ type Run struct {
 	// Results has the results of the checks in the order of the command gauntlet list checks. It
 	// is empty if the run was aborted before any check could read its history.
 	Results []check.Result
-	// Faults says how often each fault fired, in the order of the scenario.
+	// Faults says how often each fault fired. The faults are in the order of the scenario.
 	Faults []check.FaultCount
-	// Verdict is the verdict of the run.
+	// Verdict is the conclusion about the whole run, such as pass or fail.
 	Verdict check.Verdict
 	// Reason explains the verdict in one sentence.
 	Reason string
@@ -185,7 +185,7 @@ func (r *Run) faultsText() string {
 			did = append(did, fmt.Sprintf("%s %d times", name, n))
 		}
 	}
-	// One of several faults of the same type may not have fired.
+	// If several faults have the same type, some of them may not have fired.
 	for i, fault := range r.Faults {
 		if fault.Fired == 0 && fired[fault.Name] > 0 {
 			never = append(never, fmt.Sprintf("%s (fault %d)", fault.Name, i))

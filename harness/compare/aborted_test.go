@@ -39,8 +39,8 @@ func stuckRollout(verdict check.Verdict) check.Result {
 	}}
 }
 
-// TestAborted checks that differences after an abort by a known upstream issue are not
-// compared. After an abort for another reason, they are undeclared.
+// TestAborted checks that differences after an abort by a known upstream issue are not compared.
+// If a workload is aborted for another reason, the differences must be undeclared.
 func TestAborted(t *testing.T) {
 	passes := check.Result{Check: "rollout-complete", Verdict: check.Pass}
 	larger := func(x *historyBuilder) {

@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Cost is what the subject used in one run: time, requests, bytes, CPU time and memory.
+// Cost is what the controllers under test (the subject) used in one run: time, requests, bytes,
+// CPU time and memory.
 type Cost struct {
 	// Unfinished is true if the run ended early, or if its history misses records. The cost of
 	// such a run is not compared.
@@ -108,7 +109,8 @@ func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 // leases is the resource leases.coordination.k8s.io.
 var leases = resourceOf("Lease")
 
-// isCounted reports whether [CostOf] counts a request: it has a resource other than leases.
+// isCounted reports whether [CostOf] counts a request. It counts requests for all resources except
+// leases.
 func isCounted(r *history.Request) bool { return r.Resource != "" && r.Resource != leases }
 
 // request adds a request to the number of requests and to the bytes sent.

@@ -71,7 +71,7 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s %s, %s: %s; %s", d.Aspect, d.Object, d.What, orNone(d.Subject), orNone(d.Base))
 }
 
-// orNone returns the text, or "none" if the text is empty.
+// orNone returns s. If s is empty, it returns "none".
 func orNone(s string) string {
 	if s == "" {
 		return "none"
@@ -170,8 +170,8 @@ func verdictDifferences(subject, base *Side) []Difference {
 // wholeObject is the value of Difference.What for an object that only one of the two runs has.
 const wholeObject = "the object"
 
-// endStateDifferences compares the objects at the end of the two runs, field by field. For an
-// object that only one run has, it returns one difference.
+// endStateDifferences compares the objects at the end of the two runs, field by field. If only one
+// run has an object, it returns one difference for the whole object.
 func endStateDifferences(subject, base *Side) []Difference {
 	var all []Difference
 	for _, name := range keys(subject.End, base.End) {
@@ -207,7 +207,7 @@ func presence(object map[string]string) string {
 // milestoneDifferences compares the milestones of the two runs, such as rollouts, conditions and
 // Events.
 //
-// Of the conditions and Events, it returns one difference for each value that only one run has. Of
+// For conditions and Events, it returns one difference for each value that only one run has. For
 // other milestones, it compares the whole sequence of values.
 func milestoneDifferences(subject, base *Side) []Difference {
 	var all []Difference

@@ -149,7 +149,7 @@ func (r Ratio) ratios() []float64 {
 // Medians returns the median of the subject's values and the median of the base's values.
 func (r Ratio) Medians() (subject, base float64) { return median(r.Subject), median(r.Base) }
 
-// median returns the median of the values, which must not be empty.
+// median returns the median of the values. The caller must pass at least one value.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	middle := len(sorted) / 2

@@ -30,8 +30,8 @@ type Rule struct {
 	And func(d *Difference, subject, base *Side) bool
 }
 
-// covers reports whether the rule allows a difference between two runs. Match and, if the rule has
-// it, And must return true.
+// covers reports whether the rule allows a difference between two runs. Match must return true. If
+// the rule has a function And, And must return true too.
 func (r *Rule) covers(d *Difference, subject, base *Side) bool {
 	return r.Match(d) && (r.And == nil || r.And(d, subject, base))
 }

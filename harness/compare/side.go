@@ -16,8 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// Side is one of the two runs that are compared. All objects in it have stable names, which are
-// equal in every run of the scenario; see [names].
+// Side has what is compared of a run. A comparison has two sides: the subject's run and the base
+// run. All objects have stable names, which are equal in every run of the scenario; see [names].
 type Side struct {
 	Subject string         // the subject's name: ours, upstream or exec:PATH
 	Results []check.Result // the result of each check of the run
@@ -28,7 +28,7 @@ type Side struct {
 	// Milestones has the values of each milestone during the run, such as the ReplicaSets of a
 	// rollout. For some kinds of milestones, the order of the values matters; see [MilestoneKind].
 	Milestones map[Milestone][]string
-	// Aborted describes the step that aborted the workload. It is nil if the workload
+	// Aborted describes the failed step that aborted the workload. It is nil if the workload
 	// completed.
 	Aborted *Aborted
 	// Unfinished says why the run ended early or why its history is incomplete. It is empty for a
@@ -101,7 +101,7 @@ const (
 	// Conditions is the set of an object's conditions, such as "Progressing=True
 	// ReplicaSetUpdated". A value has the type, the status and the reason.
 	Conditions MilestoneKind = "conditions"
-	// Revisions is the sequence of values of a Deployment's revision annotation.
+	// Revisions is the sequence of values that a Deployment's revision annotation had.
 	Revisions MilestoneKind = "revisions"
 	// Events is the set of reasons of the Events about all objects of one Kind, such as
 	// SuccessfulCreate.

@@ -21,7 +21,7 @@ import (
 // Builder builds the executables of mutants. It never changes the source tree: edited files are in
 // a directory of their own.
 type Builder struct {
-	// Tree is the root directory of the source tree of this project.
+	// Tree is the root directory of gauntlet's source tree.
 	Tree string
 	// Command is the directory of the main package for mutants of this project's source, relative
 	// to Tree. It is ignored for mutants of upstream. By default, it is the directory of our

@@ -64,8 +64,8 @@ type Tiers struct{ Quick, Default []Choice }
 
 // The limits by which [ChooseTiers] chooses the scenarios of each tier.
 const (
-	// QuickDuration is the maximum time that all scenarios of the tier quick need, one after
-	// another.
+	// QuickDuration is the maximum total time of the scenarios of the tier quick, which run one
+	// after another.
 	QuickDuration = 4 * time.Minute
 	// DefaultShare is the minimum share of mutants that the tier default must detect. Mutants that
 	// no candidate detects do not count.

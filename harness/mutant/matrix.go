@@ -38,7 +38,7 @@ type Baseline struct {
 	Exercised []string `json:"exercised"`
 }
 
-// Cell is the result of one mutant in one scenario.
+// Cell is the result of one mutant in one scenario: the verdict and the failed checks.
 type Cell struct {
 	Fingerprint string        `json:"of"` // a hash of the mutant and the scenario, to recognize old results
 	Verdict     check.Verdict `json:"verdict"`

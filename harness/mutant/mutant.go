@@ -60,9 +60,10 @@ const (
 	Upstream Base = "upstream" // the Go module k8s.io/kubernetes
 )
 
-// Edit replaces a text that occurs exactly once in a source file.
+// Edit replaces one text in a source file. The text must occur exactly once in the file.
 type Edit struct {
-	// File is the slash-separated path of the file, relative to the root of its module.
+	// File is the path of the file, relative to the root directory of the Go module, and separated
+	// by slashes.
 	File string
 	// Old is the text that Apply replaces, and New is its replacement.
 	Old, New string

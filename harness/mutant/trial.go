@@ -81,8 +81,8 @@ func (s Subject) String() string {
 }
 
 // Expects reports whether a run of the subject should have the given verdict. A mutant should
-// fail. The unmodified controllers should pass. Known upstream issues are accepted, which checks
-// report only if Base is Upstream.
+// fail. The unmodified controllers should pass. They may also have the verdict known-upstream,
+// which checks give only if Base is Upstream.
 func (s Subject) Expects(verdict check.Verdict) bool {
 	if s.Mutant == "" {
 		return verdict == check.Pass || verdict == check.KnownUpstream

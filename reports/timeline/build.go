@@ -196,7 +196,8 @@ func (b *builder) cite(r *history.Record) error {
 	return nil
 }
 
-// observe adds the next record of the history to the timeline.
+// observe reads the next record of the history and adds it to the timeline if the timeline must
+// show it.
 func (b *builder) observe(r *history.Record) error {
 	b.t.End, b.last = r.At, r.Seq
 	b.updateDisplayed(r)

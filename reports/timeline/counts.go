@@ -48,7 +48,7 @@ type serviceCount struct {
 	lines    *chartLines
 }
 
-// chartLines is a chart of the timeline while the timeline is being built.
+// chartLines has the title and the lines of a chart that is still being built.
 type chartLines struct {
 	title string
 	lines []Line
@@ -344,7 +344,8 @@ func selects(selector, labels map[string]string) bool {
 	return len(selector) > 0
 }
 
-// charts returns the charts that are not hidden: first those of owners, then those of Services.
+// charts returns the charts that are not hidden. The charts of owners come first, then those of
+// Services.
 func (c *counts) charts() []Chart {
 	var all []Chart
 	for _, l := range slices.Concat(c.ownerCharts, c.serviceCharts) {
@@ -359,5 +360,5 @@ func (c *counts) charts() []Chart {
 	return all
 }
 
-// lineOrder is the order of the lines in a chart.
+// lineOrder has the names of the lines in the order in which a chart shows them.
 var lineOrder = []string{desiredLine, existingLine, readyLine, availableLine, statusReadyLine, selectedLine, addressLine, notReadyLine}

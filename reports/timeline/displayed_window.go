@@ -54,9 +54,9 @@ func (s window) contains(seq int64) bool { return s.from <= seq && seq <= s.to }
 
 // observeOutside reads a record that is neither in the displayed window nor cited in evidence.
 //
-// The timeline shows such a record only if it helps to follow the course of the run. These are
-// phases, steps, processes, gaps, and the start, failure and end of faults. Of other records,
-// observeOutside stores what later records in the window need.
+// The timeline shows such a record only if it helps to follow the course of the run. These records
+// are about phases, steps, processes and gaps, and about the start, failure and end of faults.
+// From other records, observeOutside stores what later records in the window need.
 func (b *builder) observeOutside(r *history.Record) error {
 	switch {
 	case r.Start != nil, r.Phase != nil, r.Step != nil, r.Process != nil, r.Gap != nil, r.Stall != nil:

@@ -34,8 +34,8 @@ func longHistory() *historyBuilder {
 	return x
 }
 
-// TestDisplayedWindow checks that the timeline of a long history shows the records around
-// the first violation in full. From the other records it shows only the main events.
+// TestDisplayedWindow checks that the timeline of a long history shows the records around the
+// first violation in full. Of the other records, the timeline must show only the main events.
 func TestDisplayedWindow(t *testing.T) {
 	always := []int64{3, 4, 37, 39}
 	for _, test := range []struct {

@@ -57,8 +57,8 @@ func (g Group) String() string { return [groups]string{"run", "subject", "object
 // process, or another series of events.
 type Track struct {
 	Group Group
-	// Name is unique in the timeline, such as "replicasets.apps web" or
-	// "pods of replicasets.apps web".
+	// Name is the title of the track, which is unique in the timeline. Examples are
+	// "replicasets.apps web" and "pods of replicasets.apps web".
 	Name string
 	// Resource is the resource of the objects on the track. It is empty outside the group Objects.
 	Resource string
@@ -120,7 +120,7 @@ type Chart struct {
 	Lines []Line
 }
 
-// Line is one series of values in a chart. Each value holds until the time of the next value.
+// Line is one series of values in a chart. A value is valid until the time of the next value.
 type Line struct {
 	Name   string
 	At     []time.Duration // the times of the values, ascending

@@ -450,7 +450,8 @@ func TestCountsOfAnyKind(t *testing.T) {
 	}
 }
 
-// TestEventRates checks the longest lag and the requests per second of each time slice.
+// TestEventRates checks the charts of lag and requests. In each time slice, they show the longest
+// lag and the requests per second.
 func TestEventRates(t *testing.T) {
 	p := newEventRates()
 	p.delivered(10*time.Millisecond, pods, 2*time.Millisecond)

@@ -36,8 +36,9 @@ func (f *campaignFlags) add(flags *pflag.FlagSet) {
 	f.runs.addShared(flags)
 }
 
-// attemptsOf returns an attempt for each scenario and subject, with the given seed. The scenarios
-// run in order, each on all subjects. With seed 0, each scenario uses its own seed.
+// attemptsOf returns a function for each scenario and subject, which makes one run with the given
+// seed. The scenarios run in order, each on all subjects. With seed 0, each scenario uses its own
+// seed.
 //
 // The function load returns the scenarios. A run changes the seed in its scenario, so attemptsOf
 // calls load once for each subject.
@@ -76,7 +77,8 @@ func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.
 	return attempts, nil
 }
 
-// attemptsOfSeed returns attempts for the scenario that a seed generates, one for each subject.
+// attemptsOfSeed returns a function for each subject, which runs the scenario that a seed
+// generates.
 func (f *campaignFlags) attemptsOfSeed(cmd *cobra.Command, generated generateFlags, seed uint64) ([]campaign.Attempt, error) {
 	return f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) {
 		s, err := generated.generate(seed, f.runs.provider)

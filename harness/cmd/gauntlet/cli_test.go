@@ -84,7 +84,8 @@ func TestDefaultScenarios(t *testing.T) {
 	}
 }
 
-// TestTierScenarios checks that --tier selects the scenarios of a tier, each with the given seed.
+// TestTierScenarios checks that --tier selects the scenarios of a tier. Each of these scenarios
+// must have the seed of --seed.
 func TestTierScenarios(t *testing.T) {
 	for _, tier := range library.Tiers {
 		f := runFlags{provider: "embedded", tier: tierFlag(tier)}

@@ -213,7 +213,8 @@ func writeComparisons(out io.Writer, dir string, all []reports.Comparison) error
 	return err
 }
 
-// comparisonCode returns the exit code for the worst verdict of the comparisons.
+// comparisonCode returns the exit code of "gauntlet compare", which depends on the worst verdict
+// of the comparisons.
 func comparisonCode(all []reports.Comparison) int {
 	worst := check.Pass
 	for i := range all {

@@ -121,7 +121,7 @@ func checkCoverageOut(path string) error {
 	return nil
 }
 
-// writeCoverage writes the table as JSON to the file at path.
+// writeCoverage writes a coverage table as JSON to the file at path.
 func writeCoverage(path string, table *coverage.Table) error {
 	text, err := json.MarshalIndent(table, "", "  ")
 	if err != nil {

@@ -100,7 +100,7 @@ func (f *fleetWorkerFlags) work(cmd *cobra.Command) error {
 	return &unfinishedError{err}
 }
 
-// prepare returns an attempt for a unit, which is one seed on one subject.
+// prepare returns a function that makes the run of a unit, which is one seed on one subject.
 func (f *fleetWorkerFlags) prepare(cmd *cobra.Command, u fleet.Unit) (campaign.Attempt, error) {
 	flags := campaignFlags{runs: f.runs, subjects: []string{u.Subject}}
 	if f.campaign.Scenario == "" {
@@ -112,7 +112,7 @@ func (f *fleetWorkerFlags) prepare(cmd *cobra.Command, u fleet.Unit) (campaign.A
 	}, u.Seed))
 }
 
-// first returns the only attempt of a list. If err is not nil, it returns err.
+// first returns the only element of a list of attempts. If err is not nil, it returns err.
 func first(attempts []campaign.Attempt, err error) (campaign.Attempt, error) {
 	if err != nil {
 		return nil, err

@@ -13,7 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/deploy"
 )
 
-// TestImage checks that `make image` builds the image that the manifest names.
+// TestImage checks that the image of "make image" has the name that the manifests in
+// controllers/deploy use.
 func TestImage(t *testing.T) {
 	dir := t.TempDir()
 	archive := filepath.Join(dir, "image.tar")

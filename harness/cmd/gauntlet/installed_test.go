@@ -14,9 +14,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 )
 
-// TestInstalledLive installs gauntlet with `go install` from a module proxy that serves this source
-// tree. It then runs a scenario on our controllers, which gauntlet has to build, in an empty
-// directory.
+// TestInstalledLive installs gauntlet with "go install" from a module proxy that serves this
+// source tree. It then runs a scenario on our controllers in an empty directory. gauntlet must
+// build our controllers for this.
 func TestInstalledLive(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles gauntlet and our controllers, and starts a control plane")

@@ -111,7 +111,8 @@ func terminalWidth(out io.Writer) int {
 const (
 	// defaultWidth is the width of wrapped text if standard output is not a terminal.
 	defaultWidth = 80
-	// proseWidth is the maximum width of wrapped text, because longer lines are hard to read.
+	// proseWidth is the maximum width of wrapped text on a wider terminal. Longer lines are hard
+	// to read.
 	proseWidth = 100
 	// lastColumnMin is the minimum width to which a table wraps its last column.
 	lastColumnMin = 24

@@ -181,7 +181,8 @@ func nodeImageFlag(f *pflag.FlagSet, image *string) {
 	f.StringVar(image, "node-image", "", "the `image` of a kind node (default: the image that \"make node-image\" built, otherwise the image of the kind release)")
 }
 
-// absolutePath returns the absolute form of a path. For "" it returns "".
+// absolutePath returns the absolute form of a path. It returns "" for an empty path, which means
+// that a flag is not set.
 func absolutePath(path string) (string, error) {
 	if path == "" {
 		return "", nil

@@ -192,7 +192,8 @@ func chooseDown(found []standing.Cluster, names []string, all bool) ([]standing.
 	return chosen, nil
 }
 
-// namesOf returns the names of the clusters, separated by commas, or "none".
+// namesOf returns the names of the clusters, separated by commas. Without clusters, it returns
+// "none".
 func namesOf(all []standing.Cluster) string {
 	if len(all) == 0 {
 		return "none"

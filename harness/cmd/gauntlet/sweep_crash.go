@@ -93,9 +93,11 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	return f.runCampaign(cmd, "crash", campaign.Options{Series: seriesOf(all)})
 }
 
-// plan returns an attempt for each combination of a write of the subject and a fault. It first
-// makes a run without faults to learn the writes. It omits writes that the API server refused.
-// Such a write commits nothing, so no fault can separate its commit from its response.
+// plan returns a function for each combination of a write of the subject and a fault. The function
+// makes one run with the fault at the write.
+//
+// plan first makes a run without faults to learn the writes. It omits writes that the API server
+// refused. Such a write commits nothing, so no fault can separate its commit from its response.
 func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scenario, actions []explore.Action, subject string) ([]campaign.Attempt, error) {
 	only := f.campaignFlags
 	only.subjects = []string{subject}

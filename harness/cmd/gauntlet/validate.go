@@ -49,7 +49,8 @@ others, it prints each mistake with file, line and column, and exits with status
 	}
 }
 
-// supportedBy returns the names of the providers that support a scenario, or "none".
+// supportedBy returns the names of the providers that support a scenario, separated by commas. If
+// no provider supports it, the result is "none".
 func supportedBy(s *scenario.Scenario) string {
 	var names []string
 	for _, name := range providers.Names() {

@@ -46,7 +46,7 @@ type Options struct {
 	// Directory contains the plan and the results of the search. If an interrupted search of the
 	// same scenario has left a plan there, the search continues.
 	Directory string
-	// Baseline is the number of runs without faults, at least 1.
+	// Baseline is the number of runs without faults that the search makes first. It is at least 1.
 	Baseline int
 	// Parallel is the maximum number of runs at the same time, at least 1.
 	Parallel int
@@ -211,8 +211,8 @@ func series(attempts []campaign.Attempt, goesOn func() bool) iter.Seq2[campaign.
 	}
 }
 
-// runObserver records which faults of a run fired, and observes what the run has in common with
-// the baseline.
+// runObserver records which faults of a run fired. Its embedded Observer collects what is compared
+// with the baseline.
 type runObserver struct {
 	*baseline.Observer
 	fired map[int]bool

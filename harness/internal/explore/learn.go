@@ -45,7 +45,8 @@ type LearntWrite struct {
 	order   int64           // the position of the write in the history
 }
 
-// LearntEvent is a watch event that the subject received.
+// LearntEvent is a watch event that the subject received, with the writes that may depend on the
+// event.
 type LearntEvent struct {
 	Event
 	// Writes has the writes that may depend on the event, as indexes of Lesson.Writes. The View of

@@ -150,7 +150,8 @@ func TestLearn(t *testing.T) {
 		if got.String() != w.write || got.Committed != w.committed || got.Refused != w.refused || got.Changed != w.changed {
 			t.Errorf("write %d: %s, committed as number %d, refused: %v, changed: %v; want %+v", i, got, got.Committed, got.Refused, got.Changed, w)
 		}
-		// The Service selects the pod, but not by a field of the pod.
+		// The Service selects the pods, so a view may contain the Service's event. The test
+		// ignores this event.
 		if view := strings.ReplaceAll(viewOf(l, i), "ADDED event of services front number 1; ", ""); view != w.view {
 			t.Errorf("view of %s: %s; want %s", got, view, w.view)
 		}

@@ -14,8 +14,8 @@ import (
 // Plan has the places at which a search injects faults, in order. It also has the number of places
 // that the search does not try (prunes), because a fault there cannot matter.
 type Plan struct {
-	// Baseline is what the runs without faults have in common. A run with faults that differs from
-	// it fails. A user may edit the baseline in plan.json.
+	// Baseline is what the runs without faults have in common. A run with faults fails if it
+	// differs from the baseline. A user may edit the baseline in plan.json.
 	Baseline *baseline.Baseline `json:"baseline"`
 	Places   []Place            `json:"places"`
 	Pruned   []Pruned           `json:"pruned,omitempty"`
@@ -241,7 +241,8 @@ func breadthFirst(places []Place) []Place {
 	return order
 }
 
-// sort returns a text that is equal for places of the same sort; see [breadthFirst].
+// sort returns the sort of the place as text. Places of the same sort have equal texts; see
+// [breadthFirst].
 func (p *Place) sort() string {
 	sort := string(p.Action)
 	if p.Event != nil {

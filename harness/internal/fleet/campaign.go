@@ -30,7 +30,8 @@ type Campaign struct {
 	PerPod uint64 `json:"perPod"`
 	// Subjects has the controllers under test, in the form of the flag --subject.
 	Subjects []string `json:"subjects"`
-	// Profile is the profile of generated scenarios. It is empty if Scenario is set.
+	// Profile says how much happens in a generated scenario, such as calm or storm. It is empty if
+	// Scenario is set.
 	Profile string `json:"profile,omitempty"`
 	// Duration is how long a generated workload lasts. With 0, the profile determines the
 	// duration.
@@ -40,7 +41,7 @@ type Campaign struct {
 	Scenario string `json:"scenario,omitempty"`
 }
 
-// Limits of Kubernetes for an Indexed Job.
+// The limits that Kubernetes has for an Indexed Job.
 const (
 	indexesMax = 100_000 // the maximum number of completions of a Job with backoffLimitPerIndex
 	nameMax    = 48      // the maximum length of a campaign's name; pod names add the index and a random suffix

@@ -26,7 +26,7 @@ import (
 type Worker struct {
 	Campaign Campaign
 	Index    int
-	// Attempt is the name of the pod. Every attempt has another name.
+	// Attempt is the name of the pod. Every attempt has a different name.
 	Attempt string
 	// Node is the name of the pod's node. It may be empty.
 	Node  string

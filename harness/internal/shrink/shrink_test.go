@@ -100,8 +100,8 @@ func TestShrink(t *testing.T) {
 	})
 }
 
-// TestShrinkError checks that Shrink returns the smallest scenario so far if fails returns an
-// error.
+// TestShrinkError checks what Shrink returns if the function fails returns an error. The result
+// must be the smallest failing scenario so far.
 func TestShrinkError(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScenario(t)
@@ -173,7 +173,7 @@ func TestProber(t *testing.T) {
 					t.Errorf("fails: %t, error %v after %d runs", failing, err, never.runs)
 				}
 			}
-			// The journal ends in the middle of a line. All runs but the last are in it.
+			// The journal ends in the middle of a line. It contains all runs except the last one.
 			resumed := Prober{Run: never.run, Journal: &strings.Builder{}}
 			if err := resumed.Resume(strings.NewReader(journal.String()[:journal.Len()-5])); err != nil {
 				t.Fatal(err)

@@ -28,7 +28,7 @@ import (
 
 var update = flag.Bool("update", false, "write TABLE.md")
 
-// tree is the root directory of this project.
+// tree is the root directory of gauntlet's source tree.
 var tree = filepath.Join("..", "..", "..")
 
 func TestAllAreComplete(t *testing.T) {
