@@ -223,8 +223,9 @@ func TestRollbackHappensOnce(t *testing.T) {
 	}
 }
 
-// TestRollbackKeepsReplacedTemplate checks a rollback that replaces a template without a
-// ReplicaSet. Afterwards, a ReplicaSet with the replaced template must exist.
+// TestRollbackKeepsReplacedTemplate checks a rollback while no ReplicaSet has the Deployment's
+// template yet. Afterwards, a ReplicaSet with this template must exist, so that users can return
+// to it.
 func TestRollbackKeepsReplacedTemplate(t *testing.T) {
 	d := newDeployment(3, image("v2"), annotated(appsv1.DeprecatedRollbackTo, "1"))
 	r := newFixture(t, d, newSetOf(d, "v1", 1, 3, withAvailablePods(3)))

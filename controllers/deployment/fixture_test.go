@@ -262,7 +262,7 @@ func (r *fixture) updateSpec(change func(*appsv1.Deployment)) {
 	r.deliver()
 }
 
-// syncReplicaSets replaces the ReplicaSet controller: each ReplicaSet gets all its pods, and all
+// syncReplicaSets acts as the ReplicaSet controller: each ReplicaSet gets all its pods, and all
 // of them are available.
 func (r *fixture) syncReplicaSets() {
 	for _, set := range r.sets {

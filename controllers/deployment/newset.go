@@ -26,8 +26,8 @@ func findNewReplicaSet(template *corev1.PodTemplateSpec, oldestFirst []*appsv1.R
 	})
 }
 
-// adjust returns set with the annotations, revision and minReadySeconds of the new ReplicaSet of
-// d. If set already has the correct values, adjust returns the pointer set itself.
+// adjust returns a copy of set with the annotations, revision and minReadySeconds that d's new
+// ReplicaSet must have. If set already has the correct values, adjust returns set itself.
 func adjust(set *appsv1.ReplicaSet, d *appsv1.Deployment, revision int64) *appsv1.ReplicaSet {
 	annotations := withRevision(withInheritedAnnotations(set.Annotations, d.Annotations), revision)
 	if maps.Equal(annotations, set.Annotations) && set.Spec.MinReadySeconds == d.Spec.MinReadySeconds {

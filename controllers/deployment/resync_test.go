@@ -11,9 +11,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// runController runs the controller for the simulated time d, and calls halfway after d/2. It
-// enqueues the key once at the start. After that, only the controller itself and the events of
-// its own writes enqueue the key.
+// runController runs the controller for the duration d of virtual time, and calls halfway after
+// d/2. It enqueues the key once at the start. After that, only the controller itself and the
+// events of its own writes enqueue the key.
 func runController(t *testing.T, r *fixture, d time.Duration, halfway func()) {
 	r.onWrite = func(string) { r.loop.Add(key) }
 	r.synced = nil // the informers of the fixture never start

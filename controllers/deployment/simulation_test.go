@@ -224,7 +224,7 @@ func (sim *simulation) checkSize(d *appsv1.Deployment, was, is *appsv1.ReplicaSe
 	}
 }
 
-// cachedAvailable returns status.availableReplicas of the cached ReplicaSet, but at most
+// cachedAvailable returns status.availableReplicas of the ReplicaSet in the cache, limited to
 // replicas.
 func (sim *simulation) cachedAvailable(name string, replicas int32) int32 {
 	set := sim.cachedSets[name]

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// runLoop runs the work queue loop for the simulated time d.
+// runLoop runs the work queue loop for the duration d of virtual time, in a synctest bubble.
 func runLoop(t *testing.T, loop *workloop.Loop, d time.Duration) {
 	t.Helper()
 	drain, done := make(chan struct{}), make(chan struct{})
@@ -142,8 +142,8 @@ func TestEnqueuedKeys(t *testing.T) {
 	}
 }
 
-// TestBatchPeriod checks that the batch period delays the keys that pod events enqueue. It
-// begins at the first event. It must not delay keys of other events.
+// TestBatchPeriod checks that the batch period delays the keys that pod events enqueue. The
+// period begins at the first event. Keys of other events must not be delayed.
 func TestBatchPeriod(t *testing.T) {
 	ip := at("10.1.0.1")
 	for _, test := range []struct {

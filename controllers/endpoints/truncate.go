@@ -1,10 +1,11 @@
 package endpoints
 
 // truncate reduces subsets to at most capacity addresses. The result cut is true if it removed
-// any. It removes not-ready addresses first, and shrinks all subsets by the same proportion.
+// an address. It removes not-ready addresses first, and shrinks all subsets by the same
+// proportion.
 //
 // Two subsets may become equal or empty, and the API server rejects empty subsets. truncate
-// therefore calls pack for the result.
+// therefore packs its result again.
 func truncate(subsets []subset, capacity int) (fitting []subset, cut bool) {
 	ready, notReady := make([]int, len(subsets)), make([]int, len(subsets))
 	for i := range subsets {

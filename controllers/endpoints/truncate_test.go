@@ -33,7 +33,7 @@ func TestShares(t *testing.T) {
 }
 
 // TestSharesProperties checks that the results of shares add up to the limit. No result may be
-// larger than its size.
+// larger than the corresponding size.
 func TestSharesProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.IntRange(0, 5000), 0, 12).Draw(t, "sizes")

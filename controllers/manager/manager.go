@@ -38,7 +38,7 @@ const (
 	abortTimeout = 2 * time.Second  // maximum time for workers to return after their context is canceled
 )
 
-// These are the purposes of the clients that are not for one controller; see [Clients].
+// These are the purposes of the clients that no controller uses for its writes; see [Clients].
 const (
 	leaderElectionClient = "leader-election"
 	eventsClient         = "events"

@@ -70,7 +70,7 @@ type Owner struct {
 	Selector labels.Selector
 	// Template is the template from which the controller creates pods.
 	Template *corev1.PodTemplateSpec
-	// Status is the status of Object.
+	// Status is the status of Object in a common form.
 	Status Status
 }
 

@@ -263,7 +263,7 @@ func TestRecordsItsWrites(t *testing.T) {
 	}
 }
 
-// runFixture runs the controller for the simulated time d.
+// runFixture runs the controller for the duration d of virtual time, in a synctest bubble.
 func runFixture(t *testing.T, r *fixture, d time.Duration) {
 	drain, done := make(chan struct{}), make(chan struct{})
 	r.synced = nil // the informers of the fixture never start

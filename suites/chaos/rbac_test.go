@@ -69,7 +69,7 @@ func requestedPermissions(directory string) rbacaudit.Requested {
 	return requested
 }
 
-// After the suite, this node checks that at least one run used each permission in rbac.yaml.
+// After the suite, this node checks for each permission in rbac.yaml that at least one run used it.
 var _ = ginkgo.ReportAfterSuite("unused permissions of our controllers", func(report ginkgo.Report) {
 	used, complete := permissionsUsedIn(report)
 	if !complete {

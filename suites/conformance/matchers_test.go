@@ -105,8 +105,8 @@ func activePodsAtMost(ref testenv.Ref, count int) func(*testenv.View) error {
 	}
 }
 
-// setPodsReady writes the status of a running pod to unschedulable pods. They are ready since
-// the given time.
+// setPodsReady writes the status of running pods to the given unschedulable pods. According to
+// this status, they became ready at the time since.
 func setPodsReady(ctx ginkgo.SpecContext, n *testenv.Namespace, since time.Time, names ...string) {
 	ginkgo.GinkgoHelper()
 	for _, name := range names {

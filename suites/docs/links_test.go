@@ -35,8 +35,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// problemOfLink returns the reason why a link is broken. It returns "" for a valid link. It does
-// not check URLs, and returns "" for them.
+// problemOfLink returns the reason why a relative link is broken. It returns "" for a valid
+// link. It does not check absolute URLs, and returns "" for them.
 func problemOfLink(from *document, target string, byPath map[string]*document) string {
 	if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
 		return ""

@@ -71,8 +71,8 @@ func Decide(owner, child metav1.Object, selector labels.Selector) Decision {
 type Claimer[Child metav1.Object] struct {
 	// Owner is the owner from the informer cache.
 	Owner metav1.Object
-	// GVK is the group, version and kind of the owner. Adoption writes it to the child's
-	// controllerRef.
+	// GVK is the group, version and kind of the owner. An adopted child gets a controllerRef
+	// with these values.
 	GVK schema.GroupVersionKind
 	// Selector is the owner's label selector.
 	Selector labels.Selector

@@ -46,8 +46,8 @@ func Launcher(o Options, r RelayOptions, logDir string) subject.Launcher {
 	return l.launch
 }
 
-// launch starts an instance of a replica. It creates a new pod, and connects the pod's relay to
-// the fault proxy.
+// launch starts an instance of a replica. It creates a new pod, and connects the relay in this
+// pod to the fault proxy.
 func (r *relayLauncher) launch(ctx context.Context, replica string) (subject.Instance, error) {
 	t, err := r.tunnelOf(ctx, replica)
 	if err != nil {
@@ -217,7 +217,8 @@ func (o *Options) remove(ctx context.Context, name string) error {
 // removeTimeout is the maximum time that remove waits for the API server, which may be down.
 const removeTimeout = 2 * time.Second
 
-// instance is one run of a replica in its own pod. It implements [subject.Instance].
+// instance is one run of a replica in its own pod: a restart creates a new instance. It
+// implements [subject.Instance].
 type instance struct {
 	launcher       *relayLauncher
 	replica, pod   string        // names of the replica and of the pod

@@ -66,7 +66,7 @@ type RelayOptions struct {
 	// listener.
 	Route func(replica string, config *rest.Config) error
 	// Lost is called if an idle connection to the relay breaks while the subject is running. No
-	// injected fault breaks such a connection, so the recorded history may lack requests of the
+	// injected fault breaks such a connection, so gauntlet may have missed requests of the
 	// replica. Lost must return quickly.
 	Lost func(replica string, err error)
 }

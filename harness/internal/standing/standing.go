@@ -36,8 +36,9 @@ const (
 	Elsewhere  = kind.Elsewhere
 )
 
-// Cluster is a cluster of gauntlet, or the files of a cluster that failed to start. Most are
-// standing clusters. A kind cluster may also belong to a run, or be left behind by a killed run.
+// Cluster is a cluster of gauntlet, or the files of a cluster that failed to start. Most
+// clusters are standing clusters, which keep running after `gauntlet up`. A kind cluster may
+// also belong to a run, or be left behind by a killed run.
 type Cluster struct {
 	// Name is the name of the cluster, as an argument of `gauntlet down`. No two existing
 	// clusters have the same name.
@@ -202,8 +203,8 @@ func Down(ctx context.Context, c Cluster) error {
 }
 
 // Clean removes all clusters whose state is LeftBehind. It returns the removed clusters, and the
-// remaining clusters, which have another state. After an error, some clusters may be in neither
-// list.
+// remaining clusters, which have another state. A cluster that could not be removed is in
+// neither list.
 func Clean(ctx context.Context) (removed, remaining []Cluster, err error) {
 	all, err := List(ctx)
 	if err != nil {

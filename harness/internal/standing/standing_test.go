@@ -33,7 +33,7 @@ func stateRoot(t *testing.T) string {
 }
 
 // makeDirectory creates a cluster's directory with an owner file. The function change modifies
-// the identity of the owner before it is written.
+// the owner's identity before makeDirectory writes the file.
 func makeDirectory(t *testing.T, root, name string, change func(*process.Identity)) string {
 	t.Helper()
 	self, err := process.Self()

@@ -82,8 +82,8 @@ func Terminal(w io.Writer, run Run) error {
 	return err
 }
 
-// failedAndSkipped returns one line for each failed or skipped spec, with the first line of
-// the reason.
+// failedAndSkipped returns the failed and skipped specs as text: one line for each, with the
+// first line of the reason.
 func failedAndSkipped(run Run) string {
 	var b strings.Builder
 	for _, r := range run.Results {

@@ -84,8 +84,8 @@ func NewEndpoints(name, ip string) *rawEndpoints {
 	return e
 }
 
-// NewPod returns a pod without an owner. It has the given labels, and otherwise the fields of
-// PodTemplate. The edits change this template first.
+// NewPod returns a pod without an owner. The pod has the given labels, and otherwise the fields
+// of PodTemplate. The edits change the template before NewPod creates the pod from it.
 func NewPod(name string, labels map[string]string, edits ...func(*corev1.PodTemplateSpec)) *corev1.Pod {
 	template := PodTemplate(name)
 	template.Labels = labels
@@ -118,7 +118,8 @@ func Unschedulable(pods *corev1.PodTemplateSpec) {
 	pods.Spec.NodeSelector = map[string]string{"gauntlet/node": "none"}
 }
 
-// Finalizer is a finalizer that keeps deleted objects terminating until the spec removes it.
+// Finalizer is a finalizer that keeps deleted objects terminating until the spec removes the
+// finalizer.
 const Finalizer = "gauntlet/stays"
 
 // WithFinalizer adds Finalizer to the pods of a template. Deleted pods then stay terminating

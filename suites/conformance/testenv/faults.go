@@ -7,7 +7,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 )
 
-// Profile is a named group of faults that are active while specs run.
+// Profile is a named group of faults that are active while specs run. A spec is a Ginkgo test.
 type Profile struct {
 	Name string
 	// Description says what the faults of the profile do.

@@ -29,9 +29,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Namespace is the namespace of one spec. Its methods send requests with administrator rights.
-// If the API server returns an error, a method fails the spec, except if the method returns an
-// error.
+// Namespace is the Kubernetes namespace of one spec, which is a Ginkgo test. Its methods send
+// requests with administrator rights. If the API server returns an error, a method fails the
+// spec, except if the method returns an error.
 type Namespace struct {
 	Name  string
 	env   *Env
@@ -440,9 +440,8 @@ func (n *Namespace) requireProxy() {
 	}
 }
 
-// LatestDelivered returns a query for a bool: whether a watch has delivered the current version
-// of an object. The watch is one of the subject's. If the provider has no fault proxy,
-// LatestDelivered skips the spec.
+// LatestDelivered returns a query for a bool: whether a watch of the subject has delivered an
+// object's current version. If the provider has no fault proxy, LatestDelivered skips the spec.
 func (n *Namespace) LatestDelivered(ref Ref) Query {
 	ginkgo.GinkgoHelper()
 	n.requireProxy()

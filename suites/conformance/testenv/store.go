@@ -47,7 +47,7 @@ func newStore() *store {
 }
 
 // watch starts a client-go reflector for each kind. The reflectors fill the store until ctx is
-// canceled. Their goroutines run in group.
+// canceled. The reflectors' goroutines run in group.
 func (s *store) watch(ctx context.Context, client kubernetes.Interface, namespace string, group *sync.WaitGroup) {
 	for _, k := range kinds {
 		source := cache.NewListWatchFromClient(k.client(client), k.resource, namespace, fields.Everything())

@@ -64,9 +64,9 @@ func (n *Namespace) ClearInvariants() {
 	n.store.invariants = nil
 }
 
-// AlwaysWithoutProfile adds an invariant, as Always does, but only without a fault profile. A
-// lost response of a fault profile may violate the invariant for a while, even with a correct
-// controller.
+// AlwaysWithoutProfile adds an invariant, as Always does, but only if the suite runs without a
+// fault profile. If a fault loses a response, even a correct controller may violate the
+// invariant for a while.
 func (n *Namespace) AlwaysWithoutProfile(what string, holds func(*View) error) {
 	if !n.HasProfile() {
 		n.Always(what, holds)
