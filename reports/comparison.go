@@ -36,8 +36,8 @@ type Pair struct {
 // means.
 const classificationLegend = "undeclared: no rule allows the difference; both wrong: both subjects violate the guarantee; " +
 	"declared: our controllers differ deliberately; " +
-	"not compared: it depends on steps that one run did not complete because of a known upstream issue; " +
-	"accepted: the guarantees allow both"
+	"not compared: the difference depends on steps that one run did not complete because of a known upstream issue; " +
+	"accepted: the guarantees allow the behavior of either subject"
 
 // comparisonSummary has what reports in text, Markdown and HTML show about one comparison.
 type comparisonSummary struct {

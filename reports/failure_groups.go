@@ -194,7 +194,7 @@ func (r *Run) WithoutFailuresOf(others []Run) Run {
 	if len(own.Results) == len(r.Results) {
 		return own
 	}
-	own.Verdict, own.Reason = check.Pass, "no check failed that passes in the other runs"
+	own.Verdict, own.Reason = check.Pass, "the other runs show every failure of this run"
 	for _, result := range own.notPassed() {
 		if check.Worst(own.Verdict, result.Verdict) != own.Verdict {
 			own.Verdict, own.Reason = result.Verdict, fmt.Sprintf("%s: %s", result.Check, result.Reason)

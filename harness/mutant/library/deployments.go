@@ -56,7 +56,7 @@ var deployments = []mutant.Mutant{
 	},
 	{
 		ID: "D8", Base: mutant.Ours,
-		Description: "The controller repeats a rollback that its cache does not have yet.",
+		Description: "The controller repeats a rollback because its cache does not show the first rollback yet.",
 		Edits: []mutant.Edit{
 			edit(deploymentRollback, `if c.deferWrite(ctx, r, "rollback") {`, `if ctx == nil && c.deferWrite(ctx, r, "rollback") {`),
 			edit(deploymentRollback, `	plan := planRollback(d, r.sets, requested)

@@ -66,7 +66,7 @@ var endpoints = []mutant.Mutant{
 	},
 	{
 		ID: "E10-churn", Base: mutant.Ours,
-		Description: "The controller enqueues a Service after each update of its Endpoints, and updates them again with another time.",
+		Description: "The controller enqueues a Service after each update of its Endpoints, and updates the Endpoints again with another time.",
 		Edits: []mutant.Edit{
 			edit(endpointsHandlers, `UpdateFunc: func(_, object any) { c.endpointsObserved(object) },`, `UpdateFunc: func(_, object any) { c.serviceChanged(object) },`),
 			edit(endpointsPlan, `if current != nil &&`, `if current != nil && service == nil &&`),
@@ -130,7 +130,7 @@ var endpoints = []mutant.Mutant{
 	},
 	{
 		ID: "own-service-update-missed", Base: mutant.Ours,
-		Description: "The controller does not enqueue a Service when it changes.",
+		Description: "The controller does not enqueue a Service when the Service changes.",
 		Edits:       []mutant.Edit{edit(endpointsHandlers, `UpdateFunc: func(_, object any) { c.serviceChanged(object) },`, `UpdateFunc: func(_, _ any) {},`)},
 		Scenarios:   []string{"services"},
 		Checks:      []string{"endpoints-exact"},

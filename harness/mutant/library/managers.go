@@ -32,6 +32,6 @@ var managers = []mutant.Mutant{
 	{
 		ID: "own-lease-kept", Base: mutant.Ours,
 		Description:        "A leader does not release its lease when it is terminated.",
-		UnobservableReason: "upstream keeps the lease by default, and no guarantee limits the time until another replica takes over; a test of package manager checks it",
+		UnobservableReason: "upstream keeps the lease by default, and no guarantee limits the time until another replica takes over; a test of package manager checks the release",
 	},
 }

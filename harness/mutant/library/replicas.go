@@ -24,7 +24,7 @@ const (
 var replicas = []mutant.Mutant{
 	{
 		ID: "R1", Base: mutant.Ours,
-		Description: "The controller lists pods before it checks its expectations, so the list may be older.",
+		Description: "The controller lists pods before it checks its expectations, so the list may be older than the expectations.",
 		Edits: []mutant.Edit{
 			edit(replicaSync, `	unobserved := stale != "" && c.expectations.Unmet(id)
 	satisfied := c.expectations.Satisfied(id)
@@ -67,7 +67,7 @@ var replicas = []mutant.Mutant{
 	{
 		ID: "R4", Base: mutant.Ours,
 		Description:        "The expectations of the controller never expire.",
-		UnobservableReason: "it has an effect only if an event is missing for more than five minutes, and no watch of an API server is delayed for so long",
+		UnobservableReason: "expectations that do not expire have an effect only if an event is missing for more than five minutes, and no watch of an API server is delayed for so long",
 	},
 	{
 		ID: "R7", Base: mutant.Ours,
@@ -176,16 +176,16 @@ var replicas = []mutant.Mutant{
 	{
 		ID: "R23", Base: mutant.Ours,
 		Description:        "After a restart the controller trusts a stale list.",
-		UnobservableReason: "client-go and the upstream controllers list in this way, and no guarantee forbids it",
+		UnobservableReason: "client-go and the upstream controllers accept such a list, and no guarantee forbids this",
 	},
 	{
 		ID: "R24", Base: mutant.Ours,
-		Description:        "The controller syncs a ReplicaSet before its cache has its last writes.",
+		Description:        "The controller syncs a ReplicaSet before the controller's cache has the controller's last writes.",
 		UnobservableReason: "until its expectations expire after five minutes, the controller creates and deletes no pods, and no watch of an API server is delayed for so long",
 	},
 	{
 		ID: "R25", Base: mutant.Ours,
-		Description: "The controller creates its work queue after the caches have synced, although event handlers use it before.",
+		Description: "The controller creates its work queue after the caches have synced, although event handlers use the queue earlier.",
 		Edits: []mutant.Edit{
 			edit(replicaEngine, `	c.loop = workloop.New(traits.Queue, c.sync)
 `, ""),
