@@ -29,13 +29,13 @@ type Gaps struct {
 	mu sync.Mutex // guards Matrix, and calls of Save
 }
 
-// Fill makes the missing runs of a matrix until [Gaps.More] returns false. Another call continues
-// with the remaining runs.
+// Fill makes the runs that a matrix of mutants and scenarios lacks, until [Gaps.More] returns
+// false. Another call continues with the remaining runs.
 //
 // First, the unmodified controllers run each scenario. Then each mutant runs the scenarios that
-// the unmodified controllers pass. Fill begins with the scenario that most likely detects the
-// mutant, and ends with the first scenario that detects it. Fill does not use the trial's fields
-// Done and Now.
+// the unmodified controllers pass. For each mutant, Fill begins with the scenario that most likely
+// detects the mutant, and stops after the first scenario that detects it. Fill does not use the
+// trial's fields Done and Now.
 func (t *Trial) Fill(ctx context.Context, g *Gaps) error {
 	return errors.Join(t.fillUnmodified(ctx, g), t.fillMutants(ctx, g), ctx.Err())
 }

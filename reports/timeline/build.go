@@ -39,8 +39,8 @@ func build(records iter.Seq2[*history.Record, error], results []check.Result, li
 }
 
 // Draft is a timeline that has no violations yet. gauntlet builds the draft while the checks read
-// the history, and adds the violations when the checks have finished. It then reads only the cited
-// records of the history again.
+// the history, and adds the violations when the checks have finished. gauntlet then reads only the
+// cited records again, not the whole history.
 type Draft struct {
 	builder *builder
 	limit   int64 // the maximum number of records that the timeline shows in full, usually maxRecords

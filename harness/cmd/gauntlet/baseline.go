@@ -144,7 +144,8 @@ func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, paralle
 }
 
 // loadBaseline reads the baseline file that the flag --baseline names. It returns nil if the flag
-// is not set. It returns an error if the baseline is not from the only scenario.
+// is not set. It returns an error if there are several scenarios, or if the baseline belongs to
+// another scenario.
 func loadBaseline(path string, scenarios []*scenario.Scenario) (*baseline.Baseline, error) {
 	if path == "" {
 		return nil, nil

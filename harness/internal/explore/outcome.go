@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Outcome has the results of a search so far, including those of earlier calls of [Run].
+// Outcome has the results of a search so far, including those of earlier calls of [Run] that were
+// interrupted.
 type Outcome struct {
 	Plan *Plan
 	// Baseline has the runs without faults, from which the search learned.
