@@ -3,12 +3,12 @@
 // [Annotations] writes GitHub annotations, and [HTML] writes a self-contained page. JSON and
 // JUnit keep the order of the runs. The other formats show the worst verdict first.
 //
-// Comparisons of two subjects have reports of their own: [Compared] writes text, and
+// Comparisons of two controllers under test (subjects) have other reports: [Compared] writes text, and
 // [WriteComparisons] writes Markdown, JSON and HTML files.
 //
-// The package decides no verdicts: the verdicts and their reasons come from package check and
-// from the run. It needs no cluster, so gauntlet report can write the reports of a run
-// directory again at any time.
+// This package decides no verdicts: the verdicts and their reasons come from package check and
+// from the run. It needs no cluster, so "gauntlet report" can write the reports of a saved run
+// again at any time.
 //
 // The HTML page loads no other files. It contains its style, its script, the chart library
 // (assets/), and the timeline as JSON (drawing.go). Package timeline builds the timeline from
@@ -53,10 +53,10 @@
 //	      stalled      nanoseconds without CPU time shortly before the violation
 //	      knownIssue   the slug of the known upstream issue that the violation matches
 //
-// Until the next release, three fields of schema 1 are written next to their new names:
-// again (reproduce), tested (exercised) and clause (contract). The number weakness of schema
-// 1 is replaced by the slug knownIssue, and the verdict idle by not-exercised. ReadDirectory
-// reads both schemas.
+// Until the next release, JSON also writes three old names of fields, from schema 1. These are
+// again (reproduce), tested (exercised) and clause (contract). The slug knownIssue has replaced
+// the number weakness of schema 1, and the verdict not-exercised has replaced idle.
+// ReadDirectory reads schema 1 and schema 2.
 //
 // # compare.json
 //
@@ -88,6 +88,6 @@
 //	                   omitted if the base is 0
 //	    finding, p     less, same or more, and the p-value of the test
 //
-// Until the next release, two fields of schema 2 are written next to their new names:
-// standing (classification) and partly (partial).
+// Until the next release, ComparedJSON also writes two old names of fields, from schema 2. These
+// are standing (classification) and partly (partial).
 package reports

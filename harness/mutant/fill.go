@@ -33,9 +33,9 @@ type Gaps struct {
 // false. Another call continues with the remaining runs.
 //
 // First, the unmodified controllers run each scenario. Then each mutant runs the scenarios that
-// the unmodified controllers pass. For each mutant, Fill begins with the scenario that most likely
-// detects the mutant, and stops after the first scenario that detects it. Fill does not use the
-// trial's fields Done and Now.
+// the unmodified controllers pass. The scenario that most likely detects the mutant runs first.
+// Fill stops after the first scenario that detects the mutant. It does not use the trial's fields
+// Done and Now.
 func (t *Trial) Fill(ctx context.Context, g *Gaps) error {
 	return errors.Join(t.fillUnmodified(ctx, g), t.fillMutants(ctx, g), ctx.Err())
 }
