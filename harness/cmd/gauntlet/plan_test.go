@@ -65,7 +65,7 @@ func TestStandardInput(t *testing.T) {
 		{"name: x\nfalts: []\n", []string{"validate", "-"}, "", "standard input:2:1: "},
 		{"", []string{"validate", "-"}, "", `found nothing; expected a scenario in YAML, and the name "-" only once`},
 		{string(text), []string{"validate", "-", "-"}, "-: valid; providers: ", `found nothing; expected a scenario in YAML, and the name "-" only once`},
-		{strings.Repeat("x", stdinLimit), []string{"validate", "-"}, "", "standard input: found 1048576 bytes; expected at most"},
+		{strings.Repeat("x", stdinLimit), []string{"validate", "-"}, "", "standard input: found a file of 1048576 bytes; expected at most"},
 		{string(text), []string{"nightly", "-"}, "", `scenario "-": no such file`},
 	} {
 		out, err := commandWithInput(t, test.input, test.args...)
