@@ -12,7 +12,7 @@ func TestEditParams(t *testing.T) {
 		{Text: "{}", Want: "s.yaml:1:1: user-edit.steps: found no step; expected at least one"},
 		{
 			Text: "steps: [{scale: {kind: ReplicaSet, name: web}}]",
-			Want: "s.yaml:1:17: user-edit.steps[0].scale.replicas: found nothing; expected 0 to 20000",
+			Want: "s.yaml:1:17: user-edit.steps[0].scale.replicas: found nothing; expected a number from 0 to 20000",
 		},
 		{
 			Text: "steps: [{after: 1s}]",
@@ -20,7 +20,7 @@ func TestEditParams(t *testing.T) {
 		},
 		{
 			Text: "steps: [{pause: {name: app}, after: 1h}]",
-			Want: "s.yaml:1:37: user-edit.steps[0].after: found 1h0m0s; expected 0s to 5m0s",
+			Want: "s.yaml:1:37: user-edit.steps[0].after: found 1h0m0s; expected a duration from 0s to 5m0s",
 		},
 		{
 			Text: "steps: [{pause: {kind: Service, name: app}}]",

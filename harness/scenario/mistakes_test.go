@@ -24,13 +24,13 @@ settle: {within: 1h}
 	want := []string{
 		`x.yaml:1:7: name: found "Bad_name"; expected a DNS label`,
 		`x.yaml:2:18: cluster.nodes: found "many"; expected a whole number`,
-		`x.yaml:2:39: cluster.podStartDelay: found 2m0s; expected 0s to 1m0s`,
-		`x.yaml:3:21: subject.replicas: found 9; expected 1 to 5`,
+		`x.yaml:2:39: cluster.podStartDelay: found 2m0s; expected a duration from 0s to 1m0s`,
+		`x.yaml:3:21: subject.replicas: found 9; expected a number from 1 to 5`,
 		`x.yaml:5:5: workload[0]: unknown field "creat"; expected after,`,
-		`x.yaml:6:52: workload[1].scale.replicas: found -1; expected 0 to 20000`,
+		`x.yaml:6:52: workload[1].scale.replicas: found -1; expected a number from 0 to 20000`,
 		`x.yaml:9:11: faults[0].from: found "soon"; expected a duration such as`,
 		`x.yaml:10:28: faults[0].when.request.verb: found "creat"; expected write,`,
-		`x.yaml:11:18: settle.within: found 1h0m0s; expected 1s to 10m0s`,
+		`x.yaml:11:18: settle.within: found 1h0m0s; expected a duration from 1s to 10m0s`,
 		`x.yaml:8:5: pod-churn: from a further check`,
 	}
 	_, err := Parse("x.yaml", []byte(text), func(s *Scenario) error { return s.Faults[0].Errorf("from a further check") })

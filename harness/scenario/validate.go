@@ -118,12 +118,12 @@ func (v *validator) invalid(path string) bool {
 
 // number reports an error if found is less than least or more than most.
 func (v *validator) number(path string, found, least, most int) {
-	v.check(least <= found && found <= most, path, "found %d; expected %d to %d", found, least, most)
+	v.check(least <= found && found <= most, path, "found %d; expected a number from %d to %d", found, least, most)
 }
 
 // duration reports an error if found is less than least or more than most.
 func (v *validator) duration(path string, found, least, most time.Duration) {
-	v.check(least <= found && found <= most, path, "found %s; expected %s to %s", found, least, most)
+	v.check(least <= found && found <= most, path, "found %s; expected a duration from %s to %s", found, least, most)
 }
 
 // name reports an error if found is not a DNS label, the strictest rule for names of Kubernetes
@@ -196,7 +196,7 @@ func (v *validator) version(path, found string) { v.name(path, found) }
 
 func (v *validator) replicas(path string, replicas *int) {
 	if replicas == nil {
-		v.check(false, path, "found nothing; expected 0 to %d", replicasMax)
+		v.check(false, path, "found nothing; expected a number from 0 to %d", replicasMax)
 		return
 	}
 	v.number(path, *replicas, 0, replicasMax)
