@@ -47,7 +47,7 @@ type Baseline struct {
 // history cannot be read, or if a step of the workload failed in a run.
 func Learn(histories ...iter.Seq2[*history.Record, error]) (*Baseline, error) {
 	if len(histories) == 0 {
-		return nil, errors.New("learning a baseline: found no run; expected at least one")
+		return nil, errors.New("learning a baseline: found no history of a run; expected at least one")
 	}
 	var observers []*Observer
 	for _, records := range histories {

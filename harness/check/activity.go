@@ -100,13 +100,13 @@ func Overall(results []Result, activity Activity) (Verdict, string) {
 	case activity.Fired == 0 && activity.Injected == 0:
 		return Unknown, "no fault was injected"
 	case activity.Fired == 0:
-		return Unknown, fmt.Sprintf("no injected fault had an effect (%d injected)", activity.Injected)
+		return Unknown, fmt.Sprintf("no fault fired (%d injected); an injected fault fires when it changes something", activity.Injected)
 	case activity.Writes == 0:
-		return Unknown, "the subject wrote nothing"
+		return Unknown, "the subject sent no write request"
 	case worst == Unknown:
 		return Unknown, fmt.Sprintf("%s: %s", of[Unknown][0].Check, of[Unknown][0].Reason)
 	case worst == NotExercised:
 		return Unknown, "this run exercised no check"
 	}
-	return Pass, fmt.Sprintf("%d checks held, %d not exercised", len(of[Pass]), len(of[NotExercised]))
+	return Pass, fmt.Sprintf("%d checks passed, %d not exercised", len(of[Pass]), len(of[NotExercised]))
 }

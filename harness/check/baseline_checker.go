@@ -52,7 +52,7 @@ func (checker *baselineChecker) end(m *Model) {
 	checker.exercised += compared
 	for _, difference := range differences {
 		checker.addViolation(func() Evidence {
-			return Evidence{Summary: difference, Expected: "the values of runs without faults", At: m.now, Records: []int64{m.seq}}
+			return Evidence{Summary: difference, Expected: "the same as in the runs without faults from which the baseline was learned", At: m.now, Records: []int64{m.seq}}
 		})
 	}
 }
@@ -61,11 +61,11 @@ func (checker *baselineChecker) end(m *Model) {
 func (checker *baselineChecker) unusable() string {
 	switch {
 	case checker.baseline == nil:
-		return "the run has no baseline; see \"gauntlet baseline\""
+		return "no baseline was given for this run; create one with \"gauntlet baseline\" and pass it with --baseline"
 	case checker.excluded != "":
-		return fmt.Sprintf("the baseline does not apply after the fault %s", checker.excluded)
+		return fmt.Sprintf("the run cannot be compared with the baseline, because the fault %s fired", checker.excluded)
 	case checker.observer.FailedStep != "":
-		return "the workload differs from that of the baseline: " + checker.observer.FailedStep
+		return "the run cannot be compared with the baseline, because a workload step failed: " + checker.observer.FailedStep
 	}
 	return ""
 }

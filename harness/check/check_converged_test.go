@@ -65,7 +65,7 @@ func TestConverged(t *testing.T) {
 			h.revise("web", "status", map[string]any{"readyReplicas": 1})
 			h.wait(time.Minute)
 		}},
-		{name: "condition ReplicaFailure remains after the failure", want: Fail, evidence: "condition ReplicaFailure is True, expected none", build: func(h *historyBuilder) {
+		{name: "condition ReplicaFailure remains after the failure", want: Fail, evidence: "condition ReplicaFailure is True, expected no such condition", build: func(h *historyBuilder) {
 			convergedReplicaSet(h)
 			h.revise("web", "status", fields{"conditions": []any{fields{"type": "ReplicaFailure", "status": "True"}}})
 			h.wait(time.Minute)

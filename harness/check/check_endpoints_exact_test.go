@@ -37,7 +37,7 @@ func TestEndpointsExact(t *testing.T) {
 		{name: "exactly the pods of the Service", want: Pass, build: withService(nil, func(h *historyBuilder, c testObjects) {
 			h.endpoints("web", subset([]any{at(c.one, one)}, []any{at(c.two, two)}))
 		})},
-		{name: "no Endpoints (mutant E4)", want: Fail, evidence: "Service ns/web: no Endpoints", build: withService(nil, func(*historyBuilder, testObjects) {})},
+		{name: "no Endpoints (mutant E4)", want: Fail, evidence: "Service ns/web: found no Endpoints", build: withService(nil, func(*historyBuilder, testObjects) {})},
 		{name: "a ready pod listed as not ready (mutant E1)", want: Fail, evidence: "have the wrong readiness for 10.1.0.1:8080 (Pod ns/web-1)",
 			build: withService(nil, func(h *historyBuilder, c testObjects) {
 				h.endpoints("web", subset(nil, []any{at(c.one, one), at(c.two, two)}))

@@ -60,22 +60,22 @@ func TestRolloutComplete(t *testing.T) {
 		{name: "the new ReplicaSet has too few replicas", want: Fail, evidence: "ReplicaSet web-v2: spec.replicas is 9, expected 10", build: except(func(h *historyBuilder) {
 			h.scale("web-v2", 9)
 		})},
-		{name: "no ReplicaSet has the template (mutants D1, D7)", want: Fail, evidence: "0 ReplicaSets have its spec.template", build: except(func(h *historyBuilder) {
+		{name: "no ReplicaSet has the template (mutants D1, D7)", want: Fail, evidence: "0 ReplicaSets have the Deployment's spec.template", build: except(func(h *historyBuilder) {
 			h.rollTo("web", "v3")
 			h.settledStatus(10)
 		})},
-		{name: "two ReplicaSets have the template (mutants D3, D5, D25)", want: Fail, evidence: "2 ReplicaSets have its spec.template, expected 1", build: except(func(h *historyBuilder) {
+		{name: "two ReplicaSets have the template (mutants D3, D5, D25)", want: Fail, evidence: "2 ReplicaSets have the Deployment's spec.template, expected 1", build: except(func(h *historyBuilder) {
 			twin := *h.find("web-v2")
 			twin.Name, twin.UID = "web-twin", "web-twin-uid"
 			h.commit(history.Added, twin)
 		})},
-		{name: "status.availableReplicas is wrong", want: Fail, evidence: "status.availableReplicas is 9, expected 10 from its ReplicaSets", build: except(func(h *historyBuilder) {
+		{name: "status.availableReplicas is wrong", want: Fail, evidence: "status.availableReplicas is 9, expected 10, the sum over its ReplicaSets", build: except(func(h *historyBuilder) {
 			h.revise("web", "status", fields{"availableReplicas": 9})
 		})},
 		{name: "negative unavailableReplicas (mutant D20)", want: Fail, evidence: "status.unavailableReplicas is -1", build: except(func(h *historyBuilder) {
 			h.revise("web", "status", fields{"unavailableReplicas": -1})
 		})},
-		{name: "ReplicaFailure that no ReplicaSet has", want: Fail, evidence: "no ReplicaSet has it", build: except(func(h *historyBuilder) {
+		{name: "ReplicaFailure that no ReplicaSet has", want: Fail, evidence: "no ReplicaSet has this condition", build: except(func(h *historyBuilder) {
 			h.revise("web", "status", fields{"conditions": []any{
 				fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
 				fields{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
@@ -102,7 +102,7 @@ func TestRolloutComplete(t *testing.T) {
 				},
 			})
 		})},
-		{name: "the rollback annotation remains (mutant D8)", want: Fail, evidence: "annotation deprecated.deployment.rollback.to=1 is set", build: except(func(h *historyBuilder) {
+		{name: "the rollback annotation remains (mutant D8)", want: Fail, evidence: "annotation deprecated.deployment.rollback.to is 1", build: except(func(h *historyBuilder) {
 			h.annotate(h.find("web"), objects.RollbackAnnotation, "1")
 		})},
 		{name: "generation not observed", want: Fail, evidence: "observedGeneration is 2, expected 3", build: except(func(h *historyBuilder) {

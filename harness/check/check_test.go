@@ -88,15 +88,15 @@ func TestIncompleteHistory(t *testing.T) {
 		reason  string
 	}{
 		{"complete", complete.all(), "slow-start", Pass, "held"},
-		{"no end", cut(complete, last(complete), nil, nil), "slow-start", Unknown, "ends before the run did"},
-		{"no end, the check converged", cut(complete, last(complete), nil, nil), "converged", Unknown, "ends before the run did"},
+		{"no end", cut(complete, last(complete), nil, nil), "slow-start", Unknown, "ends before the phase end"},
+		{"no end, the check converged", cut(complete, last(complete), nil, nil), "converged", Unknown, "ends before the phase end"},
 		{"no end after a process died", cut(complete, last(complete), death, nil), "slow-start", Unknown, "the run ended early: subject-1 exited with status 1"},
-		{"truncated", cut(complete, 8, nil, fmt.Errorf("line 9: %w", history.ErrTruncated)), "slow-start", Unknown, "cut short"},
+		{"truncated", cut(complete, 8, nil, fmt.Errorf("line 9: %w", history.ErrTruncated)), "slow-start", Unknown, "the end of the history is missing"},
 		{"a gap", cut(complete, last(complete), gap, nil), "slow-start", Unknown, "commits of pods: too old"},
 		{"a gap, not exercised", cut(complete, last(complete), gap, nil), "burst-limit", Unknown, "too old"},
 		{"a violation before the gap", cut(broken, last(broken), gap, nil), "slow-start", Fail, "violated once"},
 		{"not exercised", complete.all(), "burst-limit", NotExercised, "this run never exercised the guarantee"},
-		{"not exercised, although the scenario declares it", complete.all(), "back-off", Unknown, "the scenario declares that it exercises"},
+		{"not exercised, although the scenario declares it", complete.all(), "back-off", Unknown, "the scenario lists this check in exercises"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			settings := testSettings
@@ -181,13 +181,13 @@ func TestOverall(t *testing.T) {
 		want     Verdict
 		reason   string
 	}{
-		{"all passed", []Result{result(Pass), result(NotExercised)}, busy, Pass, "1 checks held, 1 not exercised"},
+		{"all passed", []Result{result(Pass), result(NotExercised)}, busy, Pass, "1 checks passed, 1 not exercised"},
 		{"one failed", []Result{result(Pass), result(Unknown), result(Fail)}, busy, Fail, "1 of 3 checks failed; fail-check: so it is"},
 		{"one failed, no fault", []Result{result(Fail)}, Activity{Writes: 1}, Fail, "1 of 1 checks failed; fail-check: so it is"},
 		{"no fault injected", []Result{result(Pass)}, Activity{Writes: 1}, Unknown, "no fault was injected"},
-		{"no fault fired", []Result{result(Pass)}, Activity{Writes: 1, Injected: 2}, Unknown, "no injected fault had an effect (2 injected)"},
+		{"no fault fired", []Result{result(Pass)}, Activity{Writes: 1, Injected: 2}, Unknown, "no fault fired (2 injected); an injected fault fires when it changes something"},
 		{"a fault failed", []Result{result(Pass)}, failed, Unknown, "fault 0 (pod-churn) failed: forbidden"},
-		{"no writes", []Result{result(Pass)}, Activity{Fired: 1}, Unknown, "the subject wrote nothing"},
+		{"no writes", []Result{result(Pass)}, Activity{Fired: 1}, Unknown, "the subject sent no write request"},
 		{"one unknown", []Result{result(Pass), result(Unknown)}, busy, Unknown, "unknown-check: so it is"},
 		{"a known upstream issue", []Result{result(Pass), result(KnownUpstream)}, busy, KnownUpstream, "known-upstream-check: so it is"},
 		{"a known upstream issue and a failed fault", []Result{result(KnownUpstream)}, failed, KnownUpstream, "known-upstream-check: so it is"},

@@ -76,7 +76,7 @@ func newConvergenceChecker(s Settings, kind convergingKind) *convergenceChecker 
 		convergingKind: kind,
 		within:         s.Within,
 		upstream:       s.Upstream,
-		result:         Result{Verdict: Unknown, Reason: "the run ended before its settle phase"},
+		result:         Result{Verdict: Unknown, Reason: "the run ended before the phase settle began"},
 	}
 }
 
@@ -156,12 +156,12 @@ func (checker *convergenceChecker) conclude(m *Model) Result {
 	stalled := m.stalls.longest(checker.settlingSince)
 	switch {
 	case result.Violations > 0 && !checker.foundConverged && stalled > 0 && waited-stalled < checker.within-tolerance:
-		return Result{Verdict: Unknown, Reason: fmt.Sprintf("the machine stalled for %s of the %s after the faults were healed, so this proves nothing: %s", seconds(stalled), seconds(waited), result.Evidence[0].Summary)}
+		return Result{Verdict: Unknown, Reason: fmt.Sprintf("the machine stalled for %s of the %s after the faults were healed, so the objects had too little time to converge: %s", seconds(stalled), seconds(waited), result.Evidence[0].Summary)}
 	case result.Violations > 0 && !checker.foundConverged && waited < checker.within-tolerance:
-		return Result{Verdict: Unknown, Reason: fmt.Sprintf("the run ended %v after the faults were healed, before the bound of %v", waited, checker.within)}
+		return Result{Verdict: Unknown, Reason: fmt.Sprintf("the run ended %v after the faults were healed, expected at least %v (settle.within)", waited, checker.within)}
 	case result.Violations > 0:
 		result.Verdict = Fail
-		result.Reason = fmt.Sprintf("not converged %v after the faults were healed: %s", waited.Round(time.Millisecond), result.Evidence[0].Summary)
+		result.Reason = fmt.Sprintf("the objects had not converged %v after the faults were healed: %s", waited.Round(time.Millisecond), result.Evidence[0].Summary)
 		if known != nil {
 			result.Reason += "; " + known.String()
 		}
@@ -172,7 +172,7 @@ func (checker *convergenceChecker) conclude(m *Model) Result {
 		result.Verdict, result.Reason = NotExercised, checker.noneReason
 	case took-stalled > checker.within+tolerance:
 		late := Evidence{
-			Summary:  fmt.Sprintf("converged %v after the faults were healed", took.Round(time.Millisecond)),
+			Summary:  fmt.Sprintf("the objects converged %v after the faults were healed", took.Round(time.Millisecond)),
 			Expected: fmt.Sprintf("convergence within %v", checker.within),
 			At:       converged.at,
 			Records:  []int64{converged.seq},
@@ -180,7 +180,7 @@ func (checker *convergenceChecker) conclude(m *Model) Result {
 		result.Verdict, result.Reason = Fail, late.reason()
 		result.Violations, result.Evidence = 1, []Evidence{late}
 	default:
-		result.Verdict, result.Reason = Pass, fmt.Sprintf("converged %v after the faults were healed", took.Round(time.Millisecond))
+		result.Verdict, result.Reason = Pass, fmt.Sprintf("the objects converged %v after the faults were healed", took.Round(time.Millisecond))
 	}
 	return result
 }

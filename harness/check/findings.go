@@ -107,7 +107,7 @@ func (f *findings) Result() Result {
 			result.Verdict = KnownUpstream
 		} else if f.doubtful == f.violations {
 			result.Verdict = Unknown
-			result.Reason = fmt.Sprintf("the machine stalled for %s, so this proves nothing: %s", seconds(f.stalled), f.evidence[0].reason())
+			result.Reason = fmt.Sprintf("the machine stalled for %s shortly before this violation, which therefore proves nothing: %s", seconds(f.stalled), f.evidence[0].reason())
 		}
 	case f.exercised == 0:
 		result.Verdict, result.Reason = NotExercised, "this run never exercised the guarantee"
@@ -133,7 +133,7 @@ func (e Evidence) reason() string {
 		reason += "; expected " + e.Expected
 	}
 	if e.Stalled > 0 {
-		reason += fmt.Sprintf("; the subject or gauntlet had no CPU time for %s shortly before", seconds(e.Stalled))
+		reason += fmt.Sprintf("; the subject or gauntlet got no CPU time for %s in the 2 s before this violation", seconds(e.Stalled))
 	}
 	return reason
 }

@@ -350,7 +350,7 @@ func TestNotApplicable(t *testing.T) {
 		case c.Scope.General():
 			continue
 		case r.Check == "max-surge":
-			if r.Verdict != Unknown || r.Reason != "no controller under test has the trait rolls-out, but the scenario declares that it exercises this check" {
+			if r.Verdict != Unknown || r.Reason != "no controller under test has the trait rolls-out, but the scenario lists this check in exercises" {
 				t.Errorf("max-surge: %s (%s)", r.Verdict, r.Reason)
 			}
 		case r.Verdict != NotExercised || !strings.HasPrefix(r.Reason, "no controller under test has the trait "):
@@ -548,11 +548,11 @@ func TestSettledGeneric(t *testing.T) {
 	pod := h.commit(history.Added, statefulPod(set, 0))
 	expect("converged")
 	h.terminate(pod)
-	expect("a pod terminates", "Pod ns/web-0: terminating, expected its deletion")
+	expect("a pod terminates", "Pod ns/web-0: terminating, expected the object to be deleted")
 	h.commit(history.Deleted, *pod)
 	expect("the pod is deleted")
 	h.terminate(set)
-	expect("the StatefulSet terminates", "StatefulSet ns/web: terminating, expected its deletion")
+	expect("the StatefulSet terminates", "StatefulSet ns/web: terminating, expected the object to be deleted")
 	h.commit(history.Deleted, *set)
 	expect("the StatefulSet is deleted")
 	h.commit(history.Added, objectOf(statefulSets, "odd", `{"spec":{"replicas":"many"},"status":{"replicas":0}}`))

@@ -47,7 +47,7 @@ func (i *integrity) observe(r *history.Record) string {
 	previous, at := i.seq, i.at
 	i.seq, i.at = r.Seq, r.At
 	if r.At < at {
-		return fmt.Sprintf("the time of record %d is %v, before that of record %d, %v", r.Seq, r.At, previous, at)
+		return fmt.Sprintf("record %d has the time %v, but the previous record %d has the later time %v", r.Seq, r.At, previous, at)
 	}
 	switch {
 	case r.Request != nil:
@@ -102,16 +102,16 @@ func (i *integrity) commit(seq int64, c *history.Commit) string {
 	if o.Resource == objects.PodResource {
 		ref = "pod " + o.Namespace + "/" + o.Name
 	}
-	evidence := fmt.Sprintf("(records %d and %d), which Kubernetes never does", before.seq, seq)
+	evidence := fmt.Sprintf("(records %d and %d), which never happens in Kubernetes", before.seq, seq)
 	switch {
 	case named && former != o.UID:
-		return fmt.Sprintf("%s went from UID %s to UID %s without a deletion (records %d and %d), which Kubernetes never does", ref, former, o.UID, i.latest[former].seq, seq)
+		return fmt.Sprintf("%s changed its UID from %s to %s without a deletion (records %d and %d), which never happens in Kubernetes", ref, former, o.UID, i.latest[former].seq, seq)
 	case !exists:
 		return ""
 	case isTerminalPhase(before.phase) && now.phase != before.phase:
-		return fmt.Sprintf("%s went from %s to %s %s", ref, before.phase, now.phase, evidence)
+		return fmt.Sprintf("%s changed its phase from %s to %s %s", ref, before.phase, now.phase, evidence)
 	case now.generation < before.generation:
-		return fmt.Sprintf("%s went from generation %d to generation %d %s", ref, before.generation, now.generation, evidence)
+		return fmt.Sprintf("%s changed its generation from %d to the lower %d %s", ref, before.generation, now.generation, evidence)
 	case !before.deleting.IsZero() && now.deleting.IsZero():
 		return fmt.Sprintf("%s lost its deletionTimestamp %s", ref, evidence)
 	}

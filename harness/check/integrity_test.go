@@ -35,20 +35,20 @@ func TestIntegrity(t *testing.T) {
 		{"two requests with one ID", func(h *historyBuilder) { h.append(request(99)); h.append(request(99)) }, "is a second request with the ID 99"},
 		{"two responses", func(h *historyBuilder) { h.append(request(99)); h.append(response(99)); h.append(response(99)) }, "is a second response to request 99"},
 		{"a request without a response", func(h *historyBuilder) { h.append(request(99)) }, ""},
-		{"a time that goes backward", func(h *historyBuilder) { h.wait(-time.Hour); h.append(request(99)) }, "before that of record"},
+		{"a time that goes backward", func(h *historyBuilder) { h.wait(-time.Hour); h.append(request(99)) }, "has the later time"},
 		{"a time far after the end", func(h *historyBuilder) {
 			h.wait(24 * time.Hour)
 			h.append(request(99))
 			h.wait(-24 * time.Hour)
-		}, "before that of record"},
+		}, "has the later time"},
 		{"a pod that goes from Failed to Running", func(h *historyBuilder) {
 			h.failPod(h.find("web-1"))
 			object(h, func(o *history.Object) { o.Body = podBody("Running", true) })
-		}, "pod ns/web-1 went from Failed to Running (records "},
+		}, "pod ns/web-1 changed its phase from Failed to Running (records "},
 		{"a pod that goes from Running to Pending", func(h *historyBuilder) {
 			object(h, func(o *history.Object) { o.Body = podBody("Pending", true) })
 		}, ""},
-		{"another UID", func(h *historyBuilder) { object(h, func(o *history.Object) { o.UID = "other" }) }, "pod ns/web-1 went from UID web-1-uid to UID other without a deletion"},
+		{"another UID", func(h *historyBuilder) { object(h, func(o *history.Object) { o.UID = "other" }) }, "pod ns/web-1 changed its UID from web-1-uid to other without a deletion"},
 		{"another UID after a deletion", func(h *historyBuilder) {
 			pod := *h.find("web-1")
 			h.commit(history.Deleted, pod)
@@ -58,7 +58,7 @@ func TestIntegrity(t *testing.T) {
 		{"a generation that goes back", func(h *historyBuilder) {
 			object(h, func(o *history.Object) { o.Generation = 3 })
 			object(h, func(o *history.Object) { o.Generation = 2 })
-		}, "pod ns/web-1 went from generation 3 to generation 2"},
+		}, "pod ns/web-1 changed its generation from 3 to the lower 2"},
 		{"a deletionTimestamp that vanishes", func(h *historyBuilder) {
 			h.terminate(h.find("web-1"))
 			object(h, func(o *history.Object) { o.Deleting = time.Time{} })

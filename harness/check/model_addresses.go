@@ -103,7 +103,7 @@ func describeDifference(got, want objects.AddressSet) string {
 	}
 	gotTotal, gotReadyTotal := got.Size()
 	if gotTotal != objects.AddressesMax || gotReadyTotal != min(ready, objects.AddressesMax) {
-		return fmt.Sprintf("list %d addresses (%d ready), expected %d (%d ready) of %d", gotTotal, gotReadyTotal, objects.AddressesMax, min(ready, objects.AddressesMax), total)
+		return fmt.Sprintf("list %d addresses (%d ready), expected %d (%d ready) of the Service's %d", gotTotal, gotReadyTotal, objects.AddressesMax, min(ready, objects.AddressesMax), total)
 	}
 	return ""
 }

@@ -62,8 +62,8 @@ func (state *objectSet) pendingOwner(o *objects.Owner, now time.Time) []pending 
 	} {
 		list.expect(field.found == field.expected, "status.%s is %d, expected %d", field.name, field.found, field.expected)
 	}
-	list.expect(!o.Failing, "condition ReplicaFailure is True, expected none")
-	list.add(counts.ready >= counts.replicas, true, "%d of %d pods ready, expected all", counts.ready, counts.replicas)
+	list.expect(!o.Failing, "condition ReplicaFailure is True, expected no such condition")
+	list.add(counts.ready >= counts.replicas, true, "%d pods are ready, expected %d", counts.ready, counts.replicas)
 	list.add(notYet == 0, true, "%d ready pods are not available yet (minReadySeconds), expected 0", notYet)
 	list.add(counts.terminating == 0, true, "%d pods are terminating, expected 0", counts.terminating)
 	return list.all

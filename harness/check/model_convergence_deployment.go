@@ -19,13 +19,13 @@ func (state *objectSet) pendingDeployment(d *objects.Deployment, now time.Time) 
 	sets := state.replicaSetsOf(d)
 	list.expect(d.Status.ObservedGeneration == d.Generation, "status.observedGeneration is %d, expected %d",
 		d.Status.ObservedGeneration, d.Generation)
-	list.expect(d.RollbackTo < 0 || d.Paused, "annotation %s=%d is set, expected a rollback that removes it", objects.RollbackAnnotation, d.RollbackTo)
+	list.expect(d.RollbackTo < 0 || d.Paused, "annotation %s is %d, expected the controller to roll back and remove the annotation", objects.RollbackAnnotation, d.RollbackTo)
 	for _, set := range state.orphanReplicaSets(d) {
 		list.expect(false, "ReplicaSet %s matches spec.selector and has no controllerRef, expected its adoption", set.Name)
 	}
 	current, _ := splitByTemplate(d, sets)
 	if d.Paused {
-		list.expect(!scalingPending(d, sets), "paused, and the ReplicaSets are not scaled to spec.replicas %d", d.Replicas)
+		list.expect(!scalingPending(d, sets), "the Deployment is paused, but its ReplicaSets are not scaled to spec.replicas %d", d.Replicas)
 	} else {
 		state.pendingRollout(d, &list, sets)
 	}
@@ -39,7 +39,7 @@ func (state *objectSet) pendingDeployment(d *objects.Deployment, now time.Time) 
 func (state *objectSet) pendingRollout(d *objects.Deployment, list *pendings, sets []*objects.Owner) {
 	current, old := splitByTemplate(d, sets)
 	if len(current) != 1 {
-		list.expect(false, "%d ReplicaSets have its spec.template, expected 1", len(current))
+		list.expect(false, "%d ReplicaSets have the Deployment's spec.template, expected 1", len(current))
 		return
 	}
 	newSet := current[0]
@@ -86,23 +86,23 @@ func pendingStatus(d *objects.Deployment, list *pendings, sets, current []*objec
 		{"availableReplicas", s.AvailableReplicas, ready},
 		{"unavailableReplicas", s.UnavailableReplicas, max(0, specs-ready)},
 	} {
-		list.expect(field.found == field.expected, "status.%s is %d, expected %d from its ReplicaSets", field.name, field.found, field.expected)
+		list.expect(field.found == field.expected, "status.%s is %d, expected %d, the sum over its ReplicaSets", field.name, field.found, field.expected)
 	}
 	list.expectCondition(s, availability(ready >= d.MinAvailable()))
 	failing := slices.ContainsFunc(sets, func(set *objects.Owner) bool { return set.Failing })
-	list.expect(failing || d.Paused || !s.Condition(objects.ReplicaFailureCondition).IsReplicaFailure(), "condition ReplicaFailure is True, expected none: no ReplicaSet has it")
+	list.expect(failing || d.Paused || !s.Condition(objects.ReplicaFailureCondition).IsReplicaFailure(), "condition ReplicaFailure is True, but no ReplicaSet has this condition")
 	switch {
 	case d.ProgressDeadline == 0:
-		list.expect(s.Condition(objects.ProgressingCondition) == objects.Condition{}, "condition Progressing is %s, expected none without progressDeadlineSeconds", describeCondition(s.Condition(objects.ProgressingCondition)))
+		list.expect(s.Condition(objects.ProgressingCondition) == objects.Condition{}, "condition Progressing is %s, expected no such condition without progressDeadlineSeconds", describeCondition(s.Condition(objects.ProgressingCondition)))
 	case d.Paused:
 		// A user may pause a Deployment that has missed its deadline. The reason then remains.
 		reason := s.Condition(objects.ProgressingCondition).Reason
 		list.expect(reason == objects.DeploymentPausedReason || reason == objects.DeadlineExceededReason,
-			"paused, and the reason of condition Progressing is %q, expected %s or %s", reason, objects.DeploymentPausedReason, objects.DeadlineExceededReason)
+			"the Deployment is paused, but the reason of condition Progressing is %q, expected %s or %s", reason, objects.DeploymentPausedReason, objects.DeadlineExceededReason)
 	case len(current) == 1 && deploymentComplete(d, sets, current[0]):
 		list.expectCondition(s, objects.Condition{Type: objects.ProgressingCondition, Status: "True", Reason: objects.NewReplicaSetAvailableReason})
 	default:
-		list.expect(!progressOverdue(d, now), "the reason of condition Progressing is %s since %s, expected %s after the deadline of %v",
+		list.expect(!progressOverdue(d, now), "the reason of condition Progressing has been %s since %s, expected %s after the deadline of %v",
 			s.Condition(objects.ProgressingCondition).Reason, s.ConditionWithTime(objects.ProgressingCondition).LastUpdateTime.Format(time.TimeOnly), objects.DeadlineExceededReason, d.ProgressDeadline)
 	}
 }

@@ -25,7 +25,7 @@ func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types
 	list := pendings{subject: s.String()}
 	e := state.endpointsNamed(nameOf(s.Ref))
 	if e == nil {
-		list.expect(false, "no Endpoints, expected Endpoints %s/%s", s.Namespace, s.Name)
+		list.expect(false, "found no Endpoints, expected Endpoints %s/%s", s.Namespace, s.Name)
 		return list.all
 	}
 	if e.Terminating {
@@ -59,7 +59,7 @@ func (state *objectSet) pendingOrphan(e *objects.Endpoints) []pending {
 	list := pendings{subject: e.String()}
 	name := serviceName(e.Ref)
 	ours := e.Labels[objects.ManagedByLabel] == objects.EndpointControllerName || state.deletedServices[name]
-	list.expect(state.serviceNamed(name) != nil || e.LeaderElection || e.Terminating || !ours, "the Service is deleted, expected that the Endpoints are deleted too")
+	list.expect(state.serviceNamed(name) != nil || e.LeaderElection || e.Terminating || !ours, "the Service was deleted, expected the controller to delete the Endpoints too")
 	return list.all
 }
 

@@ -184,7 +184,7 @@ func (set *metadataSet) pendingGeneric(namespace string) (all []pending) {
 	for _, uid := range sortedByName(set.terminating, namespace) {
 		o := set.terminating[uid]
 		if set.tested.genericKindOf(o.Resource) != "" || set.tested.genericKind(o.controller.Kind) {
-			all = append(all, pending{text: o.String() + ": terminating, expected its deletion", awaited: true})
+			all = append(all, pending{text: o.String() + ": terminating, expected the object to be deleted", awaited: true})
 		}
 	}
 	return all

@@ -143,7 +143,7 @@ func (s *scaling) evidence(m *Model, action, expected string) Evidence {
 		cached = append(cached, fmt.Sprintf("%s (spec.replicas %d, %d available)", set.Name, set.Replicas, set.Status.AvailableReplicas))
 	}
 	return Evidence{
-		Summary:  fmt.Sprintf("%s (spec.replicas %d): %s %s; in its cache: %s", d, d.Replicas, s.rollout.process.name, action, strings.Join(cached, ", ")),
+		Summary:  fmt.Sprintf("%s (spec.replicas %d): %s %s; cached ReplicaSets: %s", d, d.Replicas, s.rollout.process.name, action, strings.Join(cached, ", ")),
 		Expected: expected,
 		Object:   &d.Ref,
 		At:       m.now,

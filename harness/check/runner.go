@@ -23,7 +23,7 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 	activity := Activity{Incomplete: end.Reason()}
 	for record, err := range records {
 		if errors.Is(err, history.ErrTruncated) {
-			activity.Incomplete = "the history is cut short"
+			activity.Incomplete = history.ErrTruncated.Error()
 			break
 		}
 		if err != nil {
@@ -121,7 +121,7 @@ func (entry *runnerEntry) observe(m *Model, r *history.Record) {
 // was computing its result.
 func (entry *runnerEntry) recover(seq int64) {
 	if p := recover(); p != nil {
-		entry.panic = fmt.Sprintf("the checker panicked at record %d, which is a bug of gauntlet; report it with the run directory: %v\n%s", seq, p, debug.Stack())
+		entry.panic = fmt.Sprintf("the checker panicked at record %d, which is a bug of gauntlet; open an issue and attach the run directory: %v\n%s", seq, p, debug.Stack())
 	}
 }
 
@@ -150,7 +150,7 @@ func (entry *runnerEntry) result(setting Settings, incomplete string) (result Re
 		result.Verdict, result.Reason = Unknown, incomplete
 	case result.Verdict == NotExercised && exercised:
 		result.Verdict = Unknown
-		result.Reason += ", but the scenario declares that it exercises this check"
+		result.Reason += ", but the scenario lists this check in exercises"
 	}
 	return result
 }

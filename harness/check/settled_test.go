@@ -74,13 +74,13 @@ func TestSettledServices(t *testing.T) {
 		}
 	}
 	service := h.service("web", nil)
-	expect("no Endpoints", "Service ns/web: no Endpoints, expected Endpoints ns/web")
+	expect("no Endpoints", "Service ns/web: found no Endpoints, expected Endpoints ns/web")
 	e := h.endpoints("web")
 	expect("no pods", "")
 	h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
 	expect("a ready pod", "Service ns/web: Endpoints lack 10.1.0.1:8080 (Pod ns/web-1)")
 	h.remove(service)
-	expect("Service deleted", "Endpoints ns/web: the Service is deleted, expected that the Endpoints are deleted too")
+	expect("Service deleted", "Endpoints ns/web: the Service was deleted, expected the controller to delete the Endpoints too")
 	h.remove(e)
 	expect("Endpoints deleted", "")
 }

@@ -38,11 +38,11 @@ func TestStalls(t *testing.T) {
 			h.wait(3 * time.Second)
 		}, Fail, "status.replicas 2, "},
 		{"just after a short stall", func(h *historyBuilder) { h.wait(3 * time.Second); h.stall(500 * time.Millisecond) }, Fail,
-			"according to the cache of the process; the subject or gauntlet had no CPU time for 500ms shortly before"},
+			"according to the cache of the process; the subject or gauntlet got no CPU time for 500ms in the 2 s before this violation"},
 		{"just after the process stalled", func(h *historyBuilder) { h.wait(3 * time.Second); h.starve(1300 * time.Millisecond) }, Fail,
-			"had no CPU time for 1.3s shortly before"},
+			"got no CPU time for 1.3s in the 2 s before this violation"},
 		{"just after a long stall", func(h *historyBuilder) { h.wait(3 * time.Second); h.stall(1300 * time.Millisecond) }, Unknown,
-			"the machine stalled for 1.3s, so this proves nothing: "},
+			"the machine stalled for 1.3s shortly before this violation, which therefore proves nothing: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHistoryBuilder()

@@ -46,7 +46,7 @@ func (r *Record) continuesRun() bool {
 // died".
 func (e *EarlyEnd) Reason() string {
 	if e.died == "" {
-		return "the history ends before the run did"
+		return "the history ends before the phase end"
 	}
 	return "the run ended early: " + e.died
 }

@@ -184,16 +184,16 @@ func TestReadRejectsOtherFiles(t *testing.T) {
 	}{
 		{"empty", "", 0, ""},
 		{"whole", start + second, 2, ""},
-		{"incomplete last line", start + second[:20], 1, "line 2 is incomplete: the history is cut short"},
-		{"last line without newline", start + strings.TrimSuffix(second, "\n"), 1, "line 2 is incomplete: the history is cut short"},
-		{"no end record", strings.Replace(start, `"format":1`, `"format":2,"ends":true`, 1) + second, 2, "record 2 is the last one, found no end record: the history is cut short"},
+		{"incomplete last line", start + second[:20], 1, "line 2 is incomplete: the end of the history is missing"},
+		{"last line without newline", start + strings.TrimSuffix(second, "\n"), 1, "line 2 is incomplete: the end of the history is missing"},
+		{"no end record", strings.Replace(start, `"format":1`, `"format":2,"ends":true`, 1) + second, 2, "record 2 is the last record, expected an end record: the end of the history is missing"},
 		{"an end record", strings.Replace(start, `"format":1`, `"format":2,"ends":true`, 1) + `{"seq":2,"at":5,"end":{}}` + "\n", 2, ""},
-		{"not JSON", start + "hello\n", 1, "line 2: expected a record"},
-		{"missing record", start + strings.Replace(second, `"seq":2`, `"seq":3`, 1), 1, "line 2: expected record 2, found record 3"},
-		{"no start", strings.Replace(second, `"seq":2`, `"seq":1`, 1), 0, "line 1: expected a start record"},
-		{"an unknown kind", start + `{"seq":2,"at":1,"weather":{}}` + "\n", 1, "line 2: found a record of 0 known kinds; expected exactly one, such as commit or request"},
-		{"two kinds", start + `{"seq":2,"at":1,"gap":{},"stall":{}}` + "\n", 1, "line 2: found a record of 2 known kinds; expected exactly one, such as commit or request"},
-		{"another format", strings.Replace(start, `"format":1`, `"format":9`, 1), 0, "line 1: expected format 1 or 2, found format 9"},
+		{"not JSON", start + "hello\n", 1, "line 2: the line is no valid record"},
+		{"missing record", start + strings.Replace(second, `"seq":2`, `"seq":3`, 1), 1, "line 2: found a record with seq 3; expected seq 2"},
+		{"no start", strings.Replace(second, `"seq":2`, `"seq":1`, 1), 0, "line 1: the first record of the history is no start record"},
+		{"an unknown kind", start + `{"seq":2,"at":1,"weather":{}}` + "\n", 1, "line 2: found a record with 0 known types; expected exactly one, such as commit or request"},
+		{"two kinds", start + `{"seq":2,"at":1,"gap":{},"stall":{}}` + "\n", 1, "line 2: found a record with 2 known types; expected exactly one, such as commit or request"},
+		{"another format", strings.Replace(start, `"format":1`, `"format":9`, 1), 0, "line 1: found history format 9; this version of gauntlet reads the formats 1 and 2"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "history.jsonl")
@@ -240,8 +240,8 @@ func TestReadAhead(t *testing.T) {
 		wantErr  string
 	}{
 		{"whole", whole.String(), 0, records, ""},
-		{"incomplete last line", whole.String() + "{", 0, records, fmt.Sprintf("line %d is incomplete: the history is cut short", records+1)},
-		{"invalid line", broken.String(), 0, badAt - 1, fmt.Sprintf("line %d: expected a record", badAt)},
+		{"incomplete last line", whole.String() + "{", 0, records, fmt.Sprintf("line %d is incomplete: the end of the history is missing", records+1)},
+		{"invalid line", broken.String(), 0, badAt - 1, fmt.Sprintf("line %d: the line is no valid record", badAt)},
 		{"stopped", whole.String(), 2*batchLines + 1, 2*batchLines + 1, ""},
 		{"stopped before the invalid line", broken.String(), 1, 1, ""},
 	} {

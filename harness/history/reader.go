@@ -16,7 +16,7 @@ import (
 // ErrTruncated means that the end of a history is missing, for example because the run was
 // killed. The last line is incomplete, or there is no End record. All records before the missing
 // part are valid.
-var ErrTruncated = errors.New("the history is cut short")
+var ErrTruncated = errors.New("the end of the history is missing")
 
 // ReadFile yields the records of the history file at path, in order. If reading fails, the last
 // pair has a nil record and the error. For errors, see [Read].
@@ -71,7 +71,7 @@ func Read(source io.Reader) iter.Seq2[*Record, error] {
 			}
 		}
 		if ends && last.End == nil {
-			yield(nil, fmt.Errorf("record %d is the last one, found no end record: %w", last.Seq, ErrTruncated))
+			yield(nil, fmt.Errorf("record %d is the last record, expected an end record: %w", last.Seq, ErrTruncated))
 		}
 	}
 }
@@ -194,7 +194,7 @@ func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 			Format1Commit *Commit `json:"truth"` // the commit under its key in format 1
 		}
 		if err := Unmarshal(line, &decoded); err != nil {
-			return nil, fmt.Errorf("expected a record: %w", err)
+			return nil, fmt.Errorf("the line is no valid record: %w", err)
 		}
 		record = &decoded.Record
 		if decoded.Format1Commit != nil {
@@ -202,17 +202,17 @@ func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 		}
 	}
 	if record.Seq != seq {
-		return nil, fmt.Errorf("expected record %d, found record %d", seq, record.Seq)
+		return nil, fmt.Errorf("found a record with seq %d; expected seq %d", record.Seq, seq)
 	}
 	if n := record.payloads(); n != 1 {
-		return nil, fmt.Errorf("found a record of %d known kinds; expected exactly one, such as commit or request", n)
+		return nil, fmt.Errorf("found a record with %d known types; expected exactly one, such as commit or request", n)
 	}
 	if seq == 1 {
 		if record.Start == nil {
-			return nil, errors.New("expected a start record")
+			return nil, errors.New("the first record of the history is no start record")
 		}
 		if f := record.Start.Format; f != Format && f != format1 {
-			return nil, fmt.Errorf("expected format %d or %d, found format %d", format1, Format, f)
+			return nil, fmt.Errorf("found history format %d; this version of gauntlet reads the formats %d and %d", f, format1, Format)
 		}
 	}
 	return record, nil

@@ -179,8 +179,8 @@ faults:
 		want        check.Verdict
 		reason      string
 	}{
-		{"both fired", 1, 1, check.Pass, "1 checks held, 0 not exercised"},
-		{"the other never fired", 0, 1, check.Pass, "1 checks held, 0 not exercised"},
+		{"both fired", 1, 1, check.Pass, "1 checks passed, 0 not exercised"},
+		{"the other never fired", 0, 1, check.Pass, "1 checks passed, 0 not exercised"},
 		{"it never fired", 1, 0, check.Unknown, "fault 1 (watch-end) has mustFire, but it had no effect"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

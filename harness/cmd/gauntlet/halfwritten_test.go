@@ -52,20 +52,20 @@ func TestHalfWritten(t *testing.T) {
 		{"history cut", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart + wroteFault + wroteFault[:20],
 		}, map[string]string{
-			"check": "the history is cut short", "report": "the history is cut short", "shrink": "name a run in which a check failed",
-			"coverage": "line 3 is incomplete: the history is cut short",
+			"check": "the end of the history is missing", "report": "the end of the history is missing", "shrink": "name a run in which a check failed",
+			"coverage": "line 3 is incomplete: the end of the history is missing",
 		}},
 		{"history with garbage, after earlier verdicts", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart + "garbage\n",
 			"verdicts.json": `{"schema": 1, "runs": [{"verdict": "pass", "directory": "."}]}`,
 		}, map[string]string{
-			"check": "line 2: expected a record", "report": "cannot check the history", "shrink": "cannot check the history",
+			"check": "line 2: the line is no valid record", "report": "cannot check the history", "shrink": "cannot check the history",
 		}},
 		{"times that no run has", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment,
 			"history.jsonl": wroteStart + strings.Replace(wroteFault, `"at":2`, `"at":99999999999999`, 1) + strings.Replace(wroteFault, `"seq":2,"at":2`, `"seq":3,"at":-2`, 1),
 		}, map[string]string{
-			"check": "the time of record 3 is -2ns,", "report": "the time of record 3 is -2ns,",
+			"check": "record 3 has the time -2ns,", "report": "record 3 has the time -2ns,",
 		}},
 		{"verdicts cut", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart, "verdicts.json": `{"schema": 1, "ru`,

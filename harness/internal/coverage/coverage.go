@@ -141,7 +141,7 @@ func (t *Table) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if read.Format != format {
-		return fmt.Errorf("found coverage format %d; expected %d", read.Format, format)
+		return fmt.Errorf("found coverage table of format %d; expected format %d", read.Format, format)
 	}
 	t.cells = map[Cell]int{}
 	for _, count := range read.Cells {
