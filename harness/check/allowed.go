@@ -28,27 +28,27 @@ var AllowedBehaviors = []AllowedBehavior{
 	{
 		Slug: "terminating-pods-not-counted", Topic: topicCounting,
 		Behavior: "Terminating pods do not count as replicas. The number of live pods may exceed replicas + maxSurge. ReplicaSets never delete failed pods.",
-		Handling: []string{"max-surge, max-unavailable: compare the sizes that ReplicaSets request and the available replicas in the ReplicaSet status that was delivered to the process. They do not count pods."},
+		Handling: []string{"max-surge, max-unavailable: compare each ReplicaSet's spec.replicas and status.availableReplicas, as delivered to the process. These checks do not count pods."},
 	},
 	{
 		Slug: "external-disruptions", Topic: topicCounting,
-		Behavior: "Evictions and users may reduce a Deployment below replicas - maxUnavailable. The promise limits only the scale-downs of the controller, based on the status in its caches.",
+		Behavior: "Evictions and users may reduce a Deployment below replicas - maxUnavailable. maxUnavailable limits only scale-downs by the controller, which decides from the status in its caches.",
 		Handling: []string{"max-unavailable: checks only writes of the controller."},
 	},
 	{
 		Slug: "lost-response", Topic: topicCounting,
 		Behavior: "The API server may commit a write although its response is lost. After such a create, an owner has surplus pods until the controller deletes them.",
 		Handling: []string{
-			"all: a write is accepted if any state of the cache since the version that it is based on justifies it.",
-			"revisions: reports a second ReplicaSet for a template only if the first was delivered in each of these states.",
-			"rollback: a write without a response may be repeated from the version that it was based on.",
-			"terminating-namespace: a process may retry if it took a pod of a lost create for the refused one.",
+			"all: accept a write if any state of the cache justifies it. States from before the version on which the write is based do not count.",
+			"revisions: reports a second ReplicaSet for a template only if each of these states contains the first ReplicaSet.",
+			"rollback: allows the controller to repeat a write without a response, based on the same version.",
+			"terminating-namespace: allows a retry if the process took the pod of a lost create for the pod of the refused create.",
 		},
 	},
 	{
 		Slug: "client-retries", Topic: topicCounting,
 		Behavior: "client-go retries responses with status 429 or 5xx that have a Retry-After header, including creates. If the API server committed the first attempt, the retry creates a second pod with a generated name.",
-		Handling: []string{"back-off, slow-start, expectations: count a request that client-go repeats by itself once."},
+		Handling: []string{"back-off, slow-start, expectations: count a request and its retries by client-go as one request."},
 	},
 	{
 		Slug: "template-and-replicas-together", Topic: topicCounting,
@@ -67,16 +67,16 @@ var AllowedBehaviors = []AllowedBehavior{
 		Slug: "client-rate-limit", Topic: topicCounting,
 		Behavior: "By default the client of kube-controller-manager is limited to 20 requests/s with a burst of 30. 500 pods take about 25 s.",
 		Handling: []string{
-			"slow-start, deployment-status: extend their time limits by the delay that the rate limit of the subject may cause.",
-			"status, deployment-status: a request may fail before the proxy receives it. The checks accept any state of the cache since the version that the status is based on.",
+			"slow-start, deployment-status: extend their time limits by the delay that the subject's rate limit may cause.",
+			"status, deployment-status: a request may fail before the proxy receives it. The checks therefore accept a status if any state of the cache justifies it. States from before the version on which the status is based do not count.",
 		},
 	},
 	{
 		Slug: "expired-expectations", Topic: topicCounting,
-		Behavior: "Expectations expire after 5 minutes. If the watch still lags, the controller may then create or delete further pods. It must not create those again that its own creates returned (known upstream issue late-pods).",
+		Behavior: "Expectations expire after 5 minutes. If the watch still lags, the controller may then create or delete further pods. It must not replace pods that its own successful creates returned (known upstream issue late-pods).",
 		Handling: []string{
 			"expectations, burst-limit: allow more calls after 5 minutes.",
-			"not-above-desired: counts pods that the process created, according to its responses, until they are delivered. A burst is allowed only for the pods missing beyond these.",
+			"not-above-desired: counts the pods in successful responses to the process's creates, until their watch events arrive. The process may create only the pods that are missing in addition to these.",
 		},
 	},
 	{
@@ -85,7 +85,7 @@ var AllowedBehaviors = []AllowedBehavior{
 		Handling: []string{
 			"slow-start: does not count such a create as a failure.",
 			"status: expects no ReplicaFailure after a 403 or 404, nor after a request without a response.",
-			"terminating-namespace: allows a retry for a ReplicaSet or Endpoints at each new event, and three without an event.",
+			"terminating-namespace: allows one retry for a ReplicaSet or Endpoints after each new event, and three retries without an event.",
 		},
 	},
 	{
@@ -94,13 +94,13 @@ var AllowedBehaviors = []AllowedBehavior{
 	},
 	{
 		Slug: "coarse-ranking", Topic: topicCounting,
-		Behavior: "For a ReplicaSet or ReplicationController that no Deployment controls, the number of pods on a node does not matter. The controller determines the order once for each batch of deletes, and compares ages by powers of two.",
+		Behavior: "For a ReplicaSet or ReplicationController that no Deployment controls, the number of pods on a node does not matter. The controller determines the order once for each batch of deletes, and compares ages only by their power of two.",
 		Handling: []string{"scale-down-order: compares ages only of pods whose owner has no controller, and only if one age is at least 2.5 times the other."},
 	},
 	{
 		Slug: "inactive-pods", Topic: topicCounting,
 		Behavior: "The controller neither adopts nor releases inactive pods (terminating, Failed or Succeeded).",
-		Handling: []string{"adopt-and-release: considers active pods only, and demands an attempt to adopt, not its success."},
+		Handling: []string{"adopt-and-release: considers active pods only. The check requires that the controller tries to adopt a pod, even if the attempt fails."},
 	},
 	{
 		Slug: "whole-second-timestamps", Topic: topicCounting,
@@ -112,27 +112,27 @@ var AllowedBehaviors = []AllowedBehavior{
 	},
 	{
 		Slug: "delete-without-precondition", Topic: topicCounting,
-		Behavior: "Upstream deletes pods without a precondition. The controller may delete a pod that was relabeled or orphaned within the watch lag.",
+		Behavior: "Upstream deletes pods without a precondition. The controller may therefore delete a pod that was relabeled or orphaned, if the watch event has not arrived.",
 		Handling: []string{"ownership, expectations, not-below-desired: accept a delete that a recent cached version of the pod justifies."},
 	},
 	{
 		Slug: "create-after-deletion", Topic: topicCounting,
-		Behavior: "The controller may create pods for an owner that already has a deletionTimestamp, within the watch lag.",
+		Behavior: "The controller may create pods for an owner that already has a deletionTimestamp, if the watch event has not arrived.",
 		Handling: []string{"expectations, not-above-desired: allow creates until the deletionTimestamp was delivered to the process."},
 	},
 	{
 		Slug: "overlapping-selectors", Topic: topicCounting,
 		Behavior: "Selectors may overlap. Either of two owners may adopt an orphan that matches both.",
 		Handling: []string{
-			"status: matching orphans may be counted or not.",
-			"adopt-and-release: demands an attempt to adopt, whichever owner succeeds.",
+			"status: accepts counts with and without orphans that match the selector.",
+			"adopt-and-release: requires one attempt to adopt the orphan. Either owner may make the attempt.",
 		},
 	},
 	{
 		Slug: "cache-only-decisions", Topic: topicCounting,
-		Behavior: "The Deployment controller decides from its caches alone. If ReplicaSet events are late, it may create a ReplicaSet for a new template before the ReplicaSet of the previous template is delivered. Together they may exceed maxSurge.",
+		Behavior: "The Deployment controller decides from its caches alone. If ReplicaSet events are late, it may create a ReplicaSet for a new template before the ReplicaSet of the previous template is delivered. Both ReplicaSets together may exceed maxSurge.",
 		Handling: []string{
-			"max-surge: a ReplicaSet that the controller created counts only after it was delivered.",
+			"max-surge: counts a new ReplicaSet only after its watch event has arrived.",
 			"matches-template: accepts any recent template of the Deployment.",
 		},
 	},
@@ -140,8 +140,8 @@ var AllowedBehaviors = []AllowedBehavior{
 		Slug: "undeletable-pods", Topic: topicCounting,
 		Behavior: "A ReplicaSet whose pods cannot be deleted has more available pods than its spec.replicas. If its spec.replicas is 0, upstream counts these pods as available and scales other ReplicaSets down further. Otherwise upstream scales no old ReplicaSet down until the pods are gone.",
 		Handling: []string{
-			"max-unavailable: counts all available pods of ReplicaSets that are not being scaled.",
-			"deployment-status: a rollout with such a ReplicaSet may report a missed deadline.",
+			"max-unavailable: counts all available pods of a ReplicaSet, unless the write scales this ReplicaSet.",
+			"deployment-status: allows a rollout with such a ReplicaSet to report a missed deadline.",
 		},
 	},
 	{
@@ -154,7 +154,7 @@ var AllowedBehaviors = []AllowedBehavior{
 		Behavior: "If proportional scaling fails part of the way, the next sync computes shares from ReplicaSets of which some have their new size.",
 		Handling: []string{
 			"proportional-scaling: computes shares from the actual sizes. If, since the last complete scaling, some ReplicaSets were scaled up and others down, the check accepts any size of the largest ReplicaSet.",
-			"max-surge: uses the smaller of two sums of spec.replicas: as delivered to the process, and as written by it.",
+			"max-surge: computes two sums of spec.replicas, from the values delivered to the process and from those that the process wrote. The smaller sum counts.",
 		},
 	},
 	{
@@ -166,7 +166,7 @@ var AllowedBehaviors = []AllowedBehavior{
 		Slug: "observed-generation-order", Topic: topicStatus,
 		Behavior: "observedGeneration may increase before the condition Progressing changes. While two processes are active, the observedGeneration of a ReplicaSet may decrease.",
 		Handling: []string{
-			"status: compares each process only with what was delivered to that process.",
+			"status: compares the writes of each process only with what was delivered to that process.",
 			"deployment-status: compares observedGeneration with the version that the write is based on.",
 		},
 	},
@@ -183,14 +183,14 @@ var AllowedBehaviors = []AllowedBehavior{
 		Behavior: "The revision annotation of a Deployment may decrease after a user deletes ReplicaSets. During a rollout, more old ReplicaSets than revisionHistoryLimit may exist.",
 		Handling: []string{
 			"revisions: compares the revision of a ReplicaSet only with its earlier revisions, and does not check the revision of the Deployment.",
-			"rollout-complete: only the new ReplicaSet must have the highest revision.",
+			"rollout-complete: requires only that the new ReplicaSet has the highest revision.",
 			"revision-history-limit: checks deletes, not the remaining ReplicaSets, until the rollout is complete.",
 		},
 	},
 	{
 		Slug: "deleted-annotations-remain", Topic: topicStatus,
 		Behavior: "An annotation that is removed from a Deployment stays on its ReplicaSets.",
-		Handling: []string{"rollout-complete: the ReplicaSet must have the annotations of the Deployment. It may have others."},
+		Handling: []string{"rollout-complete: requires that the ReplicaSet has all annotations of the Deployment. The ReplicaSet may have others."},
 	},
 	{
 		Slug: "events-not-reliable", Topic: topicStatus,
@@ -200,7 +200,7 @@ var AllowedBehaviors = []AllowedBehavior{
 	{
 		Slug: "missed-deadline-report", Topic: topicStatus,
 		Behavior: "While a Deployment is being scaled, or after one of its requests failed, the controller may report a missed progress deadline late.",
-		Handling: []string{"deployment-status: does not demand the report in these cases."},
+		Handling: []string{"deployment-status: does not require the report in these cases."},
 	},
 	{
 		Slug: "truncated-endpoints", Topic: topicEndpoints,
@@ -227,7 +227,7 @@ var AllowedBehaviors = []AllowedBehavior{
 	},
 	{
 		Slug: "service-in-cache", Topic: topicEndpoints,
-		Behavior: "A Service protects its Endpoints from deletion only while it is in the cache of the process.",
+		Behavior: "A Service protects its Endpoints from deletion only while the Service is in the cache of the process.",
 		Handling: []string{"orphan-endpoints: accepts the delete if the Service was not in the cache during some part of the recent window."},
 	},
 	{
