@@ -32,9 +32,9 @@ var addressesCheck = Check{
 // pods.
 //
 // A write passes if it matches one recent version of the Service, and one recent version of each
-// pod. A recent version is one that was in the cache during the recent window. The Endpoints
-// must not list a pod that was not in the cache during that window. Truncated Endpoints, which
-// list only 1000 of the addresses, may omit pods.
+// pod. A version is recent if the controller may still have acted on it. The Endpoints must not
+// list a pod that has no recent version in the cache. Truncated Endpoints, which list only 1000
+// of the addresses, may omit pods.
 type addressesChecker struct{ findings }
 
 func newAddressesChecker(Settings) Checker { return &addressesChecker{} }
@@ -72,12 +72,12 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// mismatch compares written Endpoints with what one version of the Service requires. The
-// parameter got contains the addresses of the written Endpoints.
+// mismatch compares the written Endpoints e with what one version of the Service requires. The
+// parameter got contains the addresses in e.
 //
-// The first result says what is wrong with the Endpoints, and the second what was expected. They
-// are empty if nothing is wrong. Each pod may be listed as in any version that was in the cache
-// at the time since or later.
+// The first result says what is wrong with the Endpoints, and the second what was expected. Both
+// results are empty if nothing is wrong. For each pod, the Endpoints may match any version that
+// was in the cache at the time since or later.
 func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, got objects.AddressSet, since time.Duration) (wrong, expected string) {
 	if want := expectedLabels(s); !maps.Equal(e.Labels, want) {
 		return fmt.Sprintf("have labels %v", map[string]string(e.Labels)), fmt.Sprintf("labels %v, according to the Service", want)

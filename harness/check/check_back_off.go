@@ -12,9 +12,9 @@ import (
 // queue key.
 //
 // The check counts how often the same call fails in a row. Slow start sends creates of pods in
-// batches; the failures within one batch count as one. For a controller without a contract, the
-// check examines only writes. Among these writes, it skips creates with generateName, because
-// one sync may send any number of them.
+// batches; the failures within one batch count as one. For a controller that
+// controllers/CONTRACT.md does not describe, the check examines only writes. Among these writes,
+// it skips creates with generateName, because one sync may send any number of them.
 var backOffCheck = Check{
 	ID:               "back-off",
 	Guarantee:        "A controller retries a failing call with exponential back-off, unless new events enqueue the key. At most 30 failures of one call within a second are allowed (100 for a controller without a contract), and additional ones for each event.",
@@ -45,8 +45,8 @@ const (
 	// events.
 	backOffSpan = time.Second
 
-	// genericFailuresMax replaces failuresMax for the calls of a generic controller, that is, a
-	// controller without a contract.
+	// genericFailuresMax replaces failuresMax for the calls of a generic controller, which
+	// controllers/CONTRACT.md does not describe.
 	//
 	// RetryOnConflict of client-go may send a call 5 times in each of the 8 attempts of the
 	// first second. The back-off may also restart during that second.

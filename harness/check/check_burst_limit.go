@@ -10,7 +10,8 @@ import (
 // burstLimitCheck examines each create and delete of a pod of a ReplicaSet or
 // ReplicationController.
 //
-// A run exercises this check only if an owner has more than 500 pods too few or too many.
+// A run tests this guarantee only if an owner has more than 500 pods too few or too many.
+// Otherwise the verdict is not-exercised.
 var burstLimitCheck = Check{
 	ID:               "burst-limit",
 	Guarantee:        "A controller has at most 500 outstanding creates and 500 outstanding deletes of pods for one owner. A call is outstanding until it fails or the controller observes its effect.",
@@ -42,8 +43,8 @@ func (checker *burstLimitChecker) Observe(m *Model, _ *history.Record) {
 	case callCreatePod:
 		calls, verb = &state.creates, "creates"
 		wanted = state.createBound.recent.bounds(m.processTime).high - state.podCounts.replicas
-		// The process may have taken pods that it did not create for its own. It then stops
-		// waiting for as many of its own creates, and may send as many more.
+		// The process may mistake pods that it did not create for its own. It then stops waiting
+		// for as many of its own creates, and may send as many more.
 		allowed += state.excessObserved
 	case callDeletePod:
 		calls, verb = &state.deletes, "deletes"

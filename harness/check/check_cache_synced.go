@@ -10,10 +10,10 @@ import (
 // cacheSyncedCheck examines the first writes of each process for each kind of object that the
 // process reconciles.
 //
-// The check stops after the first write that the process sends when all required caches have
-// synced. It examines no later writes for the same kind. The function requiredResources returns
-// the required caches. For a controller without a contract, these are the caches of all kinds
-// that its row in package kube lists as watched.
+// Once the process has sent a write after all required caches have synced, the check examines no
+// further writes for the same kind. The function requiredResources returns the required caches.
+// For a controller that controllers/CONTRACT.md does not describe, these are the caches of all
+// kinds that its row in package kube lists as watched.
 //
 // A cache is not required if the process never lists or watches all objects of the resource. The
 // process may then read the objects in another way.

@@ -25,10 +25,11 @@ var expectationsCheck = Check{
 }
 
 // expectationsChecker reports creates and deletes of pods that the process sends before it has
-// observed its earlier ones.
+// observed its earlier ones. The process has observed a call when the effect of this call is in
+// the cache.
 //
-// A process may decide on new calls for an owner only after it has observed the effect of all
-// its earlier calls. At that time, it may create as many pods as the cache lacks compared with
+// A process may decide on new calls for an owner only after it has observed all its earlier
+// calls. At that time, it may create as many pods as the cache lacks compared with
 // spec.replicas, or delete as many as the cache has in excess. The checker counts these
 // permitted calls. Each call that the process sends uses up one permitted call. If the call
 // fails, the process may send one more.
@@ -46,7 +47,7 @@ type permittedCalls struct {
 	creates int // the number of creates that the process may still send
 	deletes int // the number of deletes that the process may still send
 	// active and controlledOrAdoptable contain the lowest and the highest number of cached pods
-	// in the recent window. The checker records a number only at times when the process may
+	// in the last second or two. The checker records a number only at times when the process may
 	// decide on new calls.
 	//
 	// The window active counts the owner's replicas. It contains two numbers for each time: one

@@ -34,8 +34,8 @@ var leaseHolderWritesCheck = Check{
 //
 //   - the first call after the lease has expired, because the machine may have stalled while the
 //     process was sending this call
-//   - all calls in a short time after a stall (resumeMax), because workers may continue until
-//     the leader elector notices that the lease has expired
+//   - all calls in at most one second (resumeMax) after a stall of the machine, because workers
+//     may continue until the leader elector notices that the lease has expired
 type leaseHolderWritesChecker struct {
 	findings
 	lastSent map[*process]sentCall // when each process sent its latest call

@@ -12,8 +12,8 @@ import (
 // needlessWritesCheck examines each update of an object other than a pod, when its response
 // arrives.
 //
-// It skips an update that follows a failed update of the same object. Each process may send 5
-// updates of each object that change nothing.
+// It reports a process after more than 5 updates of one object that change nothing. It skips an
+// update that follows a failed update of the same object.
 var needlessWritesCheck = Check{
 	ID:               "needless-writes",
 	Guarantee:        "A process sends at most 5 updates of one object that change nothing. An update of Endpoints that changes only the annotation endpoints.kubernetes.io/last-change-trigger-time counts as no change.",
@@ -126,7 +126,8 @@ func (answered *answeredCall) deployment() *objects.Deployment {
 	return answered.process.view.deployments[answered.rollout.uid]
 }
 
-// changesNothing reports whether a successful update left the object unchanged.
+// changesNothing reports whether a successful update left the object unchanged, according to
+// resource versions or the content of Endpoints.
 func (answered *answeredCall) changesNothing() bool {
 	from := cmp.Or(answered.update.Version, answered.update.committedVersion)
 	return answered.update.unchanged || answered.response.Object != nil && answered.response.Object.Version == from

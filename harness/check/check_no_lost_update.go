@@ -42,7 +42,7 @@ var noLostUpdateCheck = Check{
 }
 
 // recentVersionsMax is the maximum number of committed versions that the checker stores for one
-// object. It drops the oldest first.
+// object. The checker drops the oldest version first.
 const recentVersionsMax = 32
 
 // noLostUpdateChecker reports writes that undo a change of another client.
@@ -172,8 +172,8 @@ func (o *recentVersions) newest() history.Version {
 	return o.versions[len(o.versions)-1].Version
 }
 
-// answered records the response to a write. A response record without a status code means that
-// the response was lost.
+// answered records the response to a write. A response record without a status code of the API
+// server means that the outcome of the write is unknown.
 func (checker *noLostUpdateChecker) answered(m *Model, w *unansweredWrite, r *history.Response) {
 	if w.object != nil {
 		w.object.unanswered--

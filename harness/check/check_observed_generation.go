@@ -15,9 +15,10 @@ import (
 // status.observedGeneration or the observedGeneration of a condition.
 //
 // At the end of the run, it also examines the status.observedGeneration of each object that a
-// controller without a contract reconciles. It then ignores conditions, because a controller
-// need not evaluate each condition again. For all other kinds, the checks converged and
-// rollout-complete examine the final status.
+// generic controller reconciles. A generic controller is one that controllers/CONTRACT.md does
+// not describe. The check then ignores conditions, because a controller need not evaluate each
+// condition again. For all other kinds, the checks converged and rollout-complete examine the
+// final status.
 //
 // A controller may lower status.observedGeneration in two cases: it received the newer
 // generation only a short time before, or its cache went back to an older version.
@@ -44,7 +45,7 @@ type observedGenerationChecker struct {
 	writes    answeredWrites // writes of the subject that have no response yet
 	settleAt  time.Duration  // when the phase settle began; 0 if it has not begun
 	// committed contains the objects that a generic controller reconciles and whose status has
-	// an observedGeneration.
+	// an observedGeneration. The key is the UID.
 	committed map[types.UID]*generationState
 	// former contains the last generation of the latest deleted object with each name.
 	former map[objectName]int64
@@ -184,7 +185,7 @@ func (checker *observedGenerationChecker) written(m *Model, request *history.Req
 }
 
 // commit records the generations of a committed version, if a generic controller reconciles the
-// kind. Of a deleted object, it records the last generation.
+// object. When an object is deleted, commit records its last generation.
 func (checker *observedGenerationChecker) commit(m *Model, c *history.Commit) {
 	o := &c.Object
 	if c.Type == history.Deleted {

@@ -7,13 +7,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// ownershipCheck examines committed objects, writes of pods, and deletes by controllers without
-// a contract. It has three rules:
+// ownershipCheck examines committed objects, writes of pods, and deletes. It has three rules:
 //
 //   - A committed object must not have more than one controller.
 //   - A controller of ReplicaSets or ReplicationControllers must not delete, adopt or release a
 //     pod wrongly. The check skips a pod that was never in the cache of the process.
-//   - A controller without a contract must not delete an object of another controller.
+//   - A generic controller, which controllers/CONTRACT.md does not describe, must not delete an
+//     object of another controller.
 //
 // For the third rule, the check follows the controllerRef of the object, then the controllerRef
 // of its owner, and so on. The object belongs to another controller if no controller under test
@@ -123,9 +123,11 @@ func (checker *ownershipChecker) adoptsAnOrphan(m *Model, c *call) {
 	}
 }
 
-// releasesItsOwn reports a wrong release, or another wrong write, of a pod. In some recent
-// cached version, a ReplicaSet or ReplicationController under test must control the pod. For a
-// release, this owner's selector must not match the pod in that version.
+// releasesItsOwn reports a wrong release of a pod, or another wrong write that is no delete or
+// adoption.
+//
+// In some recent cached version, a ReplicaSet or ReplicationController under test must control
+// the pod. For a release, this owner's selector must not match the pod in that version.
 func (checker *ownershipChecker) releasesItsOwn(m *Model, c *call) {
 	checker.exercised++
 	if !c.anyCachedState(func(s cachedPodState) bool { return m.tested.manages(s.pod) }) {
@@ -160,7 +162,8 @@ func (checker *ownershipChecker) report(m *Model, c *call, verb, detail, expecte
 }
 
 // deletesNoForeign reports a delete by a generic controller if the deleted object belongs to
-// another controller. It follows the controllerRefs in the cache of the process.
+// another controller. A generic controller is one that controllers/CONTRACT.md does not
+// describe. The method follows the controllerRefs in the cache of the process.
 func (checker *ownershipChecker) deletesNoForeign(m *Model, c *call) {
 	if c.generic == nil || !c.generic.deletes || c.generic.object == nil {
 		return

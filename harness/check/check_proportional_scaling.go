@@ -196,8 +196,8 @@ func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *obje
 }
 
 // exactSize returns the size that the controller must give the ReplicaSet set, if this size can
-// be computed exactly. Several active ReplicaSets are scaled in proportion. The parameter most
-// is the sum of their sizes after scaling.
+// be computed exactly. The parameter active contains all ReplicaSets that are scaled in
+// proportion. The parameter most is the sum of their sizes after scaling.
 //
 // The controller gives each ReplicaSet its share in turn, until no replicas are left to
 // distribute. The first ReplicaSet also gets the remainder.

@@ -51,8 +51,8 @@ type denials struct {
 	at      []recordTime     // when each request was refused
 }
 
-// transientSpan is the maximum time between a transient refusal and another refusal that the
-// check ignores for the same cause.
+// transientSpan is how long before or after a transient refusal the check ignores all other
+// refusals.
 const transientSpan = 5 * time.Second
 
 func newRBACDeniedChecker(Settings) Checker {

@@ -33,7 +33,7 @@ func newSameEndStateChecker(s Settings) Checker {
 }
 
 // compareEndStates returns a description of each difference between the end of the run and the
-// runs without faults. The result compared is always 1.
+// runs without faults. The result compared is always 1, because the end of a run is one fact.
 func compareEndStates(b *baseline.Baseline, run *baseline.Observer) (compared int, differences []string) {
 	return 1, b.End.Differences(run.End(b.Written))
 }

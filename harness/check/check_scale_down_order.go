@@ -49,8 +49,8 @@ type scaleDownOrderChecker struct {
 	pending    map[*ownerState]bool // owners with a scale-down that the checker has not examined yet
 }
 
-// scaleDownState contains the latest scale-down of one owner. It also contains what the checker
-// needs to find the beginning of a scale-down.
+// scaleDownState contains the latest scale-down of one owner. It also contains the times and
+// pods that the checker needs to find where the next scale-down begins.
 type scaleDownState struct {
 	// lastAnswered is when the process last got a response to a create or a status write for the
 	// owner. The process decides on each later scale-down after this time.
@@ -238,9 +238,9 @@ func (c *scaleDown) hasAlternatives() bool {
 // findMistake returns a deleted pod (victim), a remaining pod that the controller had to delete
 // first (left), and the reason. It returns two nil pods and "" if the order was right.
 //
-// findMistake does not compare all pairs of pods. For each criterion of the deletion order, it
-// compares only two pods. The first is the deleted pod that the order puts last. The second is
-// the remaining pod that the order puts first.
+// findMistake does not compare all pairs of pods. For each criterion of the deletion order, such
+// as readiness, it compares only two pods. One is the deleted pod that the order puts last. The
+// other is the remaining pod that the order puts first.
 func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, reason string) {
 	ages := c.decidingAges(o)
 	orders := ages.orders()
@@ -279,8 +279,9 @@ func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, re
 // pod left is the remaining pod that the order puts first.
 type extremes struct{ victim, left *candidate }
 
-// include replaces victim or left by the given candidate if the candidate is more extreme. The
-// function by compares two pods by the criterion.
+// include makes the given candidate the new victim or left, if the candidate is more extreme
+// than the present one. A victim is more extreme if it comes later in the deletion order, and
+// left if it comes earlier. The function by compares two pods by the criterion.
 //
 // If the cache had several versions of a pod, include uses the version that favors the subject
 // most.

@@ -12,7 +12,8 @@ import (
 // slowStartCheck examines each create of a pod for a ReplicaSet or ReplicationController, and
 // the response to this create.
 //
-// A run exercises this check only if an owner has at least two pods too few.
+// A run tests this guarantee only if an owner has at least two pods too few. Otherwise the
+// verdict is not-exercised.
 var slowStartCheck = Check{
 	ID:               "slow-start",
 	Guarantee:        "A controller creates the pods of an owner in batches of 1, 2, 4, 8 and so on. Each batch starts only after the previous one has succeeded, and after a failure the next sync starts with 1 again.",
@@ -34,9 +35,9 @@ var slowStartCheck = Check{
 // failed batch. In the second case, the process was idle, and the previous sync had sent all its
 // creates.
 //
-// If client-go resends a rejected create by itself, this create counts as in flight until
-// client-go sends it again. If the API server rejects a create because the namespace is
-// terminating, this counts as a success, because the controller does not retry it.
+// client-go may resend a rejected create by itself. The rejected create then counts as in flight
+// until client-go sends it again. If the API server rejects a create because the namespace is
+// terminating, the create counts as successful, because the controller does not retry it.
 type slowStartChecker struct {
 	findings
 	states perOwnerState[slowStartState] // the creates of each process for each owner
@@ -52,7 +53,8 @@ type slowStartState struct {
 	clientRetries int             // number of rejected creates that client-go may resend by itself
 	// unsentOfFailedBatch is the number of creates of a failed batch that the process may still
 	// send. inFlightAtFailure contains the request IDs of the creates that were in flight when
-	// the batch failed. If they succeed, they do not count for the next sync.
+	// the batch failed. If these creates succeed, their success does not count for the next
+	// sync.
 	unsentOfFailedBatch int
 	inFlightAtFailure   map[uint64]bool
 }

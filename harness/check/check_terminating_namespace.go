@@ -18,8 +18,8 @@ import (
 // the number of pods that the owner wants. For other objects, the process may send 3 more
 // creates after the first one, and one more after each new event.
 //
-// Only controllers with a contract must obey this rule. Other correct controllers, such as the
-// StatefulSet controller, retry with back-off.
+// Only the controllers in controllers/CONTRACT.md must obey this rule. Other correct
+// controllers, such as the StatefulSet controller, retry with back-off.
 var terminatingNamespaceCheck = Check{
 	ID:               "terminating-namespace",
 	Guarantee:        "After the API server refuses a create because the namespace is terminating, the controller does not retry with back-off. For each refused ReplicaSet or Endpoints it sends at most three further creates, plus one for each new event.",
@@ -99,8 +99,8 @@ func (checker *terminatingNamespaceChecker) Observe(m *Model, r *history.Record)
 }
 
 // of returns the rejections of a work queue key. It creates a new entry if there is none, or if
-// the entry is older than the expectations timeout (5 minutes). It then also removes all other
-// entries that are older.
+// the entry is older than the expectations timeout (5 minutes). In that case, it also removes
+// all entries older than this timeout.
 func (checker *terminatingNamespaceChecker) of(key workQueueKey, at time.Duration) *rejections {
 	if s := checker.byKey[key]; s != nil && at-s.since < expectationsTimeout {
 		return s

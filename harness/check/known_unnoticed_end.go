@@ -10,9 +10,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// unnoticedEnds contains, for the key of each Service, the pods that failed or succeeded without
-// enqueuing the key. The values are the times when the process received the watch events of
-// these pods. It recognizes the known upstream issue unnoticed-end.
+// unnoticedEnds contains, for each Service, the pods that failed or succeeded although this did
+// not enqueue the Service's key. The values are the times when the process received the watch
+// events of these pods. The type recognizes the known upstream issue unnoticed-end.
 //
 // If only the phase of a pod changes, the controller does not enqueue the Service (contract
 // Endpoints 1). The next event that enqueues the Service removes its entry.
@@ -26,9 +26,9 @@ func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
 	case processStarts(r):
 		dropEndedProcesses(ends)
 	case m.sent != nil && m.sent.serviceState != nil:
-		// The process now writes Endpoints without the pods whose end it knew when it decided on
-		// this call. It may not have known the end of a pod if it received the event less than
-		// lag ago.
+		// The process now writes Endpoints without the pods that, as it knew, had ended. The
+		// pods of the last second (lag) stay, because the process may have decided on this call
+		// before it received their events.
 		maps.DeleteFunc(ends[m.sent.queueKey], func(_ types.UID, deliveredAt time.Duration) bool { return m.processTime-deliveredAt > lag })
 	}
 	for _, event := range m.events {
