@@ -12,8 +12,8 @@ type Activity struct {
 	// Incomplete says why the history does not show the whole run, such as "the history is cut
 	// short". It is empty if the history is complete.
 	Incomplete string
-	// Writes is the number of write requests that the subject sent. Writes of leases, events
-	// and access reviews are not counted.
+	// Writes is the number of write requests that the subject sent, without writes of leases,
+	// events and access reviews.
 	Writes int
 	// Injected is the number of faults that were injected. Fired is how often a fault changed
 	// something, such as refusing a request or killing a process. One fault may fire many times or
@@ -26,7 +26,8 @@ type Activity struct {
 	Failures []string
 }
 
-// FaultCount says how often a fault was injected, and how often it fired.
+// FaultCount says how often one fault of the scenario was injected, and how often it fired:
+// changed something.
 type FaultCount struct {
 	Name            string // the type of the fault, such as api-error
 	Injected, Fired int
@@ -91,7 +92,7 @@ func Overall(results []Result, activity Activity) (Verdict, string) {
 	switch {
 	case worst == Fail:
 		return Fail, fmt.Sprintf("%d of %d checks failed; %s: %s", len(of[Fail]), len(results), of[Fail][0].Check, of[Fail][0].Reason)
-	case worst == KnownUpstream && activity.Incomplete == "": // a step may have failed because of the issue
+	case worst == KnownUpstream && activity.Incomplete == "": // a workload step may have failed because of the known upstream issue
 		return KnownUpstream, fmt.Sprintf("%s: %s", of[KnownUpstream][0].Check, of[KnownUpstream][0].Reason)
 	case len(activity.Failures) > 0:
 		return Unknown, activity.Failures[0]

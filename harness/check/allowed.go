@@ -1,9 +1,10 @@
 package check
 
-// AllowedBehavior is a correct behavior of a controller that looks like a violation. A check
-// must not report it.
+// AllowedBehavior is a correct behavior of a controller that looks like a violation. Checks must
+// not report this behavior.
 type AllowedBehavior struct {
-	// Slug identifies the behavior, for example in Check.AllowedBehaviors and in comments.
+	// Slug is the unique name of the behavior, such as lost-response. Check.AllowedBehaviors and
+	// comments refer to it.
 	Slug string
 	// Topic is the heading in docs/allowed-behaviors.md under which the behavior is listed.
 	Topic string

@@ -12,7 +12,7 @@ import (
 // have in common. It compares when the phase end begins.
 type baselineChecker struct {
 	findings
-	baseline *baseline.Baseline // nil if the run has none
+	baseline *baseline.Baseline // the baseline to compare with; nil if none was given for the run
 	observer *baseline.Observer
 	excludes []string // names of faults after which a run cannot be compared with the baseline
 	excluded string   // the first fault in excludes that fired; empty if none did

@@ -12,13 +12,13 @@ import (
 // Check describes one check: the guarantee that the subject must keep, and the checker that
 // finds violations of it.
 type Check struct {
-	// ID identifies the check in scenarios, in reports and on the command line.
+	// ID is the name of the check in scenarios, in reports and on the command line, such as
+	// max-surge.
 	ID string
-	// Guarantee is what the subject promises, in one or two sentences.
+	// Guarantee is what the subject must do or must never do, in one or two sentences.
 	Guarantee string
-	// Contract names the sections and statements of controllers/CONTRACT.md that contain the
-	// guarantee, such as "Deployment 9". If only the documentation of Kubernetes contains the
-	// guarantee, it names the page.
+	// Contract says where the guarantee is documented. It names sections and statements of
+	// controllers/CONTRACT.md, such as "Deployment 9", or a page of the Kubernetes documentation.
 	Contract string
 	// Property says whether the guarantee is a safety property or a liveness property.
 	Property Property
@@ -63,9 +63,9 @@ type Checker interface {
 
 // Settings contains the values of a scenario and of its subject that checkers need.
 type Settings struct {
-	// Within is the time, after all faults are healed, in which the cluster must converge.
+	// Within is how long after the healing of all faults the objects may take to converge.
 	Within time.Duration
-	// Quiet is the time after convergence during which the subject must write nothing.
+	// Quiet is how long after convergence the subject must write nothing.
 	Quiet time.Duration
 	// QPS is the client-side rate limit of one replica of the subject, in requests per second.
 	// 0 means no limit.
@@ -109,7 +109,7 @@ func (s Settings) batchTime() time.Duration {
 	return lag + time.Duration(burstLimit/s.QPS*float64(time.Second))
 }
 
-// All lists the checks in the order in which reports show them.
+// All lists all checks, in the order in which reports show them.
 var All = []Check{
 	ownershipCheck,
 	adoptAndReleaseCheck,

@@ -22,7 +22,7 @@ type convergenceChecker struct {
 	// convergingKind describes the kind of object whose convergence is checked, such as Deployment.
 	convergingKind
 	within   time.Duration // how long the objects may take to converge, from the beginning of the phase settle
-	upstream bool          // Settings.Upstream
+	upstream bool          // true if the subject is kube-controller-manager, or is built from its source
 
 	settling      bool          // true after the phase settle has begun
 	settlingSince time.Duration // when the phase settle began
@@ -34,7 +34,7 @@ type convergenceChecker struct {
 	foundConverged bool
 	convergedAt    recordTime
 
-	result Result // unknown until the phase end begins
+	result Result // the verdict; unknown until the phase end begins
 }
 
 // recordTime is the time and the sequence number of a record.
@@ -49,7 +49,7 @@ type convergingKind struct {
 	noneReason string
 	// changed reports whether the current record may have changed an object of the kind.
 	changed func(committed *objectSet) bool
-	// all returns the UIDs of the objects of the kind in a namespace, sorted by name.
+	// all returns the UIDs of all objects of the kind in a namespace, sorted by object name.
 	all func(m *Model, namespace string) []types.UID
 	// pending returns the reference of the object with this UID, and its differences from the
 	// converged state. An example of a difference is a wrong status.replicas.

@@ -141,8 +141,8 @@ func (e Evidence) reason() string {
 // podName formats a pod as "pod namespace/name".
 func podName(p *objects.Pod) string { return "pod " + p.Namespace + "/" + p.Name }
 
-// rangeText formats a range of allowed values, such as "2 to 4". If the bounds are equal, it
-// returns the value.
+// rangeText formats a range of allowed values, such as "2 to 4". For a range of one value, the
+// text is that value.
 func rangeText(low, high int) string {
 	if low == high {
 		return fmt.Sprint(low)

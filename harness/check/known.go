@@ -107,8 +107,8 @@ var (
 	}
 )
 
-// KnownIssues are the known upstream issues that checks recognize, in the order of the
-// generated page.
+// KnownIssues lists the known upstream issues that checks recognize, in the order of the page
+// docs/known-upstream-issues.md.
 var KnownIssues = []*KnownIssue{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, earlyLeftovers, longBackOff, latePods, droppedKey}
 
 // UnrecognizedIssues are known upstream issues that no check recognizes, because a check could

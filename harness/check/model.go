@@ -81,14 +81,14 @@ type Model struct {
 	decoder   *objects.Decoder
 	settings  Settings
 	tested    *testedControllers
-	processes map[string]*process     // running processes of the subject, by name
+	processes map[string]*process     // the running processes of the subject, by name
 	ended     map[string]bool         // true for the name of each process that ended and has not started again
 	calls     map[uint64]*call        // requests in flight, by request ID
 	streams   map[uint64]*watchStream // open watches, and lists without a recorded response, by request ID
 
-	committed *objectSet // the latest committed version of each object
+	committed *objectSet // the latest version of each object in etcd
 	start     history.Start
-	phase     history.PhaseName // the current phase of the run
+	phase     history.PhaseName // the current phase of the run, such as settle
 
 	// pauses contains how long each process was paused, by process name. A process that was never
 	// paused has no entry.
@@ -160,26 +160,27 @@ type process struct {
 	tested      *testedControllers
 	view        *view                     // the informer caches of the process
 	ownerStates map[types.UID]*ownerState // the state of each ReplicaSet and ReplicationController, by UID
-	// rollouts contains the state of each Deployment, by UID.
+	// rollouts contains what the model knows about each Deployment in this process, by the
+	// Deployment's UID.
 	rollouts map[types.UID]*rolloutState
-	// serviceStates contains the state of each Service and its Endpoints, by the name of the
-	// Service.
+	// serviceStates contains what the model knows about each Service and its Endpoints in this
+	// process, by the name of the Service.
 	serviceStates map[objectName]*serviceState
 	// startupOrphans contains the UIDs of the Endpoints without a Service in the cache when the
 	// caches of Services and Endpoints had synced. The process must delete these Endpoints. The map
 	// is nil until both caches have synced.
 	startupOrphans map[types.UID]bool
 
-	// idleAfter is how long a process must send nothing before it counts as idle. The model
-	// assumes that an idle process has no sync in progress.
+	// idleAfter is how long the process must send nothing before the model considers it idle. The
+	// model assumes that an idle process has no sync in progress.
 	idleAfter time.Duration
 	// batchTime is how long the client's rate limit may delay the last request of a batch of
 	// creates or deletes. If no request for an object was in flight for batchTime, the process
 	// decided on its next request at most batchTime before sending the request.
 	batchTime     time.Duration
 	callsInFlight int // number of requests without a response, except watches and requests for leases
-	// lastActivity is when the process last sent a request or got a response, except watches
-	// and requests for leases.
+	// lastActivity is when the process last sent a request or got a response. Watches and requests
+	// for leases do not count.
 	lastActivity time.Duration
 	// clientRetries contains the failed requests that client-go may resend by itself, without a new
 	// sync of the controller (allowed behavior client-retries). It maps call.key to the time of the
@@ -273,7 +274,7 @@ type call struct {
 // genericCall describes a write that a generic controller may have sent. A generic controller
 // reconciles a kind whose fields the model does not know.
 type genericCall struct {
-	kind   string          // the kind that the controller reconciles; "" if unknown
+	kind   string          // the kind that the generic controller reconciles; "" if unknown
 	object *objectMetadata // the cached version of the written object; nil if it is not cached
 	// unnamed is true if the call creates an object with generateName. The API server then chooses
 	// the name.
@@ -288,7 +289,7 @@ type callVerb int
 // The purposes of calls.
 const (
 	callOther          callVerb = iota // a request for any other purpose
-	callLease                          // reads or writes a lease
+	callLease                          // reads or writes a leader-election lease
 	callCreatePod                      // creates a pod for a ReplicaSet or ReplicationController
 	callDeletePod                      // deletes a pod
 	callAdoptOrRelease                 // updates or patches a pod, to adopt or release it
@@ -347,13 +348,14 @@ type objectSet struct {
 type metadataSet struct {
 	tested     *testedControllers
 	byUID      map[types.UID]*objectMetadata
-	byResource map[string]map[types.UID]*objectMetadata // by resource and UID
+	byResource map[string]map[types.UID]*objectMetadata // by resource and by the object's UID
 	uidByName  map[objectName]types.UID
 	// childResources contains the resources of which a generic controller under test controls
 	// objects, such as pods for the Job controller. The model adds a resource when an object's
 	// controllerRef names a kind that a generic controller reconciles.
 	childResources map[string]bool
-	// changed is true if an object has changed since the last call of clearChanges.
+	// changed is true if any object in the set has changed since the last call of the function
+	// clearChanges.
 	changed bool
 	// decoder decodes the objects that generic controllers under test reconcile. It is nil unless
 	// the set belongs to a Settled, which must find out whether these objects have converged.
@@ -363,11 +365,12 @@ type metadataSet struct {
 	terminating map[types.UID]*objectMetadata
 }
 
-// objectMetadata is the metadata of one version of an object.
+// objectMetadata is the metadata of one version of an object, such as its ownerReferences and
+// generation.
 type objectMetadata struct {
 	history.Ref
 	controller  history.Owner   // the controllerRef; its UID is empty if the object has no controllerRef
-	owners      []history.Owner // all ownerReferences
+	owners      []history.Owner // all ownerReferences, including the controllerRef
 	generation  int64
 	terminating bool
 	// ownerChanged is true if the object's controllerRef has changed since the object was added to
@@ -406,7 +409,7 @@ type view struct {
 	// resourceVersion.
 	reachedVersion map[string]history.Version
 	// requestedAll contains the resources that the process has listed or watched without a
-	// selector.
+	// selector, and so without leaving out objects.
 	requestedAll map[string]bool
 	// listPages contains the objects of paged lists whose last page has not arrived yet. The key
 	// says which objects the list covers.
@@ -443,8 +446,8 @@ type ownerState struct {
 	// owner's pods is outstanding. This ownerState cannot change any more.
 	closed bool
 
-	creates outstandingCalls // creates of pods for the owner
-	deletes outstandingCalls // deletes of the owner's pods
+	creates outstandingCalls // outstanding creates of the owner's pods
+	deletes outstandingCalls // outstanding deletes of the owner's pods
 
 	// excessObserved counts the excess pods: pods of this owner that appeared in the cache although
 	// no response to a create of this process named them. A controller that only counts added pods

@@ -78,8 +78,8 @@ func (m *Model) pause(name string) {
 	}
 }
 
-// resume starts the clock of a paused process again. It does nothing if the process is not
-// paused.
+// resume makes the clock of the process with this name run again after a pause. It does nothing
+// if the process is not paused.
 func (m *Model) resume(name string) {
 	if pauses := m.pauses[name]; pauses != nil && pauses.paused {
 		pauses.total += m.now - pauses.since

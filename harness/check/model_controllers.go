@@ -27,9 +27,8 @@ func newTestedControllers(rows []kube.Controller) *testedControllers {
 	return tested
 }
 
-// hasModel reports whether the model knows objects of a kind in detail. It knows ReplicaSets
-// and ReplicationControllers (ownerState), Deployments (rolloutState) and Services
-// (serviceState).
+// hasModel reports whether the model knows the fields of this kind. It knows ReplicaSets,
+// ReplicationControllers, Deployments and Services. A controller of any other kind is generic.
 func hasModel(kind string) bool {
 	row, _ := kube.Named(kind)
 	switch row.Decoding {

@@ -10,7 +10,7 @@ import (
 // pending is one difference between an object and its converged state, such as a wrong
 // status.replicas.
 type pending struct {
-	text string // the object, what was found, and what was expected
+	text string // names the object, what was found, and what was expected
 	// awaited is true if the subject cannot resolve the difference itself. The subject has to wait
 	// until pods become ready, become available or terminate.
 	awaited bool
@@ -18,7 +18,7 @@ type pending struct {
 
 // pendings collects the differences between one object and its converged state.
 type pendings struct {
-	subject string // the object, as kind namespace/name; each text begins with it
+	subject string // the object, as kind namespace/name, with which each text begins
 	all     []pending
 }
 

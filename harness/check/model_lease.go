@@ -9,8 +9,8 @@ import (
 
 // leaseHolder says whether one process holds the leader-election lease, and until when.
 type leaseHolder struct {
-	// identity is the holderIdentity that the process writes to the lease. It is empty until
-	// the process first writes the lease.
+	// identity is the holderIdentity that the process writes to the lease. It is empty until the
+	// first such write.
 	identity string
 	// held is true if a successful response named the process as the lease's holder, and the
 	// process has not released the lease. It stays true when the lease expires.

@@ -103,7 +103,7 @@ func (set *metadataSet) find(name objectName, uid types.UID) *objectMetadata {
 // function clearChanges.
 func (set *metadataSet) anyChanged() bool { return set != nil && set.changed }
 
-// clearChanges makes anyChanged return false until an object changes again.
+// clearChanges makes anyChanged return false until another object is added, changed or removed.
 func (set *metadataSet) clearChanges() {
 	if set != nil {
 		set.changed = false

@@ -34,7 +34,7 @@ func newObjectSet() *objectSet {
 	}
 }
 
-// put adds a decoded object to the set. It replaces the former version of the object.
+// put adds a decoded object to the set, in place of the object's former version.
 func (state *objectSet) put(object any) {
 	switch o := object.(type) {
 	case *objects.Pod:

@@ -10,12 +10,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// liveRead is a read of a ReplicaSet or ReplicationController from the API server instead of the
-// cache.
+// liveRead describes a GET request for a ReplicaSet or ReplicationController, with which the
+// process bypassed its cache.
 type liveRead struct {
 	sentSeq     int64           // the sequence number of the record that contains the request
 	terminating bool            // true if the returned object had a deletionTimestamp
-	version     history.Version // the returned resourceVersion
+	version     history.Version // the resourceVersion of the returned object
 }
 
 // clientRetryMax is how long after a failure client-go may at most resend the request by itself.

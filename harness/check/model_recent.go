@@ -15,8 +15,8 @@ const lag = time.Second
 
 // valueRange is the range from the lowest to the highest of some numbers, or an empty range.
 type valueRange struct {
-	low, high int  // inclusive
-	valid     bool // false if the range contains no value
+	low, high int  // the lowest and the highest number, inclusive
+	valid     bool // false if the range is empty
 }
 
 // include extends the range so that it contains the value v.
@@ -162,8 +162,8 @@ func keepSince[T any](all []cachedVersion[T], from time.Duration) []cachedVersio
 // the next request. It never begins more than decisionWindowMax (90 s) before the latest
 // request.
 type decisionWindow struct {
-	callsInFlight int           // requests for the object without a response
-	lastActivity  time.Duration // when the process last sent such a request or got its response
+	callsInFlight int           // number of requests for the object without a response
+	lastActivity  time.Duration // when the process last sent a request for the object or got a response to one
 	from          time.Duration // when the window begins
 }
 

@@ -12,7 +12,7 @@ import (
 // versions on which the controller may have based the write.
 type scaling struct {
 	rollout *rolloutState // the state of the Deployment that controls the ReplicaSet
-	name    string        // the name of the ReplicaSet
+	name    string        // the name of the ReplicaSet whose spec.replicas is set
 	creates bool          // true if the write creates the ReplicaSet
 	to      int           // the new spec.replicas
 	// template is the pod template of the ReplicaSet.

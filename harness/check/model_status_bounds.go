@@ -23,7 +23,7 @@ type statusBounds struct {
 	ready               rangeSinceIdle
 	terminatingReplicas rangeSinceIdle
 	orphans             rangeSinceIdle
-	minReady            rangeSinceIdle // in seconds
+	minReady            rangeSinceIdle // the owner's spec.minReadySeconds
 	failing             rangeSinceIdle // 1 while the cached status has ReplicaFailure=True, else 0
 	// becameUnready counts ready pods of the owner that became not ready or were removed. The
 	// process may still report such pods as available.

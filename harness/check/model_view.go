@@ -15,7 +15,7 @@ import (
 // pod's labels or controllerRef change, or when the pod becomes active or inactive.
 type cachedPodState struct {
 	pod   *objects.Pod
-	since int64         // sequence number of the list or watch event that delivered the state
+	since int64         // sequence number of the record with the list or watch event that delivered the state
 	until time.Duration // when the next state was delivered; 0 while the state is current
 }
 

@@ -12,7 +12,7 @@ type Verdict string
 
 // The verdicts, worst first.
 const (
-	// Fail means that the subject violated the guarantee. The evidence shows where.
+	// Fail means that the subject violated the guarantee. Result.Evidence describes the violations.
 	Fail Verdict = "fail"
 	// Unknown means that the history does not allow a conclusion. Records may be missing, or the
 	// run did not exercise a check that its scenario lists in exercises.
@@ -53,7 +53,8 @@ type Result struct {
 	// Exercised is how many events of the run could have violated the guarantee, such as requests
 	// or objects. If it is 0, the verdict is not pass.
 	Exercised int `json:"exercised"`
-	// Violations is the number of violations that the check found.
+	// Violations is the number of violations that the check found, including those without
+	// evidence.
 	Violations int `json:"violations,omitempty"`
 	// Evidence describes the first violations, at most evidenceMax (5).
 	Evidence []Evidence `json:"evidence,omitempty"`

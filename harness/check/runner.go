@@ -85,7 +85,7 @@ type runnerEntry struct {
 	// findings contains the violations of the checker. It is nil if the checker does not embed
 	// findings.
 	findings *findings
-	panic    string // the message and stack of the checker's panic; empty if it has not panicked
+	panic    string // the message and stack of the checker's panic; empty if there was none
 }
 
 // newRunnerEntry returns an entry for a check. If the check applies to no controller under test,
@@ -101,7 +101,7 @@ func newRunnerEntry(c Check, setting Settings) *runnerEntry {
 	return entry
 }
 
-// observe calls the checker with a record, unless the checker has panicked.
+// observe passes a record to the checker. It does nothing after the checker has panicked.
 func (entry *runnerEntry) observe(m *Model, r *history.Record) {
 	if entry.panic != "" || entry.checker == nil {
 		return

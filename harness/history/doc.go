@@ -1,5 +1,5 @@
-// Package history defines the record of one run, and writes and reads it. A history is an
-// append-only file with one JSON record per line.
+// Package history defines, writes and reads the history of a run. A history is an append-only
+// file with one JSON record per line.
 //
 // Two independent sources write records:
 //
@@ -14,19 +14,19 @@
 // # Order
 //
 // Records are in the order in which the sources appended them. The proxy records a response
-// or a watch event before it sends it to the subject. It records a request before it
-// forwards the request to the API server. Therefore everything that the subject did because
+// or a watch event before sending it to the subject. The proxy records a request before
+// forwarding the request to the API server. Therefore everything that the subject did because
 // of a delivery follows that delivery in the file.
 //
 // Before each request, the file contains every list, event and response that the subject
-// had received when it sent the request. It may also contain a few that had not arrived
-// yet.
+// had received when it sent the request. The file may also contain a few lists, events and
+// responses that had not reached the subject yet.
 //
 // The observer receives commits over a separate watch. The commit record of a version may
 // precede or follow the response or delivery that contains the same version. To order
 // versions, compare their resource versions, which are revisions of etcd, and not their
 // positions in the file.
 //
-// The package does not depend on any controller and decides no verdict. Package check does
-// that.
+// The package does not depend on any controller and decides no verdict. Package check decides
+// the verdicts.
 package history

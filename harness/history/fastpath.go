@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// This file decodes the most frequent kinds of records, if they have the form that Recorder
-// writes. It needs about half the time of Unmarshal. It knows only the fields that it
-// names, and Unmarshal decodes every other line. Both decoders return the same records.
+// This file decodes the most frequent record types, if they have the form that Recorder writes.
+// decodeFast needs about half the time of Unmarshal. It knows only the fields in this file;
+// Unmarshal decodes lines with other fields. Both decoders return the same records.
 
 // decodeFast decodes a line of a history without reflection. If it returns false, the line has a
 // form that decodeFast does not know. The record is then incomplete, and the caller must decode

@@ -54,8 +54,8 @@ func (r *Request) IsWrite() bool {
 	return r.Resource != "" && !IsBookkeeping(r.Resource)
 }
 
-// IsLeaderLock reports whether an old version of client-go uses the object as a leader-election
-// lease.
+// IsLeaderLock reports whether the object has the annotation with which old versions of
+// client-go mark a leader-election lease.
 func (o *Object) IsLeaderLock() bool { return o.Annotations[leaderAnnotation] != "" }
 
 // IsBookkeeping reports whether objects of a resource are leases, events or access reviews. A

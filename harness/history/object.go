@@ -53,7 +53,7 @@ type Object struct {
 	GenerateName string            `json:"generateName,omitempty"`
 	Generation   int64             `json:"generation,omitempty"`
 	Created      time.Time         `json:"created,omitzero"`
-	Deleting     time.Time         `json:"deleting,omitzero"` // deletionTimestamp; zero unless the object is terminating
+	Deleting     time.Time         `json:"deleting,omitzero"` // deletionTimestamp; zero if the object has none
 	Labels       map[string]string `json:"labels,omitempty"`
 	Annotations  map[string]string `json:"annotations,omitempty"`
 	Finalizers   []string          `json:"finalizers,omitempty"`
@@ -61,8 +61,8 @@ type Object struct {
 	// Skewed is true if a clock-skew fault shifted the timestamps in this copy of the object. The
 	// subject then received other timestamps than the committed version has.
 	Skewed bool `json:"skewed,omitempty"`
-	// Body contains all fields of the object except kind, apiVersion and metadata. Examples
-	// are spec, status, subsets and data.
+	// Body is the object as JSON without kind, apiVersion and metadata. It contains, for example,
+	// spec, status, subsets or data.
 	Body json.RawMessage `json:"body,omitempty"`
 }
 

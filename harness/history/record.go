@@ -64,7 +64,8 @@ const Format = 2
 // key of Record.Commit is "truth".
 const format1 = 1
 
-// Start is the first record of every history. It identifies the run.
+// Start is the first record of every history. It says what was run: scenario, seed, subject and
+// provider.
 type Start struct {
 	Format    int       `json:"format"` // the version of the record format: the constant Format
 	Time      time.Time `json:"time"`   // when the run began
@@ -315,7 +316,7 @@ type Process struct {
 	Usage *Usage `json:"usage,omitempty"`
 }
 
-// Usage is the resource usage of a process from its start to its end.
+// Usage is how much CPU time and memory a process used from its start to its end.
 type Usage struct {
 	// CPU is the user time plus the system time, in nanoseconds.
 	CPU time.Duration `json:"cpu"`

@@ -12,7 +12,7 @@ type Objects struct {
 	decoder *objects.Decoder
 }
 
-// NewObjects returns an Objects that contains no objects.
+// NewObjects returns an Objects that has read no record, and so contains no objects.
 func NewObjects() *Objects {
 	return &Objects{objects: map[string]map[history.Ref]*history.Object{}, decoder: objects.NewDecoder()}
 }

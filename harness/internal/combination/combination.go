@@ -120,7 +120,7 @@ func Of(s *scenario.Scenario) []Combination {
 // object is a Deployment or a Service that the workload of a scenario creates.
 type object struct {
 	scenario.Target
-	kind     string            // the value of [Combination.Object]
+	kind     string            // "Service" or the update strategy, as in [Combination.Object]
 	labels   map[string]string // labels of the Deployment's pods; for a Service, of the pods that it selects, if known
 	selector map[string]string // selector of the Service; nil for a Deployment
 	changes  []Change

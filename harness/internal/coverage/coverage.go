@@ -51,7 +51,7 @@ const (
 	// Scale means that status.replicas of an object differs from its spec.replicas. Deployments do
 	// not count.
 	Scale Phase = "scale"
-	// Steady means that none of the other phases applies.
+	// Steady means that the subject is neither starting up, nor rolling out, nor scaling.
 	Steady Phase = "steady"
 )
 
