@@ -175,7 +175,12 @@ test-slow: build upstream ## run the tests that make test leaves out because the
 .PHONY: test-virtual
 test-virtual: ## run the tests of the control plane in virtual time, which is a module of its own
 	@# The flags are those of make upstream, so that both share compiled packages.
-	cd harness/virtual && CGO_ENABLED=0 $(GO) test -trimpath -count=1 ./...
+	cd harness/virtual && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) test -trimpath -vet=off -count=1 ./...
+
+.PHONY: virtual
+virtual: ## build bin/gauntlet-virtual, which `gauntlet run --provider=virtual` needs
+	@mkdir -p bin
+	cd harness/virtual && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o ../../bin/ ./cmd/gauntlet-virtual
 
 .PHONY: build
 build: ## build gauntlet, our controllers and the stand-in for pods into bin/

@@ -19,10 +19,21 @@ type replica struct {
 	name    string // such as subject-0
 	subject *Subject
 
-	mu      sync.Mutex       // held while an instance starts, stops, pauses or resumes
+	mu      lock             // held while an instance starts, stops, pauses or resumes
 	current *trackedInstance // the latest instance, even after its end; nil before the first start
 	retired bool             // true after Subject.Stop; the replica must not start again
 }
+
+// lock is a mutual exclusion lock for operations that take long. In a bubble of testing/synctest,
+// the clock stands still while a goroutine waits for a sync.Mutex, but not while it waits for a
+// lock. A lock is a channel with a capacity of 1.
+type lock chan struct{}
+
+// Lock waits until the lock is free, and locks it.
+func (l lock) Lock() { l <- struct{}{} }
+
+// Unlock makes the lock free.
+func (l lock) Unlock() { <-l }
 
 // trackedInstance is an instance with what gauntlet has done to the instance. From this, awaitEnd
 // decides whether the end of the instance was expected.

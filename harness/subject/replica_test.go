@@ -308,7 +308,7 @@ func TestExplainStart(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &Subject{options: Options{Target: test.target}}
-			s.replicas = []*replica{{name: "subject-0", subject: s, current: &trackedInstance{Instance: &fakeInstance{}}}}
+			s.replicas = []*replica{{name: "subject-0", subject: s, mu: make(lock, 1), current: &trackedInstance{Instance: &fakeInstance{}}}}
 			err := s.ExplainStart(test.err, time.Minute)
 			if err.Error() != test.want || !errors.Is(err, test.err) {
 				t.Errorf("error %q, want %q", err, test.want)

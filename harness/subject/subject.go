@@ -120,7 +120,7 @@ func Start(ctx context.Context, o Options) (*Subject, error) {
 	}
 	s := &Subject{options: o, failed: make(chan struct{})}
 	for i := range o.Replicas {
-		s.replicas = append(s.replicas, &replica{name: fmt.Sprintf("subject-%d", i), subject: s})
+		s.replicas = append(s.replicas, &replica{name: fmt.Sprintf("subject-%d", i), subject: s, mu: make(lock, 1)})
 	}
 	for _, r := range s.replicas {
 		if err := r.start(ctx); err != nil {
