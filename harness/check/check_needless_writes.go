@@ -127,8 +127,11 @@ func (answered *answeredCall) deployment() *objects.Deployment {
 }
 
 // changesNothing reports whether a successful update left the object unchanged, according to
-// resource versions or the content of Endpoints.
+// resource versions or the content of Endpoints. It is false for truncated Endpoints.
 func (answered *answeredCall) changesNothing() bool {
+	if answered.update.truncated {
+		return false
+	}
 	from := cmp.Or(answered.update.Version, answered.update.committedVersion)
 	return answered.update.unchanged || answered.response.Object != nil && answered.response.Object.Version == from
 }

@@ -20,8 +20,8 @@ func TestNeedlessWrites(t *testing.T) {
 	}
 	// republishes updates the Endpoints of a Service n times. Each update has a new
 	// last-change-trigger-time; the function change may change more. The parameter pods is the
-	// number of pods of the Service.
-	republishes := func(h *historyBuilder, n, pods int, change func(*history.Object)) {
+	// number of pods of the Service. The result is the last version of the Endpoints.
+	republishes := func(h *historyBuilder, n, pods int, change func(*history.Object)) *history.Object {
 		service := h.service("web", nil)
 		var addresses []any
 		for i := range pods {
@@ -46,6 +46,7 @@ func TestNeedlessWrites(t *testing.T) {
 			step.answered(200)
 			h.deliver(now)
 		}
+		return now
 	}
 	// reported delivers a ReplicaSet with a status that counts no pods, and returns this
 	// version.
@@ -127,6 +128,14 @@ func TestNeedlessWrites(t *testing.T) {
 				n++
 				o.Labels["n"] = time.Duration(n).String()
 			})
+		}},
+		{name: "repeats truncated Endpoints within a second (truncated-endpoints)", want: Pass, build: func(h *historyBuilder) {
+			truncated := republishes(h, 1, objects.AddressesMax+1, func(o *history.Object) { o.Annotations[objects.OverCapacityAnnotation] = "truncated" })
+			for range 6 {
+				step := h.request(history.Request{Verb: "update", Resource: objects.EndpointsResource, Namespace: namespace, Name: "web", Object: truncated})
+				step.made = truncated // the API server creates no version for an update without a change
+				step.answered(200)
+			}
 		}},
 		{name: "repeats truncated Endpoints (truncated-endpoints)", want: Pass, build: func(h *historyBuilder) {
 			republishes(h, 20, objects.AddressesMax+1, func(o *history.Object) { o.Annotations[objects.OverCapacityAnnotation] = "truncated" })

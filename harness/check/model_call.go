@@ -281,6 +281,9 @@ type objectUpdate struct {
 	// unchanged is true if the update would change neither the addresses nor the labels of the
 	// Endpoints in the cache. It is false for objects of other kinds.
 	unchanged bool
+	// truncated is true if the update writes truncated Endpoints. A controller may write them in each
+	// sync (allowed behavior truncated-endpoints).
+	truncated bool
 	// committedVersion is the resourceVersion of the object in etcd when the process sent the
 	// update. It is 0 if the model does not know the object.
 	committedVersion history.Version
@@ -296,6 +299,7 @@ func (p *process) updateOf(r *history.Request) *objectUpdate {
 	u.Resource, u.Namespace, u.Name = r.Resource, r.Namespace, r.Name
 	if r.Resource == objects.EndpointsResource {
 		u.unchanged = sameContent(p.view.endpointsNamed(serviceName(u.Ref)), r.Object)
+		u.truncated = r.Object.Annotations[objects.OverCapacityAnnotation] != ""
 	}
 	return u
 }
