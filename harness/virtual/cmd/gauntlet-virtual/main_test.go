@@ -8,34 +8,63 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// TestRun runs scenarios in virtual time on both subjects, as `gauntlet run --provider=virtual` does.
-func TestRun(t *testing.T) {
+// gauntlet returns the path of the gauntlet executable beside a new gauntlet-virtual. The file
+// gauntlet itself does not exist.
+func gauntlet(t *testing.T) string {
+	t.Helper()
 	bin := t.TempDir()
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", bin, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	return filepath.Join(bin, "gauntlet")
+}
+
+// checkVerdict runs a scenario in virtual time, as `gauntlet run --provider=virtual` does, and
+// compares the verdict.
+func checkVerdict(t *testing.T, gauntlet string, spec *scenario.Scenario, target subject.Target, want check.Verdict) {
+	t.Helper()
+	spec = spec.Clone()
+	spec.Seed = 1
+	result, err := run.Run(t.Context(), run.Options{
+		Scenario: spec, Target: target, Provider: providers.Virtual, Out: t.TempDir(), Gauntlet: gauntlet,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Verdict != want {
+		t.Errorf("verdict %s, want %s: %s", result.Verdict, want, result.Reason)
+	}
+}
+
+// TestLibrary runs scenarios of the library on both subjects.
+func TestLibrary(t *testing.T) {
+	program := gauntlet(t)
 	for _, name := range []string{"crash", "failover", "services"} {
-		for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
-			t.Run(name+" "+target.String(), func(t *testing.T) {
-				spec, ok := library.Find(name)
-				if !ok {
-					t.Fatalf("no scenario %s", name)
-				}
-				spec.Seed = 1
-				result, err := run.Run(t.Context(), run.Options{
-					Scenario: spec, Target: target, Provider: providers.Virtual, Out: t.TempDir(), Gauntlet: filepath.Join(bin, "gauntlet"),
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if result.Verdict != check.Pass {
-					t.Errorf("verdict %s, want pass: %s", result.Verdict, result.Reason)
-				}
-			})
+		spec, ok := library.Find(name)
+		if !ok {
+			t.Fatalf("no scenario %s", name)
 		}
+		for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
+			t.Run(name+" "+target.String(), func(t *testing.T) { checkVerdict(t, program, spec, target, check.Pass) })
+		}
+	}
+}
+
+// TestKnownUpstreamIssues reproduces each known upstream issue. Some of them take minutes of virtual
+// time.
+func TestKnownUpstreamIssues(t *testing.T) {
+	program := gauntlet(t)
+	for _, issue := range check.KnownIssues {
+		spec, err := scenario.Load(filepath.Join("..", "..", "..", "..", "suites", "regression", issue.Slug+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(issue.Slug+" upstream", func(t *testing.T) { checkVerdict(t, program, spec, subject.Upstream, check.KnownUpstream) })
+		t.Run(issue.Slug+" ours", func(t *testing.T) { checkVerdict(t, program, spec, subject.Ours, check.Pass) })
 	}
 }
