@@ -1,3 +1,6 @@
+// The seed of a run also seeds package math/rand.
+//go:debug randseednop=0
+
 // Command gauntlet-virtual records the history of one run in virtual time. gauntlet starts it for
 // the provider virtual, with the run directory as the only argument. The exit status is 0 if the run
 // is complete, and 1 otherwise.

@@ -28,6 +28,7 @@ func record(ctx context.Context, dir string) int {
 	if err != nil {
 		return failed(err)
 	}
+	seedRandomNumbers(spec.Seed)
 	c, err := controlplane.Start(ctx, spec.Seed, providers.Options{
 		Nodes: spec.Cluster.Nodes, PodStartDelay: spec.Cluster.PodStartDelay, PodStopDelay: spec.Cluster.PodStopDelay,
 	})
