@@ -55,13 +55,13 @@ func TestDiagnostics(t *testing.T) {
 				}
 			}
 			for name, part := range map[string]string{
-				"diagnostics/pending.txt":              "0 of 3 pods ready",
+				"diagnostics/pending.txt":              "0 pods are ready, expected 3",
 				"diagnostics/replicasets.yaml":         "name: web",
 				"diagnostics/pods.yaml":                "generateName: web-",
 				"diagnostics/events.yaml":              "SuccessfulCreate",
 				"diagnostics/subject-0.metrics.txt":    "\nworkqueue_depth{",
 				"diagnostics/subject-0.goroutines.txt": "goroutine 1 ",
-				"report.html":                          "0 of 3 pods ready",
+				"report.html":                          "0 pods are ready, expected 3",
 			} {
 				content, err := os.ReadFile(filepath.Join(result.Directory, name))
 				if err != nil || !strings.Contains(string(content), part) {

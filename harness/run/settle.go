@@ -30,7 +30,8 @@ func (s *Session) Settle(ctx context.Context) error {
 	}
 	bounded, cancel := s.monitor.within(ctx, s.Scenario.Settle.Within)
 	defer cancel()
-	for quiet := false; !quiet && s.monitor.waitConverged(bounded); {
+	quiet := false
+	for !quiet && s.monitor.waitConverged(bounded) {
 		s.beginPhase(history.PhaseQuiet)
 		quiet = s.monitor.waitQuiet(ctx, s.Clock, s.Scenario.Settle.Quiet)
 		if !quiet && bounded.Err() != nil {
@@ -44,7 +45,11 @@ func (s *Session) Settle(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	s.progress("settled after %.1f s", s.Clock.Since(start).Seconds())
+	result := "settled"
+	if !quiet {
+		result = "not settled"
+	}
+	s.progress("%s after %.1f s", result, s.Clock.Since(start).Seconds())
 	if missing := s.catchUp(ctx); ctx.Err() != nil {
 		return ctx.Err() // the run was aborted, so commits may be missing for that reason
 	} else if missing != nil {
