@@ -118,7 +118,7 @@ func (c *Chaos) start(ctx context.Context, cfg *envconf.Config, f *feature) (_ c
 		return ctx, err
 	}
 	if inPods := p.environment.Capabilities().Has(cluster.SubjectInPods); inPods && c.Subject != (subject.Target{}) {
-		return ctx, fmt.Errorf("Chaos.Subject is %s, but provider %s cannot start it: leave Chaos.Subject empty, and run the controllers in the test binary with ProxyConfig", c.Subject, p.name)
+		return ctx, fmt.Errorf("Chaos.Subject is %s, but provider %s cannot start this program: leave Chaos.Subject empty, and run the controllers in the test binary with ProxyConfig", c.Subject, p.name)
 	}
 	if err := p.reserve("feature " + f.name); err != nil {
 		return ctx, err

@@ -60,10 +60,10 @@ func (p *provider) CreateWithConfig(ctx context.Context, path string) (string, e
 func parseKindConfig(data []byte) (*v1alpha4.Cluster, error) {
 	config := &v1alpha4.Cluster{}
 	if err := yaml.UnmarshalStrict(data, config); err != nil {
-		return nil, fmt.Errorf("expected a configuration of kind: %w", err)
+		return nil, fmt.Errorf("expected a kind configuration (apiVersion kind.x-k8s.io/v1alpha4): %w", err)
 	}
 	if config.Kind != "Cluster" {
-		return nil, fmt.Errorf("found kind %q; expected Cluster of kind.x-k8s.io", config.Kind)
+		return nil, fmt.Errorf("kind: found %q; expected Cluster (apiVersion kind.x-k8s.io/v1alpha4)", config.Kind)
 	}
 	if family := config.Networking.IPFamily; family != "" && family != v1alpha4.IPv4Family {
 		return nil, fmt.Errorf("networking.ipFamily: found %q; expected %s", family, v1alpha4.IPv4Family)

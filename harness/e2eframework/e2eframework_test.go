@@ -91,7 +91,7 @@ func TestEmbedded(t *testing.T) {
 			if list, err := nodes.ListNode(ctx); err != nil || len(list) != 3 || list[2].Name != "node-3" || list[2].State != "Ready" {
 				t.Errorf("nodes %+v, error %v; want 3 ready nodes after AddNode", list, err)
 			}
-			if err := nodes.AddNode(ctx, third); err == nil || !strings.Contains(err.Error(), "add node node-3: it exists already") {
+			if err := nodes.AddNode(ctx, third); err == nil || !strings.Contains(err.Error(), "add node node-3: the node exists already") {
 				t.Errorf("second AddNode: error %v", err)
 			}
 			if err := nodes.AddNode(ctx, &support.Node{Name: "third"}); err == nil || !strings.Contains(err.Error(), `add node third: found the node name "third"; expected a name of the form node-5`) {
@@ -206,7 +206,7 @@ func TestErrors(t *testing.T) {
 		{"argument", func(p support.E2EClusterProvider) error {
 			_, err := p.Create(t.Context(), "--retain")
 			return err
-		}, `creating cluster x: found the argument "--retain"; expected options`},
+		}, `creating cluster x: found the argument "--retain"; expected no arguments`},
 		{"directory of executables", func(p support.E2EClusterProvider) error {
 			_, err := p.WithPath(t.TempDir()).Create(t.Context())
 			return err
@@ -222,7 +222,7 @@ func TestErrors(t *testing.T) {
 		{"kind of the configuration", func(p support.E2EClusterProvider) error {
 			_, err := p.CreateWithConfig(t.Context(), file(t, "kind: Pod\n"))
 			return err
-		}, `found kind "Pod"; expected Cluster`},
+		}, `kind: found "Pod"; expected Cluster`},
 		{"role of a node", func(p support.E2EClusterProvider) error {
 			_, err := p.CreateWithConfig(t.Context(), file(t, "kind: Cluster\nnodes: [{role: etcd}]\n"))
 			return err

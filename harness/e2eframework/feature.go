@@ -45,7 +45,7 @@ func currentFeature(ctx context.Context) *feature {
 }
 
 // errNotRecorded is the error of steps such as [Inject] in a feature that [Chaos] does not record.
-var errNotRecorded = errors.New("found no recording of a feature; expected testenv.BeforeEachFeature(chaos.Begin), and no label recording=off")
+var errNotRecorded = errors.New("the feature is not recorded; call testenv.BeforeEachFeature(chaos.Begin), and remove the label recording=off from the feature")
 
 // featureOf returns the feature that ctx contains. If the feature is not recorded, it returns
 // [errNotRecorded].
@@ -188,7 +188,7 @@ func (f *feature) heal(ctx context.Context) error {
 // reserved, reserve returns an error, because a cluster has only one history and one fault proxy.
 func (p *provider) reserve(user string) error {
 	if !p.reserved.CompareAndSwap(nil, &user) {
-		return fmt.Errorf("cluster %s is in use by %s; expected one feature or scenario at a time: with --parallel, set Chaos.NewCluster; features that run scenarios have the label %s=off",
+		return fmt.Errorf("cluster %s is in use by %s; a cluster can record only one feature or scenario at a time: with --parallel, set Chaos.NewCluster; features that call RunScenario must have the label %s=off",
 			p.clusterName, *p.reserved.Load(), Recording)
 	}
 	return nil

@@ -100,7 +100,7 @@ func (p *provider) Create(ctx context.Context, args ...string) (string, error) {
 		return p.kubeconfig, nil
 	}
 	if len(args) > 0 {
-		return "", fmt.Errorf("creating cluster %s: found the argument %q; expected options, such as WithNodes", p.clusterName, args[0])
+		return "", fmt.Errorf("creating cluster %s: found the argument %q; expected no arguments, but options such as WithNodes", p.clusterName, args[0])
 	}
 	if err := p.checkVersion(); err != nil {
 		return "", err
@@ -190,7 +190,7 @@ func (p *provider) GenerateKubeconfig(args ...string) (string, error) {
 		return "", err
 	}
 	if len(args) > 0 {
-		return "", fmt.Errorf("kubeconfig of cluster %s: found the argument %q; expected none", p.clusterName, args[0])
+		return "", fmt.Errorf("kubeconfig of cluster %s: found the argument %q; expected no arguments", p.clusterName, args[0])
 	}
 	config, err := p.adminKubeconfig()
 	if err != nil {
@@ -314,7 +314,7 @@ func (p *provider) Destroy(ctx context.Context) error {
 // cluster does not exist.
 func (p *provider) created() error {
 	if p.environment == nil {
-		return fmt.Errorf("cluster %s does not exist; expected a call of Create before", p.clusterName)
+		return fmt.Errorf("cluster %s does not exist; call Create first", p.clusterName)
 	}
 	return nil
 }

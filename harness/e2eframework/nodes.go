@@ -110,7 +110,7 @@ func (p *embeddedProvider) AddNode(ctx context.Context, node *support.Node, _ ..
 		return err
 	}
 	if slices.ContainsFunc(nodes, func(n support.Node) bool { return n.Name == node.Name }) {
-		return fmt.Errorf("add node %s: it exists already", node.Name)
+		return fmt.Errorf("add node %s: the node exists already", node.Name)
 	}
 	kubelets, ok := p.environment.Cluster.(cluster.Kubelets)
 	if !ok {
@@ -150,7 +150,7 @@ func (p *kindProvider) LoadImage(ctx context.Context, image string, _ ...string)
 		return fmt.Errorf("loading image %s: %w", image, err)
 	}
 	if !found {
-		return fmt.Errorf("loading image %s: the container engine does not have it; expected an image that was built or pulled", image)
+		return fmt.Errorf("loading image %s: the container engine does not have this image; build or pull the image first", image)
 	}
 	return p.LoadImageArchive(ctx, archive)
 }
@@ -182,7 +182,7 @@ func (p *kindProvider) access() (cluster.NodeAccess, error) {
 	}
 	nodes, ok := p.environment.Cluster.(cluster.NodeAccess)
 	if !ok {
-		return nil, fmt.Errorf("cluster %s: cannot load images onto the nodes: found a cluster of type %T; expected one that implements cluster.NodeAccess", p.clusterName, p.environment.Cluster)
+		return nil, fmt.Errorf("cluster %s: cannot load images onto the nodes: found a cluster of type %T; expected a cluster that implements cluster.NodeAccess", p.clusterName, p.environment.Cluster)
 	}
 	return nodes, nil
 }

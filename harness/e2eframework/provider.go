@@ -77,11 +77,11 @@ func Environment(ctx context.Context, name string) (*environment.Environment, er
 func createdProvider(ctx context.Context, name string) (*provider, error) {
 	found, ok := envfuncs.GetClusterFromContext(ctx, name)
 	if !ok {
-		return nil, fmt.Errorf("found no cluster %q in the context; expected testenv.Setup(envfuncs.CreateCluster(provider, %q))", name, name)
+		return nil, fmt.Errorf("found no cluster %q in the context; call testenv.Setup(envfuncs.CreateCluster(provider, %q)) first", name, name)
 	}
 	of, ok := found.(interface{ base() *provider })
 	if !ok {
-		return nil, fmt.Errorf("cluster %q: found provider %T; expected one of package e2eframework", name, found)
+		return nil, fmt.Errorf("cluster %q: found a provider of type %T; expected a provider of package e2eframework", name, found)
 	}
 	return of.base(), of.base().created()
 }

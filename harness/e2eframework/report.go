@@ -28,7 +28,7 @@ func report(t *testing.T, result *reports.Run, problems []string) {
 	}
 	lines, err := firings(result.Directory)
 	if err != nil {
-		t.Errorf("reading what the faults did: %v", err)
+		t.Errorf("reading the actions of the faults from the history: %v", err)
 	}
 	for _, line := range lines {
 		t.Log(line)
@@ -59,7 +59,7 @@ func withoutEffect(result *reports.Run) (all []string) {
 		injected += fault.Injected
 		fired += fault.Fired
 		if fault.Missed() {
-			all = append(all, fmt.Sprintf("fault %s has mustFire, but it had no effect", fault.Name))
+			all = append(all, fmt.Sprintf("fault %s has mustFire, but had no effect", fault.Name))
 		}
 	}
 	if injected > 0 && fired == 0 && len(all) == 0 {
@@ -106,7 +106,7 @@ func firings(runDirectory string) ([]string, error) {
 		lines = append(lines, line)
 	}
 	if total > len(fired) {
-		lines = append(lines, fmt.Sprintf("and %d more firings", total-len(fired)))
+		lines = append(lines, fmt.Sprintf("and %d more actions of faults", total-len(fired)))
 	}
 	return lines, nil
 }

@@ -27,7 +27,7 @@ func TestProblems(t *testing.T) {
 		{name: "none fired", result: reports.Run{Reason: "no injected fault had an effect (1 injected)", Faults: []check.FaultCount{count("crash", 1, 0)}},
 			want: "the feature was not tested under faults: no injected fault had an effect (1 injected)"},
 		{name: "must fire", result: reports.Run{Faults: []check.FaultCount{{Name: "crash", MustFire: true}, count("api-error", 1, 3)}},
-			want: "fault crash has mustFire, but it had no effect"},
+			want: "fault crash has mustFire, but had no effect"},
 		{name: "a violation", result: reports.Run{Results: violated, Faults: []check.FaultCount{count("api-error", 1, 3)}},
 			want: "check back-off: violated once\n    at 0.000s  99 creates in 1 s\n    expected: fewer"},
 	} {

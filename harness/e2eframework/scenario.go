@@ -37,7 +37,7 @@ func RunScenario(clusterName string, o run.Options) types.StepFunc {
 		if result != nil {
 			report(t, result, violations(result))
 			if result.Verdict == check.Unknown {
-				t.Errorf("scenario %s: unknown: %s", result.Scenario, result.Reason)
+				t.Errorf("scenario %s: verdict unknown: %s", result.Scenario, result.Reason)
 			}
 		}
 		if err != nil {
@@ -56,7 +56,7 @@ func runScenario(ctx context.Context, clusterName string, o run.Options) (*repor
 	}
 	if o.Scenario != nil { // run.Run returns an error for a nil scenario
 		if err := checkCluster(o.Scenario, p.environment.ControlPlane, p.environment.Capabilities()); err != nil {
-			return nil, fmt.Errorf("running scenario %s on cluster %s: %w; expected the option WithScenario of the cluster", o.Scenario.Name, clusterName, err)
+			return nil, fmt.Errorf("running scenario %s on cluster %s: %w; create the cluster with the option WithScenario", o.Scenario.Name, clusterName, err)
 		}
 		if err := p.reserve("scenario " + o.Scenario.Name); err != nil {
 			return nil, err
@@ -92,16 +92,16 @@ func checkCluster(s *scenario.Scenario, found providers.Options, capabilities cl
 	var want providers.Options
 	forScenario(s, &want)
 	if found, want := controllerNames(found.Controllers), controllerNames(want.Controllers); !slices.Equal(found, want) {
-		return fmt.Errorf("controllers that the cluster does not run: found %q; expected %q, which are under test", found, want)
+		return fmt.Errorf("controllers that the cluster does not run: found %q; expected the controllers under test, %q", found, want)
 	}
 	if want.Pods == 0 {
 		return nil // without pods, the number of nodes does not matter
 	}
 	if owns := capabilities.Has(cluster.OwnsControlPlane); owns && found.Nodes < want.Nodes {
-		return fmt.Errorf("found %d nodes; expected %d", found.Nodes, want.Nodes)
+		return fmt.Errorf("found %d nodes; expected at least %d", found.Nodes, want.Nodes)
 	}
 	if simulated := capabilities.Has(cluster.SimulatedKubelets); simulated && (found.PodStartDelay != want.PodStartDelay || found.PodStopDelay != want.PodStopDelay) {
-		return fmt.Errorf("found pods that start after %s and stop after %s; expected %s and %s", found.PodStartDelay, found.PodStopDelay, want.PodStartDelay, want.PodStopDelay)
+		return fmt.Errorf("found the pod start delay %s and the pod stop delay %s; expected %s and %s", found.PodStartDelay, found.PodStopDelay, want.PodStartDelay, want.PodStopDelay)
 	}
 	return nil
 }

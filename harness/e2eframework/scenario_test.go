@@ -24,17 +24,17 @@ func TestCheckCluster(t *testing.T) {
 	}{
 		{"as asked", pods, capabilitiesOf(t, providers.Embedded), func(*providers.Options) {}, ""},
 		{"more nodes", pods, capabilitiesOf(t, providers.Embedded), func(o *providers.Options) { o.Nodes = 3 }, ""},
-		{"fewer nodes", pods, capabilitiesOf(t, providers.Embedded), func(o *providers.Options) { o.Nodes = 1 }, "found 1 nodes; expected 2"},
+		{"fewer nodes", pods, capabilitiesOf(t, providers.Embedded), func(o *providers.Options) { o.Nodes = 1 }, "found 1 nodes; expected at least 2"},
 		{"fewer nodes of an existing cluster", pods, capabilitiesOf(t, providers.Existing), func(o *providers.Options) { o.Nodes = 0 }, ""},
 		{"slower pods", pods, capabilitiesOf(t, providers.Embedded), func(o *providers.Options) { o.PodStartDelay = time.Second },
-			"found pods that start after 1s and stop after 0s; expected 50ms and 0s"},
+			"found the pod start delay 1s and the pod stop delay 0s; expected 50ms and 0s"},
 		{"slower pods of real kubelets", pods, capabilitiesOf(t, providers.Kind), func(o *providers.Options) { o.PodStartDelay = time.Second }, ""},
 		{"default controllers", pods, capabilitiesOf(t, providers.Embedded), func(o *providers.Options) { o.Controllers = nil }, ""},
 		{"cluster runs the controllers", pods, capabilitiesOf(t, providers.Embedded), func(o *providers.Options) { o.Controllers = []kube.Controller{} },
-			`controllers that the cluster does not run: found []; expected ["deployment-controller"`},
+			`controllers that the cluster does not run: found []; expected the controllers under test, ["deployment-controller"`},
 		{"controllers of the suite", external, capabilitiesOf(t, providers.Embedded), func(o *providers.Options) { o.Nodes = 1 }, ""},
 		{"no controllers of Kubernetes", external, capabilitiesOf(t, providers.Embedded), func(o *providers.Options) { o.Controllers = nil },
-			`; expected [], which are under test`},
+			`; expected the controllers under test, []`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, err := scenario.Parse("scenario.yaml", []byte("name: x\ndescription: x\n"+test.scenario))

@@ -158,7 +158,7 @@ func TestSuite(t *testing.T) {
 				if err := c.Client().Resources().List(ctx, &list); err != nil {
 					t.Error(err)
 				}
-				if _, err := e2eframework.ProxyConfig(ctx, "client"); err == nil || !strings.Contains(err.Error(), "no label recording=off") {
+				if _, err := e2eframework.ProxyConfig(ctx, "client"); err == nil || !strings.Contains(err.Error(), "remove the label recording=off") {
 					t.Errorf("ProxyConfig: error %v", err)
 				}
 				return ctx
@@ -217,9 +217,9 @@ func TestFlags(t *testing.T) {
 			want: []string{"cluster demo is in use by feature", "with --parallel, set Chaos.NewCluster"}},
 		{name: "parallel on own clusters", suite: "own-clusters", flags: []string{"--parallel"}, runs: 2, want: []string{"order in namespace", "invoice in namespace"}},
 		{name: "scenario", suite: "scenario with-scenario", runs: 1, want: []string{"PASS: TestSuite/a_scenario/it_passes"}},
-		{name: "scenario whose fault never fires", suite: "scenario with-scenario never", fails: true, runs: 1, want: []string{"scenario lost-create: unknown: "}},
+		{name: "scenario whose fault never fires", suite: "scenario with-scenario never", fails: true, runs: 1, want: []string{"scenario lost-create: verdict unknown: "}},
 		{name: "scenario on a cluster that runs the controllers", suite: "scenario", fails: true,
-			want: []string{`running scenario lost-create on cluster demo: controllers that the cluster does not run: found []; expected ["deployment-controller"`, "expected the option WithScenario"}},
+			want: []string{`running scenario lost-create on cluster demo: controllers that the cluster does not run: found []; expected the controllers under test, ["deployment-controller"`, "create the cluster with the option WithScenario"}},
 		{name: "recorded scenario", suite: "scenario with-scenario recorded", fails: true, runs: 1, want: []string{"cluster demo is in use by feature a scenario; ", "have the label recording=off"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -44,7 +44,7 @@ func (e *Environment) Inject(ctx context.Context, i Injection) (heal func(contex
 		return nil, err
 	}
 	if err := faultType.Supported(fault, e.Capabilities()); err != nil {
-		return nil, fmt.Errorf("%s: not supported by provider %s: %w", i.Fault, e.Provider, err)
+		return nil, fmt.Errorf("fault %s: not supported by provider %s: %w", i.Fault, e.Provider, err)
 	}
 	if err := e.canInject(faultType); err != nil {
 		return nil, err
@@ -74,9 +74,9 @@ func (e *Environment) canInject(faultType faults.Type) error {
 	case e.stopped:
 		return fmt.Errorf("injecting %s: the environment has been stopped", faultType.Name)
 	case e.Proxy == nil:
-		return fmt.Errorf("injecting %s: the fault proxy does not run; expected a call of StartProxy before", faultType.Name)
+		return fmt.Errorf("injecting %s: the fault proxy does not run; call StartProxy first", faultType.Name)
 	case faultType.ActsOnSubject && e.Subject == nil:
-		return fmt.Errorf("injecting %s: gauntlet runs no replica of the subject; expected a call of StartSubject before", faultType.Name)
+		return fmt.Errorf("injecting %s: gauntlet runs no replica of the subject; call StartSubject first", faultType.Name)
 	}
 	return nil
 }

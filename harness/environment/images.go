@@ -22,7 +22,7 @@ import (
 func (e *Environment) nodes() (cluster.NodeAccess, error) {
 	nodes, ok := e.Cluster.(cluster.NodeAccess)
 	if !ok {
-		return nil, fmt.Errorf("provider %s cannot load images onto nodes: found a cluster of type %T; expected one that implements cluster.NodeAccess", e.Provider, e.Cluster)
+		return nil, fmt.Errorf("provider %s cannot load images onto nodes: found a cluster of type %T; expected a cluster that implements cluster.NodeAccess", e.Provider, e.Cluster)
 	}
 	return nodes, nil
 }

@@ -74,7 +74,7 @@ func (e *Environment) installObject(ctx context.Context, mapper meta.RESTMapper,
 		return nil
 	}
 	const interval = 20 * time.Millisecond
-	return cluster.Poll(ctx, interval, "the condition Established", func(ctx context.Context) error {
+	return cluster.Poll(ctx, interval, "CustomResourceDefinition "+o.GetName()+" to be Established", func(ctx context.Context) error {
 		found, err := resource.Get(ctx, o.GetName(), metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -76,7 +76,7 @@ func (e *Environment) setUpNamespace(ctx context.Context) error {
 	namespaces := e.Admin.CoreV1().Namespaces()
 	if _, shared := e.Cluster.(cluster.Shared); shared {
 		if _, err := namespaces.Get(ctx, e.namespace, metav1.GetOptions{}); err != nil {
-			return fmt.Errorf("%w; expected a namespace that exists, or no namespace, which means %s", err, Namespace)
+			return fmt.Errorf("%w; expected a namespace that exists, or an empty name for the namespace %s", err, Namespace)
 		}
 	} else {
 		_, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.namespace}}, metav1.CreateOptions{})
@@ -169,7 +169,7 @@ func (e *Environment) useObserver(o observer) {
 // missing.
 func (e *Environment) CatchUp(ctx context.Context) error {
 	if e.observer == nil {
-		return errors.New("CatchUp: there is no history; expected a call of Record before")
+		return errors.New("CatchUp: there is no history; call Record first")
 	}
 	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
 	defer cancel()

@@ -161,7 +161,7 @@ const watchPollInterval = 10 * time.Millisecond
 // wait waits until the leader watches all required resources. If ctx ends first, the error names
 // the missing resources.
 func (w *subjectWatches) wait(ctx context.Context) error {
-	err := cluster.Poll(ctx, watchPollInterval, "the watches of the subject", func(context.Context) error {
+	err := cluster.Poll(ctx, watchPollInterval, "the subject to open its watches", func(context.Context) error {
 		if missing := w.missing(); len(missing) > 0 {
 			return fmt.Errorf("the subject holds the lease but does not watch %s", strings.Join(missing, ", "))
 		}

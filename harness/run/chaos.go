@@ -27,7 +27,7 @@ import (
 func (s *Session) Chaos(ctx context.Context, run Workload) error {
 	described := "a workload of this program"
 	if external := s.Scenario.ExternalWorkload != nil; run == nil && external {
-		return s.Scenario.Errorf("externalWorkload", "found no workload; expected an argument of Chaos, because the workload is not in the scenario")
+		return s.Scenario.Errorf("externalWorkload", "found no workload: pass a function to Session.Chaos, because the workload is not in the scenario")
 	}
 	if run == nil {
 		run, described = runSteps, faults.Counted(len(s.Scenario.Workload), "workload step")
@@ -131,7 +131,7 @@ func (s *Session) runFault(ctx context.Context, index int, when *environment.Sub
 		case spec.When != nil:
 			report.Failed(nil, fmt.Errorf("the trigger did not match during the run: %s", spec.When))
 		default:
-			report.Failed(nil, fmt.Errorf("the workload ended before the start of the fault, at %s after the beginning of the chaos phase", spec.From))
+			report.Failed(nil, fmt.Errorf("the workload ended before the fault could start; expected a workload longer than %s, the value of the fault's field from", spec.From))
 		}
 		s.Environment.Dispatcher.Unsubscribe(when)
 		if !started || err != nil {

@@ -145,7 +145,7 @@ func countFaults(spec *scenario.Scenario, activity check.Activity) []check.Fault
 func missedFirings(counts []check.FaultCount) (missed []string) {
 	for i, fault := range counts {
 		if fault.Missed() {
-			missed = append(missed, fmt.Sprintf("fault %d (%s) has mustFire, but it had no effect", i, fault.Name))
+			missed = append(missed, fmt.Sprintf("fault %d (%s) has mustFire, but had no effect", i, fault.Name))
 		}
 	}
 	return missed

@@ -129,7 +129,7 @@ func (s *Session) snapshotReplicas(ctx context.Context, diagnostics *snapshot) {
 		if err := missing[i]; err != nil {
 			if len(diagnostics.pending) > 0 {
 				if ended, dumpErr := s.Environment.Subject.DumpStacks(ctx, replica); ended || dumpErr != nil {
-					err = errors.Join(fmt.Errorf("%w; the run ended the replica, see its log for a stack dump", err), dumpErr)
+					err = errors.Join(fmt.Errorf("%w; the run ended the replica %s, and the replica's log contains a stack dump", err, replica), dumpErr)
 				}
 			}
 			goroutines[i] = unavailable(err)

@@ -203,7 +203,7 @@ func openRunDirectory(path string) (directory, *scenario.Scenario, *Environment,
 	}
 	environment.ControllerSwitch = cmp.Or(environment.ControllerSwitch, environment.Displace)
 	if len(environment.Command) == 0 {
-		return "", nil, nil, fmt.Errorf("%s: found no command; expected the command line of the run", dir.environment())
+		return "", nil, nil, fmt.Errorf("%s: found no field command; expected the command line of the run", dir.environment())
 	}
 	return dir, spec, environment, nil
 }

@@ -49,7 +49,7 @@ func validateExercises(s *scenario.Scenario) []error {
 func checkExercised(s *scenario.Scenario, path string, c *check.Check) error {
 	controllers := s.Controllers()
 	if !c.Scope.AppliesTo(controllers) {
-		return s.Errorf(path, "found %s, whose scope has none of the controllers under test; expected a check that applies to them, or another list subject.controllers; its scope: %s", c.ID, c.Scope)
+		return s.Errorf(path, "found check %s, which applies to none of the controllers under test; expected another check, or another list subject.controllers; scope of the check: %s", c.ID, c.Scope)
 	}
 	if c.Scope.General() || s.ExternalWorkload != nil {
 		return nil
@@ -63,7 +63,7 @@ func checkExercised(s *scenario.Scenario, path string, c *check.Check) error {
 	if slices.ContainsFunc(reconciledKinds(s), func(kind string) bool { return slices.Contains(reconciled, kind) }) {
 		return nil
 	}
-	return s.Errorf(path, "found %s, which nothing in the scenario exercises; expected a step that creates a %s", c.ID, strings.Join(reconciled, " or a "))
+	return s.Errorf(path, "found check %s, which nothing in the scenario exercises; expected a step that creates a %s", c.ID, strings.Join(reconciled, " or a "))
 }
 
 // reconciledKinds returns the Kinds of objects that exist in a run of the scenario. If the workload

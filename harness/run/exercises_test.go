@@ -45,9 +45,9 @@ func TestValidateBeforeStartErrors(t *testing.T) {
 		{"a check of ReplicaSets", replicaSet + "exercises: [slow-start, no-writes-when-settled]\n", ""},
 		{"a check of ReplicaSets, by a Deployment", deployment + "exercises: [slow-start, max-surge]\n", ""},
 		{"a Deployment of another user", replicaSet + "exercises: [max-surge]\nfaults:\n  - user-edit: {steps: [{create: {kind: Deployment, name: web, replicas: 1}}]}\n", ""},
-		{"no Deployment", replicaSet + "exercises: [max-surge]\n", "found max-surge, which nothing in the scenario exercises; expected a step that creates a Deployment"},
-		{"no Service", deployment + "exercises: [endpoints-exact]\n", "found endpoints-exact, which nothing in the scenario exercises; expected a step that creates a Service"},
-		{"no controller", replicaSet + "subject: {controllers: [endpoints-controller]}\nexercises: [slow-start]\n", "its scope: Contract (trait slow-start)"},
+		{"no Deployment", replicaSet + "exercises: [max-surge]\n", "found check max-surge, which nothing in the scenario exercises; expected a step that creates a Deployment"},
+		{"no Service", deployment + "exercises: [endpoints-exact]\n", "found check endpoints-exact, which nothing in the scenario exercises; expected a step that creates a Service"},
+		{"no controller", replicaSet + "subject: {controllers: [endpoints-controller]}\nexercises: [slow-start]\n", "scope of the check: Contract (trait slow-start)"},
 		{"two mistakes", replicaSet + "exercises: [slow-stat]\nfaults:\n  - api-eror: {}\n", "did you mean api-error?"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

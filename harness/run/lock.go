@@ -27,7 +27,7 @@ func Lock(path string) (unlock func(), err error) {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("%s: locking the run directory: %w", path, err)
 		}
-		return nil, fmt.Errorf("%s: %w by %s; wait until that command has ended, or end it", path, ErrInUse, lockHolder(dir))
+		return nil, fmt.Errorf("%s: %w by %s; wait until that command has ended, or stop that command", path, ErrInUse, lockHolder(dir))
 	}
 	return func() { dir.Close() }, nil
 }

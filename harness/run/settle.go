@@ -26,7 +26,7 @@ func (s *Session) Settle(ctx context.Context) error {
 	if missing := s.catchUp(ctx); ctx.Err() != nil {
 		return ctx.Err()
 	} else if missing != nil {
-		s.progress("the history does not have all changes in etcd yet: %v", missing)
+		s.progress("the history does not contain all changes in etcd yet: %v", missing)
 	}
 	bounded, cancel := s.monitor.within(ctx, s.Scenario.Settle.Within)
 	defer cancel()

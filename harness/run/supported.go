@@ -18,7 +18,7 @@ func Supported(s *scenario.Scenario, provider string) error {
 		return err
 	}
 	if pods, room := s.PodsMax(), p.PodsPerNode*s.Cluster.Nodes; p.PodsPerNode > 0 && pods > room {
-		return s.Errorf("cluster.nodes", "the workload needs %d pods at the same time, but %d nodes of provider %s hold %d; add nodes or remove pods",
+		return s.Errorf("cluster.nodes", "the workload needs %d pods at the same time, but %d nodes of provider %s can run only %d; add nodes or remove pods",
 			pods, s.Cluster.Nodes, provider, room)
 	}
 	if err := s.NeedsOwnControlPlane(); err != nil && !p.Capabilities.Has(cluster.OwnsControlPlane) {

@@ -181,7 +181,7 @@ faults:
 	}{
 		{"both fired", 1, 1, check.Pass, "1 checks passed, 0 not exercised"},
 		{"the other never fired", 0, 1, check.Pass, "1 checks passed, 0 not exercised"},
-		{"it never fired", 1, 0, check.Unknown, "fault 1 (watch-end) has mustFire, but it had no effect"},
+		{"it never fired", 1, 0, check.Unknown, "fault 1 (watch-end) has mustFire, but had no effect"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			activity := check.Activity{Writes: 1, Fired: test.first + test.last, Faults: map[int]check.FaultCount{0: {Name: "api-error", Fired: test.first}, 1: {Name: "watch-end", Fired: test.last}}}
@@ -243,7 +243,7 @@ workload:
 	if err := Supported(spec, "embedded"); err != nil {
 		t.Error(err)
 	}
-	want := "x.yaml:3:18: cluster.nodes: the workload needs 181 pods at the same time, but 2 nodes of provider kind hold 180; add nodes or remove pods"
+	want := "x.yaml:3:18: cluster.nodes: the workload needs 181 pods at the same time, but 2 nodes of provider kind can run only 180; add nodes or remove pods"
 	if err := Supported(spec, "kind"); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %q", err, want)
 	}

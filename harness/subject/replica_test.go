@@ -302,7 +302,7 @@ func TestExplainStart(t *testing.T) {
 		{"timeout", Target{kind: execKind, name: "/manager"}, notReady,
 			"nobody holds the lease\ngauntlet waited 60.0 s; last lines of the log of subject-0:\n\t(empty)\n" +
 				"command line: manager --leader-elect\n" +
-				"gauntlet passes flags of kube-controller-manager to this program; if it has other flags, wrap it in a script that translates them, or use subject.Command in Go"},
+				"gauntlet passes flags of kube-controller-manager to this program; if the program has other flags, wrap the program in a script that translates the flags, or use subject.Command in Go"},
 		{"exit", Ours, fmt.Errorf("%w: exited with status 1", ErrDied),
 			"the subject ended unexpectedly: exited with status 1\ngauntlet waited 60.0 s\ncommand line: manager --leader-elect"},
 	} {

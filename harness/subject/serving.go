@@ -123,13 +123,13 @@ func (s *Serving) fetch(ctx context.Context, path string) ([]byte, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, bodyBytesMax+1))
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", url, err)
+		return nil, fmt.Errorf("reading the response to GET %s: %w", url, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", url, response.Status)
+		return nil, fmt.Errorf("GET %s: %s", url, response.Status)
 	}
 	if len(body) > bodyBytesMax {
-		return nil, fmt.Errorf("%s: the response has more than %d bytes", url, bodyBytesMax)
+		return nil, fmt.Errorf("GET %s: the response has more than %d bytes", url, bodyBytesMax)
 	}
 	return body, nil
 }

@@ -166,7 +166,7 @@ func (s *Subject) ExplainStart(err error, waited time.Duration) error {
 	}
 	text += "\ncommand line: " + strings.Join(first.commandLine(), " ")
 	if kind := s.options.Target.kind; kind == execKind || kind == imageKind {
-		text += "\ngauntlet passes flags of kube-controller-manager to this program; if it has other flags, wrap it in a script that translates them, or use subject.Command in Go"
+		text += "\ngauntlet passes flags of kube-controller-manager to this program; if the program has other flags, wrap the program in a script that translates the flags, or use subject.Command in Go"
 	}
 	return fmt.Errorf("%w\n%s", err, text)
 }

@@ -66,7 +66,7 @@ func TestCheckControllers(t *testing.T) {
 	if err := Upstream.CheckControllers(unknown); err != nil {
 		t.Error(err)
 	}
-	const want = "subject ours: cannot run statefulset-controller: expected only replicationcontroller-controller, replicaset-controller, deployment-controller, endpoints-controller, or the subject upstream, exec:PATH or image:REF"
+	const want = "subject ours: cannot run statefulset-controller: expected only the controllers replicationcontroller-controller, replicaset-controller, deployment-controller, endpoints-controller, or the subject upstream, exec:PATH or image:REF"
 	if err := Ours.CheckControllers(unknown); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

@@ -117,7 +117,7 @@ func (t Target) CheckControllers(controllers []kube.Controller) error {
 	}
 	for _, c := range kube.OrDefault(controllers) {
 		if !c.Contract {
-			return fmt.Errorf("subject %s: cannot run %s: expected only %s, or the subject upstream, exec:PATH or image:REF",
+			return fmt.Errorf("subject %s: cannot run %s: expected only the controllers %s, or the subject upstream, exec:PATH or image:REF",
 				t, c.Name, strings.Join(kube.DefaultControllers(), ", "))
 		}
 	}
@@ -135,7 +135,7 @@ func (t Target) Executable(ours, upstream string) (string, error) {
 	case t == Upstream:
 		path, remedy = upstream, "gauntlet setup"
 	case t.kind == imageKind:
-		return "", fmt.Errorf("subject %s: an image can only run in pods; expected a provider whose subjects run in pods, such as kind, or the subject exec:PATH", t)
+		return "", fmt.Errorf("subject %s: an image can only run in pods; expected a provider that runs the subject in pods, such as --provider=kind, or the subject exec:PATH", t)
 	default:
 		return t.name, nil
 	}

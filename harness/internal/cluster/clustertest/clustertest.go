@@ -41,23 +41,23 @@ func CheckCapabilities(c cluster.Cluster) error {
 	var all []error
 	for _, i := range interfaces {
 		if has.Has(i.capability) != i.implemented(c) {
-			all = append(all, fmt.Errorf("%s: has capability %q: %t, but implements cluster.%s: %t; expected the same answer",
+			all = append(all, fmt.Errorf("provider %s: found capability %q: %t, and an implementation of cluster.%s: %t; expected both or neither",
 				c.Name(), i.capability, has.Has(i.capability), i.name, i.implemented(c)))
 		}
 	}
 	if shared := implements[cluster.Shared](c); has.Has(cluster.OwnsControlPlane) == shared {
-		all = append(all, fmt.Errorf("%s: has capability %q: %t, and implements cluster.Shared: %t; expected exactly one of them",
+		all = append(all, fmt.Errorf("provider %s: found capability %q: %t, and an implementation of cluster.Shared: %t; expected exactly one of the two",
 			c.Name(), cluster.OwnsControlPlane, !shared, shared))
 	}
 	if has.Has(cluster.SimulatedKubelets, cluster.RealKubelets) {
-		all = append(all, fmt.Errorf("%s: found capabilities %q and %q; expected at most one of them", c.Name(), cluster.SimulatedKubelets, cluster.RealKubelets))
+		all = append(all, fmt.Errorf("provider %s: found the capabilities %q and %q; expected at most one of the two", c.Name(), cluster.SimulatedKubelets, cluster.RealKubelets))
 	}
 	if n := 3 - len(has.Missing(cluster.SubjectAsProcess, cluster.SubjectInPods, cluster.SubjectLinked)); n != 1 {
-		all = append(all, fmt.Errorf("%s: found %d of the capabilities %q, %q and %q; expected exactly one",
+		all = append(all, fmt.Errorf("provider %s: found %d of the capabilities %q, %q and %q; expected exactly one",
 			c.Name(), n, cluster.SubjectAsProcess, cluster.SubjectInPods, cluster.SubjectLinked))
 	}
 	if has.Has(cluster.SubjectInPods) && !has.Has(cluster.LoadsImages) {
-		all = append(all, fmt.Errorf("%s: capability %q requires capability %q, which is missing", c.Name(), cluster.SubjectInPods, cluster.LoadsImages))
+		all = append(all, fmt.Errorf("provider %s: found capability %q without capability %q; expected both", c.Name(), cluster.SubjectInPods, cluster.LoadsImages))
 	}
 	return errors.Join(all...)
 }

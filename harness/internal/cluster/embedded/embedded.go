@@ -173,7 +173,7 @@ func (c *Cluster) checkHealth(ctx context.Context) error {
 // unhealthy returns an error with the component's name and the end of its log. The argument err
 // says why the component's health check failed.
 func unhealthy(p *part, err error) error {
-	return fmt.Errorf("%s is not healthy: %w; last lines of its log:\n%s", p.name, err, p.LogTail())
+	return fmt.Errorf("%s is not healthy: %w; last lines of the %[1]s log:\n%[3]s", p.name, err, p.LogTail())
 }
 
 // launch starts a process of a component, and calls handleExit when the process exits. If the

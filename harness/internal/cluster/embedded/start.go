@@ -201,7 +201,7 @@ func (c *Cluster) await(ctx context.Context, name, url string) error {
 	return poll(ctx, name, func(ctx context.Context) error {
 		err := c.prober.probe(ctx, url)
 		if err != nil {
-			err = fmt.Errorf("%w; last lines of its log:\n%s", err, c.logTail(name))
+			err = fmt.Errorf("%w; last lines of the %s log:\n%s", err, name, c.logTail(name))
 		}
 		return err
 	})

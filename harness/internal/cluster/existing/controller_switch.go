@@ -55,7 +55,7 @@ func (c *Cluster) turnOffControllers(ctx context.Context, o Options) error {
 		return errors.Join(err, state.checkOthers(c.config.Host))
 	}
 	if o.ControllerSwitch == "" {
-		return fmt.Errorf("existing cluster: %s already active on %s, but the subject must be the only instance of the controllers under test; turn them off, or set --controller-switch to a program that turns them off and on",
+		return fmt.Errorf("existing cluster: %s already active on %s, but the subject must be the only instance of the controllers under test; turn off these controllers of the cluster, or set --controller-switch to a program that turns the controllers off and on",
 			strings.Join(state.active, ", "), c.config.Host)
 	}
 	if c.controllerSwitch, err = newControllerSwitch(o); err != nil {
@@ -116,7 +116,7 @@ func (s controllerState) checkOthers(host string) error {
 	if len(s.missingOthers) == 0 {
 		return nil
 	}
-	return fmt.Errorf("existing cluster: %s not active on %s, but the run needs all default controllers that are not under test; turn them on, or test all default controllers",
+	return fmt.Errorf("existing cluster: %s not active on %s, but the run needs all default controllers that are not under test; turn on these controllers, or test all default controllers",
 		strings.Join(s.missingOthers, ", "), host)
 }
 

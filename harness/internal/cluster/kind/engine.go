@@ -135,7 +135,7 @@ var errorPatterns = []struct {
 	{"dial unix /var/run/docker.sock: connect: permission denied", errNoPermission},
 	{"cannot connect to the docker daemon", ErrEngineDown},
 	{"error during connect", ErrEngineDown},
-	{"no answer within " + engineQueryTimeout.String(), ErrEngineDown},
+	{"did not answer within " + engineQueryTimeout.String(), ErrEngineDown},
 	{"port is already allocated", errPortInUse},
 	{"address already in use", errPortInUse},
 	{"non-overlapping ipv4 address pool", errNoSubnet},

@@ -40,7 +40,7 @@ func ChooseImage(ctx context.Context, requested string) (string, error) {
 		return "", err
 	}
 	if _, err := e.run(ctx, enginePullTimeout, "pull", "--quiet", image); err != nil {
-		return "", fmt.Errorf("node image %s cannot be pulled; build one without a registry with `make node-image`, or select another with --node-image: %w", image, err)
+		return "", fmt.Errorf("node image %s cannot be pulled; build a node image without a registry with `make node-image`, or select another image with --node-image: %w", image, err)
 	}
 	return image, nil
 }

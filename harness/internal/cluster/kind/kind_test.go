@@ -262,6 +262,7 @@ func TestExplain(t *testing.T) {
 		want error
 	}{
 		{"error of docker", &commandError{args: []string{"docker", "ps"}, output: "Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?", err: errors.New("exit status 1")}, ErrEngineDown},
+		{"no answer of docker", &commandError{args: []string{"docker", "version"}, err: errors.New("the container engine did not answer within 10s")}, ErrEngineDown},
 		{"no permission for the socket", &commandError{output: "permission denied while trying to connect to the Docker daemon socket", err: errors.New("exit status 1")}, errNoPermission},
 		{"error of kind", &kindexec.RunError{Command: []string{"docker", "run"}, Output: []byte("Bind for 127.0.0.1:4 failed: port is already allocated."), Inner: errors.New("exit status 125")}, errPortInUse},
 		{"not a node image", errors.New(`could not find a log line that matches "x"`), errNoNode},

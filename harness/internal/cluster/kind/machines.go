@@ -87,13 +87,13 @@ func (c *Cluster) awaitHeartbeat(ctx context.Context, node string, since time.Ti
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("the kubelet did not renew the Lease of its node within %s", recoveryTimeout))
 	defer cancel()
-	return poll(ctx, "a heartbeat of node "+node, func(ctx context.Context) error {
+	return poll(ctx, "the kubelet of node "+node+" to renew its Lease", func(ctx context.Context) error {
 		lease, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, node, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		if renewed := lease.Spec.RenewTime; renewed == nil || !renewed.After(since) {
-			return fmt.Errorf("lease %s/%s was last renewed at %v, expected after %v", corev1.NamespaceNodeLease, node, renewed, since)
+			return fmt.Errorf("lease %s/%s was last renewed at %v; expected a renewal after %v", corev1.NamespaceNodeLease, node, renewed, since)
 		}
 		return nil
 	})

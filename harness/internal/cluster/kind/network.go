@@ -119,7 +119,7 @@ func (c *Cluster) connectPods(ctx context.Context, client kubernetes.Interface) 
 // subnets by node name.
 func (c *Cluster) awaitSubnets(ctx context.Context, client kubernetes.Interface) (map[string]netip.Prefix, error) {
 	subnets := map[string]netip.Prefix{}
-	err := poll(ctx, "the pod subnets of all nodes", func(ctx context.Context) error {
+	err := poll(ctx, "all nodes to have a pod subnet", func(ctx context.Context) error {
 		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err

@@ -99,7 +99,7 @@ func componentsReady(ctx context.Context, client kubernetes.Interface, parts str
 		return fmt.Errorf("listing the pods of the control plane: %w", err)
 	}
 	if want := 1 + strings.Count(parts, ","); len(pods.Items) < want {
-		return fmt.Errorf("found %d control plane pods, expected one for each of %s", len(pods.Items), parts)
+		return fmt.Errorf("found %d control plane pods; expected one pod for each of %s", len(pods.Items), parts)
 	}
 	for i := range pods.Items {
 		if pod := &pods.Items[i]; !cluster.PodReady(pod) {
