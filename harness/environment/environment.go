@@ -322,7 +322,7 @@ func (e *Environment) startProxy(ctx context.Context, direct *rest.Config) (Prox
 // history contains the client's requests, and faults act on these requests.
 func (e *Environment) ProxyConfig(name string) (*rest.Config, error) {
 	if e.stopped || e.Proxy == nil {
-		return nil, errors.New("ProxyConfig: the fault proxy does not run; expected a call of StartProxy before")
+		return nil, errors.New("ProxyConfig: the fault proxy does not run; call StartProxy first")
 	}
 	config := rest.CopyConfig(e.Cluster.Config(cluster.Admin))
 	return config, e.Proxy.Route(name, config)

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/virtual"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 )
 
@@ -27,6 +28,9 @@ type Builder struct {
 	// to Tree. It is ignored for mutants of upstream. By default, it is the directory of our
 	// controllers.
 	Command string
+	// Virtual makes Build build the program gauntlet-virtual with the mutant linked into it, instead
+	// of the mutant's own executable. Only mutants of our controllers can be built this way.
+	Virtual bool
 	// Dir is the directory for the executables. During a build, it also contains the edited files.
 	// Build creates the directory.
 	Dir string
@@ -70,11 +74,26 @@ func (w *Builder) read(file string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(w.Tree, filepath.FromSlash(file)))
 }
 
+// The module of the program gauntlet-virtual, relative to the source tree, and its main package,
+// relative to the module.
+const (
+	virtualModule  = "harness/virtual"
+	virtualCommand = "cmd/" + virtual.Program
+)
+
 // Executable returns the path that Build gives the executable of a mutant.
-func (w *Builder) Executable(m *Mutant) string { return filepath.Join(w.Dir, m.ID) }
+func (w *Builder) Executable(m *Mutant) string {
+	if w.Virtual {
+		return filepath.Join(w.Dir, m.ID, virtual.Program)
+	}
+	return filepath.Join(w.Dir, m.ID)
+}
 
 // Build compiles a mutant and returns the absolute path of its executable.
 func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
+	if w.Virtual && m.Base == Upstream {
+		return "", fmt.Errorf("building mutant %s: found a mutant of upstream's source; expected one of our controllers, because only these are built into %s", m.ID, virtual.Program)
+	}
 	executable, err := filepath.Abs(w.Executable(m))
 	if err != nil {
 		return "", err
@@ -94,10 +113,13 @@ func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	if m.Base == Upstream {
+	switch command := cmp.Or(w.Command, ourCommand); {
+	case m.Base == Upstream:
 		err = setup.Edited(ctx, dir, executable)
-	} else {
-		err = w.buildOurs(ctx, dir, edited, executable)
+	case w.Virtual:
+		err = w.buildOurs(ctx, dir, edited, executable, virtualModule, virtualCommand)
+	default:
+		err = w.buildOurs(ctx, dir, edited, executable, ".", command)
 	}
 	if err != nil {
 		return "", fmt.Errorf("building mutant %s: %w", m.ID, err)
@@ -105,9 +127,10 @@ func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
 	return executable, nil
 }
 
-// buildOurs builds the main package of w.Command from this project's source. An overlay makes the
-// go command read the edited files from dir instead of the source tree.
-func (w *Builder) buildOurs(ctx context.Context, dir string, edited map[string]string, executable string) error {
+// buildOurs builds a main package of this project. The module is the directory of the package's
+// module, relative to the source tree. The command is the directory of the package, relative to the
+// module. An overlay makes the go command read the edited files from dir instead of the source tree.
+func (w *Builder) buildOurs(ctx context.Context, dir string, edited map[string]string, executable, module, command string) error {
 	tree, err := filepath.Abs(w.Tree)
 	if err != nil {
 		return err
@@ -125,7 +148,7 @@ func (w *Builder) buildOurs(ctx context.Context, dir string, edited map[string]s
 	if err := os.WriteFile(path, overlay, 0o644); err != nil {
 		return err
 	}
-	_, err = goCommand(ctx, tree, "build", "-trimpath", "-ldflags=-s -w", "-overlay="+path, "-o", executable, "./"+cmp.Or(w.Command, ourCommand))
+	_, err = goCommand(ctx, filepath.Join(tree, module), "build", "-trimpath", "-ldflags=-s -w", "-overlay="+path, "-o", executable, "./"+command)
 	return err
 }
 

@@ -66,7 +66,7 @@ func (s *Session) checkPhase(method string, expected sessionPhase) error {
 	case s.phase == sessionEnded:
 		return fmt.Errorf("%s: the session has ended", method)
 	case expected == sessionChaos:
-		return fmt.Errorf("%s: the chaos phase has not begun; expected a call of Chaos or Begin before", method)
+		return fmt.Errorf("%s: the chaos phase has not begun; call Chaos or Begin first", method)
 	}
 	return fmt.Errorf("%s: the chaos phase has begun already", method)
 }

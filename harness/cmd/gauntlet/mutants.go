@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/mutant"
 	mutants "github.com/kube-gauntlet/gauntlet/harness/mutant/library"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
@@ -34,6 +36,9 @@ type mutantsFlags struct {
 	matrix   matrixFlags
 }
 
+// mutantProviders lists the providers on which mutants can run.
+var mutantProviders = []string{providers.Embedded, providers.Virtual}
+
 func newMutants(code *int) *cobra.Command {
 	var flags mutantsFlags
 	cmd := &cobra.Command{
@@ -41,6 +46,10 @@ func newMutants(code *int) *cobra.Command {
 		Short: "Test the checks with controllers that are broken on purpose",
 		Long: `Break controllers by small edits of their source, and run each mutant through the
 scenarios that should expose it, until a check fails. Without ID, all mutants run.
+
+With --provider=virtual, the runs take seconds in all: they are in virtual time. Only
+mutants of our controllers run then, in the scenarios that this provider supports. The
+outcomes go to the directory mutants-virtual.
 
 The command needs the source tree of this project and the go command; it does not
 change the tree. It writes the outcomes to the directory mutants: outcomes.json, and
@@ -64,6 +73,7 @@ pass.`,
 	f := cmd.Flags()
 	flags.add(f)
 	f.BoolVar(&flags.missing, "missing", false, "run only mutants that have not been detected in their current form")
+	f.StringVar(&flags.runs.provider, "provider", providers.Default(), "the provider of the runs: "+nearest.List(mutantProviders, "or"))
 	f.BoolVar(&flags.keepRuns, "keep-runs", false, "keep all run directories, so that they can be checked again")
 	cmd.AddCommand(newMutantsMatrix(), newMutantsTiers())
 	return cmd
@@ -117,7 +127,7 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 		return exitPass, err
 	}
 	if f.missing {
-		trial.Mutants = slices.DeleteFunc(selected, func(m mutant.Mutant) bool { return m.StateOf(outcomes[m.ID]) == mutant.Detected })
+		trial.Mutants = slices.DeleteFunc(trial.Mutants, func(m mutant.Mutant) bool { return m.StateOf(outcomes[m.ID]) == mutant.Detected })
 	}
 	selected = trial.Mutants
 	code := exitPass
@@ -141,13 +151,23 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 // prepare creates the output directory, and returns a trial of the selected mutants. The caller
 // must set the trial's field Done. prepare also returns the builder of the mutants.
 func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*mutant.Trial, *mutant.Builder, error) {
-	f.runs.provider, f.runs.terminal = providers.Default(), f.runs.newTerminal(cmd)
+	f.runs.provider, f.runs.terminal = cmp.Or(f.runs.provider, providers.Default()), f.runs.newTerminal(cmd)
+	if !slices.Contains(mutantProviders, f.runs.provider) {
+		return nil, nil, fmt.Errorf("provider %q: expected %s", f.runs.provider, nearest.List(mutantProviders, "or"))
+	}
 	parallel, err := f.runs.parallelRuns()
 	if err != nil {
 		return nil, nil, err
 	}
-	f.runs.out = filepath.Join(f.runs.out, "mutants")
-	builder := &mutant.Builder{Tree: f.tree, Dir: filepath.Join(f.runs.out, "bin")}
+	dir := "mutants"
+	if f.virtual() {
+		dir, selected = "mutants-virtual", virtualMutants(selected)
+		if len(selected) == 0 {
+			return nil, nil, errors.New("found no mutant that can run in virtual time; expected a mutant of our controllers with a scenario that the provider virtual supports")
+		}
+	}
+	f.runs.out = filepath.Join(f.runs.out, dir)
+	builder := &mutant.Builder{Tree: f.tree, Dir: filepath.Join(f.runs.out, "bin"), Virtual: f.virtual()}
 	if err := builder.Preflight(selected); err != nil {
 		return nil, nil, err
 	}
@@ -155,9 +175,12 @@ func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*m
 	if err != nil {
 		return nil, nil, buildError(f.runs.upstreamDir, err)
 	}
-	_, ours, err := executables(cmd.Context(), subject.Ours)
+	gauntlet, ours, err := executables(cmd.Context(), subject.Ours)
 	if err != nil {
 		return nil, nil, &unfinishedError{err}
+	}
+	if f.virtual() {
+		ours = gauntlet // gauntlet-virtual is in the same directory
 	}
 	if err := os.MkdirAll(f.runs.out, 0o755); err != nil {
 		return nil, nil, &unfinishedError{err}
@@ -177,6 +200,24 @@ func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*m
 	}, builder, nil
 }
 
+// virtual reports whether the runs are in virtual time.
+func (f *mutantsFlags) virtual() bool { return f.runs.provider == providers.Virtual }
+
+// virtualMutants returns the mutants that can run in virtual time. These are mutants of our
+// controllers. Each of them has only the scenarios that the provider virtual supports.
+func virtualMutants(all []mutant.Mutant) (selected []mutant.Mutant) {
+	for _, m := range all {
+		m.Scenarios = slices.DeleteFunc(slices.Clone(m.Scenarios), func(name string) bool {
+			s, ok := library.Find(name)
+			return !ok || run.Supported(s, providers.Virtual) != nil
+		})
+		if m.Base != mutant.Upstream && len(m.Scenarios) > 0 {
+			selected = append(selected, m)
+		}
+	}
+	return selected
+}
+
 // outcomesFile returns the path of the file in which "gauntlet mutants" saves the outcomes of all
 // its calls.
 func (f *mutantsFlags) outcomesFile() string { return filepath.Join(f.runs.out, "outcomes.json") }
@@ -190,9 +231,15 @@ func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, subject m
 	}
 	flags := f.runs
 	flags.subject, flags.label = "exec:"+subject.Executable, " "+subject.String()
+	if f.virtual() {
+		flags.subject = string(mutant.Ours)
+	}
 	options, err := flags.options(cmd, []*scenario.Scenario{s})
 	if err != nil {
 		return nil, err
+	}
+	if f.virtual() {
+		options[0].Gauntlet = subject.Executable
 	}
 	options[0].BuiltFromUpstream = subject.Base == mutant.Upstream
 	result, err := attempt(options[0])(ctx)
@@ -211,12 +258,15 @@ func (f *mutantsFlags) removeExecutable(w *mutant.Builder, m *mutant.Mutant, o m
 	if o.State != mutant.Detected {
 		return nil
 	}
-	return os.Remove(w.Executable(m))
+	return os.RemoveAll(filepath.Join(w.Dir, m.ID))
 }
 
 // readAllOutcomes returns the latest outcome of each mutant. It reads the files in the source tree
 // and in the output directory.
 func (f *mutantsFlags) readAllOutcomes() (map[string]mutant.Outcome, error) {
+	if f.virtual() {
+		return readOutcomes(mutants.All(), f.outcomesFile())
+	}
 	return readOutcomes(mutants.All(), f.outcomesFile(), filepath.Join(f.tree, "harness", "mutant", "outcomes.json"))
 }
 

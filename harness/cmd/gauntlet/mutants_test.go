@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/mutant"
+	mutants "github.com/kube-gauntlet/gauntlet/harness/mutant/library"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -98,4 +100,22 @@ func TestCoverageScenarios(t *testing.T) {
 // unsupported returns the built-in scenarios that the embedded control plane does not support.
 func unsupported() []*scenario.Scenario {
 	return slices.DeleteFunc(library.All(), func(s *scenario.Scenario) bool { return run.Supported(s, "embedded") == nil })
+}
+
+// TestVirtualMutants checks which mutants run in virtual time, and in which scenarios.
+func TestVirtualMutants(t *testing.T) {
+	selected := virtualMutants(mutants.All())
+	if len(selected) < 80 {
+		t.Errorf("%d mutants can run in virtual time, want at least 80", len(selected))
+	}
+	for _, m := range selected {
+		if m.Base == mutant.Upstream {
+			t.Errorf("%s is a mutant of upstream's source", m.ID)
+		}
+		for _, name := range m.Scenarios {
+			if s, ok := library.Find(name); !ok || run.Supported(s, providers.Virtual) != nil {
+				t.Errorf("%s: scenario %s is not supported", m.ID, name)
+			}
+		}
+	}
 }

@@ -3,10 +3,13 @@ package main
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/mutant"
+	mutants "github.com/kube-gauntlet/gauntlet/harness/mutant/library"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -52,6 +55,26 @@ func TestLibrary(t *testing.T) {
 		for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
 			t.Run(name+" "+target.String(), func(t *testing.T) { checkVerdict(t, program, spec, target, check.Pass) })
 		}
+	}
+}
+
+// TestMutant builds a mutant of our controllers into the program. A check must detect the mutant.
+func TestMutant(t *testing.T) {
+	all := mutants.All()
+	m := all[slices.IndexFunc(all, func(m mutant.Mutant) bool { return m.ID == "own-no-leftovers" })]
+	builder := mutant.Builder{Tree: filepath.Join("..", "..", "..", ".."), Dir: t.TempDir(), Virtual: true}
+	program, err := builder.Build(t.Context(), &m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, ok := library.Find(m.Scenarios[0])
+	if !ok {
+		t.Fatalf("no scenario %s", m.Scenarios[0])
+	}
+	checkVerdict(t, program, spec, subject.Ours, check.Fail)
+	upstream := all[slices.IndexFunc(all, func(m mutant.Mutant) bool { return m.Base == mutant.Upstream && m.UnobservableReason == "" })]
+	if _, err := builder.Build(t.Context(), &upstream); err == nil {
+		t.Errorf("Build of %s succeeded, want an error: it is a mutant of upstream", upstream.ID)
 	}
 }
 
