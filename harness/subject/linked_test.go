@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,11 +47,11 @@ func TestLinked(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				disconnected := 0
+				var disconnected atomic.Int32
 				launch := Linked{
 					Target: Ours, Main: test.main, Cluster: noCluster{}, Settings: Settings{LeaseNamespace: "ns"},
 					Route:      func(string, *rest.Config) error { return nil },
-					Disconnect: func(string) { disconnected++ },
+					Disconnect: func(string) { disconnected.Add(1) },
 				}.Launcher()
 				i, err := launch(t.Context(), "subject-0")
 				if err != nil {
@@ -75,7 +76,7 @@ func TestLinked(t *testing.T) {
 				if took := time.Since(began); took != test.after {
 					t.Errorf("ended after %v, want %v", took, test.after)
 				}
-				if disconnected == 0 {
+				if disconnected.Load() == 0 {
 					t.Error("the connections of the replica were not broken")
 				}
 				if i.Pause(t.Context()) == nil || i.Resume(t.Context()) == nil {
