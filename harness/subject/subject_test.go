@@ -128,7 +128,7 @@ func TestExecutable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := image.Executable(ours, upstream); err == nil || !strings.Contains(err.Error(), "expected a provider whose subjects run in pods") {
+	if _, err := image.Executable(ours, upstream); err == nil || !strings.Contains(err.Error(), "expected a provider that runs the subject in pods") {
 		t.Errorf("an image as an executable: error %v, want one that says where images run", err)
 	}
 	if reference, ok := image.Image(); reference != "manager:v1" || !ok {

@@ -25,18 +25,9 @@ import (
 const lifecyclePolicy = "gauntlet-pod-lifecycle"
 
 // podPolicies are admission policies that refuse pod writes which no real kubelet would send. An
-// example is a status update that makes a Failed pod Running.
+// example is a status update that makes a Failed pod Running. lifecyclePolicy is the last one, because
+// awaitPodPolicies waits for it.
 var podPolicies = []admissionv1.ValidatingAdmissionPolicy{
-	podPolicy(lifecyclePolicy, admissionv1.Update, "pods/status", nil,
-		admissionv1.Validation{
-			Expression: terminated + " ? object.status.phase == oldObject.status.phase : true",
-			Message:    "a pod never leaves the phase Failed or Succeeded",
-		},
-		admissionv1.Validation{
-			Expression: terminated + " && !(" + readyIn("oldObject") + ") ? !(" + readyIn("object") + ") : true",
-			Message:    "a pod with the phase Failed or Succeeded never becomes Ready",
-		},
-	),
 	podPolicy("gauntlet-kubelet-status", admissionv1.Update, "pods/status", kubeletRequest,
 		admissionv1.Validation{
 			Expression: "has(object.spec.nodeName) && object.spec.nodeName != ''",
@@ -47,6 +38,16 @@ var podPolicies = []admissionv1.ValidatingAdmissionPolicy{
 		admissionv1.Validation{
 			Expression: "has(oldObject.metadata.deletionTimestamp)",
 			Message:    "a kubelet deletes only terminating pods",
+		},
+	),
+	podPolicy(lifecyclePolicy, admissionv1.Update, "pods/status", nil,
+		admissionv1.Validation{
+			Expression: terminated + " ? object.status.phase == oldObject.status.phase : true",
+			Message:    "a pod never leaves the phase Failed or Succeeded",
+		},
+		admissionv1.Validation{
+			Expression: terminated + " && !(" + readyIn("oldObject") + ") ? !(" + readyIn("object") + ") : true",
+			Message:    "a pod with the phase Failed or Succeeded never becomes Ready",
 		},
 	),
 }
@@ -118,8 +119,9 @@ func protectPodLifecycle(ctx context.Context, client kubernetes.Interface) error
 // awaitPodPolicies waits until the API server enforces podPolicies. It tries to make a Failed pod
 // Running until the API server refuses this change.
 //
-// The test pod is never scheduled, and awaitPodPolicies deletes it at the end. The API server loads
-// all policies at the same time, so it then enforces the other policies too.
+// The test pod is never scheduled, and awaitPodPolicies deletes it at the end. The API server learns of
+// the policies in the order of their creation. It therefore enforces the other policies too, once it
+// enforces lifecyclePolicy.
 func awaitPodPolicies(ctx context.Context, client kubernetes.Interface) error {
 	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
 	probe := &corev1.Pod{
