@@ -11,12 +11,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// FailureGroups writes how many runs of a campaign did not pass, and two lines for each failure
+// FailureGroups writes how many runs of a campaign did not pass, and two or three lines for each failure
 // group. A failure group has the runs with the same failure. The text is valid Markdown.
 //
 // The first line has the failure, the number of runs with it, and the smallest of these runs. The
-// second line has the command that reproduces the smallest run, and the run's directory. The
-// argument runs is the number of all runs, and notPassed has the runs that did not pass.
+// second line has the command that reproduces the smallest run, and the run's directory. A third line
+// says how that run ended on another provider, if the campaign repeated it. The argument runs is the number of all runs, and notPassed has the runs that did not pass.
 func FailureGroups(w io.Writer, runs int, notPassed []Run) error {
 	var b strings.Builder
 	b.WriteString(countRuns(runs))
@@ -33,6 +33,9 @@ func FailureGroups(w io.Writer, runs int, notPassed []Run) error {
 			b.WriteString("\n")
 		}
 		fmt.Fprintf(&b, "- %s\n  reproduce: %s, directory: %s\n", f, code(f.smallest.Reproduce), code(f.smallest.Directory))
+		if f.smallest.Repeated != "" {
+			fmt.Fprintf(&b, "  repeated: %s\n", f.smallest.Repeated)
+		}
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("writing the failure groups: %w", err)

@@ -21,6 +21,7 @@ func TestFailureGroups(t *testing.T) {
 		Check: "expectations", Verdict: check.Fail, Reason: "found 1 violation: an object of another kind",
 		Evidence: []check.Evidence{{Summary: "something else", Object: &history.Ref{Resource: "replicationcontrollers"}}},
 	}}
+	small.Repeated = "on the provider embedded, the same scenario and seed have the verdict pass (out/second)"
 	notPassed := []Run{
 		run("api-errors", check.Unknown, "no injected fault had an effect (1 injected)", result("burst-limit", check.Pass, 3, "held")),
 		other, large, small, elsewhere,

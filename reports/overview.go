@@ -23,9 +23,9 @@ type overviewData struct {
 
 // pageFailure has what the HTML page shows about a failure group, as text.
 type pageFailure struct {
-	Verdict                                    check.Verdict
-	Subject, Scenario, Check, Times, Reproduce string
-	Reason, Guarantee, Page                    string
+	Verdict                                              check.Verdict
+	Subject, Scenario, Check, Times, Reproduce, Repeated string
+	Reason, Guarantee, Page                              string
 }
 
 // dayCounts has the number of runs that started on one day (UTC), in total and for each verdict.
@@ -96,7 +96,7 @@ func overview(runs []Run, dir string) overviewData {
 		o.Failures = append(o.Failures, pageFailure{
 			Guarantee: definition.Guarantee,
 			Verdict:   f.verdict, Subject: f.subject, Scenario: f.scenarioText(), Check: f.check, Times: countRuns(f.runs),
-			Reproduce: f.smallest.Reproduce, Reason: f.reason, Page: link,
+			Reproduce: f.smallest.Reproduce, Repeated: f.smallest.Repeated, Reason: f.reason, Page: link,
 		})
 	}
 	for _, verdict := range worstFirst {

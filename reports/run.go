@@ -42,6 +42,9 @@ type Run struct {
 	Reason string
 	// Reproduce is the command line that repeats the run.
 	Reproduce string
+	// Repeated says how the run ended when a campaign repeated it on another provider. It is empty
+	// if the campaign did not repeat the run.
+	Repeated string
 }
 
 // worstFirst has all verdicts from worst to best. Reports sort runs and checks in this order.

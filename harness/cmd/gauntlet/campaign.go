@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -27,12 +28,14 @@ import (
 type campaignFlags struct {
 	runs     runFlags // the flags for every run; each of subjects replaces runs.subject
 	subjects []string
+	confirm  string // the provider that repeats failed runs in virtual time; "" means none
 }
 
 // add adds to a command the flag --subjects, and the flags that all commands that run scenarios
 // have.
 func (f *campaignFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.subjects, "subjects", []string{"ours", "upstream"}, "the controllers under test, one after the other; see --subject of \"gauntlet run\"")
+	flags.StringVar(&f.confirm, "confirm", providers.Embedded, "the provider that repeats each failed run of the provider virtual; empty means none")
 	f.runs.addShared(flags)
 }
 
@@ -50,6 +53,9 @@ func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.
 		if err := checkSubject(name); err != nil {
 			return nil, err // report a wrong subject before load prints warnings about skipped scenarios
 		}
+	}
+	if err := f.checkConfirm(cmd); err != nil {
+		return nil, err
 	}
 	if f.runs.terminal == nil {
 		f.runs.terminal = f.runs.newTerminal(cmd)
@@ -71,10 +77,64 @@ func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.
 	var attempts []campaign.Attempt
 	for i := range bySubject[0] {
 		for _, all := range bySubject {
-			attempts = append(attempts, attempt(all[i]))
+			attempts = append(attempts, f.confirmed(all[i]))
 		}
 	}
 	return attempts, nil
+}
+
+// checkConfirm returns an error if the flag --confirm is wrong or has no effect.
+func (f *campaignFlags) checkConfirm(cmd *cobra.Command) error {
+	if f.runs.provider != providers.Virtual {
+		if cmd.Flags().Changed("confirm") {
+			return fmt.Errorf("--confirm has no effect on the provider %s: expected no such flag, or --provider=%s", f.runs.provider, providers.Virtual)
+		}
+		return nil
+	}
+	if f.confirm == "" || f.confirm == providers.Embedded {
+		return nil
+	}
+	return fmt.Errorf("--confirm=%s: expected %s, or an empty value", f.confirm, providers.Embedded)
+}
+
+// confirmed returns a function that makes one run. If the run is in virtual time and fails, the
+// function repeats it on the provider of the flag --confirm.
+func (f *campaignFlags) confirmed(o run.Options) campaign.Attempt {
+	once := attempt(o)
+	if o.Provider != providers.Virtual || f.confirm == "" {
+		return once
+	}
+	return confirmFailure(once, f.confirm, func(seed uint64) campaign.Attempt {
+		o.Progress("repeating the failed run on the provider " + f.confirm)
+		again := o
+		again.Provider, again.Scenario = f.confirm, o.Scenario.Clone()
+		again.Scenario.Seed = seed
+		return attempt(again)
+	})
+}
+
+// confirmFailure returns a function that makes a run. If the run fails, the function repeats it on
+// another provider with the same seed.
+//
+// The result is that of the first run. Its field Repeated says what the second run showed.
+func confirmFailure(once campaign.Attempt, provider string, repeat func(seed uint64) campaign.Attempt) campaign.Attempt {
+	return func(ctx context.Context) (*reports.Run, error) {
+		result, err := once(ctx)
+		if result == nil || result.Verdict != check.Fail || ctx.Err() != nil {
+			return result, err
+		}
+		second, secondErr := repeat(result.Seed)(ctx)
+		result.Repeated = describeSecondRun(provider, second, secondErr)
+		return result, err
+	}
+}
+
+// describeSecondRun says how the repetition of a failed run ended on another provider.
+func describeSecondRun(provider string, second *reports.Run, err error) string {
+	if second == nil {
+		return fmt.Sprintf("not repeated on the provider %s: %v", provider, err)
+	}
+	return fmt.Sprintf("on the provider %s, the same scenario and seed have the verdict %s (%s)", provider, second.Verdict, second.Directory)
 }
 
 // attemptsOfSeed returns a function for each subject, which runs the scenario that a seed

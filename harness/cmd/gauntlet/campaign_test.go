@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
@@ -62,5 +63,41 @@ func TestInterruptedIsNotRunAgain(t *testing.T) {
 	}, 3, func(string) {})
 	if _, err := again(ctx); err != nil || runs != 1 {
 		t.Errorf("found %d runs, error %v; want 1 run", runs, err)
+	}
+}
+
+// TestConfirmFailure checks which runs are repeated, and what the result then says.
+func TestConfirmFailure(t *testing.T) {
+	second := &reports.Run{Verdict: check.Pass, Directory: "out/second"}
+	for _, test := range []struct {
+		name    string
+		verdict check.Verdict
+		second  *reports.Run
+		want    string
+	}{
+		{"pass", check.Pass, second, ""},
+		{"unknown", check.Unknown, second, ""},
+		{"fail", check.Fail, second, "on the provider embedded, the same scenario and seed have the verdict pass (out/second)"},
+		{"fail, without a second run", check.Fail, nil, "not repeated on the provider embedded: no disk"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			once := func(context.Context) (*reports.Run, error) {
+				return &reports.Run{Verdict: test.verdict, Seed: 7}, nil
+			}
+			got, err := confirmFailure(once, "embedded", func(seed uint64) campaign.Attempt {
+				if seed != 7 {
+					t.Errorf("repeated with seed %d, want 7", seed)
+				}
+				return func(context.Context) (*reports.Run, error) {
+					if test.second == nil {
+						return nil, errors.New("no disk")
+					}
+					return test.second, nil
+				}
+			})(t.Context())
+			if err != nil || got.Verdict != test.verdict || got.Repeated != test.want {
+				t.Errorf("verdict %s, repeated %q, error %v; want %s, %q", got.Verdict, got.Repeated, err, test.verdict, test.want)
+			}
+		})
 	}
 }
