@@ -46,8 +46,8 @@ func NewPair(name string, now time.Time) (pod, run Identity, err error) {
 	return pod, run, nil
 }
 
-// These are the names of the files that contain an identity. A kubernetes.io/tls Secret usually
-// has the same keys.
+// These are the file names of a TLS identity: certificate, private key and CA certificate. A
+// kubernetes.io/tls Secret usually has the same keys.
 const (
 	certificateFile = "tls.crt"
 	keyFile         = "tls.key"

@@ -69,8 +69,8 @@ func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// statusWrite is one write of a Deployment's status, with the cached state with which the
-// checker compares the write.
+// statusWrite is one write of a Deployment's status, and the controller's cached state at that
+// time. The checker compares the two.
 type statusWrite struct {
 	rollout    *rolloutState       // the cached versions of the Deployment and its ReplicaSets
 	from       *objects.Deployment // the cached version whose resourceVersion the write contains

@@ -175,9 +175,9 @@ func replicasOf(r *history.Request) (int, bool) {
 	return *body.Spec.Replicas, true
 }
 
-// recordRolloutAnswer records the response to a call of the Deployment controller. It stores the
-// ReplicaSet in the response: the controller may act on this version before the watch event
-// arrives.
+// recordRolloutAnswer records the API server's response to a request of the Deployment controller.
+// It stores the ReplicaSet in the response, because the controller may act on this version before
+// its watch event arrives.
 func (p *process) recordRolloutAnswer(c *call, r *history.Response, at time.Duration) {
 	c.rollout.callAnswered(at)
 	c.rollout.recordOutcome(r, c.sentAt, at)

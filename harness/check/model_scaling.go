@@ -106,8 +106,8 @@ func (s *scaling) hasCachedState() bool {
 	return len(s.deployments) > 0 && len(s.replicaSetStates) > 0 && s.rollout.process.view.reachedVersion[objects.ReplicaSetResource] > 0
 }
 
-// scalesUp reports whether the write adds replicas in every state of the ReplicaSets on which it
-// may be based.
+// scalesUp reports whether the write certainly adds replicas. The controller may have read any of
+// several states of the ReplicaSets. The write must add replicas to each of these states.
 func (s *scaling) scalesUp() bool {
 	return every(s.replicaSetStates, func(sets []*objects.Owner) bool { return s.to > s.replicasBefore(sets) })
 }

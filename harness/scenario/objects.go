@@ -51,7 +51,8 @@ func (s *Scenario) PodsMax() int {
 	return most
 }
 
-// pods returns the number of pods that the created object needs, such as its replicas.
+// pods returns the number of pods that the created object will have. For a Deployment, this is its
+// number of replicas.
 func (c *Create) pods() int {
 	switch {
 	case c.Replicas != nil:

@@ -163,7 +163,7 @@ func mayMatch(glob, name string) bool {
 	return strings.HasPrefix(literal, prefix) || rest != "" && strings.HasPrefix(prefix, literal)
 }
 
-// circles reports an error for each fault that waits for itself through other faults. None of
+// circles reports an error for each fault in a cycle of faults that wait for each other. None of
 // these faults can begin.
 func (v *validator) circles() {
 	for i := range v.scenario.Faults {

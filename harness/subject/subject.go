@@ -133,8 +133,8 @@ func Start(ctx context.Context, o Options) (*Subject, error) {
 // WaitForLeader waits until a replica holds the leader-election lease. If a replica ends
 // unexpectedly during the wait, WaitForLeader returns that replica's error.
 //
-// For a target from [Operator], WaitForLeader returns nil at once, because the Lease's name is
-// unknown.
+// If [Operator] made the target, WaitForLeader returns nil at once, because gauntlet does not know
+// the name of the operator's Lease.
 func (s *Subject) WaitForLeader(ctx context.Context) error {
 	if s.options.Target.definition != nil {
 		return nil

@@ -318,7 +318,7 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 func executables(ctx context.Context, target subject.Target) (gauntlet, ours string, err error) {
 	gauntlet, err = os.Executable()
 	if err != nil {
-		return "", "", fmt.Errorf("finding the path of gauntlet: %w", err)
+		return "", "", fmt.Errorf("finding the path of the gauntlet executable: %w", err)
 	}
 	if target == subject.Ours {
 		ours, err = setup.Own(ctx, gauntlet, setup.WorkloadControllerManager)

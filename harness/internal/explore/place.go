@@ -43,7 +43,7 @@ func (w Write) selects(r *history.Request) bool {
 	return r.Verb == w.Verb && r.Resource == w.Resource && r.Subresource == w.Subresource && history.MatchGlob(w.Name, r.ObjectName())
 }
 
-// count returns how many of the given requests the write selects; see selects.
+// count returns how many of the given requests match w. The method selects defines a match.
 func (w Write) count(requests []*history.Request) int {
 	n := 0
 	for _, r := range requests {

@@ -158,8 +158,8 @@ func parseSelector(raw json.RawMessage) labels.Selector {
 }
 
 // namesIn appends to names the values of all fields whose name ends with "name", such as
-// serviceName and claimName. It also appends container names: an unnecessary name only makes the
-// search try more places.
+// serviceName and claimName. It also appends names of containers, which refer to no object. Such a
+// name does no harm: the search only injects faults at more writes.
 func namesIn(value any, field string, names []string) []string {
 	switch v := value.(type) {
 	case map[string]any:

@@ -43,7 +43,7 @@ func (k *Cluster) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// Status says how far a campaign's Job is.
+// Status is the progress of a campaign's Job.
 type Status struct {
 	Campaign Campaign
 	// Indexes is the number of the Job's indexes, and Active is the number of indexes with a pod.

@@ -304,9 +304,9 @@ func (u *users) remove() {
 	}
 }
 
-// replace appends two steps. The first one deletes an object with replicas and waits until the
-// object is gone. The second one creates an object with the same kind and name. A new Deployment
-// may adopt the ReplicaSets of the deleted Deployment.
+// replace appends two steps, which delete an object with replicas and create it again under the
+// same name. The first step waits until the object is gone. The steps test, for example, how a new
+// Deployment adopts the ReplicaSets of the deleted one.
 func (u *users) replace() {
 	o := u.pick(owner)
 	u.deleteObject(o).Await = &scenario.Await{Target: o.Target, Until: scenario.Gone, Within: 30 * time.Second}

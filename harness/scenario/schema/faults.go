@@ -85,7 +85,8 @@ func parameterTypes(of faults.Type) map[string]reflect.Type {
 	return types
 }
 
-// numbers matches the documentation of bounds, such as "1 to 100" or "0s to 10m".
+// numbers matches a range at the beginning of a parameter's bounds, such as "1 to 100" or "0s to
+// 10m".
 var numbers = regexp.MustCompile(`^(-?[0-9]\S*) to (-?[0-9][^\s,]*)`)
 
 // parameter returns the schema of a parameter of a fault type. The argument of is the Go type of

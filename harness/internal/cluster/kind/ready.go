@@ -81,8 +81,8 @@ func apiServerReady(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// Comma-separated names of control plane components. The label "component" of a static pod contains
-// such a name.
+// These constants list control plane components, separated by commas. Each name is a value of the
+// label "component" of a static pod.
 const (
 	servers = "etcd,kube-apiserver"
 	clients = "kube-controller-manager,kube-scheduler"
