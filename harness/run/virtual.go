@@ -15,7 +15,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/virtual"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
-	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
@@ -74,17 +73,11 @@ func (s *Session) recordInVirtualTime(ctx context.Context) error {
 	return p.Err()
 }
 
-// Scenario returns the scenario in a run directory.
-func Scenario(path string) (*scenario.Scenario, error) {
-	_, spec, _, err := openRunDirectory(path)
-	return spec, err
-}
-
-// Record records the history of a run whose directory another program has created. The run uses the
-// control plane c, and does not stop it. The other program checks the history.
+// Record records the history of a run whose directory another program has created. It calls start
+// to start the control plane, and does not stop it. The other program checks the history.
 //
 // Messages of the run are passed to progress.
-func Record(ctx context.Context, path string, c cluster.Cluster, progress func(message string)) error {
+func Record(ctx context.Context, path string, start func(seed uint64, o providers.Options) (cluster.Cluster, error), progress func(message string)) error {
 	dir, spec, created, err := openRunDirectory(path)
 	if err != nil {
 		return err
@@ -94,6 +87,10 @@ func Record(ctx context.Context, path string, c cluster.Cluster, progress func(m
 		return err
 	}
 	o := &Options{Scenario: spec, Target: target, Provider: created.Provider, Clock: clock.RealClock{}, Progress: progress}
+	c, err := start(spec.Seed, o.controlPlane())
+	if err != nil {
+		return fmt.Errorf("starting the control plane: %w", err)
+	}
 	o.On, err = environment.On(c, environment.Options{
 		Provider: o.Provider, ControlPlane: o.controlPlane(), StateDir: dir.state(), KeepState: true, LogDir: dir.logs(),
 		Seed: spec.Seed, Clock: o.Clock, Progress: progress,

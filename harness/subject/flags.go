@@ -44,9 +44,15 @@ type Settings struct {
 // The argument kubeconfig is the path of the replica's kubeconfig. If serving is nil, the
 // replica has no debug endpoint and opens no port.
 func (s Settings) Flags(kubeconfig string, serving *Serving) []string {
+	flags := append([]string{"--kubeconfig=" + kubeconfig}, s.controllerFlags()...)
+	return append(append(flags, "-v=2"), serving.flags()...)
+}
+
+// controllerFlags returns the flags that are the same wherever the replica runs. They choose the
+// controllers, and configure leader election and client limits.
+func (s Settings) controllerFlags() []string {
 	controllers := kube.OrDefault(s.Controllers)
 	flags := []string{
-		"--kubeconfig=" + kubeconfig,
 		"--controllers=" + strings.Join(kube.NamesOf(controllers), ","),
 		"--leader-elect=true",
 		"--leader-elect-lease-duration=" + s.LeaseDuration.String(),
@@ -64,5 +70,5 @@ func (s Settings) Flags(kubeconfig string, serving *Serving) []string {
 			flags = append(flags, fmt.Sprintf("%s=%d", c.ConcurrencyFlag, s.Concurrency))
 		}
 	}
-	return append(append(flags, "-v=2"), serving.flags()...)
+	return flags
 }

@@ -45,7 +45,7 @@ func (l Linked) Launcher() Launcher {
 		}
 		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		i := &linked{
-			args:       l.Settings.Flags("", nil)[1:], // without --kubeconfig
+			args:       l.Settings.controllerFlags(),
 			target:     l.Target,
 			cancel:     cancel,
 			disconnect: func() { l.Disconnect(replica) },

@@ -3,7 +3,6 @@ package apiserver
 import (
 	"errors"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/emicklei/go-restful/v3"
@@ -11,12 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/endpoints"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/kubelet/client"
@@ -59,11 +56,6 @@ var (
 
 	codecs     = serializer.NewCodecFactory(legacyscheme.Scheme, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
 	authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
-	// newTypeConverter returns the converter for managedFields. Its creation is slow, so all
-	// Servers share the result.
-	newTypeConverter = sync.OnceValue(func() managedfields.TypeConverter {
-		return applyconfigurations.NewTypeConverter(legacyscheme.Scheme)
-	})
 )
 
 // eventSeconds is the number of seconds for which the API server keeps an Event. It is
@@ -178,7 +170,7 @@ func newServiceStores(options *storageOptions, endpoints servicestore.EndpointsS
 }
 
 // install adds the HTTP handlers of the group's resources to the container.
-func (g group) install(container *restful.Container, options Options) error {
+func (g group) install(container *restful.Container) error {
 	served := map[string][]string{}
 	for resource := range g.stores {
 		served[resource] = []string{g.version.String()}
@@ -190,10 +182,7 @@ func (g group) install(container *restful.Container, options Options) error {
 		Convertor: scheme, ConvertabilityChecker: scheme, UnsafeConvertor: runtime.UnsafeObjectConvertor(scheme),
 		Namer: runtime.Namer(meta.NewAccessor()), EquivalentResourceRegistry: runtime.NewEquivalentResourceRegistry(),
 		Authorizer: authorizer, MinRequestTimeout: 30 * time.Minute, MaxRequestBodyBytes: 3 << 20,
-	}
-	version.TypeConverter = noFields{}
-	if options.ManagedFields {
-		version.TypeConverter = newTypeConverter()
+		TypeConverter: noFields{},
 	}
 	_, _, err := version.InstallREST(container)
 	return err

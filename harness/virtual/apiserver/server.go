@@ -5,7 +5,8 @@
 // in a bubble of testing/synctest, where the clock is virtual. [Server.Handler] serves requests;
 // package faults/inprocess carries the requests.
 //
-// The API server permits every request without RBAC, and has no admission plugins.
+// The API server permits every request without RBAC, and has no admission plugins. It does not track
+// managed fields, so it refuses server-side apply.
 //
 // resources.go creates the registries, storage.go creates their storage, handler.go adds the HTTP
 // filters, and discovery.go lists the API groups.
@@ -34,9 +35,6 @@ type Options struct {
 	// WatchCache makes kube-apiserver's watch cache serve lists and watches. If it is false,
 	// etcd serves lists and watches, which is faster.
 	WatchCache bool
-	// ManagedFields makes the API server track in metadata.managedFields which client has set which
-	// field. Server-side apply needs it. It doubles the CPU time of a write.
-	ManagedFields bool
 }
 
 // Server is an API server in this process. Create it with [New], and call [Server.Stop] at the
@@ -72,7 +70,7 @@ func New(ctx context.Context, etcd func(context.Context) *clientv3.Client, optio
 			s.stores = append(s.stores, store)
 		}
 		if err == nil {
-			err = g.install(container, options)
+			err = g.install(container)
 		}
 	}
 	installDiscovery(container, groups)
@@ -123,7 +121,6 @@ func (s *Server) waitUntilReady(ctx context.Context) error {
 // check runs in a goroutine that belongs to no bubble, so a bubble could not wait for its
 // result.
 func Prepare(ctx context.Context) error {
-	newTypeConverter()
 	checker := feature.DefaultFeatureSupportChecker
 	checker.CheckClient(ctx, supportedEtcd{}, storage.RequestWatchProgress)
 	return wait.PollUntilContextTimeout(ctx, time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {

@@ -41,7 +41,6 @@ type ControlPlane struct {
 	server     *apiserver.Server
 	simulation *simulation.Simulation
 	stop       func() // stops the controllers
-	failed     chan struct{}
 }
 
 var (
@@ -67,10 +66,11 @@ func withLatency(next http.Handler, seed uint64) http.Handler {
 	})
 }
 
-// Start starts a control plane. The seed determines the latency of requests. Start uses the fields Nodes, PodStartDelay and PodStopDelay of the
-// options. The caller must have called [apiserver.Prepare] outside of the bubble.
+// Start starts a control plane. The seed determines the latency of requests. Start uses the fields
+// Nodes, PodStartDelay and PodStopDelay of the options. The caller must have called
+// [apiserver.Prepare] outside of the bubble.
 func Start(ctx context.Context, seed uint64, o providers.Options) (*ControlPlane, error) {
-	c := &ControlPlane{etcd: memetcd.New(), failed: make(chan struct{})}
+	c := &ControlPlane{etcd: memetcd.New()}
 	server, err := apiserver.New(context.WithoutCancel(ctx), c.etcd.Client, apiserver.Options{})
 	if err != nil {
 		return nil, err
@@ -133,8 +133,8 @@ func (c *ControlPlane) component(name string) *rest.Config {
 // Health returns nil: nothing in a control plane in virtual time exits.
 func (c *ControlPlane) Health(context.Context) error { return nil }
 
-// Failed returns a channel that is never closed.
-func (c *ControlPlane) Failed() <-chan struct{} { return c.failed }
+// Failed returns nil, a channel that is never closed.
+func (c *ControlPlane) Failed() <-chan struct{} { return nil }
 
 // Err returns nil.
 func (c *ControlPlane) Err() error { return nil }

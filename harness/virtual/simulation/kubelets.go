@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
@@ -24,7 +23,7 @@ type kubelets struct {
 	client                kubernetes.Interface
 	startDelay, stopDelay time.Duration
 
-	group sync.WaitGroup // pending changes
+	group *sync.WaitGroup // pending changes
 	mu    sync.Mutex
 	pods  map[types.UID]podProgress
 	ips   int // number of IP addresses assigned so far
@@ -33,30 +32,19 @@ type kubelets struct {
 // podProgress says what the kubelet has begun to do with a pod.
 type podProgress struct{ starting, stopping bool }
 
-func newKubelets(s *Simulation) *kubelets {
-	return &kubelets{
-		client: s.options.Kubelet, startDelay: s.options.StartDelay, stopDelay: s.options.StopDelay, pods: map[types.UID]podProgress{},
-	}
+func newKubelets(o Options, group *sync.WaitGroup) *kubelets {
+	return &kubelets{client: o.Kubelet, startDelay: o.StartDelay, stopDelay: o.StopDelay, group: group, pods: map[types.UID]podProgress{}}
 }
 
-// run runs the kubelets until ctx is canceled.
-func (k *kubelets) run(ctx context.Context) {
-	defer k.group.Wait()
-	followPods(ctx, k.client, func(event watch.EventType, pod *corev1.Pod) {
-		if event == watch.Deleted {
-			k.mu.Lock()
-			delete(k.pods, pod.UID)
-			k.mu.Unlock()
-			return
-		}
-		k.sync(ctx, pod)
-	})
-}
-
-// sync begins what a pod needs: its start, its end, or an update of its status.
-func (k *kubelets) sync(ctx context.Context, pod *corev1.Pod) {
+// observe begins what the new version of a pod needs: its start, its end, or an update of its
+// status. After the pod's deletion, it forgets the pod.
+func (k *kubelets) observe(ctx context.Context, pod *corev1.Pod, deleted bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if deleted {
+		delete(k.pods, pod.UID)
+		return
+	}
 	progress := k.pods[pod.UID]
 	switch {
 	case pod.Spec.NodeName == "":

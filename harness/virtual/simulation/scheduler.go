@@ -5,13 +5,11 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
@@ -25,34 +23,41 @@ import (
 // advance while a goroutine waits for a lock.
 type scheduler struct {
 	client  kubernetes.Interface
+	events  chan event
 	nodes   []*corev1.Node            // sorted by name
 	pending map[types.UID]*corev1.Pod // pods without a node
 	next    int                       // number of nodes tried so far
 }
 
+// event is a new version of a pod or a node.
+type event struct {
+	pod     *corev1.Pod  // nil if the event is about a node
+	node    *corev1.Node // nil if the event is about a pod
+	deleted bool
+}
+
 func newScheduler(client kubernetes.Interface) *scheduler {
-	return &scheduler{client: client, pending: map[types.UID]*corev1.Pod{}}
+	return &scheduler{client: client, events: make(chan event), pending: map[types.UID]*corev1.Pod{}}
+}
+
+// send passes an event to run.
+func (s *scheduler) send(ctx context.Context, e event) {
+	select {
+	case s.events <- e:
+	case <-ctx.Done():
+	}
 }
 
 // run schedules pods until ctx is canceled.
 func (s *scheduler) run(ctx context.Context) {
-	events := make(chan watch.Event)
-	send := func(event watch.Event) {
-		select {
-		case events <- event:
-		case <-ctx.Done():
-		}
-	}
-	var group sync.WaitGroup
-	defer group.Wait()
-	group.Go(func() {
-		followPods(ctx, s.client, func(event watch.EventType, pod *corev1.Pod) { send(watch.Event{Type: event, Object: pod}) })
-	})
-	group.Go(func() { followNodes(ctx, s.client, send) })
 	for {
 		select {
-		case event := <-events:
-			s.observe(event)
+		case e := <-s.events:
+			if e.pod != nil {
+				s.observePod(e.pod, e.deleted)
+			} else {
+				s.observeNode(e.node, e.deleted)
+			}
 			s.assign(ctx)
 		case <-ctx.Done():
 			return
@@ -60,37 +65,25 @@ func (s *scheduler) run(ctx context.Context) {
 	}
 }
 
-// followNodes calls handle with each node and each watch event of a node.
-func followNodes(ctx context.Context, client kubernetes.Interface, handle func(watch.Event)) {
-	nodes := client.CoreV1().Nodes()
-	follow(ctx, nodes.List, func(l *corev1.NodeList) (version string, events []watch.Event) {
-		for i := range l.Items {
-			events = append(events, watch.Event{Type: watch.Added, Object: &l.Items[i]})
-		}
-		return l.ResourceVersion, events
-	}, nodes.Watch, handle)
+// observePod updates the pending pods.
+func (s *scheduler) observePod(pod *corev1.Pod, deleted bool) {
+	if deleted || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
+		delete(s.pending, pod.UID)
+	} else {
+		s.pending[pod.UID] = pod
+	}
 }
 
-// observe updates the nodes and the pending pods from an event.
-func (s *scheduler) observe(event watch.Event) {
-	deleted := event.Type == watch.Deleted
-	switch object := event.Object.(type) {
-	case *corev1.Pod:
-		if deleted || object.Spec.NodeName != "" || object.DeletionTimestamp != nil {
-			delete(s.pending, object.UID)
-		} else {
-			s.pending[object.UID] = object
-		}
-	case *corev1.Node:
-		i, found := slices.BinarySearchFunc(s.nodes, object.Name, func(n *corev1.Node, name string) int { return cmp.Compare(n.Name, name) })
-		switch {
-		case deleted && found:
-			s.nodes = slices.Delete(s.nodes, i, i+1)
-		case found:
-			s.nodes[i] = object
-		case !deleted:
-			s.nodes = slices.Insert(s.nodes, i, object)
-		}
+// observeNode updates the nodes.
+func (s *scheduler) observeNode(node *corev1.Node, deleted bool) {
+	i, found := slices.BinarySearchFunc(s.nodes, node.Name, func(n *corev1.Node, name string) int { return cmp.Compare(n.Name, name) })
+	switch {
+	case deleted && found:
+		s.nodes = slices.Delete(s.nodes, i, i+1)
+	case found:
+		s.nodes[i] = node
+	case !deleted:
+		s.nodes = slices.Insert(s.nodes, i, node)
 	}
 }
 

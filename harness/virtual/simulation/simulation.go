@@ -1,22 +1,23 @@
 // Package simulation simulates the kube-scheduler and the kubelets of a control plane in virtual
 // time.
 //
-// Both watch pods and write to the API server, as the real programs do. scheduler.go assigns pods to
-// nodes. kubelets.go sets the status of pods, and removes pods that terminate. Its pods behave like
-// those of the embedded control plane, which KWOK simulates.
+// Both watch the API server and write to it, as the real programs do; they share their informers.
+// scheduler.go assigns pods to nodes. kubelets.go sets the status of pods, and removes pods that
+// terminate. Its pods behave like those of the embedded control plane, which KWOK simulates.
 package simulation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/klog/v2"
+	"k8s.io/client-go/tools/cache"
 )
 
 // Options are the properties of the nodes and of their kubelets.
@@ -26,36 +27,65 @@ type Options struct {
 	// StartDelay is the time from the scheduling of a pod until the pod is Ready. StopDelay is the
 	// time from the graceful deletion of a pod until the pod is removed.
 	StartDelay, StopDelay time.Duration
-	// Scheduler and Kubelet are the clients of the two components.
+	// Scheduler and Kubelet are the clients with which the two components write. Kubelet also
+	// watches, for both.
 	Scheduler, Kubelet kubernetes.Interface
 }
 
 // Simulation is a running scheduler with kubelets. Create it with [Start].
 type Simulation struct {
-	options Options
-	group   sync.WaitGroup
-	cancel  context.CancelFunc
+	options   Options
+	informers informers.SharedInformerFactory
+	group     sync.WaitGroup
+	cancel    context.CancelFunc
 }
 
 // Start creates the nodes, and starts the scheduler and the kubelets. The caller must call
 // [Simulation.Stop].
 func Start(ctx context.Context, o Options) (*Simulation, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s := &Simulation{options: o, cancel: cancel}
+	s := &Simulation{options: o, informers: informers.NewSharedInformerFactory(o.Kubelet, 0), cancel: cancel}
 	for i := range o.Nodes {
 		if err := s.createNode(ctx, fmt.Sprintf("node-%d", i)); err != nil {
 			cancel()
 			return nil, err
 		}
 	}
-	s.group.Go(func() { newScheduler(o.Scheduler).run(ctx) })
-	s.group.Go(func() { newKubelets(s).run(ctx) })
+	scheduler, kubelets := newScheduler(o.Scheduler), newKubelets(o, &s.group)
+	core := s.informers.Core().V1()
+	if err := errors.Join(
+		notify(core.Pods().Informer(), func(pod *corev1.Pod, deleted bool) { kubelets.observe(ctx, pod, deleted) }),
+		notify(core.Pods().Informer(), func(pod *corev1.Pod, deleted bool) { scheduler.send(ctx, event{pod: pod, deleted: deleted}) }),
+		notify(core.Nodes().Informer(), func(node *corev1.Node, deleted bool) { scheduler.send(ctx, event{node: node, deleted: deleted}) }),
+	); err != nil {
+		cancel()
+		return nil, err
+	}
+	s.group.Go(func() { scheduler.run(ctx) })
+	s.informers.StartWithContext(ctx)
 	return s, nil
+}
+
+// notify calls handle with each version of an object that the informer observes. The last version is
+// passed as deleted.
+func notify[T any](informer cache.SharedIndexInformer, handle func(object *T, deleted bool)) error {
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { handle(object.(*T), false) },
+		UpdateFunc: func(_, object any) { handle(object.(*T), false) },
+		DeleteFunc: func(object any) {
+			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = missed.Obj
+			}
+			handle(object.(*T), true)
+		},
+	})
+	return err
 }
 
 // Stop stops the scheduler and the kubelets, and waits until they have ended.
 func (s *Simulation) Stop() {
 	s.cancel()
+	s.informers.Shutdown()
 	s.group.Wait()
 }
 
@@ -75,60 +105,4 @@ func (s *Simulation) createNode(ctx context.Context, name string) error {
 		return fmt.Errorf("updating the status of node %s: %w", name, err)
 	}
 	return nil
-}
-
-// retryInterval is the time after which a component lists and watches again after an error.
-const retryInterval = time.Second
-
-// follow lists and watches objects until ctx is canceled. It calls handle with each listed object,
-// as an Added event, and with each watch event. After an error, it lists again.
-func follow[L any](ctx context.Context, list func(context.Context, metav1.ListOptions) (L, error), itemsOf func(L) (resourceVersion string, events []watch.Event),
-	watchFrom func(context.Context, metav1.ListOptions) (watch.Interface, error), handle func(watch.Event),
-) {
-	for ctx.Err() == nil {
-		err := func() error {
-			listed, err := list(ctx, metav1.ListOptions{})
-			if err != nil {
-				return err
-			}
-			version, events := itemsOf(listed)
-			for _, event := range events {
-				handle(event)
-			}
-			stream, err := watchFrom(ctx, metav1.ListOptions{ResourceVersion: version})
-			if err != nil {
-				return err
-			}
-			defer stream.Stop()
-			for event := range stream.ResultChan() {
-				if event.Type == watch.Error {
-					return fmt.Errorf("watch: %v", event.Object)
-				}
-				handle(event)
-			}
-			return nil
-		}()
-		if err != nil && ctx.Err() == nil {
-			klog.ErrorS(err, "The simulation lists and watches again")
-			select {
-			case <-time.After(retryInterval):
-			case <-ctx.Done():
-			}
-		}
-	}
-}
-
-// followPods calls handle with each pod and each watch event of a pod.
-func followPods(ctx context.Context, client kubernetes.Interface, handle func(watch.EventType, *corev1.Pod)) {
-	pods := client.CoreV1().Pods(metav1.NamespaceAll)
-	follow(ctx, pods.List, func(l *corev1.PodList) (version string, events []watch.Event) {
-		for i := range l.Items {
-			events = append(events, watch.Event{Type: watch.Added, Object: &l.Items[i]})
-		}
-		return l.ResourceVersion, events
-	}, pods.Watch, func(event watch.Event) {
-		if pod, ok := event.Object.(*corev1.Pod); ok {
-			handle(event.Type, pod)
-		}
-	})
 }

@@ -5,7 +5,6 @@ package subjects
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -31,21 +30,11 @@ func ours(ctx context.Context, config *rest.Config, args []string) error {
 	options := manager.NewOptions()
 	flags := pflag.NewFlagSet(manager.Name, pflag.ContinueOnError)
 	options.AddFlags(flags)
-	if err := flags.Parse(append(withoutVerbosity(args), "--secure-port=0")); err != nil {
+	if err := flags.Parse(append(args, "--secure-port=0")); err != nil {
 		return err
 	}
 	if err := options.Validate(); err != nil {
 		return err
 	}
 	return manager.New(options, manager.ClientsFrom(config, options)).Run(ctx)
-}
-
-// withoutVerbosity returns the arguments without the flag -v, because all replicas share one log.
-func withoutVerbosity(args []string) (kept []string) {
-	for _, arg := range args {
-		if !strings.HasPrefix(arg, "-v=") {
-			kept = append(kept, arg)
-		}
-	}
-	return kept
 }

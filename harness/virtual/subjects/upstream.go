@@ -34,8 +34,8 @@ const registrationTime = time.Millisecond
 // The program ends its process when it loses the lease. Here, this ends only the goroutine that
 // called klog.OsExit; run then returns an error, and cancels the context of all other goroutines.
 func (u *upstream) run(ctx context.Context, clientConfig *rest.Config, args []string) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	u.starting <- struct{}{}
 	completed, err := configure(ctx, clientConfig, args)
 	if err != nil {
@@ -44,13 +44,11 @@ func (u *upstream) run(ctx context.Context, clientConfig *rest.Config, args []st
 	}
 	ended := make(chan error, 1)
 	go func() {
-		defer func() { ended <- errExited }() // after runtime.Goexit
-		err := app.Run(ctx, completed)
-		if err == nil {
-			err = errExited
+		err := errExited
+		defer func() { ended <- err }() // also after runtime.Goexit
+		if e := app.Run(ctx, completed); e != nil {
+			err = e
 		}
-		ended <- err
-		runtime.Goexit()
 	}()
 	time.Sleep(registrationTime)
 	<-u.starting
@@ -58,8 +56,7 @@ func (u *upstream) run(ctx context.Context, clientConfig *rest.Config, args []st
 	case err := <-ended:
 		return err
 	case <-ctx.Done():
-		// app.Run returns at the end of ctx only after its controllers have stopped.
-		return nil
+		return nil // SIGTERM ends the process at once, too, so do not wait for the controllers
 	}
 }
 
@@ -80,7 +77,7 @@ func configure(ctx context.Context, clientConfig *rest.Config, args []string) (*
 	for _, set := range o.Flags(known, off, aliases).FlagSets {
 		flags.AddFlagSet(set)
 	}
-	if err := flags.Parse(append(withoutVerbosity(args), "--master="+clientConfig.Host, "--secure-port=0")); err != nil {
+	if err := flags.Parse(append(args, "--master="+clientConfig.Host, "--secure-port=0")); err != nil {
 		return nil, err
 	}
 	c, err := o.Config(ctx, known, off, aliases)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/virtual/controlplane"
@@ -24,29 +25,16 @@ func record(ctx context.Context, dir string) int {
 	ctx, cancel := context.WithTimeoutCause(ctx, virtualTimeMax, fmt.Errorf("the run did not end within %s of virtual time", virtualTimeMax))
 	defer cancel()
 	moveIntoBubble()
-	spec, err := run.Scenario(dir)
-	if err != nil {
-		return failed(err)
-	}
-	seedRandomNumbers(spec.Seed)
-	c, err := controlplane.Start(ctx, spec.Seed, providers.Options{
-		Nodes: spec.Cluster.Nodes, PodStartDelay: spec.Cluster.PodStartDelay, PodStopDelay: spec.Cluster.PodStopDelay,
-	})
-	if err != nil {
-		return failed(fmt.Errorf("starting the control plane: %w", err))
-	}
-	if err := run.Record(ctx, dir, c, func(message string) { klog.Info(message) }); err != nil {
-		return failed(err)
-	}
+	err := run.Record(ctx, dir, func(seed uint64, o providers.Options) (cluster.Cluster, error) {
+		seedRandomNumbers(seed)
+		return controlplane.Start(ctx, seed, o)
+	}, func(message string) { klog.Info(message) })
 	klog.Flush()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return 0
-}
-
-// failed prints an error and returns the exit status 1.
-func failed(err error) int {
-	klog.Flush()
-	fmt.Fprintln(os.Stderr, err)
-	return 1
 }
 
 // moveIntoBubble replaces variables of Kubernetes that were created outside of the bubble. Their
