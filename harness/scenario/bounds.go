@@ -14,7 +14,8 @@ import (
 // its length.
 type Bounds struct{ Min, Max int64 }
 
-// BoundsOf returns the bounds of a field, and reports whether the field has bounds.
+// BoundsOf returns the inclusive limits in the struct tag bounds of a field, such as "1..50". It
+// returns false if the field has no such tag.
 func BoundsOf(field reflect.StructField) (Bounds, bool) {
 	low, high, ok := strings.Cut(field.Tag.Get("bounds"), "..")
 	if !ok {
@@ -36,7 +37,7 @@ func parseBound(field reflect.StructField, text string) int64 {
 	return number
 }
 
-// boundedField is a number or a duration in a struct, with its bounds.
+// boundedField is a number or a duration in a struct, with its minimum and maximum.
 type boundedField struct {
 	name  string // the name in YAML
 	index []int  // the index for reflect.Value.FieldByIndex
@@ -67,9 +68,11 @@ func boundedFields(of reflect.Type) []boundedField {
 }
 
 // bounded reports an error for each number or duration of a struct that is out of its bounds.
-// The argument of is a pointer to the struct, whose tags have the bounds.
+// The argument of is a pointer to the struct. The argument path is the place of the struct in
+// the file, such as "cluster".
 //
-// A field that is a nil pointer is valid, because the file omits it.
+// The bounds come from the struct tags. A nil pointer is valid, because it means that the file
+// omits the field.
 func (v *validator) bounded(path string, of any) {
 	value := reflect.ValueOf(of).Elem()
 	for _, field := range boundedFields(value.Type()) {
@@ -84,7 +87,8 @@ func (v *validator) bounded(path string, of any) {
 	}
 }
 
-// within reports an error if a number or a duration is out of bounds.
+// within reports an error if found, a number or a duration, is less than bounds.Min or more than
+// bounds.Max.
 func (v *validator) within(path string, found reflect.Value, bounds Bounds) {
 	if n := found.Int(); found.Type() == durationType {
 		v.duration(path, time.Duration(n), time.Duration(bounds.Min), time.Duration(bounds.Max))

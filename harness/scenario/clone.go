@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Clone returns a deep copy of the scenario. The copy has a list of warnings of its own.
+// Clone returns a deep copy of the scenario, so that a caller can change or run the copy alone.
+// A warning that is added to the copy does not appear in the original.
 func (s *Scenario) Clone() *Scenario {
 	copied := clone(reflect.ValueOf(s)).Interface().(*Scenario)
 	if s.source != nil {

@@ -42,9 +42,9 @@ func (c *Configure) String() string {
 	return fmt.Sprintf("configure %s: %s", c.Target, strings.Join(given(reflect.ValueOf(*c)), ", "))
 }
 
-// given returns the fields of a struct that are not zero, in order. Each item is the YAML name
-// and the value, such as "minReadySeconds 5". The result does not contain embedded fields, such
-// as the target.
+// given returns the fields of an operation that the step sets, for the text of the step. Each
+// item is the YAML name and the value, such as "minReadySeconds 5". Zero values and the embedded
+// target are not included.
 func given(from reflect.Value) []string {
 	var words []string
 	for i := range from.NumField() {

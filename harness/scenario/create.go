@@ -13,9 +13,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// Create creates one object, or several pods. Which fields the step may have depends on the
-// kind; see the table of kinds. A kind that is not in that table, such as StatefulSet or the
-// kind of a custom resource, needs a manifest.
+// Create creates one object, or several pods. The kind decides which fields the step may have;
+// see the table of kinds. A kind that is not in that table, such as StatefulSet or the kind of a
+// custom resource, needs a manifest.
 type Create struct {
 	// Target names the object. If count is above 1, the pods have the names NAME-0, NAME-1,
 	// and so on. A later step with the name NAME acts on all these pods.
@@ -130,8 +130,8 @@ const (
 	SCTP Protocol = "SCTP"
 )
 
-// Names returns the names of the objects that the operation creates. If count is above 1, the
-// names are NAME-0, NAME-1 and so on.
+// Names returns the names of the objects that the operation creates: one name, or the names of
+// several pods. With count 3 and name web, the names are web-0, web-1 and web-2.
 func (c *Create) Names() []string {
 	if c.Count == 1 {
 		return []string{c.Name}

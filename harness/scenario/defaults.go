@@ -52,7 +52,8 @@ func (s *Settle) setDefaults() {
 
 func (a *Await) setDefaults() { *a = Await{Within: defaultAwaitWithin} }
 
-// complete sets fields that the file omits and whose values follow from other fields.
+// complete sets fields that the file omits and whose values follow from other fields. For
+// example, an await without a kind gets the kind of the step's object.
 //
 // It also gives each fault the list of kinds that the workload creates from manifests. With this
 // list, the fault checks the resources that its parameters name.

@@ -6,8 +6,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
-// Document is a YAML file that is not a scenario, such as a subject file. gauntlet reads it by
-// the same strict rules.
+// Document is a YAML file that is not a scenario, such as a file that describes the controllers
+// under test. gauntlet reads it as strictly as a scenario.
 type Document struct{ source *source }
 
 // LoadDocument reads the YAML file at path into the value to which into points. It is as strict
@@ -36,8 +36,9 @@ func (d Document) Errorf(path, format string, args ...any) error {
 	return d.source.errorAt(d.source.find(path), path, format, args...)
 }
 
-// CheckOperator returns the errors about invalid fields of an operator, or nil. The operator
-// comes from the document's field operator.
+// CheckOperator returns the errors about invalid fields of o, or nil. The argument o is the
+// field operator of the document. It describes controllers under test that are not part of
+// Kubernetes.
 func (d Document) CheckOperator(o *Operator) error {
 	v := &validator{scenario: &Scenario{source: d.source, Operator: o}}
 	v.operator(o)

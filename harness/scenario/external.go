@@ -22,9 +22,9 @@ type Operator struct {
 	// workload use. The command `gauntlet list kinds` prints the known kinds. The run records
 	// all objects of the kinds in the list.
 	Kinds []ExternalKind `yaml:"kinds,omitempty" bounds:"0..100"`
-	// Controllers is the list of the controllers under test. The checks that apply to every
-	// controller check them. If the list is empty, the controllers in subject.controllers are
-	// under test.
+	// Controllers is the list of the controllers under test. Only the checks that apply to
+	// every controller examine these controllers. If the list is empty, the controllers in
+	// subject.controllers are under test.
 	Controllers []ExternalController `yaml:"controllers,omitempty" bounds:"0..100"`
 }
 
@@ -60,8 +60,8 @@ type ExternalKind struct {
 	ClusterScoped bool `yaml:"clusterScoped,omitempty"`
 }
 
-// New returns a scenario with an external workload, no faults, and the default values. The name
-// must be a DNS label.
+// New returns a scenario without faults whose workload is executed by a Go program, such as a
+// test. All other fields have their defaults. The name must be a DNS label.
 func New(name, description string) *Scenario {
 	s := &Scenario{Name: name, Description: description, ExternalWorkload: &ExternalWorkload{}}
 	s.setDefaults()

@@ -81,8 +81,9 @@ func FieldsOf(of reflect.Type) []FieldFormat {
 	return fields
 }
 
-// declares returns the struct type that declares the given field. The result is the argument of,
-// or the type of a struct that is embedded in it.
+// declares returns the struct type in which a field is declared. The reference documentation
+// finds the comment of the field by this type. The result is the struct in the argument of, or a
+// struct embedded in it.
 func declares(of reflect.Type, field reflect.StructField) reflect.Type {
 	for _, index := range field.Index[:len(field.Index)-1] {
 		of = of.Field(index).Type
@@ -109,7 +110,7 @@ func Operations() []OperationFormat {
 	return all
 }
 
-// KindFormat describes how a workload can use a kind that is not generic; see [Kind.IsGeneric].
+// KindFormat describes how a workload can use a kind that needs no manifest, such as Deployment.
 type KindFormat struct {
 	Kind        Kind
 	Create      []string // the fields of the operation create for this kind, besides kind and name
@@ -118,7 +119,8 @@ type KindFormat struct {
 	HasReplicas bool     // true if objects of the kind have spec.replicas
 }
 
-// Kinds returns descriptions of all kinds that are not generic; see [Kind.IsGeneric].
+// Kinds returns descriptions of all kinds that need no manifest, such as Deployment and Pod. For
+// these kinds, the operation create has fields such as replicas.
 func Kinds() []KindFormat {
 	var all []KindFormat
 	for _, row := range kinds {
@@ -131,8 +133,9 @@ func Kinds() []KindFormat {
 	return all
 }
 
-// GenericCreateFields returns the fields that the operation create has for a generic kind,
-// besides kind and name.
+// GenericCreateFields returns the fields that the operation create has for a generic kind. A
+// generic kind, such as StatefulSet, is one that needs a manifest. The fields kind and name are
+// not included.
 func GenericCreateFields() []string { return slices.Clone(genericRow.fields) }
 
 // StateResources returns the resources that a state trigger may name in every scenario, such as

@@ -34,7 +34,8 @@ func (x *IntOrString) String() string {
 	return strconv.Itoa(x.number)
 }
 
-// Equal reports whether both values are the same number or the same text.
+// Equal reports whether both values are the same number or the same text. Tests compare
+// scenarios with go-cmp, which calls Equal.
 func (x IntOrString) Equal(other IntOrString) bool { return x == other }
 
 // isShare reports whether the value is valid for maxSurge and maxUnavailable. Valid values are

@@ -13,7 +13,7 @@ import (
 // needs a manifest of the object.
 type Kind string
 
-// The kinds that are not generic.
+// These kinds need no manifest: a create step describes the object by fields such as replicas.
 const (
 	ReplicaSet            Kind = kube.ReplicaSet
 	ReplicationController Kind = kube.ReplicationController
@@ -34,7 +34,7 @@ type kindRow struct {
 	untils []Until
 }
 
-// kinds is the table of the kinds that are not generic.
+// kinds is the table of the kinds that need no manifest. All other kinds are generic.
 var kinds = []kindRow{
 	{ReplicaSet, ownerFields, ownerUntils},
 	{ReplicationController, ownerFields, ownerUntils},
@@ -53,7 +53,7 @@ var kinds = []kindRow{
 	{Endpoints, []string{"labels", "leader"}, []Until{Gone}},
 }
 
-// genericRow describes every generic kind.
+// genericRow describes every kind that needs a manifest, such as StatefulSet.
 var genericRow = kindRow{fields: []string{"apiVersion", "manifest"}, untils: []Until{Gone}}
 
 var (
@@ -88,11 +88,13 @@ func (k Kind) row() kindRow {
 	return genericRow
 }
 
-// IsGeneric reports whether objects of the kind are created from a manifest. The operation
-// create has no other fields for such a kind.
+// IsGeneric reports whether a create step describes objects of the kind by a manifest, as for
+// StatefulSet. It returns false for kinds such as Deployment, which a step describes by fields
+// such as replicas.
 func (k Kind) IsGeneric() bool { return !slices.Contains(allKinds, k) }
 
-// owner reports whether objects of the kind have replicas and own pods.
+// owner reports whether objects of the kind have spec.replicas and own pods, such as ReplicaSets
+// and Deployments.
 func (k Kind) owner() bool { return slices.Contains(owners, k) }
 
 // makesPods reports whether objects of the kind are pods or create pods. For such kinds, the
@@ -100,9 +102,9 @@ func (k Kind) owner() bool { return slices.Contains(owners, k) }
 // of the object itself.
 func (k Kind) makesPods() bool { return k.owner() || k == Pod }
 
-// GenericKinds returns the generic kinds of the scenario. Create steps of such kinds have a
-// manifest. The kinds of the field operator come first. The other kinds that the workload
-// creates follow, in the order of the steps.
+// GenericKinds returns the kinds that the scenario uses and that need a manifest in a create
+// step. The kinds of the field operator come first. The other kinds that the workload creates
+// follow, in the order of the steps.
 //
 // The plural name and the scope of a created kind come from its CustomResourceDefinition, if the
 // workload creates one. Otherwise they come from [kube.Generic].

@@ -197,8 +197,9 @@ func (v *validator) kindName(path, found string) {
 	v.check(kindPattern.MatchString(found), path, "found %.60q; expected the name of a kind, such as StatefulSet", found)
 }
 
-// genericTarget checks the kind and the name of an object of a generic kind. A create operation
-// may have any generic kind. Any other operation needs a kind that the workload creates.
+// genericTarget checks the kind and the name of an object whose kind needs a manifest, such as
+// StatefulSet. A create operation may have any such kind. Any other operation needs a kind that
+// the workload creates.
 func (v *validator) genericTarget(path string, row operation, target *Target) {
 	v.kindName(path+".kind", string(target.Kind))
 	if row.effect != creates || v.kindsFixed {
@@ -211,7 +212,7 @@ func (v *validator) genericTarget(path string, row operation, target *Target) {
 }
 
 // expectedKinds returns the kinds that an operation accepts, for error messages. These are the
-// kinds in the row of the operation, and the generic kinds that the workload creates.
+// kinds that the table operations lists, and kinds that the workload creates from manifests.
 func (v *validator) expectedKinds(row operation) []Kind {
 	expected := append([]Kind{}, row.kinds...)
 	for _, kind := range v.kinds {

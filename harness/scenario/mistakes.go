@@ -76,8 +76,9 @@ func positionOf(err error) position {
 	return position{}
 }
 
-// hides reports whether an error at one path may have caused an error at the other path. This is
-// so if the paths are equal, or if one of the fields contains the other.
+// hides reports whether one of two errors makes the second one redundant. The arguments are the
+// paths of the two fields. The result is true if the paths are equal, or if one field contains
+// the other.
 func hides(path, other string) bool {
 	return path == other || contains(path, other) || contains(other, path)
 }

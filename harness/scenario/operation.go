@@ -31,8 +31,8 @@ type operation struct {
 	// kinds are the kinds of objects that the operation supports. If it supports only one
 	// kind, a scenario may omit the field kind.
 	kinds []Kind
-	// generic is true if the operation also supports the kinds for which [Kind.IsGeneric]
-	// returns true.
+	// generic is true if the operation also supports kinds that need a manifest, such as
+	// StatefulSet.
 	generic bool
 	// new returns an empty value of the operation's Go type.
 	new func() Operation

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 
@@ -31,7 +30,8 @@ func (p Params) Resources() []string {
 }
 
 // ParseParams reads the parameters of one fault from a YAML mapping that does not belong to a
-// scenario. Errors contain the arguments file and fault, the name of the fault type.
+// scenario. The argument fault is the name of the fault type. Errors begin with the file, and
+// name the fault type.
 func ParseParams(file, fault string, data []byte) (Params, error) {
 	src := &source{file: file}
 	root, err := parseNode(src, data)
@@ -52,7 +52,7 @@ func ParseParams(file, fault string, data []byte) (Params, error) {
 func (p Params) Decode(into any) error {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() || target.Elem().Kind() != reflect.Struct {
-		return errors.New("decoding parameters: expected a pointer to a struct")
+		return fmt.Errorf("decoding the parameters of fault %s: found Go type %T; expected a pointer to a struct", p.fault, into)
 	}
 	if p.node == nil {
 		return nil
@@ -79,11 +79,12 @@ func (p Params) Errorf(field, format string, args ...any) error {
 	return p.source.errorAt(at, path, format, args...)
 }
 
-// CheckSteps validates steps that a fault has as a parameter, and sets the defaults of the
-// steps. The argument field is the name of the parameter. CheckSteps returns all errors.
+// CheckSteps validates workload steps that are a parameter of a fault, such as of user-edit. It
+// also sets the defaults of the steps. The argument field is the name of the parameter.
+// CheckSteps returns all errors.
 //
-// CheckSteps does not check whether the objects of the steps exist. A generic kind must be a
-// kind that the workload creates, except in parameters from [ParseParams].
+// CheckSteps does not check whether the objects of the steps exist. A kind that needs a manifest
+// must be one that the workload creates, except in parameters from [ParseParams].
 func (p Params) CheckSteps(field string, steps []Step) error {
 	root := &node{position: p.at, value: mapping{{name: p.fault, value: p.encodeNode()}}}
 	v := &validator{scenario: &Scenario{source: &source{file: p.source.file, root: root}}, anyKind: p.kinds == nil}
@@ -113,8 +114,8 @@ func (p Params) encodeNode() *node {
 	return p.node
 }
 
-// options returns pointers to the optional fields of a fault, such as when. The keys are the
-// names in YAML. The parameters are not included.
+// options returns pointers to the fields that every fault may have, such as when. The keys are
+// the names in YAML. The parameters of the fault type are not included.
 func (f *Fault) options() map[string]any {
 	return map[string]any{"when": &f.When, "until": &f.Until, "times": &f.Times, "from": &f.From, "for": &f.For, "mustFire": &f.MustFire}
 }

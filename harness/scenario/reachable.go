@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// subresources has the subresources of each kind that the API server itself serves. The key is
-// the name of the kind.
+// subresources lists, for each kind, the subresources that the API server serves. The key is the
+// name of the kind. A trigger must not wait for any other subresource.
 var subresources = map[string][]string{
 	kube.Pod:                   {"attach", "binding", "ephemeralcontainers", "eviction", "exec", "log", "portforward", "proxy", "resize", "status"},
 	kube.ReplicaSet:            {"scale", "status"},
@@ -72,13 +72,14 @@ func (v *validator) subresource(path, resource, found string) {
 }
 
 // usersCreate reports whether objects may exist that no step of the workload creates. An
-// external workload or a user-edit fault may create such objects.
+// external workload (a Go program) or a user-edit fault may create such objects.
 func (s *Scenario) usersCreate() bool {
 	return s.ExternalWorkload != nil || slices.ContainsFunc(s.Faults, func(f Fault) bool { return strings.Contains(inline(f.Params.encodeNode()), "create") })
 }
 
-// objectsMax returns the maximum number of objects that a state trigger can count at one time.
-// It returns false if the maximum is not known.
+// objectsMax returns the maximum number of objects that can exist at one time with this resource
+// and name. A state trigger that waits for more objects can never match. objectsMax returns
+// false if the maximum is not known.
 func (s *Scenario) objectsMax(resource, name string) (int, bool) {
 	if s.usersCreate() {
 		return 0, false

@@ -44,7 +44,8 @@ func RenamedCheck(old string) (string, bool) {
 	return name, ok
 }
 
-// RenamedChecks returns a map of all renamed checks, from the old to the new ID.
+// RenamedChecks returns the new ID of every check that earlier releases named differently. The
+// keys are the old IDs. The JSON Schema accepts these IDs as deprecated.
 func RenamedChecks() map[string]string { return maps.Clone(renamedChecks) }
 
 // RenamedScenario returns the new name of a renamed library scenario. The argument is the old

@@ -43,7 +43,7 @@ func (src *source) find(path string) position {
 	return nearest.position
 }
 
-// has reports whether the file has a value at path.
+// has reports whether the file has a value at path, such as "faults[0].from".
 func (src *source) has(path string) bool {
 	if src == nil || src.root == nil {
 		return false

@@ -41,18 +41,17 @@ type validator struct {
 	scenario *Scenario
 	errs     []error
 	// earlier are the errors that the decoder has found. The validator reports no further error
-	// about the fields of these errors, because it may be a consequence.
+	// about the fields of these errors. A further error may only be a consequence of the first.
 	earlier []error
 
-	// kinds are the generic kinds of the objects that the workload creates.
+	// kinds are the kinds that the workload creates from manifests.
 	kinds []kube.Kind
-	// kindsFixed is true while the validator checks the steps of a fault, such as user-edit, in
-	// a scenario. Create operations in these steps may only create objects of the kinds in the
-	// field kinds.
+	// kindsFixed is true while the validator checks the steps in a parameter of a fault, such
+	// as of user-edit. A create step in the parameter may only use a kind in the field kinds.
 	kindsFixed bool
-	// anyKind is true while the validator checks the steps of a fault that belongs to no
-	// scenario. These steps may have any generic kind, because it is unknown which kinds the
-	// workload creates.
+	// anyKind is true while the validator checks the steps in a parameter of a fault outside of
+	// a scenario. These steps may use any kind that needs a manifest, because no workload is
+	// known.
 	anyKind bool
 	// resources are the resources that faults and triggers may name; see [Scenario.Resources].
 	resources []string
@@ -107,8 +106,8 @@ func (v *validator) check(ok bool, path, format string, args ...any) {
 	}
 }
 
-// invalid reports whether the field at path has an error. An error about a field inside it, or
-// about an enclosing field, also counts.
+// invalid reports whether the field at path has an error already. An error about a field inside
+// it, or about an enclosing field, also counts.
 func (v *validator) invalid(path string) bool {
 	return slices.ContainsFunc(slices.Concat(v.earlier, v.errs), func(err error) bool {
 		m := new(mistake)

@@ -74,8 +74,8 @@ func (v *validator) target(path string, row operation, target *Target) {
 	v.name(path+".name", target.Name)
 }
 
-// presence checks the object of step i. It reports an error if the object is missing although
-// the operation needs it, or exists although the operation creates it.
+// presence checks whether the object of step i exists when the step begins. It reports an error
+// if an operation needs a missing object, or creates an object that exists.
 //
 // The argument objects has the objects that earlier steps have created. presence updates it for
 // the checks of later steps.

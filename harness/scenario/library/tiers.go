@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Tier is a subset of the scenarios of the library. Each tier includes the smaller tiers.
+// Tier is a set of scenarios for one purpose, such as "quick" for pull requests. Each tier
+// includes the smaller tiers.
 type Tier string
 
 // These are the tiers, from the smallest to the largest.
@@ -23,7 +24,8 @@ const (
 var Tiers = []Tier{Quick, Default, Full}
 
 // tiersFile lists the scenarios of the tiers quick and default. Each line has a tier and a
-// scenario, such as "quick rollout". The command "gauntlet mutants tiers" computes these lines.
+// scenario, such as "quick rollout". The command "gauntlet mutants tiers" computes these lines
+// from the bugs that each scenario detects.
 //
 //go:embed tiers.txt
 var tiersFile string
@@ -55,8 +57,8 @@ func Names(tier Tier) []string {
 	return names
 }
 
-// TierOf returns the smallest tier that contains the scenario with the given name. The result is
-// Full for every name that the file tiers.txt does not list.
+// TierOf returns the smallest tier that contains the scenario with the given name. It returns
+// [Full] for a name that the file tiers.txt does not list.
 func TierOf(name string) Tier {
 	for line := range strings.Lines(tiersFile) {
 		if tier, scenario, _ := strings.Cut(strings.TrimSpace(line), " "); scenario == name {

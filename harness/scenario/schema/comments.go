@@ -109,7 +109,8 @@ func (c comments) field(field scenario.FieldFormat) string {
 	return c[field.Struct+"."+field.GoName]
 }
 
-// meanings returns those allowed values of a field that have a comment, with their comments.
+// meanings returns the allowed values of a field, each with its comment. Values without a
+// comment are not included.
 func (c comments) meanings(field scenario.FieldFormat) []Meaning {
 	var all []Meaning
 	for _, value := range field.Enum {

@@ -170,8 +170,8 @@ func shortDuration(d time.Duration) string {
 	return text
 }
 
-// value returns the schema of a value of the given Go type. The argument bounds may be nil,
-// which means no bounds.
+// value returns the schema of a value of the given Go type. The argument bounds limits numbers,
+// durations and lengths. It is nil if there is no limit.
 func (g *generator) value(of reflect.Type, bounds *scenario.Bounds) object {
 	switch {
 	case of == durationType:
@@ -266,7 +266,8 @@ func fieldsRules(minimum int) object {
 }
 
 // anyResource changes the schema of a field so that it accepts every resource instead of a fixed
-// list. It returns the same schema.
+// list. A scenario may name resources of its own custom resource kinds. anyResource returns the
+// same schema.
 func anyResource(schema object) object {
 	delete(schema, "enum")
 	schema["$ref"] = "#/$defs/resource"
@@ -365,7 +366,8 @@ func untilOneOf(conditions ...scenario.Until) object {
 // accepts. In rare cases, the pattern accepts more or less than that function.
 const fieldConditionPattern = `^(condition=[^=]+(=.+)?|jsonpath=(\{[^{}]+\}|([^{}=]|==)+)(=([^=]|==)+)?)$`
 
-// contractKinds returns the kinds that are not generic; see [scenario.Kind.IsGeneric].
+// contractKinds returns the kinds that a create step can describe without a manifest, such as
+// Deployment.
 func contractKinds() []scenario.Kind {
 	var all []scenario.Kind
 	for _, kind := range scenario.Kinds() {
@@ -374,20 +376,22 @@ func contractKinds() []scenario.Kind {
 	return all
 }
 
-// isGeneric returns a schema that matches a mapping whose field kind has a generic kind.
+// isGeneric returns a schema that matches a mapping whose field kind needs a manifest, such as
+// StatefulSet. These kinds are called generic here.
 func isGeneric() object {
 	return object{"properties": object{"kind": object{"not": object{"enum": contractKinds()}}}, "required": []string{"kind"}}
 }
 
-// ifGeneric returns a rule that applies the schema then to objects of a generic kind.
+// ifGeneric returns a rule that applies the schema then only to kinds that need a manifest.
 func ifGeneric(then object) object { return object{"if": isGeneric(), "then": then} }
 
 // shortNames is a rule that requires a DNS label in the field name. The rule does not apply to
-// objects of a generic kind.
+// kinds that need a manifest, such as StatefulSet.
 var shortNames = object{"if": isGeneric(), "else": object{"properties": object{"name": formats["name"]}}}
 
 // anyKind sets the allowed values of the field kind in the schema of an operation. If the
-// operation supports generic kinds, the field name may be a DNS subdomain.
+// operation supports kinds that need a manifest, any kind is allowed, and the name may be a DNS
+// subdomain.
 func anyKind(schema object, op scenario.OperationFormat) {
 	properties := schema["properties"].(object)
 	kind := properties["kind"].(object)
