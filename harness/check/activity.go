@@ -6,8 +6,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Activity counts what happened in a run: writes, faults and failed steps. It does not depend on
-// the verdicts.
+// Activity counts what happened in a run: writes of the controllers under test (the subject),
+// faults and failed workload steps. It does not depend on the verdicts.
 type Activity struct {
 	// Incomplete says why the history does not show the whole run, such as "the history is cut
 	// short". It is empty if the history is complete.
@@ -41,8 +41,8 @@ type FaultCount struct {
 // Missed reports whether the fault had to fire (MustFire) but never did.
 func (c FaultCount) Missed() bool { return c.MustFire && c.Fired == 0 }
 
-// observe reads the next record. It counts a write request or a fault event, and stores a failed
-// fault or step.
+// observe reads the next record of the history. It counts write requests and fault events, and
+// stores the texts of failed faults and steps.
 func (a *Activity) observe(r *history.Record) {
 	switch {
 	case r.Request != nil && r.Request.IsWrite():
@@ -62,7 +62,8 @@ func (a *Activity) observe(r *history.Record) {
 	}
 }
 
-// count calls change with the counts of one fault, and stores the changed counts.
+// count updates the counts of one fault with the function change. For example, change adds 1 to
+// Fired.
 func (a *Activity) count(f *history.Fault, change func(*FaultCount)) {
 	if a.Faults == nil {
 		a.Faults = map[int]FaultCount{}

@@ -6,9 +6,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// answeredWrites contains the subject's write requests without a response, by request ID. When
-// the response arrives, the checker gets the request back from it. The type call does not keep
-// the content of requests.
+// answeredWrites contains the subject's write requests that have no response yet, by request ID.
+// When the response arrives, a checker gets the request with its body from this map. The type
+// call, which describes requests to checkers, does not store the body.
 type answeredWrites map[uint64]*history.Request
 
 // observe reads the next record. If the record is a successful response that contains the

@@ -23,12 +23,12 @@ type baselineChecker struct {
 // objects at the end, and one text for each difference.
 type comparison func(b *baseline.Baseline, run *baseline.Observer) (compared int, differences []string)
 
-// changeWishes lists the faults that change the desired state of the cluster, such as an edit by
-// a user.
+// changeWishes lists the faults that change what the cluster should look like, such as an edit by
+// a user. After one of them fired, a run cannot be compared with runs without faults.
 var changeWishes = []string{"user-edit", "namespace-terminating", "name-taken"}
 
-// newBaselineChecker returns a checker for the baseline in the settings. After one of the faults
-// in excludes has fired, the run is not compared.
+// newBaselineChecker returns a checker that compares a run with the baseline in the settings. The
+// checker does not compare a run in which one of the faults in excludes fired.
 func newBaselineChecker(s Settings, excludes []string, compare comparison) *baselineChecker {
 	return &baselineChecker{baseline: s.Baseline, observer: baseline.NewObserver(), excludes: excludes, compare: compare}
 }
@@ -46,7 +46,8 @@ func (checker *baselineChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// end compares the run with the baseline. Each difference is a violation.
+// end compares the run with the baseline (what runs without faults have in common). It reports
+// each difference as a violation.
 func (checker *baselineChecker) end(m *Model) {
 	compared, differences := checker.compare(checker.baseline, checker.observer)
 	checker.exercised += compared

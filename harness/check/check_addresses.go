@@ -120,6 +120,7 @@ func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, 
 }
 
 // readyInEach reports whether a pod has a ready address for the Service in all given versions.
+// Truncated Endpoints must prefer the addresses of such pods over addresses that are not ready.
 func readyInEach(s *objects.Service, versions []cachedVersion[podVersion]) bool {
 	return every(versions, func(each cachedVersion[podVersion]) bool {
 		want := objects.AddressSet{}
@@ -131,8 +132,8 @@ func readyInEach(s *objects.Service, versions []cachedVersion[podVersion]) bool 
 	})
 }
 
-// podNameOf returns the name of the pod to which the given versions belong, for evidence. A
-// version without a pod says that the pod was not in the cache at that time; podNameOf skips it.
+// podNameOf returns the name of the pod to which the given versions belong, for evidence. It
+// skips versions without a pod, which say that the pod was not in the cache at that time.
 func podNameOf(versions []cachedVersion[podVersion]) string {
 	for _, each := range versions {
 		if each.value.Pod != nil {
@@ -167,7 +168,7 @@ func someVersionLists(s *objects.Service, listed objects.AddressSet, versions []
 }
 
 // coversAddresses reports whether addresses contains every address in other, with the same
-// readiness.
+// readiness. Truncated Endpoints may list only some of a pod's addresses.
 func coversAddresses(addresses, other objects.AddressSet) bool {
 	for p, ready := range other {
 		if found, ok := addresses[p]; !ok || found != ready {

@@ -32,15 +32,15 @@ var adoptAndReleaseCheck = Check{
 	New:              newAdoptAndReleaseChecker,
 }
 
-// adoptAndReleaseChecker reports a status write if the controller did not first try each
-// adoption or release that was due.
+// adoptAndReleaseChecker reports a status write if the controller did not first try each adoption
+// or release that was due.
 //
 // A sync adopts and releases pods before it writes the status. A patch or update of the pod
 // counts as an attempt, even if the API server rejects it.
 //
-// A sync may miss a pod that changed just before the sync began. The checker therefore ignores
-// an adoption or release that became due only recently. "Recently" means less than lag (1 s)
-// before the process received the owner version on which the status write is based, or later.
+// A sync may miss a pod that changed just before the sync began. An adoption or release therefore
+// counts only if it was due early enough. The limit is lag (1 s) before the process received the
+// owner version of the write.
 type adoptAndReleaseChecker struct {
 	findings
 	lastAttempt map[*process]map[types.UID]time.Duration // when each process last tried to adopt or release each pod
@@ -86,8 +86,9 @@ func missingAction(p *objects.Pod) string {
 	return "release"
 }
 
-// recordAttempt records when the process tried to adopt or release a pod. It forgets attempts
-// for pods that are no longer in the cache of the process.
+// recordAttempt records when the process tried to adopt or release a pod. The checker looks for
+// this attempt when the process writes the owner's status. It forgets pods that are no longer in
+// the cache of the process.
 func (checker *adoptAndReleaseChecker) recordAttempt(c *call, at time.Duration) {
 	attempted := checker.lastAttempt[c.process]
 	if attempted == nil {
@@ -126,10 +127,11 @@ func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration
 	return first
 }
 
-// adoptableOrReleasableSince returns the time since which the owner o has had to adopt or
-// release a cached pod. It returns 0 if the owner has to do neither now.
+// adoptableOrReleasableSince returns the time since which the owner o has had to adopt or release
+// a cached pod. The result is 0 if the owner does not have to do so now.
 //
-// The method looks only at the recent versions of the pod (podVersionsSince).
+// The method knows only the versions of the pod that the cache contained recently
+// (podVersionsSince).
 func (v *view) adoptableOrReleasableSince(uid types.UID, o *objects.Owner) time.Duration {
 	since := time.Duration(0)
 	states := v.podVersionsSince[uid]

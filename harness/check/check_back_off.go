@@ -64,8 +64,9 @@ type backOffChecker struct {
 	batchTime time.Duration                 // how long a full batch of creates may take at the client-side rate limit
 	byKey     map[workQueueKey]*keyFailures // recent failures and events of each key
 	sweepAt   int                           // when byKey has this many entries, the method of removes old ones
-	// deliveries contains the number of additional failures that recent lists and watch events
-	// allow each process. The checker uses it only for the calls of generic controllers.
+	// deliveries contains, for each process, how many additional failures its recent lists and
+	// watch events allow. Only the limit for generic controllers uses it, because any event may
+	// enqueue any key of such a controller.
 	deliveries map[*process]*slidingSum
 }
 
@@ -74,7 +75,7 @@ type backOffChecker struct {
 type keyFailures struct {
 	events  slidingSum                // the number of additional failures that recent events allow
 	streaks map[string]*failureStreak // failures in a row, by call.key, which is the same for each retry of a request
-	// created counts the successful creates of pods for the key.
+	// created counts the successful creates of pods for the key. It determines batchAllowance.
 	created int
 	// lastCreated is the time of the last successful create, on the clock of the process
 	// (Model.processTime).
@@ -155,17 +156,17 @@ func (checker *backOffChecker) Observe(m *Model, _ *history.Record) {
 	checker.fail(m, answered, s)
 }
 
-// recordDelivery allows the receiving process more failures if the current record is a list or
-// watch event. It does nothing if no generic controller is under test.
+// recordDelivery raises the failure limit of a process that receives a list or watch event. The
+// event may enqueue any key of a generic controller, whose calls may then fail again. Without a
+// generic controller under test, recordDelivery does nothing.
 func (checker *backOffChecker) recordDelivery(m *Model) {
 	if m.delivered != nil && len(m.tested.generic) > 0 {
 		checker.deliveriesTo(m.delivered).add(m.processTime, failuresPerDelivery)
 	}
 }
 
-// deliveriesTo returns the sliding sum of additional failures that recent lists and watch events
-// allow a process. It creates a sum for a new process, and then removes the sums of ended
-// processes.
+// deliveriesTo returns how many additional failures the recent lists and watch events of a
+// process allow. For a new process, it adds an empty sum and removes the sums of ended processes.
 func (checker *backOffChecker) deliveriesTo(p *process) *slidingSum {
 	if checker.deliveries[p] == nil {
 		maps.DeleteFunc(checker.deliveries, func(old *process, _ *slidingSum) bool { return old.ended })
@@ -214,7 +215,8 @@ func (checker *backOffChecker) fail(m *Model, answered *answeredCall, s *keyFail
 	})
 }
 
-// slidingSum adds up values, and forgets each value after backOffSpan (1 s).
+// slidingSum adds up values, and forgets each value after backOffSpan (1 s). It counts, for
+// example, the failures of a call within the last second.
 type slidingSum struct {
 	entries []slidingSumEntry // oldest first
 	sum     int               // of all entries

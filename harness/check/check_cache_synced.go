@@ -74,9 +74,9 @@ func (checker *cacheSyncedChecker) Observe(m *Model, r *history.Record) {
 // requiredResources returns the resources whose caches must have synced before the process sends
 // the call.
 //
-// The first element is the resource of the object that the controller reconciles. It is pods if
-// a ReplicaSet or ReplicationController is not in the cache. The result is nil if the model does
-// not know for which object the process sent the call.
+// The first element is usually the resource of the object that the controller reconciles. If a
+// reconciled ReplicaSet or ReplicationController is not in the cache, the result contains only
+// pods. The result is nil if the model does not know for which object the process sent the call.
 func (c *call) requiredResources() []string {
 	switch {
 	case c.rollout != nil:

@@ -114,8 +114,9 @@ func (checker *deletionCompletesChecker) commit(m *Model, c *history.Commit) {
 	}
 }
 
-// blockedBy returns the first finalizer in the given lists that the subject added to objects of
-// the resource. It returns "" if there is none.
+// blockedBy returns the first finalizer in the given lists that the subject added to an object of
+// the resource. Until the subject removes this finalizer, a deletion cannot complete. The result
+// is "" if the lists contain no such finalizer.
 func (checker *deletionCompletesChecker) blockedBy(resource string, lists ...[]string) string {
 	for _, f := range slices.Concat(lists...) {
 		if checker.finalizers[[2]string{resource, f}] {
@@ -158,5 +159,6 @@ func (checker *deletionCompletesChecker) Result() Result {
 	return result
 }
 
-// ObjectRef returns the reference to the committed version of the object.
+// ObjectRef returns the reference to the committed version of the object, by which sortedByName
+// sorts objects.
 func (o *finalizedObject) ObjectRef() *history.Ref { return &o.Ref }

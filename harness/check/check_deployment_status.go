@@ -81,8 +81,8 @@ type statusWrite struct {
 	// stalledSince returns for how long the process, or the whole machine, got no CPU time after
 	// the given time.
 	stalledSince func(time.Time) time.Duration
-	// earliestDecision is when the process received the version in the field from. The process
-	// cannot have decided on the write earlier.
+	// earliestDecision is when the process received the Deployment version on which the write is
+	// based (the field from). The process cannot have decided on the write earlier.
 	earliestDecision time.Time
 	// allStatesKnown is true if the model has every version of the ReplicaSets that the cache
 	// contained since earliestDecision. If it is false, the checker compares no replica counts,
@@ -213,9 +213,9 @@ func (write *statusWrite) checkReplicaFailure() {
 	}
 }
 
-// onProcessClock converts a timestamp that the process wrote to the clock that the model keeps
-// for the process. That clock stops while the process or the machine stalls. The conversion
-// ignores pauses of the process.
+// onProcessClock converts a timestamp in a written status to the clock that the model keeps for
+// the process. That clock stops while the process or the machine stalls (gets no CPU time). The
+// conversion ignores pauses of the process.
 func (write *statusWrite) onProcessClock(t time.Time) time.Time {
 	return t.Add(write.stalledSince(t) - write.stalledSince(write.start))
 }

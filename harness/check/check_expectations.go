@@ -47,12 +47,13 @@ type permittedCalls struct {
 	creates int // the number of creates that the process may still send
 	deletes int // the number of deletes that the process may still send
 	// active and controlledOrAdoptable contain the lowest and the highest number of cached pods
-	// in the last second or two. The checker records a number only at times when the process may
-	// decide on new calls.
+	// in the last one to two seconds. active limits the permitted creates, and
+	// controlledOrAdoptable the permitted deletes. The checker records a number only while the
+	// process may decide on new calls.
 	//
-	// The window active counts the owner's replicas. It contains two numbers for each time: one
-	// with and one without the pods that the process may have missed (possiblyUncounted). The
-	// window controlledOrAdoptable counts all active pods that the owner controls or may adopt.
+	// active counts the owner's replicas, with and without the pods that the process may have
+	// missed (possiblyUncounted). controlledOrAdoptable counts all active pods that the owner
+	// controls or may adopt.
 	active                recentWindow
 	controlledOrAdoptable recentWindow
 }
@@ -97,8 +98,8 @@ func (state *ownerState) countDiffers() bool {
 // decide permits the creates or deletes that the cache justifies now. It does nothing while the
 // process waits for the effect of earlier calls for the owner.
 //
-// The parameter except is the call that the process sends now, or nil. decide does not count
-// this call as an earlier one.
+// The parameter except is the call that the process sends at this moment, or nil. It does not
+// count as an earlier call.
 func (permitted *permittedCalls) decide(state *ownerState, except *call, at time.Duration) {
 	if !state.expectationsSatisfied(except) {
 		return
@@ -112,7 +113,7 @@ func (permitted *permittedCalls) decide(state *ownerState, except *call, at time
 	permitted.deletes = max(permitted.deletes, min(excess, burstLimit))
 }
 
-// restore permits one more create or delete after a call with the given verb failed.
+// restore permits one more create or delete, because a call with the given verb failed.
 func (permitted *permittedCalls) restore(verb callVerb) {
 	switch verb {
 	case callCreatePod:

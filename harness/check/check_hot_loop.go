@@ -43,8 +43,8 @@ const (
 type hotLoopChecker struct {
 	findings
 	changedAt time.Duration // when something last changed
-	// sent contains the times at which each request was sent since the last change, at most the
-	// latest hotLoopMax.
+	// sent contains, for each request, the times at which the process sent it since the last
+	// change. It contains at most the latest hotLoopMax (50) times.
 	sent map[sameRequest][]recordTime
 }
 
@@ -80,8 +80,9 @@ func isChange(r *history.Record) bool {
 	return r.Response == nil && r.List == nil
 }
 
-// repeatable reports whether the check counts a request. It returns false for a create with
-// generateName and for a watch, among others.
+// repeatable reports whether the check counts how often a process repeats the request. It does
+// not count watches, creates with generateName, and requests for leases, events or access
+// reviews.
 func repeatable(r *history.Request) bool {
 	switch r.Verb {
 	case "get", "list":

@@ -45,7 +45,8 @@ var noLostUpdateCheck = Check{
 // object. The checker drops the oldest version first.
 const recentVersionsMax = 32
 
-// noLostUpdateChecker reports writes that undo a change of another client.
+// noLostUpdateChecker reports writes that undo a change of another client. An example is a patch
+// that sets a field back to a value that a user has just changed.
 type noLostUpdateChecker struct {
 	findings
 	received receivedVersions               // the newest version of each object that each process has received
@@ -61,13 +62,13 @@ type recentVersions struct {
 	versions []committedVersion
 	// dropped is true if the checker has dropped older versions of the object.
 	dropped bool
-	// ownVersions contains the versions that the subject's writes made, according to their
-	// responses, but whose commit records have not arrived yet.
+	// ownVersions contains the versions that the subject's writes made according to their
+	// responses. It contains a version only until the commit record of the version arrives.
 	ownVersions map[history.Version]bool
 	unanswered  int  // number of the subject's writes without a response
 	unknown     bool // true if the checker does not know whether some write of the subject succeeded
 	// unconditional contains the successful writes without a precondition that the checker has
-	// not examined yet.
+	// not examined yet. A precondition is a resourceVersion in the write.
 	unconditional []*unansweredWrite
 }
 
@@ -232,8 +233,9 @@ func (w *unansweredWrite) unconditional() bool {
 	return false
 }
 
-// examine checks the unconditional writes of an object, unless the subject awaits a response to
-// a write of this object. A later response may still show that the subject made a version.
+// examine checks the writes of an object that had no precondition. It waits until every write of
+// this object by the subject has a response. A late response may show that the subject itself
+// made a version.
 func (checker *noLostUpdateChecker) examine(m *Model, o *recentVersions) {
 	if o.unanswered > 0 || len(o.unconditional) == 0 || o.newest() < o.unconditional[len(o.unconditional)-1].made {
 		return
@@ -286,8 +288,8 @@ func (o *recentVersions) index(version history.Version) int {
 	return slices.IndexFunc(o.versions, func(v committedVersion) bool { return v.Version == version })
 }
 
-// changes returns the position in o.versions of the first version that changed a field. It
-// returns -1 if no version or a write of the subject changed the field.
+// changes returns the position in o.versions of the first version in which another client changed
+// a field. It returns -1 if nobody changed the field, or if the subject also changed it.
 //
 // The parameter path names the field. The parameter fields contains the fields of consecutive
 // versions; fields[0] belongs to o.versions[from].
@@ -325,7 +327,7 @@ func (o *recentVersions) origin(fields []map[string]string, path string) *commit
 }
 
 // contains reports whether the write sets the field at path to the given value. If has is false,
-// the value is absent: an update then must not contain the field.
+// the field must be absent: an update must then not contain it.
 func (w *unansweredWrite) contains(path, value string, has bool) bool {
 	if w.Verb == "patch" {
 		return patchSets(w.Request, path, value)
@@ -334,8 +336,8 @@ func (w *unansweredWrite) contains(path, value string, has bool) bool {
 	return ok == has && sent == value
 }
 
-// union returns a map that contains the entries of a and b. If both have a key, the value of b
-// counts.
+// union returns a map that contains the entries of a and b. If both have a key, the result has
+// the value of b.
 func union(a, b map[string]string) map[string]string {
 	all := maps.Clone(a)
 	maps.Copy(all, b)

@@ -20,19 +20,22 @@ import (
 // one of them. The process then deletes the other one, which it has never received, or removes a
 // finalizer from it. A UID precondition would have made the API server refuse the write.
 //
-// The second rule concerns the owner of the object, such as a custom resource. The delete was
-// wrong if all these facts hold:
+// The second rule concerns the owner of the object, such as a custom resource. Example: a user
+// scales the owner from 3 to 2 and back to 3. The leader creates the third claim again. After a
+// failover, the cache of the new leader still says 2, and the new leader deletes the claim.
+//
+// The delete was wrong if all these facts hold:
 //
 //   - A change of the owner was committed, and the subject received it.
 //   - The object was created later. Versions of the owner from before the change therefore
 //     justify no delete of this object.
-//   - The process that deleted the object had not created it, and had not received the change of
-//     the owner. This happens after a restart with a stale list, or after a failover.
+//   - The process that deleted the object had not created it, and had not received the change
+//     of the owner. This happens after a restart with a stale list, or after a failover.
 //   - After the delete, the object was created again, although the owner had not changed in the
 //     meantime.
 //
-// A UID precondition does not prevent a violation of the second rule. A controller prevents it
-// by a read of the owner from the API server before the delete.
+// A UID precondition does not prevent a violation of the second rule. A controller prevents it by
+// a read of the owner from the API server before the delete.
 var noStaleDeleteCheck = Check{
 	ID:            "no-stale-delete",
 	Guarantee:     "A controller does not delete an object that holds data because of an outdated version of the object or of its owner.",
@@ -105,10 +108,10 @@ type dataWrite struct {
 	seq    int64       // sequence number of the request record
 	target dataObject  // the committed state of the object when the process sent the write
 	cached history.Ref // the newest version with this name that the process had received
-	// owner is an owner of the object whose last change the process had not received when it
-	// sent the write. It is nil if there is no such owner. The field changed is the first
-	// version with that change. The field read is the newest version of the owner that the
-	// process may have received.
+	// owner is an owner of the written object. The process had not received the owner's last
+	// change when it sent the write. The field is nil if there is no such owner. The field
+	// changed is the first version with that change. The field read is the newest version of the
+	// owner that the process may have received.
 	owner   *history.Ref
 	changed recordVersion
 	read    history.Version
@@ -177,8 +180,8 @@ func replicasIn(o *history.Object) int {
 	return body.Spec.Replicas
 }
 
-// commit records a committed version of an object. It ignores objects that neither hold data nor
-// are reconciled by a controller under test.
+// commit records a committed version of an object. It ignores an object that holds no data,
+// unless a controller under test reconciles it.
 func (checker *noStaleDeleteChecker) commit(m *Model, c *history.Commit) {
 	o, name := &c.Object, nameOf(c.Object.Ref)
 	if c.Type == history.Deleted {
@@ -215,8 +218,8 @@ func (checker *noStaleDeleteChecker) commit(m *Model, c *history.Commit) {
 	checker.undone(m, now)
 }
 
-// recordKnown updates unreceived and knownSeq for owners whose latest change a process has now
-// received.
+// recordKnown finds owners whose latest change has now reached a process of the subject. It
+// updates the fields unreceived and knownSeq accordingly.
 func (checker *noStaleDeleteChecker) recordKnown(m *Model) {
 	for name := range checker.unreceived {
 		owner := checker.owners[name]
@@ -229,8 +232,9 @@ func (checker *noStaleDeleteChecker) recordKnown(m *Model) {
 	}
 }
 
-// sent records a write that a process sends. It also looks for an owner whose last change the
-// process has not received, unless this process created the object or scaled it up.
+// sent records a write that a process sends. It also looks for an owner of the object whose last
+// change the process has not received. It does not look if this process itself created the object
+// or scaled it up.
 func (checker *noStaleDeleteChecker) sent(m *Model, r *history.Request) {
 	name := objectName{r.Resource, r.Namespace, r.Name}
 	if r.Verb == "create" {
@@ -279,12 +283,12 @@ func hasLabelValue(o *history.Object, value string) bool {
 	return slices.Contains(slices.Collect(maps.Values(o.Labels)), value)
 }
 
-// contradict notes in the write w that the process had not received the last change of the given
-// owner. It does nothing if the process had received this change.
+// contradict marks the write w as suspicious if the process had not received the last change of
+// the given owner.
 //
-// The write is suspicious only if the subject already knew the change when the object was
-// created or scaled up. Some process must therefore have received the change before the record
-// with the sequence number since.
+// The subject must have known this change before the object was created or scaled up. The
+// parameter since is the sequence number of that creation or scale-up. Otherwise, contradict does
+// nothing.
 func (checker *noStaleDeleteChecker) contradict(m *Model, w *dataWrite, owner *reconciledOwner, since int64) {
 	process := m.processes[w.Subject]
 	if process == nil || owner.Terminating() || owner.knownSeq == 0 || owner.knownSeq >= since {

@@ -133,8 +133,7 @@ func (checker *noWritesWhenSettledChecker) Result() Result {
 	return result
 }
 
-// neverConverged reports whether the run lasted too short a time after convergence, or never
-// converged.
+// neverConverged reports whether the run never converged, or ended too soon afterwards.
 //
 // The verdict is then unknown. If a known upstream issue prevented convergence, the runner
 // changes this verdict to not-exercised.

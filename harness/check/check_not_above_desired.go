@@ -70,8 +70,9 @@ func (checker *notAboveDesiredChecker) Observe(m *Model, _ *history.Record) {
 	})
 }
 
-// checkExpired repeats the check of a create, and also counts creates that have expired. A
-// create expires if the process has not observed its pod within expectationsTimeout.
+// checkExpired checks a create again, and now counts earlier creates whose expectations have
+// expired as well. They expire if the process has not observed the pod within expectationsTimeout
+// (about 5 minutes).
 //
 // The parameter pods is the number of pods without the expired creates. If the controller lacks
 // the trait reads-own-writes, the violation is the known upstream issue late-pods.

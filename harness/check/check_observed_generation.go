@@ -87,7 +87,8 @@ type generations struct {
 	}
 }
 
-// highest returns the highest observedGeneration of the status and its conditions.
+// highest returns the highest observedGeneration of the status and its conditions. No write may
+// set it above metadata.generation.
 func (g generations) highest() int64 {
 	highest := g.Status.ObservedGeneration
 	for _, c := range g.Status.Conditions {
@@ -228,5 +229,6 @@ func (checker *observedGenerationChecker) end(m *Model) {
 	}
 }
 
-// ObjectRef returns the reference to the committed version of the object.
+// ObjectRef returns the reference to the committed version of the object, by which sortedByName
+// sorts objects.
 func (o *generationState) ObjectRef() *history.Ref { return &o.Ref }

@@ -134,12 +134,11 @@ func (checker *orphanEndpointsChecker) recordService(m *Model, commit *history.C
 	}
 }
 
-// inUse reports whether a process deletes Endpoints whose Service exists but was never in the
-// process's cache.
+// inUse reports whether a process deletes the Endpoints of a Service that exists but was never in
+// its cache. A correct controller would have found the Service with a read from the API server.
 //
-// The result is true only if the Service has existed for longer than batchTime. The process
-// decided on the delete within that time. A read from the API server would therefore have
-// returned the Service.
+// The result is true only if the Service already existed when the process decided on the delete.
+// It must therefore be older than batchTime.
 func (checker *orphanEndpointsChecker) inUse(m *Model, c *call) bool {
 	since, exists := checker.serviceSince[c.serviceState.name]
 	s := m.committed.serviceNamed(c.serviceState.name)

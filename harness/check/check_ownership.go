@@ -75,7 +75,7 @@ func (checker *ownershipChecker) oneController(m *Model, r *history.Record) {
 		checker.addViolation(func() Evidence {
 			return Evidence{
 				Summary:  fmt.Sprintf("%s has %d owner references with controller=true", ref, controllers),
-				Expected: "at most one controller",
+				Expected: "at most one owner reference with controller=true",
 				Object:   &ref,
 				At:       m.now,
 				Records:  []int64{m.seq},

@@ -164,15 +164,15 @@ func scaledSizes(d *objects.Deployment, sets []*objects.Owner, set, current *obj
 	return proportionalSizes(d, active, set)
 }
 
-// proportionalSizes returns the allowed sizes of the ReplicaSet set if several active
-// ReplicaSets are scaled in proportion.
+// proportionalSizes returns the allowed sizes of the ReplicaSet set if several active ReplicaSets
+// are scaled in proportion.
 //
 // If exactSize can compute the size, only this size is allowed. Otherwise the ReplicaSet may get
 // any size between its current size and its proportional share.
 //
-// The largest ReplicaSet also gets the remainder, that is, the replicas that no share contains.
-// Rounding may change the remainder by one for each ReplicaSet. If some ReplicaSets have to
-// scale up and others down, the largest ReplicaSet may get any size.
+// The largest ReplicaSet also gets the replicas that rounding leaves over. Their number may
+// differ by one for each ReplicaSet. If some ReplicaSets have to scale up and others down, the
+// largest ReplicaSet may get any size.
 func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *objects.Owner) allowedSizes {
 	most := d.MaxPods()
 	if d.Replicas == 0 {
@@ -279,8 +279,8 @@ func proportionalShare(d *objects.Deployment, set *objects.Owner, most int) int 
 // down.
 //
 // The parameter missing is the number of replicas that all ReplicaSets together have to gain. It
-// is negative for a scale-down. A share conflicts with missing if the max-replicas annotation of
-// the ReplicaSet requires a change in the other direction.
+// is negative for a scale-down. There is a conflict if the max-replicas annotation of a
+// ReplicaSet requires a change in the other direction.
 func sharesConflict(d *objects.Deployment, active []*objects.Owner, missing int) bool {
 	return !every(active, func(set *objects.Owner) bool {
 		return missing >= 0 && set.MaxReplicas <= d.MaxPods() || missing <= 0 && set.MaxReplicas >= d.MaxPods()

@@ -56,8 +56,8 @@ type scaleDownState struct {
 	// owner. The process decides on each later scale-down after this time.
 	lastAnswered time.Duration
 	// created contains the UIDs of the pods that the process created for the owner. The process
-	// decides on deletes only after all these pods are in its cache. They are therefore
-	// candidates even if they arrived in the cache just before the scale-down.
+	// decides on deletes only after all these pods are in its cache. The controller can therefore
+	// choose them even if they arrived in the cache just before the scale-down.
 	created map[types.UID]bool
 	current *scaleDown // the scale-down that is not examined yet, or nil
 }
@@ -180,8 +180,8 @@ func (c *scaleDown) addStates(v *view) {
 	}
 }
 
-// checkAll examines the pending scale-downs of the owners for which the function selected
-// returns true. It drops pending scale-downs of ended processes.
+// checkAll examines the scale-downs that are still unchecked, for owners for which the function
+// selected returns true. It drops scale-downs of ended processes without a check.
 func (checker *scaleDownOrderChecker) checkAll(m *Model, selected func(*ownerState) bool) {
 	for state := range checker.pending {
 		switch {
@@ -279,9 +279,9 @@ func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, re
 // pod left is the remaining pod that the order puts first.
 type extremes struct{ victim, left *candidate }
 
-// include makes the given candidate the new victim or left, if the candidate is more extreme
-// than the present one. A victim is more extreme if it comes later in the deletion order, and
-// left if it comes earlier. The function by compares two pods by the criterion.
+// include makes the given pod the new victim or left, if it is more likely to reveal a wrong
+// order. A deleted pod replaces victim if the deletion order puts it later. A remaining pod
+// replaces left if the order puts it earlier. The function by compares two pods by one criterion.
 //
 // If the cache had several versions of a pod, include uses the version that favors the subject
 // most.
@@ -294,28 +294,28 @@ func (e *extremes) include(each *candidate, by func(a, b *objects.Pod) int) {
 	}
 }
 
-// leastValued returns the version of the pod that has the lowest class among its recent cached
-// versions. Scale-down deletes pods of a lower class first.
+// leastValued returns the recent cached version of the pod that scale-down would delete first. It
+// compares the class: node assignment, phase, readiness and pod-deletion-cost.
 func (c *candidate) leastValued() *objects.Pod {
 	return slices.MinFunc(c.states, byClass).value
 }
 
-// byClass compares two cached versions of a pod by class. The result is negative if a has the
-// lower class.
+// byClass compares two cached versions of a pod by class: node assignment, phase, readiness and
+// pod-deletion-cost. The result is negative if scale-down deletes version a first.
 func byClass(a, b cachedVersion[*objects.Pod]) int { return compareClass(a.value, b.value) }
 
-// mostValued returns the version of the pod that has the highest class among its recent cached
-// versions. Scale-down deletes pods of a higher class last.
+// mostValued returns the recent cached version of the pod that scale-down would delete last. It
+// compares the class: node assignment, phase, readiness and pod-deletion-cost.
 func (c *candidate) mostValued() *objects.Pod { return slices.MaxFunc(c.states, byClass).value }
 
 // latest returns the latest cached version of the pod.
 func (c *candidate) latest() *objects.Pod { return c.states[len(c.states)-1].value }
 
-// ageOrder says by which ages the checker compares two pods of the same class. If both fields
-// are false, the checker compares no ages.
+// ageOrder says which times the checker compares for two pods of one class, such as the time of
+// readiness. If both fields are false, the checker compares none.
 //
-// The checker compares no ages for the ReplicaSet of a Deployment. The controller first compares
-// how many pods of the whole Deployment each node has, which the checker does not compute
+// The checker compares no times for the ReplicaSet of a Deployment. The controller first compares
+// how many pods of the whole Deployment each node has. The checker does not compute these numbers
 // (allowed behavior coarse-ranking).
 type ageOrder struct {
 	ready   bool // compare the time since the pods became ready
@@ -408,11 +408,12 @@ type class struct {
 	cost     int
 }
 
-// classOf returns the class of a pod.
+// classOf returns the class of a pod: node assignment, phase, readiness and pod-deletion-cost.
 func classOf(p *objects.Pod) class { return class{p.Assigned, p.PhaseIndex, p.Ready, p.DeletionCost} }
 
-// compareClass compares two pods by class. The result is negative if scale-down deletes p first,
-// and 0 if the classes are equal.
+// compareClass compares two pods by class: node assignment, phase, readiness and
+// pod-deletion-cost. The result is negative if scale-down deletes p first, and 0 if the classes
+// are equal.
 func compareClass(p, other *objects.Pod) int {
 	return cmp.Or(
 		compareBool(p.Assigned, other.Assigned),

@@ -51,10 +51,9 @@ type slowStartState struct {
 	succeeded     int             // number of creates that succeeded in the current sync
 	inFlight      map[uint64]bool // IDs of the creates without a response
 	clientRetries int             // number of rejected creates that client-go may resend by itself
-	// unsentOfFailedBatch is the number of creates of a failed batch that the process may still
-	// send. inFlightAtFailure contains the request IDs of the creates that were in flight when
-	// the batch failed. If these creates succeed, their success does not count for the next
-	// sync.
+	// unsentOfFailedBatch is how many creates of a batch the process may still send after one of
+	// them failed. inFlightAtFailure contains the request IDs of the creates that were in flight
+	// at that time. Their success does not count for the next sync.
 	unsentOfFailedBatch int
 	inFlightAtFailure   map[uint64]bool
 }
@@ -99,7 +98,7 @@ func (checker *slowStartChecker) send(m *Model, c *call) {
 	if n := len(s.inFlight) + s.clientRetries; n > 1+s.succeeded {
 		checker.addViolation(func() Evidence {
 			return Evidence{
-				Summary: fmt.Sprintf("%s: %s has %d creates in flight after %d successful creates",
+				Summary: fmt.Sprintf("%s: %s has %d creates in flight after %d successful creates of pods",
 					c.ownerState.name(), c.process.name, n, s.succeeded),
 				Expected: fmt.Sprintf("at most %d creates in flight", 1+s.succeeded),
 				Object:   c.ownerState.ref(),

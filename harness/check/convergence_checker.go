@@ -51,11 +51,11 @@ type convergingKind struct {
 	changed func(committed *objectSet) bool
 	// all returns the UIDs of all objects of the kind in a namespace, sorted by object name.
 	all func(m *Model, namespace string) []types.UID
-	// pending returns the reference of the object with this UID, and its differences from the
-	// converged state. An example of a difference is a wrong status.replicas.
+	// pending returns a reference to the object with this UID, and how the object differs from
+	// the converged state. An example of a difference is a wrong status.replicas.
 	pending func(m *Model, uid types.UID) (*history.Ref, []pending)
-	// observe updates what the function knownIssue needs, such as counts of failed calls. The
-	// checker calls observe for each record. The field may be nil.
+	// observe is called for each record. It updates data that knownIssue needs, such as counts of
+	// failed calls. The field may be nil.
 	observe func(m *Model, r *history.Record)
 	// knownIssue returns the known upstream issue that explains why an object has not converged. It
 	// returns nil if no issue explains this. The field itself may be nil.

@@ -1,8 +1,9 @@
-// Package check decides from the records of a history whether the subject kept its
-// guarantees.
+// Package check decides from the records of a history whether the controllers under test (the
+// subject) kept their guarantees.
 //
-// Each check tests one guarantee. The table All lists the checks and their guarantees. A
-// check is a pure function of a history, so a verdict can be recomputed from a saved run.
+// A history is the log of one run: requests, watch events, committed objects and faults. Each
+// check tests one guarantee. The table All lists the checks and their guarantees. A check is a
+// pure function of a history, so a verdict can be recomputed from a saved run.
 //
 // A general check applies to every controller. A check of a contract applies to the
 // controllers that have certain traits in package kube. The model knows the fields of

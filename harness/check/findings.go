@@ -61,8 +61,7 @@ func (f *findings) addKnownViolation(issue *KnownIssue, describe func() Evidence
 	})
 }
 
-// all returns f. With this method, the runner gets the findings of each checker that embeds this
-// type.
+// all returns f. The runner calls it to get the findings of any checker that embeds this type.
 func (f *findings) all() *findings { return f }
 
 // addContext adds the cached pods and the stalls to the evidence of the violations that the
@@ -99,7 +98,7 @@ func (f *findings) Result() Result {
 	switch {
 	case f.violations > 0:
 		result.Verdict = Fail
-		result.Reason = "violated " + times(f.violations) + "; first: " + f.evidence[0].reason()
+		result.Reason = "the guarantee was violated " + times(f.violations) + "; first violation: " + f.evidence[0].reason()
 		if f.knownViolations == f.violations {
 			result.Reason += "; " + f.knownIssue.String()
 		}
@@ -112,7 +111,7 @@ func (f *findings) Result() Result {
 	case f.exercised == 0:
 		result.Verdict, result.Reason = NotExercised, "this run never exercised the guarantee"
 	default:
-		result.Verdict, result.Reason = Pass, "held; exercised "+times(f.exercised)
+		result.Verdict, result.Reason = Pass, "the guarantee held; the run exercised it "+times(f.exercised)
 	}
 	return result
 }

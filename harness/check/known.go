@@ -209,9 +209,9 @@ func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 	}
 }
 
-// hasKey reports whether the map of contains true for an object in any process that may
-// reconcile the object now. A process that is paused, or does not hold the lease, is ignored.
-// The parameter i names the object; its field process is ignored.
+// hasKey reports whether the map has a true entry for an object in any process that may reconcile
+// it now. A process that is paused or does not hold the lease may not reconcile it. The parameter i
+// names the object; its field process is ignored.
 func hasKey(m *Model, of map[workQueueKey]bool, i workQueueKey) bool {
 	for key := range m.activeKeys(i) {
 		if of[key] {
@@ -233,12 +233,12 @@ func eventOf(r *history.Record) (event history.EventType, of string) {
 	return "", ""
 }
 
-// enqueuesService reports whether a list or watch event enqueues the Service key (contract
-// Endpoints 1). A list of pods enqueues the Service only if a pod changed in a field that
-// Endpoints depend on.
+// enqueuesService reports whether a list or watch event enqueues the key of a Service (contract
+// Endpoints 1). A list of pods enqueues it only if a pod changed in a field that Endpoints depend
+// on.
 //
-// If the Service is not enqueued, the result ended lists the pods that just became Failed or
-// Succeeded.
+// If the key is not enqueued, the result ended lists the pods that just became Failed or
+// Succeeded. For these pods, the known upstream issue unnoticed-end may occur.
 func enqueuesService(m *Model, r *history.Record, key workQueueKey) (enqueues bool, ended []types.UID) {
 	event, of := eventOf(r)
 	switch {

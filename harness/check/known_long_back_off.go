@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// The delay before upstream's work queue retries a key (contract ReplicaSet 17).
+// The shortest and the longest delay before upstream's work queue retries a key (contract
+// ReplicaSet 17).
 const (
 	firstRetry = 5 * time.Millisecond // after the first failure; each further failure doubles the delay
 	lastRetry  = 1000 * time.Second   // the maximum

@@ -71,12 +71,11 @@ import (
 // that process, which stops while the process is paused.
 
 // Model is what checkers know about a run after the current record of the history. It contains
-// etcd's objects, the caches and requests of each process, and the effects of the current
-// record.
+// the objects in etcd, and the informer caches and requests of each process. It also contains the
+// effects of the current record.
 //
-// The runner updates the Model with each record, and then calls every checker with the Model.
-// The size of a Model depends on the number of objects and of requests in flight, not on the
-// length of the history.
+// The runner updates the Model with each record, and then calls every checker with the Model. The
+// size of a Model does not depend on the length of the history.
 type Model struct {
 	decoder   *objects.Decoder
 	settings  Settings
@@ -166,9 +165,9 @@ type process struct {
 	// serviceStates contains what the model knows about each Service and its Endpoints in this
 	// process, by the name of the Service.
 	serviceStates map[objectName]*serviceState
-	// startupOrphans contains the UIDs of the Endpoints without a Service in the cache when the
-	// caches of Services and Endpoints had synced. The process must delete these Endpoints. The map
-	// is nil until both caches have synced.
+	// startupOrphans contains the UIDs of the Endpoints that had no Service when the caches of
+	// both had synced. The process must delete these Endpoints. The map is nil until both caches
+	// have synced.
 	startupOrphans map[types.UID]bool
 
 	// idleAfter is how long the process must send nothing before the model considers it idle. The
@@ -182,9 +181,9 @@ type process struct {
 	// lastActivity is when the process last sent a request or got a response. Watches and requests
 	// for leases do not count.
 	lastActivity time.Duration
-	// clientRetries contains the failed requests that client-go may resend by itself, without a new
-	// sync of the controller (allowed behavior client-retries). It maps call.key to the time of the
-	// failure.
+	// clientRetries contains the failed requests that client-go may resend without a new sync of
+	// the controller (allowed behavior client-retries). It maps the verb and object of the
+	// request (call.key) to the time of the failure.
 	clientRetries map[string]time.Duration
 	// idlePeriods counts the periods in which the process was idle: it had sent nothing for
 	// idleAfter and awaited no response. idleUntil is the end of the last such period.
@@ -204,7 +203,8 @@ type process struct {
 	// contains the new controllerRef or no longer contains the pod.
 	adopted map[types.UID]types.UID
 	// liveReads contains, for each ReplicaSet or ReplicationController, the last successful GET
-	// request that the process sent to the API server. The keys are UIDs.
+	// request of the process to the API server. A controller must read an owner in this way
+	// before it adopts a pod. The keys are UIDs.
 	liveReads map[types.UID]liveRead
 	lease     leaseHolder
 	// leaseFailed is true if a request for a lease failed, or had no response when the process
@@ -244,8 +244,8 @@ type call struct {
 	// serviceState is the state of the Service whose Endpoints the call writes. It is nil if the
 	// call does not write Endpoints.
 	serviceState *serviceState
-	// generic describes a write of a generic controller, whose kind the model does not know in
-	// detail. It is nil for calls of other controllers.
+	// generic describes a write of a generic controller, one that reconciles a kind whose fields
+	// the model does not know. It is nil for calls of other controllers.
 	generic *genericCall
 	// pod is the pod that the call deletes, adopts or releases, in the last version that the cache
 	// contained. It is nil if the cache did not contain the pod in the recent window.
@@ -259,8 +259,8 @@ type call struct {
 	update *objectUpdate
 	// writesLease is true if the call creates or updates a lease. It is false for reads.
 	writesLease bool
-	// effectObserved is true if the call deletes a pod, and the pod became inactive in the cache
-	// before the response arrived.
+	// effectObserved is true if the call deletes a pod that became inactive in the cache before
+	// the response arrived. After the response, the process then has nothing to wait for.
 	effectObserved bool
 	// createdVersion is the resourceVersion of the pod that a successful pod create returned. It is
 	// 0 for other calls.
@@ -319,12 +319,13 @@ type objectSet struct {
 	podCounts   map[types.UID]*podCounts                   // counts of pods, by the UID of the ReplicaSet or ReplicationController
 	replicaSets map[types.UID]map[types.UID]*objects.Owner // ReplicaSets with a controllerRef, by the UID in the controllerRef and by their own UID
 
-	// changedObjects contains the owners of pods and the Deployments that changed since the last
-	// call of clearChanges, by UID.
+	// changedObjects contains, by UID, the ReplicaSets, ReplicationControllers and Deployments
+	// that changed since the last call of clearChanges.
 	//
-	// An owner of pods also counts as changed if one of its pods, or an orphan that matches its
-	// selector, changed. A Deployment also counts as changed if one of its ReplicaSets changed. If
-	// a pod of another kind of controller changed, the map contains that controller's UID.
+	// A ReplicaSet or ReplicationController also counts as changed if one of its pods or a
+	// matching orphan changed. A Deployment also counts as changed if one of its ReplicaSets
+	// changed. The map also contains the UIDs of other controllers, such as Jobs, whose pods
+	// changed.
 	changedObjects map[types.UID]change
 	// changedServices contains the Services that changed since the last call of clearChanges. A
 	// Service also counts as changed if its Endpoints, or a pod that matches its selector, changed.
@@ -335,7 +336,7 @@ type objectSet struct {
 	// deletedServices contains the name of each deleted Service whose Endpoints still exist.
 	deletedServices map[objectName]bool
 	// metadata contains the metadata of all objects of all kinds. It is nil unless a generic
-	// controller is under test, because only checks of generic controllers read it.
+	// controller is under test: one that reconciles a kind whose fields the model does not know.
 	metadata *metadataSet
 	// noLongerActive contains the UIDs of the active pods that became inactive or were deleted
 	// since the last call of clearChanges.
@@ -343,8 +344,7 @@ type objectSet struct {
 }
 
 // metadataSet contains the metadata of objects of any kind. Only checks of generic controllers
-// read it, because the model does not know the fields of the kinds that these controllers
-// reconcile.
+// read it: controllers that reconcile kinds whose fields the model does not know.
 type metadataSet struct {
 	tested     *testedControllers
 	byUID      map[types.UID]*objectMetadata
@@ -459,9 +459,9 @@ type ownerState struct {
 	// flight. The response to that create may still name such a pod.
 	observedBeforeAnswer map[types.UID]bool
 
-	// createBound is the number of pods that the process may have at most after a create.
-	// deleteBound is the number of pods that a delete must leave. Both fields are the spec.replicas
-	// in the cache.
+	// createBound is the highest number of pods that the owner may have after a create.
+	// deleteBound is the lowest number that it may have after a delete. Both are the
+	// spec.replicas in the cache.
 	//
 	// If the owner is terminating or not in the cache, the process must neither create nor delete
 	// pods. createBound is then 0, and deleteBound is unlimited.
@@ -469,7 +469,8 @@ type ownerState struct {
 	deleteBound rangeSinceIdle
 	// gained counts the active pods that the owner gained in the cache, without pods that this
 	// process created. lost counts the active pods that the owner lost in the cache, without pods
-	// that this process deleted.
+	// that this process deleted. The process may have decided on a call before it received the
+	// events of these pods.
 	gained countSinceIdle
 	lost   countSinceIdle
 	// statusBounds contains the lowest and the highest value that the process may write to each
@@ -477,11 +478,12 @@ type ownerState struct {
 	statusBounds statusBounds
 
 	// synced is true if the cache contains the owner, and a list or watch event of pods has
-	// arrived.
+	// arrived. Before, the process can have no expectations for the owner.
 	synced    bool
 	podCounts podCounts // counts of the owner's pods in the cache
 	// selector is the owner's spec.selector. selectorChanged is true if the process has received
-	// versions of the owner with different selectors.
+	// versions of the owner with different selectors. Some checks then skip the owner, because
+	// they do not know which selector the process used.
 	selector        string
 	selectorChanged bool
 	// templates contains the last pod templates of the owner that the cache contained, oldest
@@ -519,7 +521,7 @@ type rolloutState struct {
 	deployments []cachedVersion[*objects.Deployment] // versions of the Deployment, oldest first
 	replicaSets []cachedVersion[replicaSetsState]    // states of all its ReplicaSets, oldest first
 	// statusWrittenAt is when the process last got a successful response to a write of the
-	// Deployment's status.
+	// Deployment's status. recordStatusWrite needs it to move the start of the recent window.
 	statusWrittenAt time.Duration
 	// ownWrites contains the ReplicaSets that the API server returned to the process, by UID. The
 	// model removes a ReplicaSet when the cache contains the same or a newer version. Until then,
@@ -529,10 +531,12 @@ type rolloutState struct {
 	// process had read before. The model removes entries from before the recent window.
 	writtenFrom map[objects.VersionKey]writeOrigin
 	// takenNames contains the names of ReplicaSets that the process could not create because of
-	// AlreadyExists. It maps each name to the time of the last such response.
+	// AlreadyExists. Only such a name justifies a higher collisionCount. The map contains the
+	// time of the last such response for each name.
 	takenNames map[string]time.Duration
-	// delayedAt is when a request for the Deployment last failed or took longer than lag (1 s). A
-	// conflict does not count if it is among the first conflictsMax failures in a row.
+	// delayedAt is when a request for the Deployment last failed or took longer than lag (1 s).
+	// Checks then allow a late next step of the rollout. A conflict does not count if it is among
+	// the first conflictsMax failures in a row.
 	delayedAt time.Duration
 	// failuresInARow counts the requests for the Deployment that failed since the last successful
 	// one.

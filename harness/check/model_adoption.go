@@ -42,7 +42,7 @@ func ownershipChangeOf(r *history.Request) (ownershipChange, error) {
 		}
 	}
 	if err := json.Unmarshal(r.Patch, &patch); err != nil {
-		return ownershipChange{}, fmt.Errorf("decoding a patch of type %q: %w", r.PatchType, err)
+		return ownershipChange{}, fmt.Errorf("decoding a patch of a pod with type %q: %w", r.PatchType, err)
 	}
 	if len(patch.Metadata.OwnerReferences) == 0 {
 		return ownershipChange{}, nil
@@ -60,7 +60,7 @@ func ownershipChangeOfReferences(raw json.RawMessage) (ownershipChange, error) {
 		Patch      string `json:"$patch"`
 	}
 	if err := json.Unmarshal(raw, &references); err != nil {
-		return ownershipChange{}, fmt.Errorf("decoding ownerReferences: %w", err)
+		return ownershipChange{}, fmt.Errorf("decoding the ownerReferences in a write of a pod: %w", err)
 	}
 	result := ownershipChange{releases: true}
 	for _, ref := range references {
@@ -82,7 +82,7 @@ func ownershipChangeOfOperations(raw json.RawMessage) (ownershipChange, error) {
 		Value    json.RawMessage
 	}
 	if err := json.Unmarshal(raw, &operations); err != nil {
-		return ownershipChange{}, fmt.Errorf("decoding a JSON patch: %w", err)
+		return ownershipChange{}, fmt.Errorf("decoding a JSON patch of a pod: %w", err)
 	}
 	var result ownershipChange
 	for _, op := range operations {

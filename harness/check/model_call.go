@@ -62,8 +62,8 @@ func (p *process) classify(c *call, r *history.Request) {
 // nil if no ReplicaSet or ReplicationController under test controlled the cached pod in the
 // recent window.
 //
-// In most cases, the owner is the pod's last controller in the cache. If the process has adopted
-// the pod, and the adoption has not reached the cache, the owner is the adopting one.
+// In most cases, this owner is the pod's last controller in the cache. If the process has adopted
+// the pod, and its cache does not show this yet, it is the adopting owner.
 func (p *process) deletingOwner(target *objects.Pod) *ownerState {
 	if uid, ok := p.adopted[target.UID]; ok {
 		return p.ownerState(uid)
@@ -275,7 +275,8 @@ func (c *call) reportedOwner(r *history.Request) *objects.Owner {
 	return o
 }
 
-// objectUpdate describes an update request for an object other than a pod.
+// objectUpdate describes an update request for an object other than a pod. The check
+// needless-writes reads it to find updates that change nothing.
 type objectUpdate struct {
 	history.Ref
 	// unchanged is true if the update would change neither the addresses nor the labels of the

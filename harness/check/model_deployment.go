@@ -26,8 +26,8 @@ func scalingPending(d *objects.Deployment, sets []*objects.Owner) bool {
 	return false
 }
 
-// oldestOf returns the oldest of the ReplicaSets that have the given pod template. It returns
-// nil if none has the template.
+// oldestOf returns the oldest of the ReplicaSets that have the given pod template. The controller
+// uses this one if several have the Deployment's template. The result is nil if none has it.
 func oldestOf(sets []*objects.Owner, pods *objects.Template) (oldest *objects.Owner) {
 	for _, set := range sets {
 		if set.Template.Same(pods) && (oldest == nil || set.OlderThan(oldest)) {
@@ -37,8 +37,9 @@ func oldestOf(sets []*objects.Owner, pods *objects.Template) (oldest *objects.Ow
 	return oldest
 }
 
-// availability returns the condition Available that a Deployment must have. The parameter enough
-// is true if at least replicas - maxUnavailable replicas are available.
+// availability returns the condition Available that the status of a Deployment must contain. It
+// is True if the parameter enough is true: at least replicas - maxUnavailable replicas are
+// available.
 func availability(enough bool) objects.Condition {
 	if enough {
 		return objects.Condition{Type: objects.AvailableCondition, Status: "True", Reason: objects.MinimumReplicasAvailableReason}

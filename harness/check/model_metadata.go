@@ -11,8 +11,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// newMetadataSet returns an empty set, or nil if no generic controller is under test. All
-// methods of metadataSet accept nil, and treat nil as an empty set.
+// newMetadataSet returns an empty set, or nil if no generic controller is under test. A generic
+// controller is one whose kind the model does not know in detail. All methods of metadataSet
+// accept nil, and treat nil as an empty set.
 func newMetadataSet(tested *testedControllers) *metadataSet {
 	if len(tested.generic) == 0 {
 		return nil
@@ -53,7 +54,8 @@ func (set *metadataSet) put(o *history.Object) {
 }
 
 // keepObject stores the whole object o in its metadata now, if a generic controller under test
-// reconciles the object. It also adds a terminating object of any kind to the map terminating.
+// reconciles the object. Without the whole object, the set could not tell whether it has
+// converged. keepObject also adds a terminating object of any kind to the map terminating.
 func (set *metadataSet) keepObject(now *objectMetadata, o *history.Object) {
 	if set.tested.genericKindOf(o.Resource) != "" {
 		now.object = o
@@ -110,8 +112,8 @@ func (set *metadataSet) clearChanges() {
 	}
 }
 
-// collectRefs adds the references of all objects of a resource to the map into, with the
-// objects' UIDs as keys.
+// collectRefs adds the references of all objects of a resource to the map into, with the objects'
+// UIDs as keys. The view uses it to find cached objects that a new list no longer contains.
 func (set *metadataSet) collectRefs(into map[types.UID]history.Ref, resource string) {
 	if set != nil {
 		collectRefs(into, set.byResource[resource])
@@ -161,11 +163,12 @@ func (set *metadataSet) foreign(o *objectMetadata) bool {
 }
 
 // pendingGeneric returns how the objects that generic controllers reconcile differ from the
-// converged state. It checks the objects in one namespace, sorted by name.
+// converged state. It checks the objects in one namespace, sorted by name. A generic controller
+// is one whose kind the model does not know in detail.
 //
-// It reads only fields that the Kubernetes API conventions define: status.observedGeneration and
-// counts of replicas. A terminating object also counts as a difference, if a generic controller
-// reconciles the object or the object's controller.
+// pendingGeneric reads only fields that the Kubernetes API conventions define:
+// status.observedGeneration and counts of replicas. A terminating object also counts as a
+// difference, if a generic controller reconciles the object or the object's controller.
 func (set *metadataSet) pendingGeneric(namespace string) (all []pending) {
 	if set == nil {
 		return nil

@@ -73,7 +73,8 @@ func (state *objectSet) remove(resource string, uid types.UID) {
 	}
 }
 
-// refs returns the references of all objects of a resource, with the objects' UIDs as keys.
+// refs returns the references of all objects of a resource, with the objects' UIDs as keys. The
+// view uses it to find cached objects that a new list no longer contains.
 func (state *objectSet) refs(resource string) map[types.UID]history.Ref {
 	all := map[types.UID]history.Ref{}
 	switch resource {

@@ -15,7 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// Limits of the controllers of ReplicaSets and ReplicationControllers.
+// Limits in the algorithm of the ReplicaSet and ReplicationController controllers, such as the
+// maximum number of creates in one sync.
 const (
 	// burstLimit is the maximum number of creates of pods for one owner that may be outstanding at
 	// the same time. The same limit applies to deletes (contract ReplicaSet 8, 9).
@@ -78,7 +79,8 @@ func (calls *outstandingCalls) expire(at time.Duration) {
 	}
 }
 
-// outstandingExcept returns the number of outstanding calls. The given call does not count.
+// outstandingExcept returns the number of outstanding calls without the given call. A call is
+// outstanding until it fails, or until its effect has reached the cache.
 func (calls *outstandingCalls) outstandingExcept(except *call) int {
 	return calls.inFlightExcept(except) + len(calls.unobserved)
 }
@@ -153,14 +155,14 @@ func (state *ownerState) ref() *history.Ref {
 
 // expectationsSatisfied reports whether the process has observed the effects of all its creates
 // and deletes of the owner's pods. Only then may the process decide on new creates or deletes.
-// The call in the parameter except does not count.
+// The parameter except is a call that does not count, such as the one that the process sends now.
 func (state *ownerState) expectationsSatisfied(except *call) bool {
 	return state.synced &&
 		state.creates.inFlightExcept(except) == 0 && state.deletes.inFlightExcept(except) == 0 &&
 		len(state.creates.unobserved) <= state.excessObserved && len(state.deletes.unobserved) == 0
 }
 
-// inFlightExcept returns the number of calls in flight. The given call does not count.
+// inFlightExcept returns how many calls have no response yet, without the given call.
 func (calls *outstandingCalls) inFlightExcept(except *call) int {
 	n := len(calls.inFlight)
 	if except != nil && calls.inFlight[except.id] == except {
@@ -169,11 +171,12 @@ func (calls *outstandingCalls) inFlightExcept(except *call) int {
 	return n
 }
 
-// noLongerAwaited returns for how many of its unobserved creates the process may have stopped
-// waiting. A create is unobserved until the cache contains its pod.
+// noLongerAwaited returns for how many creates the process may have stopped waiting, although the
+// cache does not contain their pods.
 //
-// A controller may wait by counting the pods that appear in the cache. It then counts an excess
-// pod, which it did not create, as one of its own. As a result, it waits for one create fewer.
+// This happens to a controller that only counts the pods that appear in its cache. It may count a
+// pod that it did not create (an excess pod) as one of its own. As a result, it waits for one
+// create fewer.
 func (state *ownerState) noLongerAwaited() int {
 	return min(len(state.creates.unobserved), max(0, state.excessObserved-len(state.observedBeforeAnswer)))
 }
@@ -181,9 +184,9 @@ func (state *ownerState) noLongerAwaited() int {
 // possiblyUncounted returns how many of the owner's cached pods the process may have missed in
 // its last decision.
 //
-// A controller may wait until the cache has gained as many pods as it created. If excess pods,
-// which it did not create, are among them, the controller decides too early. It then misses its
-// own pods that arrive later.
+// A controller may wait only until the cache has gained as many pods as it created. If some of
+// them are excess pods, which it did not create, the controller decides too early. It then misses
+// its own pods that arrive later.
 func (state *ownerState) possiblyUncounted() int {
 	return max(0, state.excessObserved-len(state.creates.unobserved))
 }
@@ -246,9 +249,9 @@ func (state *ownerState) trackTemplate(t *objects.Template) {
 // orphans that it may adopt.
 func (counts podCounts) controlledOrAdoptable() int { return counts.controlled + counts.orphans }
 
-// observeNewPods records pods of the owner that are new in the cache. A new pod either completes
-// a create of this process, or is an excess pod. No response to a create has named an excess
-// pod.
+// observeNewPods records the owner's pods that are new in the cache. Each new pod either
+// completes a create of this process or is an excess pod. No response to a create has named an
+// excess pod.
 //
 // The result own is the number of new pods that the process has certainly counted as its own
 // creates.
@@ -276,8 +279,8 @@ func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own
 }
 
 // observeDeletion records that a pod is no longer active in the cache while the process is
-// deleting it. The field lost must not count deletes by this process, so observeDeletion
-// subtracts the pod from lost.
+// deleting it. The method update counts the pod in the field lost. observeDeletion subtracts it,
+// because lost must not count deletes by this process.
 func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
 	delete(state.process.deleting, pod)
 	if state.deletes.unobserved[pod] != nil {

@@ -9,16 +9,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// presence records whether the cache contains one Service or Endpoints object, and of which type
-// the object is. For each presenceKind, it also records when it last applied.
+// presence records whether the cache contains one Service or Endpoints object, and whether the
+// controller manages this object. For each presenceKind, such as managedService, it also records
+// when it last applied.
 type presence struct {
 	now   presenceKind                 // what applies now
 	since time.Duration                // since when now has applied
 	until [presenceKinds]time.Duration // when each presenceKind last ceased to apply; 0 if it never applied
 }
 
-// presenceKind says whether the cache contains one Service or Endpoints object, and of which
-// type the object is. The type decides whether the controller may write the Endpoints.
+// presenceKind says whether the cache contains one Service or Endpoints object, and whether the
+// controller may write the Endpoints. For example, it must not write those of a Service without a
+// selector (unmanagedService).
 type presenceKind int
 
 // The values of presenceKind.
@@ -32,8 +34,8 @@ const (
 	presenceKinds                            // the number of the values above
 )
 
-// record sets what applies from the time at on. If this is a change, record stores when the
-// former presenceKind ceased to apply.
+// record stores that the presenceKind in the parameter now applies from the time at on. If
+// another presenceKind applied before, record stores at as its end.
 func (s *presence) record(at time.Duration, now presenceKind) {
 	if now != s.now {
 		s.until[s.now] = at
@@ -101,8 +103,8 @@ func (state *serviceState) earliestDecision(from history.Version) time.Duration 
 // recordWrite records that the process sent a write of the Endpoints.
 //
 // All writes that the process decided on before its last idle period have been sent or dropped.
-// recordWrite therefore moves the start of the decision window forward, to lag (1 s) before the
-// end of that period.
+// The process has therefore decided on later writes after lag (1 s) before the end of that
+// period. recordWrite moves the start of the recent window (the field from) to this time.
 func (state *serviceState) recordWrite(p *process, at time.Duration) {
 	state.decisionWindow.callSent(p, at)
 	state.from = max(state.from, p.idleUntil-lag)

@@ -155,20 +155,19 @@ func keepSince[T any](all []cachedVersion[T], from time.Duration) []cachedVersio
 	return all[old:]
 }
 
-// decisionWindow is the recent window of one object in one process. If the process sends a
-// request for the object now, it made the decision within this window.
+// decisionWindow is the period in which a process can have decided on its next request for one
+// object. Any version that the cache contained in this period may justify the request.
 //
 // If no request for the object was in flight for batchTime, the window begins batchTime before
-// the next request. It never begins more than decisionWindowMax (90 s) before the latest
-// request.
+// the next request. It never begins more than decisionWindowMax (90 s) before the latest request.
 type decisionWindow struct {
 	callsInFlight int           // number of requests for the object without a response
 	lastActivity  time.Duration // when the process last sent a request for the object or got a response to one
 	from          time.Duration // when the window begins
 }
 
-// decisionWindowMax is the maximum length of a decisionWindow. A request that takes longer has
-// timed out.
+// decisionWindowMax is the maximum time between the decision on a request and the request itself.
+// A request that takes longer has timed out.
 const decisionWindowMax = 90 * time.Second
 
 // callSent records that process p sent a request for the object. It moves the start of the

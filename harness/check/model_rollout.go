@@ -118,21 +118,21 @@ func (r *rolloutState) recordCall(at time.Duration) {
 	maps.DeleteFunc(r.takenNames, func(_ string, at time.Duration) bool { return at < r.from })
 }
 
-// hasSeen records that a write of the process was based on the Deployment's resourceVersion at.
-// It removes older versions. No later request is based on an older version, because only one
-// worker at a time syncs a Deployment.
+// hasSeen records that the process has read the Deployment's resourceVersion at, because a write
+// was based on it. It removes older versions. No later request is based on an older version,
+// because only one worker at a time syncs a Deployment.
 func (r *rolloutState) hasSeen(at history.Version) {
 	for len(r.deployments) > 1 && r.deployments[1].value.Version <= at {
 		r.deployments = r.deployments[1:]
 	}
 }
 
-// recordStatusWrite records that a write of the Deployment's status succeeded.
+// recordStatusWrite records that a write of the Deployment's status succeeded, and moves the
+// start of the recent window forward.
 //
 // A sync writes the status at most twice; it does so twice if the Deployment was paused or
-// resumed. Later requests therefore come from a sync that began after the status write before
-// this one. The recent window now begins lag (1 s) before the response to that earlier status
-// write.
+// resumed. Later requests therefore belong to a sync that began after the previous status write.
+// The recent window now begins lag (1 s) before the response to that previous write.
 func (r *rolloutState) recordStatusWrite(at time.Duration) {
 	r.from = max(r.from, r.statusWrittenAt-lag)
 	r.statusWrittenAt = at

@@ -66,10 +66,9 @@ func (r *rolloutState) newScaling(name string, pods *objects.Template, from hist
 // based. It returns -1 if there is no such state. The parameter at is the ReplicaSet's
 // resourceVersion in the write.
 //
-// A state matches if its version of the ReplicaSet has the resourceVersion at. It also matches
-// if the process itself turned its version into version at by earlier writes. The controller may
-// have read the other ReplicaSets before these writes (allowed behavior
-// writes-from-one-snapshot).
+// A state matches if its version of the ReplicaSet has the resourceVersion at. It also matches if
+// only writes of this process lie between its version and the version at. The controller may have
+// read the other ReplicaSets before these writes (allowed behavior writes-from-one-snapshot).
 func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], name string, at history.Version) int {
 	if at == 0 {
 		return -1

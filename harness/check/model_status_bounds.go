@@ -109,8 +109,8 @@ func (bounds *statusBounds) startAtVersion(at time.Duration) {
 	bounds.deletesNotFound.becameIdle(at)
 }
 
-// plus adds the other counts to those counts that a status reports. The counts controlled and
-// terminating stay unchanged.
+// plus returns the sum of two podCounts. It adds only the counts on which the owner's status
+// depends, such as ready. The counts controlled and terminating stay unchanged.
 func (counts podCounts) plus(other podCounts) podCounts {
 	counts.replicas += other.replicas
 	counts.fullyLabeled += other.fullyLabeled
