@@ -15,7 +15,8 @@ import (
 //go:embed CONTRACT.md
 var contract string
 
-// Statement is one numbered promise of the contract.
+// Statement is one numbered promise of the contract about what users and clients can observe.
+// Conformance specs name the statements that they test.
 type Statement struct {
 	// ID names the section of the contract and the number of the promise, such as "Deployment
 	// 9".

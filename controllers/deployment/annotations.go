@@ -31,7 +31,8 @@ const (
 const maxHistoryLength = 2000
 
 // annotationsToSkip lists the annotations that the controller does not copy between a Deployment
-// and a ReplicaSet. It copies all other annotations.
+// and a ReplicaSet. Each of the two objects has its own values of them. The controller copies all
+// other annotations.
 var annotationsToSkip = []string{
 	corev1.LastAppliedConfigAnnotation,
 	revisionAnnotation,
@@ -51,8 +52,9 @@ func parseReplicas(text string) (int, bool) {
 	return int(n), true
 }
 
-// withReplicasAnnotations returns annotations with new values of desired-replicas and
-// max-replicas. The values are l.replicas and l.maxReplicas().
+// withReplicasAnnotations sets the annotations desired-replicas and max-replicas of a ReplicaSet
+// from the Deployment's limits. The next sync compares them with the Deployment, to detect a change
+// of spec.replicas.
 func withReplicasAnnotations(annotations map[string]string, l limits) map[string]string {
 	return withEntries(annotations, map[string]string{
 		desiredReplicasAnnotation: strconv.Itoa(l.replicas),
@@ -120,7 +122,8 @@ func annotationsAfterRollback(deployment, set map[string]string) map[string]stri
 	return annotations
 }
 
-// inheritable returns a copy of annotations without those in annotationsToSkip.
+// inheritable returns the annotations that a Deployment and its ReplicaSets pass to each other.
+// These are all annotations except annotationsToSkip. The result is a copy.
 func inheritable(annotations map[string]string) map[string]string {
 	rest := make(map[string]string, len(annotations))
 	for key, value := range annotations {
@@ -131,9 +134,8 @@ func inheritable(annotations map[string]string) map[string]string {
 	return rest
 }
 
-// withEntries returns annotations with all entries of changed added. For an existing key, the
-// value in changed wins. If nothing changes, the result is the map annotations itself, otherwise
-// a new map.
+// withEntries returns annotations with the entries of changed added or replaced. It does not modify
+// annotations. If nothing changes, the result is the same map, otherwise a new one.
 func withEntries(annotations, changed map[string]string) map[string]string {
 	same := true
 	for key, value := range changed {

@@ -66,7 +66,8 @@ func (c *Controller) deploymentDeleted(object any) {
 	}
 }
 
-// forget drops the writes that replicaSetWrites and deploymentWrites contain for a Deployment.
+// forget drops the record of the controller's own writes for a deleted Deployment. Syncs use this
+// record to detect a stale informer cache.
 func (c *Controller) forget(owner ownership.ID) {
 	c.replicaSetWrites.Forget(owner)
 	c.deploymentWrites.Forget(owner)

@@ -5,8 +5,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// none is the index of a ReplicaSet that does not exist. It also stands for the number in an
-// annotation that does not exist.
+// none is the index if there is no such ReplicaSet. It is also the number of replicas if an
+// annotation is missing or malformed.
 const none = -1
 
 // size contains the replica counts of one ReplicaSet. The functions in rolling.go, recreate.go

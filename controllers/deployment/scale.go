@@ -15,13 +15,15 @@ func isScalingEvent(l limits, rs replicaSetSizes) bool {
 	})
 }
 
-// rescale returns the changes of all ReplicaSets after a change of the Deployment's
-// spec.replicas. The changes do not continue the rollout.
+// rescale returns the changes of all ReplicaSets after a change of the Deployment's spec.replicas.
+// The changes do not continue the rollout.
 //
-// The result includes ReplicaSets that keep their size, because their annotations must change
-// too. Otherwise isScalingEvent would stay true. The argument rolling is true for the strategy
-// RollingUpdate. The argument reported is the Deployment's status.replicas; see
-// proportionalSize.
+// The result includes ReplicaSets that keep their size, because their annotations must change too.
+// Otherwise isScalingEvent would stay true.
+//
+// The argument rolling is true for the strategy RollingUpdate. The argument reported is the
+// Deployment's status.replicas. It replaces the annotation max-replicas where that annotation is
+// missing.
 func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change {
 	active := rs.active()
 	newSize := rs.newSize()
@@ -47,15 +49,15 @@ func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change 
 	}
 }
 
-// proportional distributes spec.replicas plus maxSurge over the active ReplicaSets, in
-// proportion to their sizes. A scaling therefore neither advances nor reverts a failing rollout.
+// proportional distributes spec.replicas plus maxSurge over the active ReplicaSets, in proportion
+// to their sizes. A scaling therefore neither advances nor reverts a failing rollout.
 //
 // The result begins with the largest ReplicaSet, which gets the remainder of the rounding.
-// ReplicaSets of the same size are in order of age: newest first in a scale-up, oldest first in
-// a scale-down. No ReplicaSet shrinks in a scale-up or grows in a scale-down.
+// ReplicaSets of the same size are in order of age: newest first in a scale-up, oldest first in a
+// scale-down. No ReplicaSet shrinks in a scale-up or grows in a scale-down.
 //
-// A ReplicaSet whose annotations already have the new limits keeps its size. If a scaling fails
-// halfway, the next call therefore returns the same sizes.
+// A ReplicaSet whose annotations already match l keeps its size. If a scaling fails halfway, the
+// next sync therefore computes the same sizes.
 func proportional(l limits, rs replicaSetSizes, reported int) []change {
 	most := l.maxReplicas()
 	if l.replicas == 0 {
@@ -85,12 +87,12 @@ func proportional(l limits, rs replicaSetSizes, reported int) []change {
 	return changes
 }
 
-// proportionalSize returns the size that a ReplicaSet should have after a scaling. The argument
-// most is the number of replicas that all ReplicaSets together should have.
+// proportionalSize returns the number of replicas of one ReplicaSet after a proportional scaling.
+// The result is s.replicas * most / before, rounded to the nearest integer, and up from .5.
 //
-// The result is s.replicas * most / before, rounded to the nearest integer; halves are rounded
-// up. The divisor before is the former value of most: s.maxReplicas, or reported if
-// s.maxReplicas is 0.
+// The argument most is the new total: the Deployment's spec.replicas plus maxSurge. The divisor
+// before is this total at the last scaling, s.maxReplicas. If s.maxReplicas is 0, before is
+// reported.
 func proportionalSize(s size, most, reported int) int {
 	before := s.maxReplicas
 	if before == 0 {
@@ -102,7 +104,8 @@ func proportionalSize(s size, most, reported int) int {
 	return (2*s.replicas*most + before) / (2 * before)
 }
 
-// clampToward limits n to the range between 0 and bound. The bound may be negative.
+// clampToward limits n to the range between 0 and bound, which may be negative. It keeps the change
+// of one ReplicaSet within the change that is still missing in total.
 func clampToward(n, bound int) int {
 	if bound < 0 {
 		return min(max(n, bound), 0)

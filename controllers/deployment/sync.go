@@ -162,7 +162,8 @@ func (c *Controller) cleanUpWhenComplete(ctx context.Context, r *rollout) error 
 }
 
 // cachedDeployment returns the Deployment with the given key from the informer cache. If the
-// Deployment does not exist, it returns false, and drops the recorded writes for this key.
+// Deployment does not exist, it returns false. It then also drops the record of the controller's
+// own writes for this key.
 func (c *Controller) cachedDeployment(key string) (d *appsv1.Deployment, found bool, err error) {
 	object, exists, err := c.deployments.GetByKey(key)
 	if err != nil {
@@ -190,7 +191,8 @@ func parseSpec(d *appsv1.Deployment) (labels.Selector, limits, error) {
 	return selector, l, nil
 }
 
-// podsOf returns all pods that the given ReplicaSets control.
+// podsOf returns all pods that the given ReplicaSets control. The strategy Recreate waits until the
+// pods of the old ReplicaSets have stopped.
 func (c *Controller) podsOf(sets []*appsv1.ReplicaSet) ([]*corev1.Pod, error) {
 	var all []*corev1.Pod
 	for _, set := range sets {

@@ -167,8 +167,9 @@ func affectedServices(services cache.Indexer, old, pod *corev1.Pod) ([]string, e
 	return slices.Compact(keys), nil
 }
 
-// servicesOf returns the keys of the Services that select a pod. The argument as is the pod's
-// podContribution. If as is zero, no Endpoints contain the pod, and servicesOf returns no keys.
+// servicesOf returns the keys of the Services that select a pod. If the pod contributes nothing to
+// Endpoints, as a terminal pod does, it returns no keys. The argument as is the result of
+// podContributionOf(pod).
 func servicesOf(services cache.Indexer, pod *corev1.Pod, as podContribution) ([]string, error) {
 	if (as == podContribution{}) {
 		return nil, nil

@@ -140,8 +140,8 @@ func groupByHosts(hosts []address, hostsByPort map[portID][]portHost) []subset {
 	return subsets
 }
 
-// groupKey returns a string that identifies a list of hosts. Two lists have the same string only
-// if they are equal.
+// groupKey returns a map key for a list of hosts. Two lists have the same key only if they are
+// equal. Ports with equal lists share a subset.
 func groupKey(hosts []portHost) string {
 	key := make([]byte, 0, 2*len(hosts))
 	for _, s := range hosts {
@@ -154,7 +154,9 @@ func groupKey(hosts []portHost) string {
 	return string(key)
 }
 
-// unpack converts subsets to entries, one for each address. The subsets need not come from pack.
+// unpack converts the subsets of an Endpoints object back to one entry for each address. The
+// subsets need not come from pack. To normalize Endpoints before a comparison, call pack on the
+// result.
 func unpack(subsets []subset) []addressEntry {
 	var entries []addressEntry
 	for i := range subsets {

@@ -71,7 +71,8 @@ func buildReplicaSet(ctx context.Context, env controllerContext) (controller, er
 	return buildEngine(ctx, env, kind)
 }
 
-// buildEngine builds the controller of ReplicaSets or of ReplicationControllers, as kind says.
+// buildEngine builds a replicaset.Controller for one kind of owners: ReplicaSets or
+// ReplicationControllers. Both kinds share this controller's sync loop.
 func buildEngine(ctx context.Context, env controllerContext, kind replicaset.Kind) (controller, error) {
 	return replicaset.New(ctx, replicaset.Config{
 		Kind:   kind,

@@ -38,7 +38,8 @@ const (
 	abortTimeout = 2 * time.Second  // maximum time for workers to return after their context is canceled
 )
 
-// These are the purposes of the clients that no controller uses for its writes; see [Clients].
+// These are the clients that belong to no single controller. Each has its own rate limit. See
+// [Clients].
 const (
 	leaderElectionClient = "leader-election"
 	eventsClient         = "events"

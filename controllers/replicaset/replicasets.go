@@ -118,7 +118,8 @@ func (k *replicaSets) UpdateStatus(ctx context.Context, owner Owner, status Stat
 	return written.ResourceVersion, nil
 }
 
-// Siblings returns the UIDs of all ReplicaSets of the same Deployment. It implements [Kind].
+// Siblings returns the UIDs of all ReplicaSets of the same Deployment. Scale-down prefers nodes on
+// which many pods of these ReplicaSets run. Siblings implements [Kind].
 func (k *replicaSets) Siblings(owner Owner) ([]types.UID, error) {
 	ref := metav1.GetControllerOfNoCopy(owner.Object)
 	if ref == nil {

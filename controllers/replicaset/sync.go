@@ -217,9 +217,10 @@ func (c *Controller) delete(ctx context.Context, owner Owner, pods []*corev1.Pod
 	return first
 }
 
-// relatedPodsByNode returns, for each node, the number of active pods of the owner and its
-// siblings. The key of the map is the name of the node. If scale-down deletes all pods, the
-// order of the deletes is irrelevant, and the result is nil.
+// relatedPodsByNode returns, for each node name, the number of active pods of the owner and its
+// siblings. Scale-down deletes pods on nodes with high numbers first.
+//
+// If scale-down deletes all active pods, their order is irrelevant, and the result is nil.
 func (c *Controller) relatedPodsByNode(owner Owner, active []*corev1.Pod, deletes int) (map[string]int, error) {
 	if deletes >= len(active) {
 		return nil, nil

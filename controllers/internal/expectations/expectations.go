@@ -107,7 +107,8 @@ func (t *Tracker) CreationsFailed(owner ownership.ID, n int) {
 	t.update(owner, func(e *expectation) { e.answer(n) })
 }
 
-// CreationObserved records that an informer event has shown a child of the owner.
+// CreationObserved records that an informer event contains a child of the owner. The owner no
+// longer waits for the create of this child.
 func (t *Tracker) CreationObserved(owner ownership.ID, child types.UID) {
 	t.update(owner, func(e *expectation) { e.observe(child) })
 }
@@ -139,7 +140,8 @@ func (t *Tracker) Remaining(owner ownership.ID) time.Duration {
 	return remaining
 }
 
-// Unmet reports whether the owner has unmet expectations. Unlike Satisfied, it ignores Timeout.
+// Unmet reports whether the owner has unmet expectations, even if they are older than Timeout. Such
+// expectations show that events of the owner's children are missing.
 func (t *Tracker) Unmet(owner ownership.ID) (unmet bool) {
 	t.update(owner, func(e *expectation) { unmet = t.pending(e) > 0 })
 	return unmet
@@ -170,8 +172,8 @@ func (t *Tracker) update(owner ownership.ID, change func(*expectation)) {
 	}
 }
 
-// pending returns the number of events and responses that an owner still waits for. First, it
-// drops created children whose resourceVersion the cache has reached.
+// pending returns the number of events and responses that an owner still waits for. Before it
+// counts, it drops the created children that the cache must already contain or have seen deleted.
 func (t *Tracker) pending(e *expectation) int {
 	for child, resourceVersion := range e.created {
 		if t.cacheReached(resourceVersion) {

@@ -30,14 +30,16 @@ type Cache interface {
 
 var _ Cache = cache.Store(nil)
 
-// Reached reports whether the cache contains all changes up to resourceVersion. It returns false
-// if the two versions cannot be compared.
+// Reached reports whether an informer cache contains all changes up to resourceVersion. It returns
+// false if resourceVersion and the version of the cache cannot be compared.
 func Reached(c Cache, resourceVersion string) bool {
 	order, err := resourceversion.CompareResourceVersion(c.LastStoreSyncResourceVersion(), resourceVersion)
 	return err == nil && order >= 0
 }
 
-// Tracker records the last writes for many owners. It is safe for concurrent use.
+// Tracker records a controller's last writes for each owner, such as a ReplicaSet. Its method
+// StaleReason tells whether the informer caches contain these writes. A Tracker is safe for
+// concurrent use.
 type Tracker struct {
 	caches map[string]Cache
 
@@ -92,8 +94,8 @@ func (l *Tracker) Deleted(owner ownership.ID, resource, key string, uid types.UI
 	l.writesOf(owner).deletions[deletion{resource, key, uid}] = struct{}{}
 }
 
-// writesOf returns the recorded writes for an owner, to add another write. It drops the writes
-// for an earlier owner with the same key. The caller must hold l.mu.
+// writesOf returns the recorded writes for an owner, so that the caller can add one. It drops the
+// writes for an earlier owner with the same key. The caller must hold l.mu.
 func (l *Tracker) writesOf(owner ownership.ID) *writes {
 	w := l.byKey[owner.Key]
 	if w == nil || w.ownerUID != owner.UID {

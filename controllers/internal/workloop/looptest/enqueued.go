@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// EnqueuedKeys calls event with a new Loop. It returns the keys that event adds to the work
-// queue, sorted.
+// EnqueuedKeys returns the keys that an event handler adds to the work queue, sorted. The argument
+// event calls the handler under test, with the given Loop as its queue.
 func EnqueuedKeys(t *testing.T, event func(*workloop.Loop)) []string {
 	t.Helper()
 	const last = "the last key"
