@@ -28,14 +28,17 @@ import (
 type campaignFlags struct {
 	runs     runFlags // the flags for every run; each of subjects replaces runs.subject
 	subjects []string
-	confirm  string // the provider that repeats failed runs in virtual time; "" means none
+	confirm  string // the provider that repeats failed runs in virtual time, or noProvider
 }
+
+// noProvider is the value of the flag --confirm that repeats no run.
+const noProvider = "none"
 
 // add adds to a command the flag --subjects, and the flags that all commands that run scenarios
 // have.
 func (f *campaignFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.subjects, "subjects", []string{"ours", "upstream"}, "the controllers under test, one after the other; see --subject of \"gauntlet run\"")
-	flags.StringVar(&f.confirm, "confirm", providers.Embedded, "the provider that repeats each failed run of the provider virtual; empty means none")
+	flags.StringVar(&f.confirm, "confirm", providers.Embedded, "the provider that repeats each failed run of the provider virtual, or "+noProvider)
 	f.runs.addShared(flags)
 }
 
@@ -91,17 +94,17 @@ func (f *campaignFlags) checkConfirm(cmd *cobra.Command) error {
 		}
 		return nil
 	}
-	if f.confirm == "" || f.confirm == providers.Embedded {
+	if f.confirm == noProvider || f.confirm == providers.Embedded {
 		return nil
 	}
-	return fmt.Errorf("--confirm=%s: expected %s, or an empty value", f.confirm, providers.Embedded)
+	return fmt.Errorf("--confirm=%s: expected %s or %s", f.confirm, providers.Embedded, noProvider)
 }
 
 // confirmed returns a function that makes one run. If the run is in virtual time and fails, the
 // function repeats it on the provider of the flag --confirm.
 func (f *campaignFlags) confirmed(o run.Options) campaign.Attempt {
 	once := attempt(o)
-	if o.Provider != providers.Virtual || f.confirm == "" {
+	if o.Provider != providers.Virtual || f.confirm == noProvider {
 		return once
 	}
 	return confirmFailure(once, f.confirm, func(seed uint64) campaign.Attempt {

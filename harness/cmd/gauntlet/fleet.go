@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/fleet"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -47,6 +48,7 @@ func (f *fleetCampaignFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.seeds, "seeds", "1..1000", "the `range` of seeds, FIRST..LAST")
 	flags.Uint64Var(&f.campaign.PerPod, "per-pod", 50, "the number of seeds that one pod runs")
 	flags.StringSliceVar(&f.campaign.Subjects, "subjects", []string{"ours"}, "the controllers under test, of those in the image: ours, upstream")
+	flags.StringVar(&f.campaign.Provider, "provider", providers.Embedded, "the provider of the control planes: embedded or virtual; \"gauntlet image --virtual\" puts the program of virtual into the image")
 	flags.StringVar(&f.campaign.Scenario, "scenario", "", "the `name` of a built-in scenario that runs with each seed (default: each seed generates a scenario)")
 	f.generated.addProfile(flags)
 	f.generated.addDuration(flags)
@@ -65,12 +67,15 @@ func (f *fleetCampaignFlags) complete(cmd *cobra.Command) error {
 			return fmt.Errorf("--subjects: found %q; expected ours or upstream, which are in the image", subject)
 		}
 	}
+	if p := f.campaign.Provider; p != providers.Embedded && p != providers.Virtual {
+		return fmt.Errorf("--provider=%s: expected %s or %s, which need no privilege in a pod", p, providers.Embedded, providers.Virtual)
+	}
 	if cmd.Flags().Changed("prefer-uncovered") {
 		return errors.New("--prefer-uncovered: omit this flag, because the pods of a fleet do not have the file")
 	}
 	if f.campaign.Scenario == "" {
 		f.campaign.Profile, f.campaign.Duration = f.generated.profile, f.generated.duration
-		if _, err := f.generated.generate(f.campaign.Seeds.First, "embedded"); err != nil {
+		if _, err := f.generated.generate(f.campaign.Seeds.First, f.campaign.Provider); err != nil {
 			return err
 		}
 		return f.campaign.Validate()
@@ -259,7 +264,7 @@ func followFleet(cmd *cobra.Command, cluster *fleet.Cluster, name string) (int, 
 	ctx := cmd.Context()
 	ticker := clock.RealClock{}.NewTicker(fleetPollInterval)
 	defer ticker.Stop()
-	for succeeded := int32(-1); ; {
+	for printed := ""; ; {
 		status, err := cluster.Status(ctx, name, time.Now())
 		switch {
 		case ctx.Err() != nil:
@@ -267,9 +272,10 @@ func followFleet(cmd *cobra.Command, cluster *fleet.Cluster, name string) (int, 
 		case err != nil:
 			return exitUnknown, &unfinishedError{err}
 		}
-		if status.Succeeded != succeeded || status.End != "" {
+		// The time that is left changes in each status, and is no reason to print it.
+		if now := fmt.Sprint(status.Succeeded, status.FailedIndexes, status.Waiting, status.End); now != printed {
 			fmt.Fprintln(cmd.ErrOrStderr(), status)
-			succeeded = status.Succeeded
+			printed = now
 		}
 		if status.End != "" {
 			return fleetCode(status), nil

@@ -11,6 +11,7 @@ func TestFleetRunRefuses(t *testing.T) {
 	for _, test := range []struct{ flag, want string }{
 		{"--subjects=exec:/bin/true", `--subjects: found "exec:/bin/true"; expected ours or upstream, which are in the image`},
 		{"--seeds=7..3", `--seeds: found "7..3"; expected a range such as 1..1000`},
+		{"--provider=kind", "--provider=kind: expected embedded or virtual"},
 		{"--scenario=burstt", "burstt"},
 		{"--parallelism=0", "--parallelism=0: expected 1 to 10000"},
 	} {

@@ -37,6 +37,11 @@ manifest sets POD_NAME and NODE_NAME.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := flags.work(cmd)
+			if errors.Is(err, fleet.ErrOutOfMemory) {
+				*code = fleet.ExitKilled
+				fmt.Fprintln(cmd.ErrOrStderr(), "gauntlet: another pod repeats the run:", err)
+				return nil
+			}
 			if err != nil && cmd.Context().Err() != nil {
 				*code = fleet.ExitTerminated
 				fmt.Fprintln(cmd.ErrOrStderr(), "gauntlet: the pod was told to end; another pod continues the work:", err)
@@ -73,7 +78,7 @@ func (f *fleetWorkerFlags) work(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	f.runs.provider, f.runs.parallel = "embedded", 1
+	f.runs.provider, f.runs.parallel = f.campaign.Provider, 1
 	f.runs.terminal = f.runs.newTerminal(cmd)
 	worker := fleet.Worker{
 		Campaign: f.campaign,
@@ -84,6 +89,8 @@ func (f *fleetWorkerFlags) work(cmd *cobra.Command) error {
 		Prepare:  func(u fleet.Unit) (campaign.Attempt, error) { return f.prepare(cmd, u) },
 		Clock:    clock.RealClock{},
 		Metrics:  fleet.NewMetrics(&f.campaign),
+
+		MemoryKills: fleet.MemoryKills,
 	}
 	if _, err := worker.Prepare(fleet.Unit{Seed: seeds.First, Subject: f.campaign.Subjects[0]}); err != nil {
 		return err // the options are wrong; no run has started
@@ -102,7 +109,7 @@ func (f *fleetWorkerFlags) work(cmd *cobra.Command) error {
 
 // prepare returns a function that makes the run of a unit, which is one seed on one subject.
 func (f *fleetWorkerFlags) prepare(cmd *cobra.Command, u fleet.Unit) (campaign.Attempt, error) {
-	flags := campaignFlags{runs: f.runs, subjects: []string{u.Subject}}
+	flags := campaignFlags{runs: f.runs, subjects: []string{u.Subject}, confirm: noProvider}
 	if f.campaign.Scenario == "" {
 		return first(flags.attemptsOfSeed(cmd, f.generated, u.Seed))
 	}

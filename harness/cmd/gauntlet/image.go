@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/virtual"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/fleet"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/image"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
@@ -23,7 +24,7 @@ func newImage() *cobra.Command {
 	spec := image.Spec{}
 	var output string
 	var labels map[string]string
-	var forFleet, push bool
+	var forFleet, withVirtual, push bool
 	cmd := &cobra.Command{
 		Use:   "image [BINARY]",
 		Short: "Write a container image that contains one binary, or the programs of a fleet",
@@ -34,6 +35,7 @@ system.
 
 With --fleet and without BINARY, the image contains this gauntlet, our controllers,
 etcd, Kubernetes and KWOK, in ` + fleet.ProgramDirectory + `. "gauntlet fleet run" needs such an image.
+With --virtual, it also contains the program that "make virtual" built.
 
 With --push, the command sends the image to the registry of --reference instead, with
 the credentials of "docker login".`,
@@ -46,9 +48,11 @@ the credentials of "docker login".`,
 			case forFleet == (len(args) == 1):
 				return fmt.Errorf("image: found the arguments %q and --fleet=%t; expected either BINARY or --fleet", args, forFleet)
 			case forFleet:
-				if err := fleetPrograms(cmd, &spec); err != nil {
+				if err := fleetPrograms(cmd, &spec, withVirtual); err != nil {
 					return err
 				}
+			case withVirtual:
+				return errors.New("image: found --virtual without --fleet; expected both, or neither")
 			default:
 				spec.Binary = args[0]
 			}
@@ -77,14 +81,15 @@ the credentials of "docker login".`,
 	f.StringVar(&output, "output", "image.tar", "the archive `file` to write")
 	f.StringVar(&spec.Reference, "reference", imageDefault, "the name and tag of the image; with --fleet, the default is "+fleetImageDefault)
 	f.BoolVar(&forFleet, "fleet", false, "put the programs of a fleet into the image")
+	f.BoolVar(&withVirtual, "virtual", false, "with --fleet, also put the program of the provider virtual into the image")
 	f.BoolVar(&push, "push", false, "send the image to its registry; write no archive")
 	f.StringToStringVar(&labels, "label", nil, "a `KEY=VALUE` label of the image, such as org.opencontainers.image.revision; repeatable")
 	return cmd
 }
 
 // fleetPrograms adds the programs that the pods of a fleet need to the contents of an image. It
-// builds programs that are missing.
-func fleetPrograms(cmd *cobra.Command, spec *image.Spec) error {
+// builds programs that are missing, except that of the provider virtual.
+func fleetPrograms(cmd *cobra.Command, spec *image.Spec, withVirtual bool) error {
 	if !cmd.Flags().Changed("reference") {
 		spec.Reference = fleetImageDefault
 	}
@@ -97,6 +102,13 @@ func fleetPrograms(cmd *cobra.Command, spec *image.Spec) error {
 		return &unfinishedError{err}
 	}
 	spec.Binary, spec.Directory, spec.Others = gauntlet, fleet.ProgramDirectory, append(upstream, ours)
+	if withVirtual {
+		program, err := virtual.Find(gauntlet)
+		if err != nil {
+			return &unfinishedError{err}
+		}
+		spec.Others = append(spec.Others, program)
+	}
 	return nil
 }
 

@@ -36,6 +36,8 @@ type Campaign struct {
 	// Duration is how long a generated workload lasts. With 0, the profile determines the
 	// duration.
 	Duration time.Duration `json:"duration,omitempty"`
+	// Provider is the provider of the runs' control planes: embedded or virtual.
+	Provider string `json:"provider"`
 	// Scenario is the name of the built-in scenario that runs with each seed. If it is empty,
 	// each seed generates a scenario.
 	Scenario string `json:"scenario,omitempty"`
@@ -83,6 +85,7 @@ func (c *Campaign) command(u Unit) string {
 		words = append(words, c.Scenario)
 	}
 	words = append(words, fmt.Sprintf("--seed=%d --subject=%s", u.Seed, u.Subject))
+	words = append(words, "--provider="+c.Provider)
 	if c.Scenario == "" {
 		words = append(words, "--profile="+c.Profile)
 	}

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -53,6 +54,10 @@ type Status struct {
 	FailedPods                 int32  // the number of pods that counted as failures of their index
 	Suspended                  bool
 	Age                        time.Duration // the time since the start of the Job; 0 before the start
+	// Waiting is the number of pods that cannot start, and WaitingReason is the reason of one of
+	// them, such as a missing image. Both are empty if gauntlet may not list pods.
+	Waiting       int
+	WaitingReason string
 	// End says how the Job ended: Complete or Failed. It is empty while the Job runs.
 	End string
 	// EndMessage explains End in a sentence. It may be empty.
@@ -62,12 +67,15 @@ type Status struct {
 // Complete reports whether all indexes have succeeded, so that every run has a result.
 func (s *Status) Complete() bool { return s.Succeeded == s.Indexes }
 
-// String formats the status as one line, such as "campaign nightly: 3 of 20 indexes complete, 4
-// pods active".
+// String formats the status as one line, such as "campaign nightly: 3 of 20 indexes complete,
+// active pods: 4".
 func (s *Status) String() string {
-	line := fmt.Sprintf("campaign %s: %d of %d indexes complete, %d pods active", s.Campaign.Name, s.Succeeded, s.Indexes, s.Active)
+	line := fmt.Sprintf("campaign %s: %d of %d indexes complete, active pods: %d", s.Campaign.Name, s.Succeeded, s.Indexes, s.Active)
 	if s.FailedIndexes != "" {
 		line += ", failed indexes " + s.FailedIndexes
+	}
+	if s.Waiting > 0 && s.End == "" {
+		line += fmt.Sprintf(", pods that cannot start: %d: %s", s.Waiting, s.WaitingReason)
 	}
 	switch {
 	case s.End != "":
@@ -111,7 +119,52 @@ func (k *Cluster) Status(ctx context.Context, name string, now time.Time) (*Stat
 			s.End, s.EndMessage = string(condition.Type), condition.Message
 		}
 	}
-	return s, nil
+	if s.Active > 0 {
+		s.Waiting, s.WaitingReason, err = k.waiting(ctx, name)
+	}
+	return s, err
+}
+
+// waiting returns how many pods of a campaign cannot start, and the reason of the first of them. It
+// returns 0 if gauntlet may not list pods, because the rest of the status is useful without.
+func (k *Cluster) waiting(ctx context.Context, name string) (n int, reason string, err error) {
+	pods, err := k.Client.CoreV1().Pods(k.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: campaignLabel + "=" + name, FieldSelector: "status.phase=" + string(corev1.PodPending), ResourceVersion: "0",
+	})
+	if apierrors.IsForbidden(err) {
+		return 0, "", nil
+	}
+	if err != nil {
+		return 0, "", fmt.Errorf("listing the pods of campaign %s: %w", name, err)
+	}
+	for i := range pods.Items {
+		found := startProblem(&pods.Items[i])
+		if found == "" {
+			continue
+		}
+		n++
+		if reason == "" {
+			reason = found
+		}
+	}
+	return n, reason, nil
+}
+
+// startProblem returns why a pod cannot start. It returns an empty text if the pod runs, or if its
+// start makes progress.
+func startProblem(pod *corev1.Pod) string {
+	for _, status := range pod.Status.ContainerStatuses {
+		waiting := status.State.Waiting
+		if waiting != nil && waiting.Reason != "ContainerCreating" && waiting.Reason != "PodInitializing" {
+			return strings.TrimSuffix(waiting.Reason+": "+waiting.Message, ": ")
+		}
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			return strings.TrimSuffix(condition.Reason+": "+condition.Message, ": ")
+		}
+	}
+	return ""
 }
 
 // job reads the Job of the named campaign. It returns an error if the Job was not created by

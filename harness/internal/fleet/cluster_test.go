@@ -36,9 +36,22 @@ func TestCluster(t *testing.T) {
 			t.Errorf("status %s, %v; want %s", status, err, want)
 		}
 	}
-	check("campaign night: 4 of 10 indexes complete, 3 pods active, failed indexes 5, about 1m30s left")
+	check("campaign night: 4 of 10 indexes complete, active pods: 3, failed indexes 5, about 1m30s left")
+	waiting := func(reason, message string) corev1.PodStatus {
+		return corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}}
+	}
+	for _, pod := range []*corev1.Pod{
+		{ObjectMeta: metav1.ObjectMeta{Name: "starts", Labels: Labels("night")}, Status: waiting("ContainerCreating", "")},
+		{ObjectMeta: metav1.ObjectMeta{Name: "no-image", Labels: Labels("night")}, Status: waiting("ErrImagePull", "not found")},
+		{ObjectMeta: metav1.ObjectMeta{Name: "of-another", Labels: Labels("day")}, Status: waiting("ErrImagePull", "not found")},
+	} {
+		if _, err := cluster.Client.CoreV1().Pods("chaos").Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("campaign night: 4 of 10 indexes complete, active pods: 3, failed indexes 5, pods that cannot start: 1: ErrImagePull: not found, about 1m30s left")
 	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Message: "too late"}}
-	check("campaign night: 4 of 10 indexes complete, 3 pods active, failed indexes 5, the job has ended: Failed: too late")
+	check("campaign night: 4 of 10 indexes complete, active pods: 3, failed indexes 5, the job has ended: Failed: too late")
 	if err := cluster.Delete(ctx, "night"); err != nil {
 		t.Fatal(err)
 	}
@@ -54,5 +67,16 @@ func TestForeignJob(t *testing.T) {
 	cluster := Cluster{fake.NewClientset(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "backup", Namespace: "chaos"}}), "chaos"}
 	if err := cluster.Delete(t.Context(), "backup"); err == nil || !strings.Contains(err.Error(), "expected a job that \"gauntlet fleet run\" created") {
 		t.Errorf("error %v, want one about the missing label", err)
+	}
+}
+
+func TestStartProblem(t *testing.T) {
+	condition := func(status corev1.ConditionStatus) *corev1.Pod {
+		return &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: status, Reason: "Unschedulable", Message: "no claim"}}}}
+	}
+	for want, pod := range map[string]*corev1.Pod{"": condition(corev1.ConditionTrue), "Unschedulable: no claim": condition(corev1.ConditionFalse)} {
+		if got := startProblem(pod); got != want {
+			t.Errorf("found %q, want %q", got, want)
+		}
 	}
 }

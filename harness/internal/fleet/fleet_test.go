@@ -358,7 +358,7 @@ func TestValidate(t *testing.T) {
 
 // TestJob compares the manifest of a campaign's Job with testdata/job.yaml.
 func TestJob(t *testing.T) {
-	c := Campaign{Name: "night", Seeds: Seeds{First: 1, Last: 10_000}, PerPod: 50, Subjects: []string{"ours", "upstream"}, Profile: "storm"}
+	c := Campaign{Name: "night", Seeds: Seeds{First: 1, Last: 10_000}, PerPod: 50, Subjects: []string{"ours", "upstream"}, Provider: "embedded", Profile: "storm"}
 	job := Job(&c, &Pods{
 		Namespace: "chaos", Image: "registry.example/gauntlet:v1", Claim: "results", Parallelism: 40, Deadline: 8 * time.Hour, Retries: 2,
 		Keep: 24 * time.Hour, Queue: "nights", NodeSelector: map[string]string{"pool": "spot"}, PriorityClass: "low",
@@ -381,5 +381,59 @@ func TestJob(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("manifest (-want +got):\n%s", diff)
+	}
+}
+
+// TestOutOfMemory checks that a worker discards a run during which the kernel killed a process. The
+// next attempt must make this run. Such attempts count as killed during the run.
+func TestOutOfMemory(t *testing.T) {
+	c := Campaign{Name: "night", Seeds: Seeds{First: 1, Last: 5}, PerPod: 5, Subjects: []string{"ours"}, Provider: "embedded", Profile: "calm"}
+	store := &memory{}
+	for n := range killedMax {
+		w := newWorker(t, c, store, 0, fmt.Sprint(n), clocktesting.NewFakePassiveClock(time.Unix(int64(n), 0)))
+		kills := 0
+		w.MemoryKills = func() int { return kills }
+		w.Prepare = func(u Unit) (campaign.Attempt, error) {
+			return func(ctx context.Context) (*reports.Run, error) {
+				if u.Seed == 1 || u.Seed == 3 { // seed 1 passes, and seed 3 fails
+					kills++
+				}
+				return fakeRun(t, u)(ctx)
+			}, nil
+		}
+		if err := w.Work(t.Context()); !errors.Is(err, ErrOutOfMemory) || !strings.Contains(err.Error(), "seed 3, subject ours") {
+			t.Fatalf("error %v, want %v for seed 3", err, ErrOutOfMemory)
+		}
+	}
+	merged, err := Merge(t.Context(), store, "night")
+	if err != nil || merged.Results.Runs != 2 || merged.Repeated != 0 {
+		t.Fatalf("merged %+v, %v; want the results of the seeds 1 and 2", merged, err)
+	}
+	if err := newWorker(t, c, store, 0, "last", clocktesting.NewFakePassiveClock(time.Unix(100, 0))).Work(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	merged, err = Merge(t.Context(), store, "night")
+	if err != nil || len(merged.Missing) > 0 || len(merged.Results.Failed) != 1 || merged.Results.Failed[0].Verdict != check.Unknown {
+		t.Errorf("merged %+v, %v; want the verdict unknown for seed 3", merged, err)
+	}
+}
+
+// TestMemoryKills checks that the number of killed processes is read from both versions of cgroups.
+func TestMemoryKills(t *testing.T) {
+	for name, content := range map[string]string{
+		"memory.events":             "low 0\nmax 12\noom 4\noom_kill 3\noom_group_kill 1\n",
+		"memory/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n",
+	} {
+		root := t.TempDir()
+		if n := memoryKills(root); n != 0 {
+			t.Errorf("without cgroups: %d, want 0", n)
+		}
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		if n := memoryKills(root); n != 3 {
+			t.Errorf("%s: %d, want 3", name, n)
+		}
 	}
 }

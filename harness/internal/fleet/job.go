@@ -75,7 +75,9 @@ const (
 	// replaces the pod.
 	ExitTerminated = 143
 
-	exitKilled = 137 // the exit code after SIGKILL, which the kernel also sends when memory runs out
+	// ExitKilled is the exit code after SIGKILL. A worker also ends with it if the kernel killed
+	// one of its processes because memory ran out; see [ErrOutOfMemory].
+	ExitKilled = 137
 )
 
 // Job returns the Indexed Job that runs a campaign with the given pods.
@@ -140,7 +142,7 @@ func podFailurePolicy() *batchv1.PodFailurePolicy {
 				{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue},
 			},
 		},
-		onExit(batchv1.PodFailurePolicyActionIgnore, exitKilled, ExitTerminated),
+		onExit(batchv1.PodFailurePolicyActionIgnore, ExitKilled, ExitTerminated),
 		onExit(batchv1.PodFailurePolicyActionFailJob, ExitUsage),
 		onExit(batchv1.PodFailurePolicyActionCount, ExitBroken),
 	}}
@@ -210,6 +212,7 @@ func workerArgs(c *Campaign) []string {
 	args := []string{
 		"fleet", "worker", "--store=" + storeDirectory, "--out=" + path.Join(workDirectory, "out"), "--name=" + c.Name,
 		"--seeds=" + c.Seeds.String(), fmt.Sprintf("--per-pod=%d", c.PerPod), "--subjects=" + strings.Join(c.Subjects, ","),
+		"--provider=" + c.Provider,
 		"--upstream-dir=" + ProgramDirectory, fmt.Sprintf("--metrics-address=:%d", MetricsPort),
 	}
 	if c.Scenario != "" {

@@ -131,7 +131,7 @@ func (m *Merged) Extract(ctx context.Context, store Store, dir string) error {
 			return fmt.Errorf("%s in the store: %w", m.archives[i], err)
 		}
 		run.Directory = to
-		run.Reproduce = fmt.Sprintf("bin/gauntlet run %s --subject=%s", filepath.Join(to, "scenario.yaml"), run.Subject)
+		run.Reproduce = fmt.Sprintf("bin/gauntlet run %s --subject=%s --provider=%s", filepath.Join(to, "scenario.yaml"), run.Subject, run.Provider)
 	}
 	return nil
 }

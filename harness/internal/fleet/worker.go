@@ -36,10 +36,14 @@ type Worker struct {
 	Clock   clock.PassiveClock
 	// Metrics counts the results. It may be nil.
 	Metrics *Metrics
+	// MemoryKills returns how many processes the kernel has killed in this pod because memory ran
+	// out. It may be nil.
+	MemoryKills func() int
 
 	dir     string // the directory of the attempt in the store
 	begun   time.Time
 	results []reports.Run
+	kills   int // the result of MemoryKills before the run in progress
 }
 
 // The limits after which a worker gives up.
@@ -56,10 +60,15 @@ const (
 // ErrOtherCampaign means that the store has a campaign with the same name but other options.
 var ErrOtherCampaign = errors.New("the store has another campaign with this name; use another name, or delete the old results")
 
+// ErrOutOfMemory means that the kernel killed a process of a run because the pod's memory ran out.
+// The verdict of such a run says nothing about the subject.
+var ErrOutOfMemory = errors.New("the kernel killed a process of the run, because the memory of the pod ran out")
+
 // Work makes the runs of the index that have no result yet.
 //
 // It returns nil if each of these runs has a result, whatever the verdicts are. If ctx ends, Work
-// discards the run in progress and returns ctx's error.
+// discards the run in progress and returns ctx's error. If memory runs out, Work discards the run in
+// progress and returns ErrOutOfMemory. The store then looks as if the pod had been killed.
 func (w *Worker) Work(ctx context.Context) error {
 	seeds, err := w.Campaign.SeedsOf(w.Index)
 	if err != nil {
@@ -75,6 +84,9 @@ func (w *Worker) Work(ctx context.Context) error {
 	left := slices.DeleteFunc(w.Campaign.units(seeds), func(u Unit) bool { return earlier.results[u.base()] })
 	w.Metrics.plan(len(left))
 	err = w.makeRuns(ctx, left, earlier.killed)
+	if errors.Is(err, ErrOutOfMemory) {
+		return err // without finished.json, later attempts count this attempt as killed
+	}
 	// The end of ctx must not prevent these last writes.
 	return errors.Join(err, w.finish(context.WithoutCancel(ctx), err))
 }
@@ -147,6 +159,8 @@ func (w *Worker) makeRuns(ctx context.Context, units []Unit, killed map[Unit]int
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err() // the run was interrupted, so its verdict says nothing about the subject
+		case w.memoryKills() > w.kills && (run == nil || run.Verdict == check.Fail || run.Verdict == check.Unknown):
+			return fmt.Errorf("%s: %w", units[i], ErrOutOfMemory)
 		case run == nil:
 			missed = append(missed, fmt.Errorf("%s: %w", units[i], err))
 			if failedStarts++; failedStarts == failedStartsMax {
@@ -173,6 +187,7 @@ func (w *Worker) series(ctx context.Context, units []Unit, killed map[Unit]int) 
 				attempt = w.abandoned(unit, killed[unit])
 			}
 			if err == nil {
+				w.kills = w.memoryKills()
 				err = w.note(ctx, &unit)
 			}
 			if !yield(attempt, err) || err != nil {
@@ -182,6 +197,14 @@ func (w *Worker) series(ctx context.Context, units []Unit, killed map[Unit]int) 
 	}
 }
 
+// memoryKills returns the result of w.MemoryKills, or 0 without such a function.
+func (w *Worker) memoryKills() int {
+	if w.MemoryKills == nil {
+		return 0
+	}
+	return w.MemoryKills()
+}
+
 // abandoned returns an attempt that makes no run, and returns the verdict unknown. It replaces a
 // run during which too many pods were killed.
 func (w *Worker) abandoned(unit Unit, times int) campaign.Attempt {
@@ -189,7 +212,7 @@ func (w *Worker) abandoned(unit Unit, times int) campaign.Attempt {
 		return &reports.Run{
 			Scenario:  w.Campaign.Scenario,
 			Subject:   unit.Subject,
-			Provider:  "embedded",
+			Provider:  w.Campaign.Provider,
 			Seed:      unit.Seed,
 			Started:   w.Clock.Now(),
 			Verdict:   check.Unknown,

@@ -1,0 +1,33 @@
+package fleet
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// MemoryKills returns how many processes the kernel has killed in the container of this process
+// because memory ran out. It returns 0 if it cannot know.
+//
+// On nodes with cgroup v1, the kernel kills only one process of the container. The other processes
+// continue, so that the exit code of the container does not show that memory ran out.
+func MemoryKills() int { return memoryKills("/sys/fs/cgroup") }
+
+// memoryKills returns the number of killed processes from the cgroup file system that is mounted at
+// root. The file memory.events is that of cgroup v2, and memory/memory.oom_control that of cgroup v1.
+func memoryKills(root string) int {
+	for _, name := range []string{"memory.events", "memory/memory.oom_control"} {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(content)) {
+			key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+			if n, err := strconv.Atoi(value); err == nil && key == "oom_kill" {
+				return n
+			}
+		}
+	}
+	return 0
+}
