@@ -14,7 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Row is a behavior of a controller that the conformance suite must test.
+// Row is a behavior of a controller that the conformance suite must test. It comes from a test of
+// Kubernetes or from a statement of controllers/CONTRACT.md.
 type Row struct {
 	// Controller is the controller whose behavior the row describes.
 	Controller Controller
@@ -27,15 +28,16 @@ type Row struct {
 	// Cases is the required number of specs for the row. It is more than 1 if the Kubernetes
 	// test is table-driven.
 	Cases int
-	// Statements lists the numbers of the contract's statements that the row tests, below the
-	// heading of Controller. For ReplicationController and Restart, the numbers are below the
-	// heading ReplicaSet.
+	// Statements lists the numbers of the contract's statements that the row tests. Each number
+	// counts from the heading of Controller in controllers/CONTRACT.md. For ReplicationController
+	// and Restart, that heading is ReplicaSet.
 	Statements []int
 	// Pending is the reason why the row has no spec. It is "" if the row has specs.
 	Pending string
 }
 
-// Controller is the name of a controller, as the headings of CONTRACT.md contain it.
+// Controller is the name of a controller, such as "ReplicaSet". Headings of controllers/CONTRACT.md
+// have the same names.
 type Controller string
 
 // These are the controllers, in the order of the contract. Restart is not a controller: the rows of
@@ -80,7 +82,7 @@ func (r Row) StatementIDs() []string {
 	return all
 }
 
-// All returns all rows, in the order in which tables show them.
+// All returns all rows, that is, all behaviors to test, in the order in which tables show them.
 func All() []Row {
 	return slices.Concat(replicaSet, replicationController, deployment, endpoints, restart)
 }
@@ -95,17 +97,20 @@ func Find(id string) (Row, bool) {
 	return all[i], true
 }
 
-// integration returns a row for an integration test of Kubernetes.
+// integration returns the row for an integration test of Kubernetes, such as "TestAdoption". The
+// test covers the given statements of the contract.
 func integration(c Controller, name string, statements ...int) Row {
 	return Row{Controller: c, Name: name, Level: Integration, Cases: 1, Statements: statements}
 }
 
-// e2e returns a row for a conformance test of Kubernetes.
+// e2e returns the row for a conformance test of Kubernetes. The test covers the given statements of
+// the contract.
 func e2e(c Controller, name string, statements ...int) Row {
 	return Row{Controller: c, Name: name, Level: E2E, Cases: 1, Statements: statements}
 }
 
-// e2eOnly returns a row for an e2e test of Kubernetes that is not a conformance test.
+// e2eOnly returns the row for an e2e test of Kubernetes that is not a conformance test. The test
+// covers the given statements of the contract.
 func e2eOnly(c Controller, name string, statements ...int) Row {
 	return Row{Controller: c, Name: name, Level: E2EOnly, Cases: 1, Statements: statements}
 }
@@ -115,7 +120,8 @@ func statement(c Controller, number int) Row {
 	return Row{Controller: c, Name: fmt.Sprintf("statement %d", number), Level: Contract, Cases: 1, Statements: []int{number}}
 }
 
-// withCases returns the row with n as its required number of specs.
+// withCases returns the row with n as its required number of specs. Rows for table-driven tests
+// have one spec for each case.
 func (r Row) withCases(n int) Row { r.Cases = n; return r }
 
 // withoutSpec returns the row with a reason why it has no spec.

@@ -179,7 +179,8 @@ func summary(results []Result, subject string) string {
 	}
 }
 
-// SummaryHead is the beginning of the summary table in the Markdown page.
+// SummaryHead is the beginning of the summary table in the Markdown page. A test finds the table by
+// this text.
 const SummaryHead = "| Kubernetes "
 
 // writeSummary writes the summary table. Each line contains a controller's numbers of
@@ -264,8 +265,8 @@ func (run Run) writeRow(b *strings.Builder, row rows.Row) {
 	}
 }
 
-// Prefix returns the beginning of a row's table lines: the cells with its name and its
-// statements.
+// Prefix returns the first cells of a row's table lines: the row's name and its statements. Lines
+// that begin with the same cells belong to one row.
 func Prefix(row rows.Row) string {
 	numbers := make([]string, len(row.Statements))
 	for i, number := range row.Statements {

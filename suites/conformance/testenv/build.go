@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// ReplicaOwnerSpec describes a ReplicaSet or ReplicationController to create. Labels are the
-// labels of the pods; the default is app=NAME. The default of Selector is Labels.
+// ReplicaOwnerSpec describes a ReplicaSet or ReplicationController to create. Labels are the labels
+// of its pods, by default app=NAME. Selector is by default equal to Labels.
 type ReplicaOwnerSpec struct {
 	Kind, Name       string
 	Replicas         int32

@@ -120,7 +120,7 @@ func (e *Env) start(ctx context.Context) (err error) {
 func (e *Env) hasSimulatedNodes(ctx context.Context) (bool, error) {
 	var nodes corev1.NodeList
 	if err := e.in("").List(ctx, &nodes, resources.WithLabelSelector("type=kwok")); err != nil {
-		return false, fmt.Errorf("listing simulated nodes: %w", err)
+		return false, fmt.Errorf("listing the nodes with the label type=kwok: %w", err)
 	}
 	return len(nodes.Items) > 0, nil
 }
@@ -154,10 +154,11 @@ func (e *Env) subjectFailed() <-chan struct{} {
 	return e.env.Subject.Failed()
 }
 
-// proxyMissing returns an error if there is no fault proxy.
+// proxyMissing returns an error if no fault proxy stands between the subject and the API server.
+// Without this proxy, faults and the recording of requests are impossible.
 func (e *Env) proxyMissing() error {
 	if e.env.Proxy == nil {
-		return fmt.Errorf("provider %s has no fault proxy", e.options.Provider)
+		return fmt.Errorf("provider %s has no fault proxy between the subject and the API server", e.options.Provider)
 	}
 	return nil
 }

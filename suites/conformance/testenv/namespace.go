@@ -47,7 +47,8 @@ type Namespace struct {
 }
 
 // NewNamespace creates a namespace for a spec and waits until pods can be created in it. If
-// withProfile is true, it injects the faults of the fault profile. The caller must call Cleanup.
+// withProfile is true, it injects the faults of the suite's [Profile], if there is one. The caller
+// must call Cleanup.
 func (e *Env) NewNamespace(ctx context.Context, withProfile bool) (*Namespace, error) {
 	if err := e.componentErr(); err != nil {
 		return nil, err
@@ -79,9 +80,9 @@ const specLabel = "gauntlet/spec"
 // gone.
 const cleanupTimeout = 30 * time.Second
 
-// Cleanup heals all faults and deletes the namespace. It returns an error if an invariant was
-// violated, unless a wait has already returned this error. It does not wait until the namespace
-// is gone.
+// Cleanup heals all faults and deletes the namespace, without waiting until it is gone. It returns
+// an error if an invariant of the spec was violated. If the spec has already failed because of this
+// violation, Cleanup does not return the error again.
 func (n *Namespace) Cleanup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -137,11 +138,11 @@ func mergePatch(merge string) k8s.Patch {
 // injectProfile injects all faults of the fault profile in the namespace.
 func (n *Namespace) injectProfile(ctx context.Context) error {
 	if err := n.env.proxyMissing(); err != nil {
-		return fmt.Errorf("profile %s: %w", n.env.options.Profile.Name, err)
+		return fmt.Errorf("injecting the faults of profile %s: %w", n.env.options.Profile.Name, err)
 	}
 	for _, fault := range n.env.options.Profile.Faults {
 		if err := n.inject(ctx, fault); err != nil {
-			return fmt.Errorf("profile %s: %w", n.env.options.Profile.Name, err)
+			return fmt.Errorf("injecting the faults of profile %s: %w", n.env.options.Profile.Name, err)
 		}
 	}
 	return nil
@@ -243,8 +244,8 @@ func (n *Namespace) PatchSubresource(ctx context.Context, ref Ref, subresource, 
 	gomega.Expect(n.patch(ctx, ref, subresource, fmt.Sprintf(merge, args...))).To(gomega.Succeed(), "patching the %s of %s", subresource, ref)
 }
 
-// patch applies a JSON merge patch to an object, or to its subresource if subresource is not "".
-// It waits until the store contains the result.
+// patch applies a JSON merge patch to an object, or to its subresource if subresource is not "". It
+// waits until the watches of testenv have delivered the result. Later queries then find the change.
 func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge string) error {
 	target := n.object(ref)
 	response := target
@@ -286,9 +287,9 @@ func retryServerErrors(ctx context.Context, write func() error) error {
 	return cmp.Or(last, err)
 }
 
-// waitObserved waits until the store contains the response of a write, or a later version.
-// Queries after the write then never find an older version. The argument kind is the kind of the
-// object.
+// waitObserved waits until the watches of testenv have delivered the object in response, or a later
+// version. Queries after a write then never find an older version. The argument kind is the kind of
+// the object.
 func (n *Namespace) waitObserved(ctx context.Context, kind string, response Object) error {
 	version, err := history.ParseVersion(response.GetResourceVersion())
 	if err != nil {
@@ -455,8 +456,8 @@ func (n *Namespace) LatestDelivered(ref Ref) Query {
 	}}
 }
 
-// FaultsFired returns a query for an int: how often faults of a type, such as "watch-delay",
-// have fired.
+// FaultsFired returns a query for an int: how often faults of a type, such as "watch-delay", have
+// fired. A fault fires each time it changes something, such as delaying one watch event.
 func (n *Namespace) FaultsFired(kind string) Query {
 	return Query{"the fault " + kind + " to fire", func(*View) any { return n.env.recorder.faultsFired(kind) }}
 }

@@ -73,7 +73,7 @@ func (p Pods) ControlledBy(ref Ref) Pods {
 // Active returns the active pods.
 func (p Pods) Active() Pods { return p.Filter(Pod.Active) }
 
-// Filter returns the pods for which is returns true.
+// Filter returns the pods that satisfy the condition is.
 func (p Pods) Filter(is func(Pod) bool) Pods {
 	var some Pods
 	for _, pod := range p {
@@ -217,7 +217,7 @@ func (s ReplicaSets) ControlledBy(ref Ref) ReplicaSets {
 	return s.Filter(func(set *ReplicaOwner) bool { return set.Controller() == ref })
 }
 
-// Filter returns the ReplicaSets for which is returns true.
+// Filter returns the ReplicaSets that satisfy the condition is.
 func (s ReplicaSets) Filter(is func(*ReplicaOwner) bool) ReplicaSets {
 	var some ReplicaSets
 	for _, set := range s {
