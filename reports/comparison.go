@@ -11,12 +11,12 @@ import (
 // Comparison compares two subjects that ran the same scenario, in one or more pairs of runs.
 type Comparison struct {
 	Scenario string // the name of the scenario
-	// Subject and Base are the names of the two subjects, such as ours and upstream. Differences
-	// say how Subject differs from Base.
+	// Subject and Base are the names of the two subjects (controllers under test), such as ours
+	// and upstream. Differences say how Subject differs from Base.
 	Subject, Base string
 	Pairs         []Pair
 	// Ratios has one element for each metric of cost, such as CPU time or the number of pod
-	// creates. An element has the values of Subject and Base in all pairs.
+	// creates. Each element has the metric's values of both subjects, one value for each pair.
 	Ratios []compare.Ratio
 }
 
@@ -47,12 +47,12 @@ type comparisonSummary struct {
 	// Counts is a line of text with the subjects' names and the numbers of pairs and undeclared
 	// differences; see [Comparison.countsText].
 	Counts string
-	// Differences has the differences that reports show one by one, worst first. Others has the
-	// remaining differences; see isSetAside.
+	// Differences has the differences that reports show one by one, worst first. Examples are
+	// the undeclared differences, which no rule allows.
 	Differences []distinctDifference
-	// Others has the differences for which isSetAside returns true, worst first. A group has the
-	// differences with the same classification and reason. The HTML page shows a group collapsed,
-	// and text reports only count the group's differences.
+	// Others has the remaining differences, such as accepted ones, worst first; see isSetAside.
+	// A group has the differences with the same classification and reason. The HTML page shows
+	// a group collapsed, and text reports only count the group's differences.
 	Others []reasonGroup
 	Pairs  []pairSummary
 	// CostSkipped says for how many pairs the costs are not compared, and why. It is empty if the
@@ -125,9 +125,9 @@ func (c *Comparison) summarizePair(i int) comparisonSummary {
 	return s
 }
 
-// summarizeDifferences returns a summary with the given differences. Its field Others has those
-// for which isSetAside returns true, and its field Differences has the rest. The caller sets the
-// verdict, the counts and the other fields.
+// summarizeDifferences sorts the given differences into the fields Differences and Others of a
+// new summary. The function isSetAside decides which differences are in Others. The caller sets
+// the verdict, the counts and all further fields.
 func (c *Comparison) summarizeDifferences(differences []distinctDifference) comparisonSummary {
 	s := comparisonSummary{Scenario: c.Scenario, Subject: c.Subject, Base: c.Base, Costs: costsOf(c.Subject, c.Base, c.Ratios)}
 	for i := range c.Pairs {

@@ -125,7 +125,8 @@ func (c *Comparison) json() jsonComparison {
 	return comparison
 }
 
-// sideOf returns what compare.json has about one run of a pair: directory, verdict and reason.
+// sideOf returns what compare.json has about one of the two runs of a pair: directory, verdict
+// and reason.
 func sideOf(run *Run) jsonSide { return jsonSide{run.Directory, run.Verdict, run.Reason} }
 
 // writeJSON writes a value as indented JSON. The characters <, > and & remain as they are.

@@ -54,7 +54,8 @@ func compared(w io.Writer, comparisons []Comparison, s style) error {
 	return nil
 }
 
-// write writes the counts and the differences of a comparison in the given style.
+// write writes the counts and the differences of a comparison in the given style, for a terminal
+// or as Markdown.
 func (c *comparisonSummary) write(b *strings.Builder, s style) {
 	fmt.Fprintf(b, "## %s: %s\n\n", c.Scenario, c.Counts)
 	for _, d := range c.Differences {
@@ -75,7 +76,8 @@ func (c *comparisonSummary) write(b *strings.Builder, s style) {
 }
 
 // writeCosts writes a table of the costs that [Comparison.shownCosts] returns. A line below the
-// table says how many metrics are not in the table, because the test shows no difference.
+// table says how many metrics are not in it. These metrics are omitted because the statistical
+// test shows no difference.
 func (c *Comparison) writeCosts(b *strings.Builder, s style) {
 	if reason := c.costSkippedReason(); reason != "" {
 		b.WriteString(reason + "\n\n")

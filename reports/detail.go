@@ -40,11 +40,12 @@ func ReadDetail(run *Run) *Detail {
 	return newDetail(run, drawn, err)
 }
 
-// finishDetail returns the same details as [ReadDetail], but completes a draft of the timeline
-// instead of building a new timeline.
+// finishDetail returns the same details as [ReadDetail], but faster: it completes a draft
+// instead of building a new timeline. The draft is a timeline without violations, which was
+// built while the checks read the history.
 //
-// This is faster, because it reads only the records that the evidence cites. If the draft lacks
-// records that the timeline must show, finishDetail calls ReadDetail.
+// finishDetail reads only the records that the evidence cites. If the draft lacks records that
+// the timeline must show, finishDetail calls ReadDetail.
 func finishDetail(run *Run, draft *timeline.Draft) *Detail {
 	if !draft.Covers(run.Results) {
 		return ReadDetail(run)

@@ -11,12 +11,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// FailureGroups writes how many runs of a campaign did not pass, and two or three lines for each failure
-// group. A failure group has the runs with the same failure. The text is valid Markdown.
+// FailureGroups writes how many runs of a campaign did not pass, and two or three lines for each
+// failure group. A failure group has the runs with the same failure. The text is valid Markdown.
 //
-// The first line has the failure, the number of runs with it, and the smallest of these runs. The
-// second line has the command that reproduces the smallest run, and the run's directory. A third line
-// says how that run ended on another provider, if the campaign repeated it. The argument runs is the number of all runs, and notPassed has the runs that did not pass.
+// The first line has the failure, the number of runs with it, and the smallest of these runs.
+// The second line has the command that reproduces the smallest run, and the run's directory. If
+// the campaign repeated that run on another provider, a third line says how the repetition
+// ended.
+//
+// The argument runs is the number of all runs, and notPassed has the runs that did not pass.
 func FailureGroups(w io.Writer, runs int, notPassed []Run) error {
 	var b strings.Builder
 	b.WriteString(countRuns(runs))
@@ -93,11 +96,11 @@ func (f failureGroup) scenarioText() string {
 	return f.smallest.Scenario
 }
 
-// failureKeyOf returns the key of the failure group that contains a result of a run on the given
-// subject.
+// failureKeyOf returns the key of the failure group to which a result belongs. The argument
+// subject is the subject of the result's run.
 //
-// The key's signature comes from the summary of the first piece of evidence. Without evidence, it
-// comes from the reason of the result.
+// The key's signature comes from the summary of the first piece of evidence. Without evidence,
+// it comes from the reason of the result.
 func failureKeyOf(subject string, result check.Result) failureKey {
 	s := failureKey{verdict: result.Verdict, subject: subject, check: result.Check}
 	if len(result.Evidence) == 0 {
@@ -178,11 +181,13 @@ func groupFailures(runs []Run) []failureGroup {
 	return all
 }
 
-// WithoutFailuresOf returns the run without the failures that any other run has too.
+// WithoutFailuresOf returns a copy of the run without the failures that also occur in the given
+// other runs. For example, the other runs had no faults. The remaining failures are then those
+// that a fault caused.
 //
 // Two results are the same failure if they belong to the same failure group. WithoutFailuresOf
-// also removes an unknown result if its check did not pass in another run. It computes the verdict
-// anew from the remaining results.
+// also removes an unknown result if its check did not pass in another run. It computes the
+// verdict anew from the remaining results.
 func (r *Run) WithoutFailuresOf(others []Run) Run {
 	known, checks := map[failureKey]bool{}, map[string]bool{}
 	for i := range others {

@@ -93,7 +93,8 @@ type pageRun struct {
 	// Anchor is the prefix of the HTML IDs of the run's evidence, such as "v". On a page of
 	// several runs, each run has its own prefix, so that the IDs are unique.
 	Anchor string
-	// Marks is the prefix of the links from the run's evidence to marks on the run's timeline.
+	// Marks is the prefix of links from the run's evidence to the marks on the timeline that
+	// show a violation.
 	Marks string
 	// Page is the link to the page that shows only this run. It is empty on that page.
 	Page string

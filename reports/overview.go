@@ -64,7 +64,8 @@ type verdictCounts struct {
 	Seconds, Longest  string // the durations of the median run and of the longest run, in seconds
 }
 
-// clean reports whether all runs have the verdict pass or not-exercised.
+// clean reports whether all counted runs have the verdict pass or not-exercised. The page lists
+// these scenarios apart from the others.
 func (t verdictCounts) clean() bool {
 	return !slices.ContainsFunc(t.Counts, func(c verdictCount) bool { return c.N > 0 && !needsNoExplanation(c.Verdict) })
 }

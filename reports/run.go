@@ -68,8 +68,9 @@ func (r *Run) sortedResults() []check.Result {
 	return slices.SortedStableFunc(slices.Values(r.Results), func(a, b check.Result) int { return byVerdict(a.Verdict, b.Verdict) })
 }
 
-// withDirectory returns the runs whose directory still exists. A campaign, which is a series of
-// runs, deletes the directories of its passed runs.
+// withDirectory returns the runs whose directory still exists. The terminal report shows only
+// these runs one by one. A campaign, which is a series of runs, deletes the directories of its
+// passed runs.
 func withDirectory(runs []Run) []Run {
 	return slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return r.Directory == "" })
 }
@@ -103,8 +104,9 @@ func (r *Run) worseThanResults() bool {
 	return len(r.Results) == 0 || check.Worst(worst, r.Verdict) != worst
 }
 
-// Undecided reports whether all checks of the run are unknown for the same reason. An example is a
-// subject that did not start. It returns false for a run with fewer than two checks.
+// Undecided reports whether all checks of the run are unknown for the same reason. An example is
+// a subject that did not start. Reports then show the reason once instead of a table of checks.
+// Undecided returns false for a run with fewer than two checks.
 func (r *Run) Undecided() bool {
 	return len(r.Results) > 1 && !slices.ContainsFunc(r.Results, func(result check.Result) bool {
 		return result.Verdict != check.Unknown || result.Reason != r.Results[0].Reason || len(result.Evidence) > 0

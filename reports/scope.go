@@ -15,8 +15,9 @@ const (
 	contractScope = "contract" // the check belongs to the contract of certain controllers, such as deployment-controller
 )
 
-// scopeOf returns the scope of the check with the given ID: "general" or "contract". It returns ""
-// if this version of gauntlet does not know the check.
+// scopeOf returns "general" if the check with the given ID applies to any controller. It returns
+// "contract" if the check applies only to certain controllers, such as deployment-controller. It
+// returns "" if this version of gauntlet does not know the check.
 func scopeOf(id string) string {
 	c, ok := check.Find(id)
 	switch {
@@ -62,7 +63,7 @@ func countInapplicable(results []check.Result) string {
 	return fmt.Sprintf("%d %s part of the contract of controllers that are not under test", len(results), noun)
 }
 
-// idsOf returns the ID of the check of each result.
+// idsOf returns the check ID of each result, such as "max-surge", in the same order.
 func idsOf(results []check.Result) []string {
 	var ids []string
 	for _, result := range results {

@@ -2,12 +2,13 @@ package timeline
 
 import "time"
 
-// Align returns times at which two runs of one scenario have reached the same step or phase. Pair
-// i is the time ofA[i] of run a and the time ofB[i] of run b.
+// Align returns matching points in time of two runs of one scenario. A page uses them to draw
+// the two timelines side by side. The time ofA[i] in run a and the time ofB[i] in run b have the
+// same meaning. For example, both are the start of step 3.
 //
-// The pairs are the start, the start of each step and phase that both runs have, and the end. The
-// times increase from pair to pair in both runs. Align skips pairs for which this is not true,
-// such as steps that began in different orders.
+// The points are the start, the start of each step and phase that both runs have, and the end.
+// The times increase in both lists. Align skips points for which this is not true, such as steps
+// that began in different orders.
 func Align(a, b *Timeline) (ofA, ofB []time.Duration) {
 	ofA, ofB = []time.Duration{0}, []time.Duration{0}
 	timesOfB := map[any]time.Duration{}

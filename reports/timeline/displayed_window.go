@@ -54,9 +54,10 @@ func (s window) contains(seq int64) bool { return s.from <= seq && seq <= s.to }
 
 // observeOutside reads a record that is neither in the displayed window nor cited in evidence.
 //
-// The timeline shows such a record only if it helps to follow the course of the run. These records
-// are about phases, steps, processes and gaps, and about the start, failure and end of faults.
-// From other records, observeOutside stores what later records in the window need.
+// The timeline shows such a record only if it helps to follow the course of the run. Examples
+// are records of phases, steps, processes, missing parts of the history (gaps), and the start
+// and end of faults. From all further records, observeOutside stores what later records in the
+// window need.
 func (b *builder) observeOutside(r *history.Record) error {
 	switch {
 	case r.Start != nil, r.Phase != nil, r.Step != nil, r.Process != nil, r.Gap != nil, r.Stall != nil:
@@ -144,7 +145,8 @@ func (b *builder) updateDisplayed(r *history.Record) {
 	}
 }
 
-// complete reports whether the displayed window contains all records of the history.
+// complete reports whether the displayed window contains all records of the history, so that
+// nothing is omitted.
 func (b *builder) complete() bool { return b.window.from == 1 && b.last <= b.window.to }
 
 // omitted says in one sentence which records the timeline does not show. It returns "" if the

@@ -40,9 +40,9 @@ type trackOrder struct {
 	family string
 	depth  int    // orders the tracks of a family: 0 for the topmost owner, higher for its dependents
 	name   string // orders the tracks with the same family and depth
-	// parent is the title of the owner, such as "deployments.apps web". It is empty if the object
-	// has no owner. The method after derives family and depth from the position of the owner's
-	// track. It then replaces parent by the owner's parent.
+	// parent is the title of the owner, such as "deployments.apps web". It is empty if the
+	// object has no owner, or if family and depth are final. The method after computes family
+	// and depth from the owner's position. It then sets parent to the owner's own parent.
 	parent string
 	// below is how much deeper this track is than the owner's track. It is 0 if depth does not
 	// depend on the owner's track.
@@ -56,11 +56,11 @@ func (o trackOrder) compare(p trackOrder) int {
 }
 
 // after returns the position of a track that follows the track of its owner. The argument parent
-// is the position of the owner's track.
+// is the position of the owner's track. The result has the owner's family. If o.below is not 0,
+// the result's depth is o.below more than the owner's depth.
 //
-// The result has the owner's family. If o.below is not 0, the result's depth is o.below more than
-// the owner's depth. If the owner's position also depends on an owner, the result's parent is that
-// owner. The caller must then call after again.
+// The owner's position may itself depend on a further owner. The result's field parent is then
+// that further owner, and the caller must call after again.
 func (o trackOrder) after(parent trackOrder) trackOrder {
 	o.family, o.parent = parent.family, parent.parent
 	if o.below == 0 {
@@ -111,7 +111,7 @@ func depthOf(kind kube.Kind) int {
 }
 
 // track returns the index of the track with the given name, and adds the track if it is missing.
-// Such tracks are displayed in the order in which they were added.
+// Tracks that are added by this method are displayed in the order of the additions.
 func (b *builder) track(group Group, name string) int {
 	return b.orderedTrack(group, name, "", trackOrder{})
 }
