@@ -25,8 +25,8 @@ type Aborted struct {
 	awaited *history.Ref
 }
 
-// abortedAt describes how the given failed step aborted the workload. It returns nil if the step
-// is nil.
+// abortedAt describes how a failed step aborted the workload. It returns nil if the argument
+// step is nil, which means that no step failed.
 //
 // It sets KnownIssue if a check found a known upstream issue in the object that the step waited
 // for.

@@ -106,7 +106,7 @@ func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 	return cost, nil
 }
 
-// leases is the resource leases.coordination.k8s.io.
+// leases is the resource leases.coordination.k8s.io, whose requests are not counted.
 var leases = resourceOf("Lease")
 
 // isCounted reports whether [CostOf] counts a request. It counts requests for all resources except

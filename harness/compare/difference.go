@@ -189,11 +189,11 @@ func endStateDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// presence returns the text that a report shows for an object that only one run has. The argument
-// has the object's fields by path, or is nil if the run lacks the object.
+// presence returns the text that a report shows for an object that only one run has. The
+// argument object has the object's fields by path, or is nil if the run lacks the object.
 //
-// The result is "spec.replicas: N" if the object has this field, and otherwise "exists". For nil,
-// it is "".
+// The result is "spec.replicas: N" if the object has this field, and otherwise "exists". For
+// nil, it is "".
 func presence(object map[string]string) string {
 	if object == nil {
 		return ""
@@ -236,12 +236,14 @@ func milestoneDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// missing returns those of the values that the slice others does not contain.
+// missing returns the values that the slice others does not contain. For example, these are
+// conditions that only one of the two runs had.
 func missing(values, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return slices.Contains(others, v) })
 }
 
-// keys returns the sorted keys that at least one of two maps has.
+// keys returns the sorted keys of two maps, each once. With it, a comparison visits the objects
+// of both runs.
 func keys[V any](a, b map[string]V) []string { return slices.Sorted(maps.Keys(merged(a, b))) }
 
 // merged returns a new map with the entries of a and b. For a key in both maps, it has the value

@@ -261,8 +261,8 @@ func isSize(d *Difference, subject, base *Side) bool {
 	return d.What == wholeObject || d.What == "spec.replicas" || counted || annotated && sizeAnnotations[key]
 }
 
-// sideWithout returns the run in which the differing value is missing. The other run must have the
-// value.
+// sideWithout returns the run that lacks the value of a difference, so that a rule can ask why.
+// The second run must have the value.
 func sideWithout(d *Difference, subject, base *Side) *Side {
 	if d.Subject == "" {
 		return subject
@@ -270,8 +270,9 @@ func sideWithout(d *Difference, subject, base *Side) *Side {
 	return base
 }
 
-// mentionsReplicaSetOf reports whether a condition's message names the Deployment or one of its
-// ReplicaSets. A Deployment without ReplicaSets has a message with the Deployment's name.
+// mentionsReplicaSetOf reports whether text names the Deployment or one of its ReplicaSets. The
+// argument text is the message of a Deployment condition. A Deployment without ReplicaSets has a
+// message with the Deployment's name.
 func (s *Side) mentionsReplicaSetOf(deployment, text string) bool {
 	if strings.Contains(text, fmt.Sprintf("Deployment %q", strings.TrimPrefix(deployment, deployments+" "))) {
 		return true
@@ -282,7 +283,8 @@ func (s *Side) mentionsReplicaSetOf(deployment, text string) bool {
 }
 
 // maxPods returns replicas + maxSurge of the Deployment that owns a ReplicaSet, as decimal text.
-// The bool is false if the run ended without that Deployment, or if maxSurge is invalid.
+// The Deployment controller writes this number to the annotation max-replicas. The bool is false
+// if the run ended without that Deployment, or if maxSurge is invalid.
 func (s *Side) maxPods(set string) (string, bool) {
 	owner, _, _ := strings.Cut(s.End[set]["metadata.ownerReferences[Deployment]"], " ")
 	deployment := s.End[deployments+" "+owner]

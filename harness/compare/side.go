@@ -65,10 +65,11 @@ func (s *Side) isNameOf(name string, object history.Ref) bool {
 	return name == s.names.stableName(&history.Object{Ref: object})
 }
 
-// isOrIsOwnedBy reports whether a key of End names an object or one of the object's dependents.
+// isOrIsOwnedBy reports whether a key of End names the object to, or a dependent of that object.
 // Dependents of dependents count too.
 //
-// If s does not have the dependent, its owner is looked up in the other run.
+// If this run lacks the dependent, isOrIsOwnedBy finds the dependent's owner in the argument
+// other, the second run.
 func (s *Side) isOrIsOwnedBy(name string, to history.Ref, other *Side) bool {
 	for name = strings.TrimPrefix(name, podsOf); name != ""; name = cmp.Or(s.names.ownerOf[name], other.names.ownerOf[name]) {
 		if s.isNameOf(name, to) {
@@ -160,7 +161,7 @@ type observer struct {
 	stalledEvents map[string]bool               // the components whose last write of an Event got no response; see Side.stalledEvents
 }
 
-// pendingRequest is a write for which no response has been read from the history yet.
+// pendingRequest is a write that has no response in the records read so far.
 type pendingRequest struct {
 	resource  string
 	component string // the component that created the Event; empty if the resource is not events
@@ -416,7 +417,8 @@ func firstOccurrences(values []string) []string {
 }
 
 // turningPoints returns the first and the last integer of a sequence, and those at which its
-// direction changes. For example, 0, 3, 7, 5 becomes 0, 7, 5.
+// direction changes. For example, 0, 3, 7, 5 becomes 0, 7, 5. Correct runs may differ in the
+// values between, such as the sizes of a ReplicaSet during a rollout.
 func turningPoints(values []string) []string {
 	number := func(i int) int {
 		var n int
