@@ -76,16 +76,16 @@ func runSteps(ctx context.Context, s *Session) error {
 	return err
 }
 
-// faultTiming contains the points in time of a run at which faults may have to begin or end.
+// faultTiming contains the points in time of a run that decide when its faults begin or give up.
 type faultTiming struct {
 	chaosBegan   time.Time       // beginning of the chaos phase
 	workloadDone <-chan struct{} // closed when the workload has ended
 	converged    <-chan struct{} // closed when faults no longer wait for their triggers; see convergedAfterWorkload
 }
 
-// convergedAfterWorkload returns a channel that says when faults must no longer wait for their
-// triggers. The channel is closed when the workload has ended, all objects have converged, and the
-// subject writes no more.
+// convergedAfterWorkload returns a channel that is closed when faults must stop waiting for
+// their triggers. This is when the workload has ended, all objects have converged, and the
+// subject (the controllers under test) writes no more.
 //
 // The channel is closed at the latest settle.within after the end of the workload.
 func (s *Session) convergedAfterWorkload(ctx context.Context, workloadDone <-chan struct{}) <-chan struct{} {

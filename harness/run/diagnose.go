@@ -147,8 +147,8 @@ func (s *Session) fetchDebug(ctx context.Context, replica, path string) ([]byte,
 }
 
 // neededFor reports whether the run must write the snapshot to files. The snapshot is needed if
-// objects have not converged, or if the verdict is fail. For a nil snapshot, neededFor returns
-// false.
+// objects have not converged, or if the verdict is fail. A nil snapshot, of a run whose
+// environment did not start, is never needed.
 func (s *snapshot) neededFor(result *reports.Run) bool {
 	return s != nil && (len(s.pending) > 0 || result.Verdict == check.Fail)
 }

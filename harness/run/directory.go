@@ -42,7 +42,8 @@ type Environment struct {
 	Scenario string    `json:"scenario"`
 	Seed     uint64    `json:"seed"`
 	Subject  string    `json:"subject"`
-	// BuiltFromUpstream is the value of [Options.BuiltFromUpstream].
+	// BuiltFromUpstream is true if the subject is a modified kube-controller-manager, such as a
+	// mutant; see [Options].
 	BuiltFromUpstream bool   `json:"builtFromUpstream,omitempty"`
 	Provider          string `json:"provider"`
 	// UpstreamDir is the value of the flag --upstream-dir, or "" if the flag was not set.

@@ -48,7 +48,8 @@ type Session struct {
 	catchUp func(ctx context.Context) error
 }
 
-// sessionPhase says which methods of a Session may be called next.
+// sessionPhase says how far a session is, and therefore which methods of the Session may be
+// called next.
 type sessionPhase int
 
 const (
@@ -57,8 +58,8 @@ const (
 	sessionEnded                       // End was called: no method may be called
 )
 
-// checkPhase returns an error if the phase of the session is not the phase that the named method
-// requires.
+// checkPhase returns an error if the session is not in the phase that a method requires. The
+// argument method is the method's name for the error, such as "Settle".
 func (s *Session) checkPhase(method string, expected sessionPhase) error {
 	switch {
 	case s.phase == expected:

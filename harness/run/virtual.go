@@ -18,31 +18,34 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// virtualTimeout is the maximum duration of a run in virtual time, in real time. Such a run usually
-// takes a second or two. It takes forever if a goroutine waits for something outside of the virtual clock.
+// virtualTimeout is the maximum duration of a run in virtual time, measured in real time. Such a
+// run usually takes a second or two. It takes forever if a goroutine waits for something outside
+// of the virtual clock.
 const virtualTimeout = 10 * time.Minute
 
 // virtualStopGrace is the time between SIGTERM and SIGKILL for the program that runs in virtual
 // time.
 const virtualStopGrace = time.Second
 
-// inVirtualTime reports whether another program records the run in virtual time.
+// inVirtualTime reports whether the program gauntlet-virtual must record the run. In that
+// program, time jumps to the next timer whenever all goroutines wait.
 func (o *Options) inVirtualTime() bool {
 	provider, err := providers.Named(o.Provider)
 	return err == nil && o.On == nil && provider.Capabilities.Has(cluster.VirtualTime)
 }
 
-// preflightVirtual returns an error if the options have no effect in virtual time.
+// preflightVirtual returns an error if a run in virtual time cannot support the options, such as
+// KeepUp. It also returns an error if the program gauntlet-virtual is missing.
 func (o *Options) preflightVirtual() error {
 	if o.Scenario.ExternalWorkload != nil || o.KeepUp != nil || o.OnRecord != nil || o.Direct {
-		return fmt.Errorf("found provider %s; expected another one, because its runs are recorded by another program: they have no external workload, keep no cluster and print no records", o.Provider)
+		return fmt.Errorf("provider %s: found an external workload, --keep, --verbose, or another use of Options.KeepUp, OnRecord or Direct; expected none of these, or another provider, because %s records the run", o.Provider, virtual.Program)
 	}
 	_, err := virtual.Find(o.Gauntlet)
 	return err
 }
 
-// recordInVirtualTime starts the program that records the history of the run, and waits until it
-// has exited. The program calls [Record].
+// recordInVirtualTime starts the program gauntlet-virtual, which records the history of the run,
+// and waits until it has exited. The program calls [Record].
 func (s *Session) recordInVirtualTime(ctx context.Context) error {
 	program, err := virtual.Find(s.Gauntlet)
 	if err != nil {
@@ -64,7 +67,7 @@ func (s *Session) recordInVirtualTime(ctx context.Context) error {
 	case <-ctx.Done():
 		return errors.Join(errInterrupted, p.Stop(context.WithoutCancel(ctx), virtualStopGrace))
 	case <-timer.C:
-		return errors.Join(fmt.Errorf("%s did not exit within %s", virtual.Program, virtualTimeout), p.Kill())
+		return errors.Join(fmt.Errorf("%s did not exit within %s; see %s", virtual.Program, virtualTimeout, filepath.Join(s.dir.logs(), virtual.Program+".log")), p.Kill())
 	}
 	var exit *process.ExitError
 	if errors.As(p.Err(), &exit) && exit.Code == 0 {
@@ -73,10 +76,12 @@ func (s *Session) recordInVirtualTime(ctx context.Context) error {
 	return p.Err()
 }
 
-// Record records the history of a run whose directory another program has created. It calls start
-// to start the control plane, and does not stop it. The other program checks the history.
+// Record records the history of a run in a directory that another gauntlet process has created.
+// The program gauntlet-virtual calls Record for runs in virtual time. The first process then
+// checks the history.
 //
-// Messages of the run are passed to progress.
+// Record calls start to start the control plane, and does not stop it. Messages of the run are
+// passed to progress.
 func Record(ctx context.Context, path string, start func(seed uint64, o providers.Options) (cluster.Cluster, error), progress func(message string)) error {
 	dir, spec, created, err := openRunDirectory(path)
 	if err != nil {
