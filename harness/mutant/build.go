@@ -28,8 +28,9 @@ type Builder struct {
 	// to Tree. It is ignored for mutants of upstream. By default, it is the directory of our
 	// controllers.
 	Command string
-	// Virtual makes Build build the program gauntlet-virtual with the mutant linked into it, instead
-	// of the mutant's own executable. Only mutants of our controllers can be built this way.
+	// Virtual makes Build link the mutant into the program gauntlet-virtual, which simulates a
+	// run in virtual time. Without Virtual, Build builds the mutant's own executable. Only
+	// mutants of our controllers can be built this way.
 	Virtual bool
 	// Dir is the directory for the executables. During a build, it also contains the edited files.
 	// Build creates the directory.
@@ -74,8 +75,8 @@ func (w *Builder) read(file string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(w.Tree, filepath.FromSlash(file)))
 }
 
-// The module of the program gauntlet-virtual, relative to the source tree, and its main package,
-// relative to the module.
+// These constants locate the source of the program gauntlet-virtual. They are its module,
+// relative to the source tree, and its main package, relative to the module.
 const (
 	virtualModule  = "harness/virtual"
 	virtualCommand = "cmd/" + virtual.Program

@@ -52,14 +52,15 @@ func (x *Matrix) Candidates(all []Mutant, faults map[string][]string) []Candidat
 // mutantPrefix begins the items of [Candidate.Covers] that name mutants, such as "mutant D5".
 const mutantPrefix = "mutant "
 
-// Choice is a scenario that [ChooseTiers] has chosen for a tier.
+// Choice is a scenario that [ChooseTiers] has chosen for a tier, with the items that it adds.
 type Choice struct {
 	Candidate
 	// New has the items of Covers that no earlier choice covers.
 	New []string
 }
 
-// Tiers has the chosen scenarios in the order of the choice. Default includes Quick.
+// Tiers has the chosen scenarios of the tiers quick and default, in the order of the choice.
+// Default includes Quick.
 type Tiers struct{ Quick, Default []Choice }
 
 // The limits by which [ChooseTiers] chooses the scenarios of each tier.

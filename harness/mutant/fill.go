@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Gaps tells [Trial.Fill] which runs of a matrix to make. A matrix has the results of mutants in
-// scenarios, and Fill makes the missing runs.
+// Gaps says which results of a matrix are missing, so that [Trial.Fill] makes these runs. A
+// matrix has one result for each mutant in each scenario.
 type Gaps struct {
 	Matrix    *Matrix
 	Scenarios []string // the names of the scenarios to run
@@ -29,13 +29,14 @@ type Gaps struct {
 	mu sync.Mutex // guards Matrix, and calls of Save
 }
 
-// Fill makes the runs that a matrix of mutants and scenarios lacks, until [Gaps.More] returns
-// false. Another call continues with the remaining runs.
+// Fill makes the runs whose results a matrix of mutants and scenarios lacks. It stops when
+// [Gaps.More] returns false, and another call continues with the remaining runs.
 //
 // First, the unmodified controllers run each scenario. Then each mutant runs the scenarios that
 // the unmodified controllers pass. The scenario that most likely detects the mutant runs first.
-// Fill stops after the first scenario that detects the mutant. It does not use the trial's fields
-// Done and Now.
+// After a scenario has detected the mutant, the mutant runs no further scenario.
+//
+// Fill does not use the trial's fields Done and Now.
 func (t *Trial) Fill(ctx context.Context, g *Gaps) error {
 	return errors.Join(t.fillUnmodified(ctx, g), t.fillMutants(ctx, g), ctx.Err())
 }

@@ -68,7 +68,7 @@ func NewMatrix() *Matrix {
 	return &Matrix{Unmodified: map[Base]map[string]Baseline{}, Cells: map[string]map[string]Cell{}}
 }
 
-// AddCurrent adds to x those results of another matrix that are up to date. They replace older
+// AddCurrent copies results of another matrix to x, if they are up to date. They replace older
 // results. A result is up to date if its fingerprint is that of the current mutant and scenario.
 func (x *Matrix) AddCurrent(other *Matrix, all []Mutant, texts Texts) {
 	for base, row := range other.Unmodified {

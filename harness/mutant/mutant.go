@@ -37,8 +37,8 @@ type Mutant struct {
 	// Scenarios has the names of the scenarios that should detect the mutant. A trial runs the
 	// scenarios in this order, so the one that most likely detects the mutant is first.
 	Scenarios []string
-	// Texts has the scenarios as YAML, in the order of Scenarios. The mutant's fingerprint depends
-	// on Texts.
+	// Texts has the scenarios as YAML, in the order of Scenarios. If a scenario changes, the
+	// mutant's fingerprint changes, and its result is out of date.
 	Texts []string
 	// Checks has the IDs of the checks that should fail. The mutant counts as detected if at least
 	// one of these checks fails.

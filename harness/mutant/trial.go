@@ -16,7 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Outcome is the result of a trial for one mutant.
+// Outcome is the result of a trial for one mutant: which check detected it in which run.
 type Outcome struct {
 	Mutant string `json:"mutant"` // the mutant's ID
 	// Fingerprint is the mutant's fingerprint at the time of the trial. If the mutant has changed
@@ -28,7 +28,8 @@ type Outcome struct {
 	Scenario string   `json:"scenario,omitempty"`
 	Seed     uint64   `json:"seed,omitempty"`
 	Checks   []string `json:"checks,omitempty"`
-	// After is the time from the start of that run to the first violation.
+	// After is the time from the start of the run that detected the mutant to the first
+	// violation.
 	After time.Duration `json:"after,omitempty"`
 	// Reason says how the run of each scenario ended. It is empty if the mutant was detected.
 	Reason string `json:"why,omitempty"`
@@ -255,7 +256,7 @@ func failedChecks(result *reports.Run) []check.Result {
 	return failed
 }
 
-// idsOf returns the ID of the check of each result.
+// idsOf returns the check ID of each result, such as "max-surge", in the same order.
 func idsOf(results []check.Result) []string {
 	var ids []string
 	for _, r := range results {

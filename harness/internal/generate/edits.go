@@ -171,7 +171,7 @@ var (
 	}
 )
 
-// one returns a list with one step, which has the given operation.
+// one wraps an operation as a list with one step, because a change consists of a list of steps.
 func one(operation scenario.Operation) []scenario.Step {
 	return []scenario.Step{{Operation: operation}}
 }
@@ -239,11 +239,12 @@ func (e *editor) recreate(o *object) []scenario.Step {
 	}
 }
 
-// users returns a value of type users without objects. The editor calls its methods that draw
-// single operations. These methods use the editor's source of random numbers.
+// users returns a value of type users that has no objects. The editor uses it only to draw
+// single operations, with the editor's source of random numbers.
 func (e *editor) users() *users { return &users{Rand: e.Rand} }
 
 // withEdits returns the steps of the workload together with the steps of all user-edit faults.
+// The generator checks both for known upstream issues.
 func withEdits(steps []scenario.Step, all []scenario.Fault) []scenario.Step {
 	steps = slices.Clip(steps)
 	for _, fault := range all {

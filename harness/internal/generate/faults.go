@@ -91,8 +91,8 @@ func (o *Options) drawFault(r *rand.Rand, on faults.SampleInput, s *scenario.Sce
 	return best, nil
 }
 
-// seen returns how often faults of the same type, verb and resource fired in the earlier runs.
-// The counts are in Options.PreferUncovered.
+// seen returns how often faults of the same type, verb and resource fired in earlier runs. The
+// counts are in the option PreferUncovered, with which the generator prefers rare faults.
 func (o *Options) seen(fault scenario.Fault) int {
 	resource := fault.Params.Text("resource")
 	if subresource := fault.Params.Text("subresource"); subresource != "" {

@@ -51,9 +51,9 @@ func (u *users) addOwner() {
 	u.await(&u.steps[len(u.steps)-1], u.objects[len(u.objects)-1])
 }
 
-// owner draws the operation that creates an object with replicas. The number of replicas is at
-// least 1 and at most half of room. The argument room is the number of replicas that the
-// workload can still add.
+// owner draws the operation that creates an object with replicas, such as a Deployment. The
+// argument room is the number of replicas that the workload can still add. The object gets from
+// 1 replica to half of room.
 func (u *users) owner(target scenario.Target, room int) *scenario.Create {
 	replicas := 1 + u.IntN(max(1, room/2))
 	labels := map[string]string{"app": target.Name}

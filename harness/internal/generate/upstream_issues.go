@@ -83,7 +83,8 @@ func createsPods(step scenario.Step) bool {
 	return ok && create.Kind == scenario.Pod
 }
 
-// rejectsPods reports whether a fault makes the API server reject all creates of pods.
+// rejectsPods reports whether a fault, such as a pod quota, makes the API server reject all creates
+// of pods.
 func rejectsPods(fault scenario.Fault) bool {
 	return rejectsAll(fault) && fault.Params.Text("resource") != resource(kube.ReplicaSet)
 }
@@ -132,8 +133,8 @@ func endsPodWatch(fault scenario.Fault) bool {
 	return fault.Name == "watch-end" && fault.Params.Text("resource") == resource(kube.Pod)
 }
 
-// failsRequests returns a function that reports whether a fault acts on certain requests. These
-// requests have the given verb, resource and subresource.
+// failsRequests returns a function that reports whether a fault acts on requests with the given
+// verb, resource and subresource.
 func failsRequests(verb, resource, subresource string) func(scenario.Fault) bool {
 	return func(fault scenario.Fault) bool {
 		p := fault.Params

@@ -41,8 +41,8 @@ func pods(o *object) bool       { return o.Kind == scenario.Pod }
 // ReplicationController.
 func plain(o *object) bool { return owner(o) && !deployment(o) }
 
-// newUsers returns users that have drawn no steps. The argument podsMax is the maximum sum of
-// spec.replicas of all objects.
+// newUsers returns a value of type users that has drawn no steps. The argument podsMax limits
+// the sum of spec.replicas of all objects.
 func newUsers(r *rand.Rand, podsMax int) *users {
 	u := &users{Rand: r, podsMax: podsMax, free: []string{"web", "api", "shop", "cart", "auth", "mail", "feed", "jobs", "logs", "maps", "docs", "ads"}}
 	r.Shuffle(len(u.free), func(i, j int) { u.free[i], u.free[j] = u.free[j], u.free[i] })
