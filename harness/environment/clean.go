@@ -30,9 +30,9 @@ func init() {
 	})
 }
 
-// cleanupCommand returns the command with which the guard process cleans an existing cluster. The
-// program is /proc/self/exe, because the guard is a process of the same program. That path works
-// even after the program's file was removed.
+// cleanupCommand returns the command with which the guard process cleans an existing cluster.
+// The guard is a second process of the same program, which outlives the first. Therefore the
+// command is /proc/self/exe, a path that works even after the program's file was removed.
 func cleanupCommand(o cluster.Existing) []string {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -84,7 +84,8 @@ func canWait(r *history.Record) bool {
 	return r.Request != nil || r.Response != nil || r.Delivery != nil || r.Step != nil
 }
 
-// waitReleased waits until another goroutine calls Unsubscribe(sub), but at most [recordHoldMax].
+// waitReleased waits until the fault of a subscription is injected, but at most [recordHoldMax].
+// Another goroutine then calls Unsubscribe(sub).
 func (d *Dispatcher) waitReleased(sub *Subscription) {
 	timer := d.clock.NewTimer(recordHoldMax)
 	defer timer.Stop()

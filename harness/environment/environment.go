@@ -172,8 +172,8 @@ func On(c cluster.Cluster, o Options) (*Environment, error) {
 	return e, e.use(c)
 }
 
-// canStart returns an error if a component cannot start, because it runs already or because the
-// environment has been stopped.
+// canStart returns an error if a component, such as the fault proxy, cannot start. The component
+// may run already, or the environment may have been stopped.
 func (e *Environment) canStart(component string, runs bool) error {
 	switch {
 	case e.stopped:
@@ -184,7 +184,8 @@ func (e *Environment) canStart(component string, runs bool) error {
 	return nil
 }
 
-// clear sets the fields of all components except the control plane to their values after Start.
+// clear resets the fields of all components except the control plane. They can then be started
+// again.
 func (e *Environment) clear() {
 	e.Recorder, e.Dispatcher, e.Interceptor, e.Proxy, e.Subject, e.observer = nil, nil, nil, nil, nil, nil
 	e.records, e.watches, e.namespace = discardRecords{}, newSubjectWatches(), Namespace
@@ -299,8 +300,9 @@ func (e *Environment) StartProxy(ctx context.Context, records interceptor.Record
 	})
 }
 
-// startProxy starts the fault proxy. The argument direct connects to the API server. For a linked
-// subject, the proxy uses no sockets.
+// startProxy starts the fault proxy. The argument direct is the configuration with which the
+// proxy connects to the API server. If the subject is linked into this program, requests are
+// function calls, and the proxy uses no sockets.
 func (e *Environment) startProxy(ctx context.Context, direct *rest.Config) (Proxy, error) {
 	if e.Capabilities().Has(cluster.SubjectLinked) {
 		return inprocess.NewProxy(e.Interceptor, direct.Transport), nil

@@ -240,8 +240,8 @@ func (e *Environment) subjectRecords() subject.Recorder {
 	return e.Recorder
 }
 
-// holder returns the name of the running replica that uses a leader-election identity, or "" if
-// there is none.
+// holder returns the name of the running replica with the given leader-election identity, such
+// as subject-0. It returns "" if there is none.
 func (e *Environment) holder(identity string) string {
 	if e.Recorder != nil {
 		_ = e.Recorder.Flush() // e.watches has then observed all records; Environment.Failed returns the error of Flush
@@ -298,11 +298,12 @@ func (e *Environment) processReplicas(_ context.Context, o *SubjectOptions) (rep
 	}, nil
 }
 
-// linkedReplicas returns the setup of replicas that are goroutines of this process.
+// linkedReplicas returns the setup of replicas that are goroutines of this process, because the
+// subject is linked into the program.
 func (e *Environment) linkedReplicas(_ context.Context, o *SubjectOptions) (replicaSetup, error) {
 	linker, ok := e.Cluster.(subject.Linker)
 	if !ok {
-		return replicaSetup{}, fmt.Errorf("provider %s: its cluster is no subject.Linker", e.Provider)
+		return replicaSetup{}, fmt.Errorf("provider %s cannot start replicas in this process: found a cluster of type %T; expected a cluster that implements subject.Linker", e.Provider, e.Cluster)
 	}
 	main, err := linker.Main(o.Target)
 	if err != nil {

@@ -131,8 +131,8 @@ func (w *subjectWatches) holder(identity string) string {
 
 // missing returns the required resources that the leader does not watch yet.
 //
-// Only the leader watches resources. missing therefore takes the replica that watches the most
-// required resources for the leader.
+// Only the leader watches resources. missing therefore assumes that the replica that watches the
+// most required resources is the leader.
 func (w *subjectWatches) missing() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
