@@ -156,8 +156,8 @@ var errNotStarted = errors.New("the run could not start")
 // error.
 const failedStartsMax = 3
 
-// tryOne makes the run of a trial and stores the result. It removes the directory of a run that
-// was interrupted or shows no failure.
+// tryOne makes the run of a trial and stores the result. A trial injects the faults of one or
+// two places. tryOne removes the directory of a run that was interrupted or shows no failure.
 func (s *search) tryOne(ctx context.Context, t trial) error {
 	disturbed, err := t.scenario(s.calm)
 	if err != nil {
@@ -184,7 +184,8 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 }
 
 // check determines the result of a trial from its run. It ignores failures that the runs without
-// faults show too. If no check failed, but the run violates the baseline, the verdict is fail.
+// faults show too. If no check failed, but the run differs from the baseline, the verdict is
+// fail. The baseline is what the runs without faults have in common.
 func (s *search) check(t trial, run *reports.Run, seen *runObserver) result {
 	own := run.WithoutFailuresOf(s.baseline)
 	if own.Verdict == check.Pass && seen.FailedStep != "" {
@@ -199,8 +200,8 @@ func (s *search) check(t trial, run *reports.Run, seen *runObserver) result {
 	return result{Trial: t.id(), Fired: seen.firedAll(t.mustFire()), Verdict: own.Verdict, Reason: own.Reason, Directory: run.Directory, run: &own}
 }
 
-// series returns an iterator over attempts, which ends early when the function goesOn returns
-// false.
+// series returns an iterator over the runs to make. The iterator ends early when the function
+// goesOn returns false, for example because the time budget is used up.
 func series(attempts []campaign.Attempt, goesOn func() bool) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
 		for _, attempt := range attempts {
@@ -211,8 +212,8 @@ func series(attempts []campaign.Attempt, goesOn func() bool) iter.Seq2[campaign.
 	}
 }
 
-// runObserver records which faults of a run fired. Its embedded Observer collects what is compared
-// with the baseline.
+// runObserver records which faults of a run fired. Its embedded Observer collects what must be
+// equal to the runs without faults, such as the objects at the end.
 type runObserver struct {
 	*baseline.Observer
 	fired map[int]bool

@@ -32,9 +32,10 @@ type LearntWrite struct {
 	// Changed is true if the write changed the object. It is false for a refused write, and for an
 	// update that writes what the object already contained.
 	Changed bool
-	// View has the watch events on which the write may depend, as indexes of Lesson.Events. It has
-	// the last event of each object that refers to the written object. It also has those of
-	// objects to which the written object refers.
+	// View has the watch events on which the write may depend, as indexes of Lesson.Events. It
+	// has the last event of each object that refers to the written object. An example is a pod
+	// of a written ReplicaSet. It also has the last event of each object to which the written
+	// object refers.
 	View []int
 	// Related has the keys of the objects with an event in View, and the key of the written
 	// object. A key is the object's resource, namespace and name.
@@ -154,8 +155,9 @@ func (l *learner) commit(c *history.Commit) {
 	}
 }
 
-// deliveredTo returns the last event of each object that a replica has received. The map's keys
-// identify objects, and the values are indexes of Lesson.Events, or -1 after a list.
+// deliveredTo returns the last watch event that a replica of the subject has received for each
+// object. The map's keys identify objects, and the values are indexes of Lesson.Events. The
+// value is -1 if no event in the lesson delivered the object, for example because a list did.
 func (l *learner) deliveredTo(replica string) map[string]int {
 	if l.delivered[replica] == nil {
 		l.delivered[replica] = map[string]int{}
@@ -249,6 +251,7 @@ func (l *learner) answer(r *history.Response) {
 }
 
 // sameContent reports whether two versions of an object differ at most in the resourceVersion.
+// The second version then tells the subject nothing new.
 func sameContent(a, b *history.Object) bool {
 	left, right := *a, *b
 	left.Version, right.Version = 0, 0

@@ -229,7 +229,7 @@ func TestPlan(t *testing.T) {
 				phase(history.PhaseSettle).deliver(history.Modified, ended),
 			nil,
 			map[string]int{
-				"no write lies between the event and the next one of the same object":                   1,
+				"the subject sends no write between the event and the next event of the same object":    1,
 				"the event shows the subject nothing new":                                               2,
 				"the event arrives after the workload":                                                  1,
 				"no write of the subject refers to the object, and the object refers to no written one": 1,
@@ -241,12 +241,12 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			"the last event of an object", explore.Skipped, created(begin().deliver(history.Added, rs)), nil,
-			map[string]int{"no later event of the object follows, so that the subject must receive it": 1},
+			map[string]int{"the event is the last one of the object, so that the subject must receive it": 1},
 		},
 		{
 			"a skipped event", explore.Skipped, created(begin().deliver(history.Added, rs)).deliver(history.Modified, changed),
 			[]string{"skipped at ADDED event of replicasets.apps web number 1"},
-			map[string]int{"no write lies between the event and the next one of the same object": 1},
+			map[string]int{"the subject sends no write between the event and the next event of the same object": 1},
 		},
 		{
 			"a stale view", explore.Stale,
@@ -258,7 +258,7 @@ func TestPlan(t *testing.T) {
 			"a view that is not stale", explore.Stale,
 			begin().deliver(history.Added, rs).write("update", "status", rs, replicaSet(12, 1)).write("update", "status", replicaSet(12, 1), replicaSet(15, 2)),
 			nil,
-			map[string]int{"the object does not change before a later write, so that the view is not stale": 1},
+			map[string]int{"the object does not change before a later write, so that the subject would restart with current objects": 1},
 		},
 		{
 			"a resource that no fault can name", explore.Lost, begin().write("update", "", object("widgets.example.com", "one", 10, `{}`), object("widgets.example.com", "one", 11, `{}`)), nil,

@@ -87,8 +87,8 @@ func (o *Outcome) Runs() int {
 	return n
 }
 
-// String formats a table with a row for each action. The columns are the numbers of places, of
-// tried places, and of runs that fired or failed.
+// String formats a table with a row for each action, such as crash. The columns are the numbers
+// of places, of tried places, of runs whose faults fired, and of failed runs.
 func (o *Outcome) String() string {
 	var b strings.Builder
 	row := func(name string, c *Counts) {

@@ -21,9 +21,9 @@ type Write struct {
 	Subresource string `json:"subresource,omitempty"`
 	// Name is a glob that matches the object's name, such as "web-*".
 	Name string `json:"name"`
-	// Nth is the write's number among the writes with the same other fields, counted from 1.
-	// Committed is the write's number among those that the API server committed. It is 0 for a
-	// refused write.
+	// Nth is the write's number among the writes with the same verb, resource, subresource and
+	// name, counted from 1. Committed is the write's number among those of them that the API
+	// server committed. It is 0 for a refused write.
 	Nth       int `json:"nth"`
 	Committed int `json:"committed,omitempty"`
 }
@@ -43,7 +43,8 @@ func (w Write) selects(r *history.Request) bool {
 	return r.Verb == w.Verb && r.Resource == w.Resource && r.Subresource == w.Subresource && history.MatchGlob(w.Name, r.ObjectName())
 }
 
-// count returns how many of the given requests match w. The method selects defines a match.
+// count returns how many of the given requests are the same kind of write as w; see the method
+// selects. The result is the number of the last of them.
 func (w Write) count(requests []*history.Request) int {
 	n := 0
 	for _, r := range requests {
@@ -218,8 +219,9 @@ func fires(index int) *scenario.Trigger {
 	return &scenario.Trigger{Fault: &scenario.FaultTrigger{Index: index, Nth: 1}}
 }
 
-// mustFire returns the indexes in the scenario of the faults that always fire if the place's write
-// or event occurs. The argument first is the index of the place's first fault.
+// mustFire returns the indexes of the place's faults that fire in every run that reaches the
+// place. If one of them does not fire, the run says nothing about the place. The argument first
+// is the index of the place's first fault in the scenario.
 func (p Place) mustFire(first int) []int {
 	if p.Action == Stale {
 		return []int{first, first + 1} // the subject may receive no event that the third one holds
@@ -246,14 +248,14 @@ func (p Place) Scenario(calm *scenario.Scenario) (*scenario.Scenario, error) {
 	return trial{p}.scenario(calm)
 }
 
-// trial is one run of a search. It injects the faults of one place or of a pair of places.
+// trial is one run that the search makes, with the faults of one place or of a pair of places.
 type trial []Place
 
 // id returns the text that identifies the trial in results.jsonl. A later search with the same
 // plan uses the same text.
 func (t trial) id() string { return t.String() }
 
-// String describes the places of the trial.
+// String describes the places of the trial, such as "crash at create of pods web-* number 3".
 func (t trial) String() string {
 	var places []string
 	for _, p := range t {
@@ -262,8 +264,8 @@ func (t trial) String() string {
 	return strings.Join(places, "; and ")
 }
 
-// mustFire returns the indexes in the scenario of the faults that always fire if the trial's
-// writes and events occur.
+// mustFire returns the indexes of the trial's faults that fire in every run that reaches the
+// trial's places. The indexes are those in the scenario's list of faults.
 func (t trial) mustFire() []int {
 	var all []int
 	for i, p := range t {

@@ -48,9 +48,9 @@ const (
 	repeats      = "the event shows the subject nothing new"
 	afterwards   = "the event arrives after the workload"
 	unrelated    = "no write of the subject refers to the object, and the object refers to no written one"
-	superseded   = "no write lies between the event and the next one of the same object"
-	last         = "no later event of the object follows, so that the subject must receive it"
-	current      = "the object does not change before a later write, so that the view is not stale"
+	superseded   = "the subject sends no write between the event and the next event of the same object"
+	last         = "the event is the last one of the object, so that the subject must receive it"
+	current      = "the object does not change before a later write, so that the subject would restart with current objects"
 	withoutLater = "the subject does not write the same object again"
 )
 
@@ -110,7 +110,8 @@ func (p *Place) resource() string {
 	return p.Write.Resource
 }
 
-// has reports whether the run contains the write and the watch event at which a fault is planned.
+// has reports whether a run without faults contains the write and the watch event of a place.
+// Timing may decide whether they occur, and then a fault there often finds nothing.
 func (l *Lesson) has(p Place) bool {
 	return (p.Write == nil || slices.ContainsFunc(l.Writes, func(w LearntWrite) bool { return w.Write == *p.Write })) &&
 		(p.Event == nil || slices.ContainsFunc(l.Events, func(e LearntEvent) bool { return e.Event == *p.Event }))
@@ -137,8 +138,9 @@ func (p *planner) addWrites(action Action) {
 	}
 }
 
-// follows reports whether etcd committed the resourceVersion version directly after the
-// resourceVersion before. It returns false if version is not known.
+// follows reports whether etcd committed no other version between the versions before and
+// version. A crash then finds the same state as a crash after the previous write. follows
+// returns false if version is not known.
 func (l *Lesson) follows(before, version history.Version) bool {
 	i, ok := slices.BinarySearch(l.commits, version)
 	return ok && i > 0 && l.commits[i-1] == before
@@ -201,8 +203,9 @@ func (p *planner) addStale() {
 	}
 }
 
-// laterWrites returns the writes that change an object again. An earlier write, which depends on
-// the event, has changed the same object.
+// laterWrites returns the writes that change an object for the second time or later. The first
+// change is a write that depends on the event e. A subject that forgets the later writes may
+// repeat the first one.
 func (l *Lesson) laterWrites(e *LearntEvent) []*LearntWrite {
 	objects := map[string]bool{}
 	var later []*LearntWrite

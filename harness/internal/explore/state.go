@@ -45,8 +45,8 @@ type search struct {
 // result is the result of one trial, and a line of results.jsonl.
 type result struct {
 	Trial string `json:"trial"`
-	// Fired is true if every fault that mustFire returns has fired. The run then reached all its
-	// places.
+	// Fired is true if every fault that the method mustFire lists has fired. The run then
+	// reached all places of the trial.
 	Fired     bool          `json:"fired"`
 	Verdict   check.Verdict `json:"verdict"`
 	Reason    string        `json:"reason,omitempty"`

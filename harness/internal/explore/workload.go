@@ -31,7 +31,7 @@ func WithoutFaults(s *scenario.Scenario) *scenario.Scenario {
 
 // settled returns the condition with which a step can await that an object has settled.
 //
-//   - This is complete, if the Kind has this condition and no step pauses the object.
+//   - The condition is complete, if the Kind has it and no step pauses the object.
 //   - Otherwise it is available, if the Kind has this condition.
 //   - Otherwise settled returns false, and the workload of the scenario must
 //     await the object itself.
