@@ -19,8 +19,8 @@ import (
 
 // Options says which runs a campaign makes, how many at a time, and for how long.
 type Options struct {
-	// Series yields the runs in the order in which they start. If it yields an error, the campaign
-	// ends.
+	// Series yields one function for each run, in the order in which the runs start. If Series
+	// yields an error, the campaign ends.
 	Series iter.Seq2[Attempt, error]
 	// Parallel is the maximum number of runs at the same time, at least 1.
 	Parallel int

@@ -231,8 +231,8 @@ func podsOf(s *scenario.Scenario, o *object) []Pods {
 	return found
 }
 
-// churn returns which behavior of pods a fault causes, and true. It returns false for a fault
-// that causes no value of [Pods].
+// churn returns the behavior of pods that a fault causes, such as [SlowEnd]. It returns false
+// for a fault that causes no value of [Pods].
 func churn(fault scenario.Fault) (Pods, bool) {
 	switch action := fault.Params.Text("action"); {
 	case fault.Name == "pod-pending":
@@ -256,8 +256,9 @@ func untilEnd(fault scenario.Fault) bool {
 	return err == nil && fault.For > 0 && downtime >= fault.For
 }
 
-// selects reports whether a fault on pods may act on the pods of a Deployment or Service. If the
-// pods' labels are unknown, the selector of the Service takes their place.
+// selects reports whether a fault on pods may act on the pods of a Deployment or Service. It
+// compares the pods' labels with the selector or the name prefix of the fault. If the workload
+// does not say the pods' labels, it uses the selector of the Service instead.
 func selects(fault scenario.Fault, o *object) bool {
 	set := o.labels
 	if set == nil {

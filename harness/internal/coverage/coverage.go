@@ -35,8 +35,8 @@ type Cell struct {
 	Phase   Phase  `json:"phase"`
 }
 
-// Phase is what the subject was doing when a fault acted. If several phases apply, the one that
-// comes first in Phases counts.
+// Phase is what the subject (the controllers under test) was doing when a fault acted, such as a
+// rollout. If several phases apply, the one that comes first in Phases counts.
 type Phase string
 
 // These are the values of Phase, in the order of the columns that [Table.WriteText] prints.

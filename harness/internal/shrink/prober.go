@@ -70,7 +70,8 @@ func (p *Prober) Resume(journal io.Reader) error {
 	}
 }
 
-// add returns the counts after one more run. The argument failed says whether this run failed.
+// add returns the counts of a scenario after one more run. The argument failed says whether the
+// additional run failed.
 func (t counts) add(failed bool) counts {
 	t.runs++
 	if failed {

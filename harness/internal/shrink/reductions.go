@@ -32,7 +32,8 @@ var reductions = []reduction{
 	{"fault durations", func(s *scenario.Scenario) int { return len(s.Faults) }, eachFault(func(f *scenario.Fault) bool { return halveTime(&f.For, time.Second) })},
 }
 
-// dropFaults removes the faults with the indexes from, …, to-1. It always returns true.
+// dropFaults removes the faults with the indexes from, …, to-1. It always returns true, because
+// the scenario always changes.
 func dropFaults(s *scenario.Scenario, from, to int) bool {
 	s.Faults = slices.Delete(s.Faults, from, to)
 	return true
@@ -49,8 +50,8 @@ func objects(s *scenario.Scenario) []scenario.Target {
 	return all
 }
 
-// dropObjects removes the steps that act on or await some of the scenario's objects. These have
-// the indexes from, …, to-1 in the result of the function objects.
+// dropObjects removes the steps that act on or await some of the scenario's objects. The objects
+// are those that the function objects returns at the indexes from, …, to-1.
 func dropObjects(s *scenario.Scenario, from, to int) bool {
 	gone := objects(s)[from:to]
 	s.Workload = slices.DeleteFunc(s.Workload, func(step scenario.Step) bool {
@@ -86,9 +87,9 @@ func dropAwaits(s *scenario.Scenario, from, to int) bool {
 	return changed
 }
 
-// environment has a function for each field of cluster, subject or exercises that can be
-// simplified. The function sets the field to its simplest value, and reports whether the field
-// changed.
+// environment has a function for each setting of the cluster or the subject that can be
+// simplified, and for exercises. The function sets the setting to its simplest value. It reports
+// whether the scenario changed.
 var environment = []func(*scenario.Scenario) bool{
 	func(s *scenario.Scenario) bool { return set(&s.Subject.Replicas, 1) },
 	func(s *scenario.Scenario) bool { return set(&s.Cluster.Nodes, 1) },
