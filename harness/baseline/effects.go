@@ -8,16 +8,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// effects counts what happened to the objects with one name in one run. Objects that are created
-// again have the same name.
+// effects counts what happened in one run to the objects with one name. An object that is deleted
+// and created again keeps its name.
 type effects struct {
 	created int // how often the subject created an object with this name
 	deleted int // how often the subject deleted an object with this name
 	lost    int // how often such an object disappeared although the subject had not deleted it
 }
 
-// effectsFormat is the format of effects as a value of [Facts]. An example is "2 created, 1
-// deleted, 0 lost".
+// effectsFormat is how a value of [Facts] contains effects, such as "2 created, 1 deleted, 0
+// lost".
 const effectsFormat = "%d created, %d deleted, %d lost"
 
 func (e effects) String() string {
@@ -37,7 +37,7 @@ func parseEffects(key, value string) (*effects, error) {
 	return &e, nil
 }
 
-// effectsOf returns the effects of the object key, such as "services default/web". If there are
+// effectsOf returns the counts of the object key, such as "services default/web". If there are
 // none, it adds zero counts.
 func (o *Observer) effectsOf(key string) *effects {
 	if o.counts[key] == nil {
@@ -47,7 +47,7 @@ func (o *Observer) effectsOf(key string) *effects {
 }
 
 // send reads a write request of the subject. It stores a create or delete of an object with a
-// fixed name until the response arrives.
+// fixed name until the response arrives. Names that the API server generates differ between runs.
 func (o *Observer) send(r *history.Request) {
 	if !slices.Contains(o.written, r.Resource) {
 		o.written = append(o.written, r.Resource)

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// Facts are statements about a run. A key names an object or a field of an object, such as
-// "services gauntlet/web spec/type". The value is that of the field; for an object, it is a
-// number or the effects on the object. The value [Any] matches every value.
+// Facts are statements about a run, such as that a Service has the type ClusterIP. A key names an
+// object or one of its fields, such as "services gauntlet/web spec/type". The value of a field is
+// its content. The value of an object is a number of objects or counts such as "2 created, 1
+// deleted, 0 lost". The value [Any] matches every value.
 type Facts map[string]string
 
 // Any is the value of a fact that differs between runs, or that the user ignores.
@@ -85,7 +86,8 @@ func (f Facts) Differences(found Facts) []string {
 	return all
 }
 
-// knows reports whether a key names an object, or names a field of an object that is in f.
+// knows reports whether f has a fact for the object of a key. It always returns true for a key
+// without a field. Differences leaves out the fields of an object that is missing as a whole.
 func (f Facts) knows(key string) bool {
 	parts := strings.SplitN(key, " ", 3)
 	if len(parts) < 3 {

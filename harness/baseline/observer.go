@@ -53,8 +53,8 @@ func (o *Observer) Observe(r *history.Record) {
 	}
 }
 
-// commit reads a committed version of an object. It counts an object that disappears without a
-// delete by the subject.
+// commit reads a committed version of an object. If the object has disappeared and the subject
+// has not deleted it, commit counts it as lost.
 func (o *Observer) commit(c *history.Commit) {
 	key := c.Object.Ref.String()
 	if c.Type != history.Deleted {
@@ -111,8 +111,8 @@ func counted(o *history.Object) bool {
 	return err == nil && pod.Status.Phase != "Failed" && pod.Status.Phase != "Succeeded" && (o.GenerateName == "" || o.ControllerRef() != nil)
 }
 
-// scheduled lists the resources whose fields depend on the scheduler. [Observer.End] leaves
-// these fields out.
+// scheduled lists the resources whose fields depend on the scheduler, such as pods.
+// [Observer.End] leaves these fields out, because they differ between runs.
 var scheduled = []string{objects.PodResource, "endpoints", "endpointslices.discovery.k8s.io"}
 
 // addFields adds one fact for each field of an object, except status, annotations and details of

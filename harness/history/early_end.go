@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// EarlyEnd finds out why a run ended before its last phase ([PhaseEnd]). The zero value has read
-// no record.
+// EarlyEnd finds out why a run ended before its last phase ([PhaseEnd]), such as because a
+// process died. The zero value has read no record.
 //
-// If a process dies, the run may end. After that, the history contains only the cleanup, such as
-// healed faults and stopped processes. If the run went on after a death, that death is not the
-// reason.
+// A death is the reason only if the run did not go on after it. The history then contains only
+// the cleanup, such as healed faults and stopped processes.
 type EarlyEnd struct {
 	died string // describes the process whose death may have ended the run; "" if there is none
 }
@@ -51,8 +50,8 @@ func (e *EarlyEnd) Reason() string {
 	return "the run ended early: " + e.died
 }
 
-// Summary returns the gap's source and the first line of its detail. It leaves out further
-// lines, which are the end of a log.
+// Summary returns in one line why the history misses records after this gap. The line contains
+// the gap's source and the first line of its detail. Further lines are the end of a log.
 func (g *Gap) Summary() string {
 	detail, _, _ := strings.Cut(g.Detail, "\n")
 	return g.Source + ": " + detail

@@ -38,8 +38,8 @@ func (r *Record) decodeFast(s *scanner, line []byte) bool {
 	return s.atEnd()
 }
 
-// allocate returns the value to which *pointer points. If *pointer is nil, it first sets
-// *pointer to a new value.
+// allocate returns the value to which *pointer points. If *pointer is nil, it first sets *pointer
+// to a new value. decodeFast uses it for the pointers of a Record, such as Commit.
 func allocate[T any](pointer **T) *T {
 	if *pointer == nil {
 		*pointer = new(T)
@@ -248,8 +248,8 @@ func (o *Owner) scan(s *scanner) {
 	}
 }
 
-// scanMap reads a JSON object whose values are strings into a map. It creates the map if *into
-// is nil.
+// scanMap reads a JSON object whose values are strings into a map, such as the labels of an
+// object. It creates the map if *into is nil.
 func scanMap(s *scanner, into *map[string]string) {
 	if *into == nil {
 		*into = map[string]string{}
@@ -260,7 +260,8 @@ func scanMap(s *scanner, into *map[string]string) {
 	}
 }
 
-// scanItems reads a JSON array into a slice, and calls scan for each element.
+// scanItems reads a JSON array into a slice, such as the items of a list. It calls the function
+// scan for each element.
 //
 // The slice must be nil. Otherwise the JSON contains the same field twice, and scanItems sets
 // s.failed, because Unmarshal would merge the two arrays.

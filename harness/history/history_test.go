@@ -190,7 +190,7 @@ func TestReadRejectsOtherFiles(t *testing.T) {
 		{"an end record", strings.Replace(start, `"format":1`, `"format":2,"ends":true`, 1) + `{"seq":2,"at":5,"end":{}}` + "\n", 2, ""},
 		{"not JSON", start + "hello\n", 1, "line 2: the line is no valid record"},
 		{"missing record", start + strings.Replace(second, `"seq":2`, `"seq":3`, 1), 1, "line 2: found a record with seq 3; expected seq 2"},
-		{"no start", strings.Replace(second, `"seq":2`, `"seq":1`, 1), 0, "line 1: the first record of the history is no start record"},
+		{"no start", strings.Replace(second, `"seq":2`, `"seq":1`, 1), 0, "line 1: the first record is no start record"},
 		{"an unknown kind", start + `{"seq":2,"at":1,"weather":{}}` + "\n", 1, "line 2: found a record with 0 known types; expected exactly one, such as commit or request"},
 		{"two kinds", start + `{"seq":2,"at":1,"gap":{},"stall":{}}` + "\n", 1, "line 2: found a record with 2 known types; expected exactly one, such as commit or request"},
 		{"another format", strings.Replace(start, `"format":1`, `"format":9`, 1), 0, "line 1: found history format 9; this version of gauntlet reads the formats 1 and 2"},

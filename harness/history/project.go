@@ -14,16 +14,16 @@ import (
 // Project converts an API object to the form in which histories store it. It neither keeps nor
 // changes the API object.
 //
-// The observer and the fault proxy both use Project, so both write the same record for the same
-// version. Both decode objects of client-go's kinds to Go types, and other objects to
-// unstructured objects.
+// The observer, which records committed versions, and the fault proxy both use Project. Both
+// therefore write the same record for the same version. Both decode objects of client-go's kinds
+// to Go types, and other objects to unstructured objects.
 //
 // If objects of the resource can contain credentials, the result has neither annotations nor
 // body. An annotation of kubectl apply contains the whole object.
 func Project(resource string, obj runtime.Object) (Object, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
-		return Object{}, fmt.Errorf("reading an object of %s: %w", resource, err)
+		return Object{}, fmt.Errorf("reading the metadata of an object of resource %s: %w", resource, err)
 	}
 	object, err := ProjectMeta(resource, m)
 	if err != nil {
@@ -34,7 +34,7 @@ func Project(resource string, obj runtime.Object) (Object, error) {
 		return object, nil
 	}
 	if object.Body, err = body(obj); err != nil {
-		return Object{}, fmt.Errorf("%s: %w", object.Ref, err)
+		return Object{}, fmt.Errorf("encoding the body of %s: %w", object.Ref, err)
 	}
 	return object, nil
 }
@@ -50,7 +50,7 @@ func HoldsCredentials(resource string) bool {
 func ProjectMeta(resource string, m metav1.Object) (Object, error) {
 	version, err := ParseVersion(m.GetResourceVersion())
 	if err != nil {
-		return Object{}, fmt.Errorf("%s %s/%s: %w", resource, m.GetNamespace(), m.GetName(), err)
+		return Object{}, fmt.Errorf("reading the metadata of %s %s/%s: %w", resource, m.GetNamespace(), m.GetName(), err)
 	}
 	object := Object{
 		Ref: Ref{
@@ -130,12 +130,14 @@ func trimPodSpec(spec *corev1.PodSpec) corev1.PodSpec {
 	return kept
 }
 
-// trimContainer returns a container with only the fields that checks read.
+// trimContainer returns a container with only the fields that checks read, such as the image and
+// the ports.
 func trimContainer(c *corev1.Container) corev1.Container {
 	return corev1.Container{Name: c.Name, Image: c.Image, Ports: c.Ports, RestartPolicy: c.RestartPolicy}
 }
 
-// trimPodStatus returns a pod's status with only the fields that checks read.
+// trimPodStatus returns a pod's status with only the fields that checks read, such as the phase
+// and the conditions.
 func trimPodStatus(status *corev1.PodStatus) corev1.PodStatus {
 	kept := corev1.PodStatus{
 		Phase:      status.Phase,

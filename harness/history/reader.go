@@ -158,8 +158,8 @@ func (b *batch) read(lines *bufio.Reader) (more bool) {
 	return true
 }
 
-// decode decodes the lines of the batch, up to the first invalid line. An invalid line sets
-// b.end.
+// decode decodes the lines of the batch, up to the first invalid line. It stores the error of an
+// invalid line in b.end.
 func (b *batch) decode(s *scanner) {
 	defer close(b.decoded)
 	b.records = make([]*Record, 0, len(b.ends))
@@ -209,7 +209,7 @@ func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 	}
 	if seq == 1 {
 		if record.Start == nil {
-			return nil, errors.New("the first record of the history is no start record")
+			return nil, errors.New("the first record is no start record; expected every history to begin with one")
 		}
 		if f := record.Start.Format; f != Format && f != format1 {
 			return nil, fmt.Errorf("found history format %d; this version of gauntlet reads the formats %d and %d", f, format1, Format)

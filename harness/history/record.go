@@ -33,8 +33,8 @@ type Record struct {
 	End         *End         `json:"end,omitempty"`
 }
 
-// payloads returns how many of the pointers Start to End are set. A valid record has exactly
-// one.
+// payloads returns how many of the pointers Start to End are set. The reader rejects a record
+// unless there is exactly one.
 func (r *Record) payloads() int {
 	n := 0
 	for _, set := range [...]bool{
@@ -184,7 +184,7 @@ type Response struct {
 	Reached bool `json:"reached,omitempty"`
 	// Reason is the reason in a Status response, such as AlreadyExists.
 	Reason string `json:"reason,omitempty"`
-	// Cause is the type of the first cause in the details of a Status response. An example is
+	// Cause is the type of the first cause in the details of a Status response, such as
 	// NamespaceTerminating.
 	Cause string `json:"cause,omitempty"`
 	// Denied is true if the authorizer of the API server, such as RBAC, rejected the request.
@@ -218,7 +218,7 @@ type List struct {
 	Resource string   `json:"resource"`
 	Version  Version  `json:"version"` // resourceVersion of the list
 	Items    []Object `json:"items"`
-	// Continued is true if this is a page of a list, but not the first page.
+	// Continued is true if this is the second or a later page of a paged list.
 	Continued bool `json:"continued,omitempty"`
 	// More is true if further pages of the list follow.
 	More bool `json:"more,omitempty"`
@@ -281,15 +281,15 @@ const (
 )
 
 // Step records that a workload step has begun, is done or has failed. A step is one user
-// operation, an await, or an operation followed by an await.
+// operation, such as scale, a wait for a condition (await), or both.
 type Step struct {
 	Index  int       `json:"index"` // position in the workload, from 0
 	Event  StepEvent `json:"event"`
 	Detail string    `json:"detail"` // the step in words
 	Object *Ref      `json:"object,omitempty"`
 	Error  string    `json:"error,omitempty"` // why the step failed
-	// Awaited is the object for which the step waited in vain. It is nil unless the step failed
-	// because its await timed out.
+	// Awaited is the object that did not meet the awaited condition in time. It is nil unless the
+	// step failed because its await timed out.
 	Awaited *Ref `json:"awaited,omitempty"`
 }
 

@@ -21,9 +21,9 @@ type Recorder struct {
 	clock clock.PassiveClock
 	start Start
 
-	// mu guards the fields from seq to lastHeartbeat. Append holds mu while it sets Seq and At of a
-	// record and puts the record into the queue. The records in the queue are therefore sorted by
-	// Seq and by At.
+	// mu guards the fields from seq to lastHeartbeat. Append holds mu while it numbers a record
+	// (Seq), sets its time (At) and puts it into the queue. The records in the queue are
+	// therefore sorted by Seq and by At.
 	mu            sync.Mutex
 	seq           int64
 	closed        bool

@@ -35,7 +35,8 @@ func (w *stringCache) intern(text []byte) string {
 	return *slot
 }
 
-// reset makes the scanner read the given text from its beginning.
+// reset makes the scanner read the given text from its beginning. One scanner can thus read many
+// lines.
 func (s *scanner) reset(text []byte) { s.text, s.at, s.failed = text, 0, false }
 
 // atEnd reports whether the scanner has read the whole text without failure. A final newline may
@@ -61,8 +62,8 @@ func (s *scanner) expect(c byte) {
 	}
 }
 
-// open reads the bracket begin of an object or array, and reports whether an element follows. If
-// no element follows, it also reads the bracket end.
+// open reads the opening bracket (begin) of a JSON object or array, and reports whether an
+// element follows. If no element follows, it also reads the closing bracket (end).
 func (s *scanner) open(begin, end byte) bool {
 	s.expect(begin)
 	return !s.failed && !s.accept(end)

@@ -10,6 +10,6 @@ import (
 var encodingJSONOptions = json.JoinOptions(v1.DefaultOptionsV1(), v1.ReportErrorsWithLegacySemantics(false))
 
 // Unmarshal decodes JSON from a history. It has the same results as json.Unmarshal of
-// encoding/json, but is several times faster. At an error it stops; the value into then contains
-// what was decoded before the error.
+// encoding/json, but is several times faster. At an error it stops. The value into which it
+// decodes then contains what came before the error.
 func Unmarshal(data []byte, into any) error { return json.Unmarshal(data, into, encodingJSONOptions) }

@@ -59,7 +59,7 @@ type PodTarget struct {
 }
 
 // EndpointPort is a port in Endpoints. The zero value stands for an address without ports, which
-// is possible only for headless Services.
+// only headless Services can have.
 type EndpointPort struct {
 	Name, Protocol, Application string // Application is the appProtocol
 	Number                      int32
@@ -74,8 +74,8 @@ func (p AddressAndPort) String() string {
 	return fmt.Sprintf("%s (%s)", address, cmp.Or(p.Pod, "no targetRef"))
 }
 
-// Add adds an address with a port to the set. If the set already contains the address with this
-// port, it stays ready only if the argument ready is true too.
+// Add adds an address with a port to the set. If the set already contains both, the address stays
+// ready only if the parameter ready is true too.
 func (addresses AddressSet) Add(p AddressAndPort, ready bool) {
 	if readyBefore, ok := addresses[p]; ok {
 		ready = ready && readyBefore
@@ -92,7 +92,7 @@ func (e *Endpoints) Addresses() (AddressSet, error) {
 		}
 	}
 	if err := Unmarshal(e.Body, &body); err != nil {
-		return nil, fmt.Errorf("%s: %w", e, err)
+		return nil, fmt.Errorf("decoding the addresses of %s: %w", e, err)
 	}
 	all := AddressSet{}
 	for i := range body.Subsets {
@@ -125,7 +125,7 @@ func podTargetOf(a corev1.EndpointAddress) PodTarget {
 	return target
 }
 
-// EndpointPortOf returns the port that Endpoints must list for a port of a Service. The argument
+// EndpointPortOf returns the port that Endpoints must list for a port of a Service. The parameter
 // number is the port number of the pod.
 func EndpointPortOf(p *corev1.ServicePort, number int32) EndpointPort {
 	return EndpointPort{p.Name, string(p.Protocol), stringOrEmpty(p.AppProtocol), number}

@@ -155,18 +155,18 @@ func decodeOnce[T any](c *versionCache, o *history.Object, decode func(*history.
 	return decoded, nil
 }
 
-// decodeVersion calls decode for an object without using the cache. Its errors name the object
-// and the version.
+// decodeVersion calls decode for an object without using the cache. If decode fails, the error
+// names the object and its resourceVersion.
 func decodeVersion[T any](o *history.Object, decode func(*history.Object) (*T, error)) (*T, error) {
 	decoded, err := decode(o)
 	if err != nil {
-		return nil, fmt.Errorf("%s, version %d: %w", o.Ref, o.Version, err)
+		return nil, fmt.Errorf("decoding %s, version %d: %w", o.Ref, o.Version, err)
 	}
 	return decoded, nil
 }
 
-// evict removes the oldest version from a full cache. Callers call evict before they add a
-// version, whose key is the argument.
+// evict removes the oldest version from a full cache. Callers call it before they add the version
+// with the given key.
 func (c *versionCache) evict(key VersionKey) {
 	if len(c.oldest) < decodedMax {
 		c.oldest = append(c.oldest, key)
@@ -179,6 +179,7 @@ func (c *versionCache) evict(key VersionKey) {
 
 // Cached returns the decoded version of an object that has the given UID and resourceVersion. It
 // returns nil if the Decoder has not decoded the version, or no longer has it in its cache.
+// Checks use it to get the version on which a write is based.
 func Cached[T any](d *Decoder, uid types.UID, at history.Version) *T {
 	version, ok := d.decoded[VersionKey{UID: uid, Version: at}].(*T)
 	if !ok { // a fault skewed the timestamps in the only decoded copy of this version

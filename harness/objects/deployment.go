@@ -154,11 +154,11 @@ func (d *Decoder) DecodeDeployment(o *history.Object) (*Deployment, error) {
 	spec := &body.Spec
 	selector, err := d.selectors[OwnerKindByResource(ReplicaSetResource)].read(spec.Selector, ParseLabelSelector)
 	if err != nil {
-		return nil, fmt.Errorf("spec.selector: %w", err)
+		return nil, fmt.Errorf("decoding spec.selector: %w", err)
 	}
 	pods, err := d.templates.read(spec.Template, decodeTemplate)
 	if err != nil {
-		return nil, fmt.Errorf("spec.template: %w", err)
+		return nil, fmt.Errorf("decoding spec.template: %w", err)
 	}
 	result := &Deployment{
 		Ref:                  o.Ref,
@@ -197,10 +197,10 @@ func (d *Decoder) DecodeDeployment(o *history.Object) (*Deployment, error) {
 func fenceposts(maxSurge, maxUnavailable *intstr.IntOrString, replicas int) (surge, unavailable int, err error) {
 	zero := intstr.FromInt32(0)
 	if surge, err = intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(maxSurge, zero), replicas, true); err != nil {
-		return 0, 0, fmt.Errorf("spec.strategy.rollingUpdate.maxSurge: %w", err)
+		return 0, 0, fmt.Errorf("decoding spec.strategy.rollingUpdate.maxSurge: %w", err)
 	}
 	if unavailable, err = intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(maxUnavailable, zero), replicas, false); err != nil {
-		return 0, 0, fmt.Errorf("spec.strategy.rollingUpdate.maxUnavailable: %w", err)
+		return 0, 0, fmt.Errorf("decoding spec.strategy.rollingUpdate.maxUnavailable: %w", err)
 	}
 	if surge == 0 && unavailable == 0 {
 		unavailable = 1

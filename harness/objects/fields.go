@@ -45,7 +45,8 @@ func Fields(o *history.Object) map[string]string {
 	return fields
 }
 
-// addFields adds a JSON value at the given path, and all values inside it, to the map fields.
+// addFields adds a JSON value to the map fields, under the given path. Of a JSON object, it adds
+// each inner value under a longer path, such as spec/replicas.
 func addFields(fields map[string]string, path string, value any) {
 	switch value := value.(type) {
 	case nil:
@@ -85,8 +86,8 @@ func itemsByKey(list []any) map[string]any {
 	return nil
 }
 
-// escapePath escapes a map key for use in a JSON pointer. fieldName converts a JSON pointer to
-// the name of a field, such as spec.replicas.
+// escapePath escapes a map key for a JSON pointer. fieldName does the reverse for a whole path
+// and makes it readable: it turns spec/replicas into spec.replicas.
 var (
 	escapePath = strings.NewReplacer("~", "~0", "/", "~1")
 	fieldName  = strings.NewReplacer("/", ".", "~1", "/", "~0", "~")

@@ -27,8 +27,8 @@ type OwnerKind struct {
 // OwnerKinds contains the descriptions of ReplicaSet and ReplicationController.
 var OwnerKinds = ownerKinds()
 
-// ownerKinds returns the kinds whose objects package kube says to decode as ReplicaSets or
-// ReplicationControllers.
+// ownerKinds returns the descriptions of ReplicaSet and ReplicationController. It finds both in
+// package kube, by the field Decoding.
 func ownerKinds() (kinds []OwnerKind) {
 	parsers := map[kube.Decoding]func(json.RawMessage) (labels.Selector, error){
 		kube.AsReplicaSet:            ParseLabelSelector,
@@ -132,7 +132,7 @@ type ReplicaSetFields struct {
 }
 
 // OlderThan reports whether the ReplicaSet o was created before the ReplicaSet other. If the
-// creation timestamps are equal, the ReplicaSet whose name sorts first is older.
+// creation timestamps are equal, the ReplicaSet whose name sorts first counts as older.
 func (o *Owner) OlderThan(other *Owner) bool {
 	return cmp.Or(o.Created.Compare(other.Created), strings.Compare(o.Name, other.Name)) < 0
 }
@@ -169,11 +169,11 @@ func (d *Decoder) DecodeOwner(kind *OwnerKind, o *history.Object) (*Owner, error
 	}
 	selector, err := d.selectors[kind].read(body.Spec.Selector, kind.ParseSelector)
 	if err != nil {
-		return nil, fmt.Errorf("spec.selector: %w", err)
+		return nil, fmt.Errorf("decoding spec.selector: %w", err)
 	}
 	pods, err := d.templates.read(body.Spec.Template, decodeTemplate)
 	if err != nil {
-		return nil, fmt.Errorf("spec.template: %w", err)
+		return nil, fmt.Errorf("decoding spec.template: %w", err)
 	}
 	set := ReplicaSetFields{
 		Labels:          maps.Clone(o.Labels),

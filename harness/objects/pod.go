@@ -40,7 +40,7 @@ type DeletionOrder struct {
 var Phases = []string{PodPending, PodUnknown, PodRunning}
 
 // HasManagedOwner reports whether the controllerRef of the pod names a ReplicaSet or a
-// ReplicationController.
+// ReplicationController. The checks know the fields of these two kinds.
 func (p *Pod) HasManagedOwner() bool {
 	return p.Controller.UID != "" && OwnerKindByName(p.Controller.Kind) != nil
 }

@@ -75,7 +75,7 @@ func (e *Endpoints) CountAddresses() (ready, notReady int, err error) {
 		Subsets []struct{ Addresses, NotReadyAddresses []struct{} }
 	}
 	if err := Unmarshal(e.Body, &body); err != nil {
-		return 0, 0, fmt.Errorf("%s: %w", e, err)
+		return 0, 0, fmt.Errorf("decoding the addresses of %s: %w", e, err)
 	}
 	for _, subset := range body.Subsets {
 		ready += len(subset.Addresses)

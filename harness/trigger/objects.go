@@ -6,7 +6,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Objects contains the latest committed version of each object in a history.
+// Objects contains the latest committed version of each object in a history. State triggers,
+// which wait until objects are in some state, read it.
 type Objects struct {
 	objects map[string]map[history.Ref]*history.Object // by resource and by reference; the references have no resourceVersion
 	decoder *objects.Decoder
@@ -37,7 +38,7 @@ func (o *Objects) Observe(r *history.Record) {
 }
 
 // holds reports whether the condition of a state trigger is true now. At least AtLeast and at
-// most AtMost matching objects must be in the required state.
+// most AtMost matching objects must be in the required state, such as Completed.
 func (o *Objects) holds(spec *scenario.StateTrigger) bool {
 	n := 0
 	for _, object := range o.objects[spec.Resource] {
@@ -69,9 +70,9 @@ func Is(decoder *objects.Decoder, state scenario.ObjectState, object *history.Ob
 	return err == nil && len(object.Body) > 0 && isGeneric(state, generic)
 }
 
-// isRollout reports whether an object is in the given state: Progressing or Completed. The
-// parameter complete is true if the object's status matches its spec. For any other state, the
-// result is false.
+// isRollout reports whether an object is in the given state, which must be Progressing or
+// Completed. The parameter complete is true if the object's status matches its spec. For any
+// other state, the result is false.
 func isRollout(state scenario.ObjectState, complete bool) bool {
 	switch state {
 	case scenario.Progressing:

@@ -21,8 +21,9 @@ type Match struct {
 	Object *history.Ref
 }
 
-// OwnerLookup returns the controller of the object in a request, such as the ReplicaSet of a
-// pod. It returns nil if the object has no controller or is unknown.
+// OwnerLookup returns the controller of the object in a request, such as the ReplicaSet of a pod.
+// Triggers with the field owner need it. It returns nil if the object has no controller or is
+// unknown.
 type OwnerLookup func(*history.Request) *history.Owner
 
 // Matcher compares the records of a run, one at a time, with one trigger. When the trigger has
@@ -83,18 +84,18 @@ func (m *Matcher) Observe(r *history.Record, objects *Objects) (Match, bool) {
 	}
 }
 
-// countReaches counts a record that meets the conditions of the trigger. It reports whether the
-// record is the nth one, at which the trigger matches.
+// countReaches counts a record that meets the conditions of the trigger. It reports whether this
+// is the nth record. A trigger with nth: 3, for example, matches at the third one.
 func (m *Matcher) countReaches(nth int) bool {
 	m.count++
 	return m.count == nth
 }
 
 // matchRequest reports whether the record contains a request that meets the conditions of the
-// trigger. It fills in match if so.
+// trigger. If so, it stores the request and its object in match.
 //
-// For a trigger with the phase Committed, the record must contain the successful response to
-// such a request. If the subject sent the request before the Matcher existed, the result is
+// For a trigger with the phase Committed, the record must contain the successful response to a
+// matching request. If the subject sent the request before the Matcher existed, the result is
 // false.
 func (m *Matcher) matchRequest(r *history.Record, match *Match) bool {
 	spec, request := m.trigger.Request, r.Request
@@ -132,7 +133,7 @@ func (m *Matcher) selects(request *history.Request) bool {
 }
 
 // matchEvent reports whether the record contains the delivery of a watch event that meets the
-// conditions of the trigger. It fills in match if so.
+// conditions of the trigger. If so, it stores the watch and the object in match.
 func (m *Matcher) matchEvent(r *history.Record, match *Match) bool {
 	spec, d := m.trigger.Event, r.Delivery
 	if d == nil || d.Resource != spec.Resource || d.Type == history.Bookmark || d.Type == history.Error ||
@@ -145,8 +146,8 @@ func (m *Matcher) matchEvent(r *history.Record, match *Match) bool {
 	return true
 }
 
-// matchState reports whether the condition of a state trigger becomes true with this record. It
-// fills in match if the record contains a commit of the trigger's resource.
+// matchState reports whether the condition of a state trigger becomes true with this record. If
+// the record contains a commit of the trigger's resource, matchState stores the object in match.
 func (m *Matcher) matchState(r *history.Record, objects *Objects, match *Match) bool {
 	spec := m.trigger.State
 	if r.Commit != nil && r.Commit.Object.Resource == spec.Resource {

@@ -20,8 +20,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// await waits until every object that the target names meets the condition. If an object does
-// not meet the condition within the timeout, await returns an error that wraps [ErrUnmet].
+// await waits until every object that the target names meets the condition, such as ready. If one
+// of them does not meet it within the timeout, await returns an error that wraps [ErrUnmet].
 func (u *user) await(ctx context.Context, await *scenario.Await) error {
 	bounded, cancel := u.within(ctx, await.Within)
 	defer cancel()
@@ -63,7 +63,8 @@ type unmetError struct {
 func (e *unmetError) Error() string { return e.text }
 func (e *unmetError) Unwrap() error { return ErrUnmet }
 
-// unmetObject returns the object in an unmetError. It returns nil for any other error.
+// unmetObject returns the object that did not meet its condition, if err is an unmetError. It
+// returns nil for any other error.
 func unmetObject(err error) *history.Ref {
 	if unmet := (*unmetError)(nil); errors.As(err, &unmet) {
 		return &unmet.object
@@ -71,8 +72,8 @@ func unmetObject(err error) *history.Ref {
 	return nil
 }
 
-// awaitOne watches one object until it meets the condition until, or ctx ends. The returned text
-// describes the last state of the object, also together with an error.
+// awaitOne watches one object until it meets the condition in the parameter until, or until ctx
+// ends. The result state describes the last state of the object, also together with an error.
 func awaitOne(ctx context.Context, k kind, name string, until scenario.Until) (state string, err error) {
 	check, err := checkOf(until)
 	if err != nil {
@@ -125,8 +126,8 @@ func checkOf(until scenario.Until) (func(runtime.Object) (bool, string, error), 
 	return func(o runtime.Object) (bool, string, error) { return meets(o, condition) }, err
 }
 
-// within returns a context that ends after the duration d. The cause of the context is then
-// [ErrUnmet].
+// within returns a context that ends after the duration d, for the timeout of an await. The cause
+// of the context is then [ErrUnmet].
 func (u *user) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := u.Clock.NewTimer(d)
@@ -141,7 +142,7 @@ func (u *user) within(ctx context.Context, d time.Duration) (context.Context, co
 	return ctx, func() { cancel(errDone) }
 }
 
-// errDone is the cause of the context of an await that ended before its timeout.
+// errDone ends the context that within returned, when the wait is over before its timeout.
 var errDone = errors.New("the await ended")
 
 // reached reports whether an object meets a one-word condition, such as ready. It also describes

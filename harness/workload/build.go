@@ -13,9 +13,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// build returns the object that a create operation creates, for a kind that is not generic. A
-// pod or a pod template gets the pod spec pod. The argument controller is an owner reference for
-// the object, or nil.
+// build returns the object that a create operation creates, for a kind that is not generic. It
+// uses the parameter pod as the spec of a pod or pod template. The parameter controller is an
+// owner reference for the object, or nil.
 func build(create *scenario.Create, name, namespace string, controller *metav1.OwnerReference, pod corev1.PodSpec) runtime.Object {
 	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
 	if controller != nil {
@@ -25,7 +25,7 @@ func build(create *scenario.Create, name, namespace string, controller *metav1.O
 }
 
 // builders has, for each kind that is not generic, a function that returns the object to create.
-// A generic kind is one that needs a manifest; see [scenario.Kind].
+// A generic kind is one whose create operation needs a manifest; see [scenario.Kind].
 var builders = map[scenario.Kind]func(*scenario.Create, metav1.ObjectMeta, corev1.PodSpec) runtime.Object{
 	scenario.ReplicaSet:            buildReplicaSet,
 	scenario.ReplicationController: buildReplicationController,
@@ -110,8 +110,8 @@ func servicePorts(ports []scenario.Port) []corev1.ServicePort {
 // Endpoints object as its lock.
 const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
 
-// buildEndpoints returns an Endpoints object with one address from the range 192.0.2.0/24,
-// which is reserved for documentation.
+// buildEndpoints returns an Endpoints object as a user would create it, without a Service. Its
+// address is from the range 192.0.2.0/24, which is reserved for documentation.
 func buildEndpoints(create *scenario.Create, meta metav1.ObjectMeta, _ corev1.PodSpec) runtime.Object {
 	meta.Labels = create.Labels
 	if create.Leader {

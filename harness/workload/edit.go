@@ -22,7 +22,8 @@ type patch struct {
 	body any
 }
 
-// fields is a JSON object. In a JSON merge patch, a field with the value nil is removed.
+// fields is a JSON object in a patch. In a JSON merge patch, a field with the value nil is
+// removed.
 type fields map[string]any
 
 // merge returns a JSON merge patch with the given fields. The error is always nil; callers can
@@ -63,8 +64,8 @@ func patchOf(operation scenario.Operation) (patch, error) {
 	return patch{}, fmt.Errorf("found operation %T; expected an operation that patches an object, such as scale", operation)
 }
 
-// mapPatch returns the part of a merge patch that changes labels or annotations. It sets the
-// keys of the argument set, and removes the keys in the argument remove.
+// mapPatch returns the part of a merge patch that changes labels or annotations. It sets the keys
+// in the parameter set, and removes the keys in the parameter remove.
 func mapPatch(set map[string]string, remove []string) fields {
 	changed := fields{}
 	for key, value := range set {

@@ -16,8 +16,8 @@ import (
 const StandInImage = "localhost/gauntlet/standin:run"
 
 // buildGeneric returns the object that a create operation of a generic kind creates. A generic
-// kind is one for which the operation needs a manifest. Missing parts of the manifest's pod
-// templates come from the argument pod, as [scenario.Create] describes.
+// kind is one whose create operation needs a manifest. Missing parts of the manifest's pod
+// templates come from the parameter pod, as [scenario.Create] describes.
 func buildGeneric(create *scenario.Create, of kind, name string, pod corev1.PodSpec) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{Object: create.Manifest.Copy()}
 	object.SetGroupVersionKind(of.GVK())
@@ -89,7 +89,7 @@ func hasStandIn(container map[string]any, builtin bool) bool {
 	return image == StandInImage || image == "" && builtin
 }
 
-// addMissing copies each of the fields that the object lacks into the object.
+// addMissing copies into the object each of the given fields that the object lacks.
 func addMissing(object, fields map[string]any) {
 	for name, value := range runtime.DeepCopyJSON(maps.Clone(fields)) {
 		if _, has := object[name]; !has {

@@ -18,8 +18,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// kind has functions that send API requests for objects of one kind. Namespaced objects are in
-// the namespace of the run.
+// kind sends API requests for objects of one kind. Namespaced objects are in the namespace of the
+// run.
 type kind struct {
 	kube.Kind
 	namespace string         // "" for a cluster-scoped kind
@@ -125,10 +125,10 @@ func (c dynamicClient) Delete(ctx context.Context, name string, options metav1.D
 	return c.ResourceInterface.Delete(ctx, name, options)
 }
 
-// newKind returns a kind whose functions send requests with the client objects.
+// newKind returns a kind whose functions send requests with the client in the parameter objects.
 //
-// The argument all is the clientset or dynamic client to which objects belongs. client-go checks
-// whether all supports watch-list requests.
+// The parameter all is the clientset or dynamic client to which that client belongs. client-go
+// checks whether all supports watch-list requests.
 func newKind[T object, L runtime.Object](of kube.Kind, namespace string, example T, objects client[T, L], all any) kind {
 	return kind{
 		Kind:      of,

@@ -74,7 +74,8 @@ func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 	return nil
 }
 
-// user executes the steps of one workload. It remembers the names of the created objects.
+// user executes the steps of one workload, like a user of the cluster. It remembers the names of
+// the created objects, to which later steps refer.
 type user struct {
 	Env
 	created   map[scenario.Target][]string // the names of the objects that the create step for a target created

@@ -38,7 +38,7 @@ func (r *Recording) All() []history.Record {
 	return records
 }
 
-// Faults returns the fault records so far.
+// Faults returns the fault records so far, such as those that say that a fault fired.
 func (r *Recording) Faults() []history.Fault {
 	var all []history.Fault
 	for _, record := range r.All() {
@@ -70,7 +70,8 @@ func (r *Recording) Await(t *testing.T, description string, match func(history.R
 	}
 }
 
-// snapshot returns the records so far, and a channel that is closed at the next record.
+// snapshot returns the records so far, and a channel that is closed at the next record. Await
+// uses the channel to wait.
 func (r *Recording) snapshot() ([]history.Record, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +81,8 @@ func (r *Recording) snapshot() ([]history.Record, <-chan struct{}) {
 	return slices.Clone(r.records), r.grown
 }
 
-// Summary describes the records, one line each.
+// Summary describes the records, one line each. Tests compare it with the records that they
+// expect.
 func Summary(records []history.Record) string {
 	var lines []string
 	for _, r := range records {
@@ -89,7 +91,7 @@ func Summary(records []history.Record) string {
 	return strings.Join(lines, "\n")
 }
 
-// Line describes a record by its kind and its main fields.
+// Line describes a record by its kind and its main fields, such as "request get pods".
 func Line(r history.Record) string {
 	switch {
 	case r.Request != nil:
