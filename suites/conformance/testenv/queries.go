@@ -103,8 +103,8 @@ func (n *Namespace) Barrier(ctx context.Context) {
 	n.BarrierOf(ctx, ReplicaSetKind, ReplicationControllerKind, DeploymentKind, EndpointsKind)
 }
 
-// BarrierOf does the same as Barrier, but only for the controllers of the given kinds. No pods
-// result from the objects that it creates.
+// BarrierOf does the same as Barrier, but only for the controllers of the given kinds, such as
+// "Deployment". The objects that it creates lead to no pods.
 func (n *Namespace) BarrierOf(ctx context.Context, kinds ...string) {
 	ginkgo.GinkgoHelper()
 	n.barrierCount++
@@ -126,8 +126,9 @@ func (n *Namespace) BarrierOf(ctx context.Context, kinds ...string) {
 	}
 }
 
-// barrierObjects maps a kind to a function that returns a new object. The controller of this
-// kind must react to the object.
+// barrierObjects maps a kind to a function that returns a new object for [Namespace.Barrier]. The
+// controller of the kind must react to this object. Its reaction shows that it has begun to process
+// all earlier events.
 var barrierObjects = map[string]func(name string) Object{
 	ReplicaSetKind:            func(name string) Object { return ReplicaOwnerSpec{Kind: ReplicaSetKind, Name: name}.Build() },
 	ReplicationControllerKind: func(name string) Object { return ReplicaOwnerSpec{Kind: ReplicationControllerKind, Name: name}.Build() },
@@ -135,8 +136,8 @@ var barrierObjects = map[string]func(name string) Object{
 	EndpointsKind:             func(name string) Object { return NewService(name, map[string]string{"app": name}) },
 }
 
-// handled reports whether a controller has processed a new object. The Endpoints of a new
-// Service must exist. The status of any other object must have an observedGeneration.
+// handled reports whether a controller has processed a new object of Barrier. For a Service, its
+// Endpoints must exist. The status of any other object must have an observedGeneration.
 func (v *View) handled(ref Ref) bool {
 	switch ref.Kind {
 	case ServiceKind:

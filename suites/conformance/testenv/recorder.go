@@ -69,8 +69,8 @@ func (r *subjectRecorder) delivered(resource, namespace, name string) history.Ve
 	return 0
 }
 
-// faultsFired returns how often faults of a type, such as "watch-delay", have fired in the
-// current spec.
+// faultsFired returns how often faults of a type, such as "watch-delay", have fired in the current
+// spec. A fault fires each time it changes something, such as delaying one watch event.
 func (r *subjectRecorder) faultsFired(kind string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

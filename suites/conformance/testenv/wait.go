@@ -57,7 +57,8 @@ func (n *Namespace) Always(what string, holds func(*View) error) {
 	n.store.check()
 }
 
-// ClearInvariants removes all invariants that the spec has added.
+// ClearInvariants removes all invariants that the spec has added, before a step of the spec that
+// may violate them.
 func (n *Namespace) ClearInvariants() {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
