@@ -88,7 +88,8 @@ func (f *baselineFlags) learn(cmd *cobra.Command, name string) (int, error) {
 	return f.learnFrom(cmd, all, parallel)
 }
 
-// options returns the options of the runs without faults. Each run has the next seed.
+// options returns the options of the runs without faults. Each run has the seed of the run before
+// it plus one.
 func (f *baselineFlags) options(cmd *cobra.Command, s *scenario.Scenario) ([]run.Options, error) {
 	var all []run.Options
 	f.run.terminal = f.run.newTerminal(cmd)
@@ -104,8 +105,8 @@ func (f *baselineFlags) options(cmd *cobra.Command, s *scenario.Scenario) ([]run
 	return all, nil
 }
 
-// learnFrom makes the runs. If all runs were completed, it writes the baseline. It returns
-// exitFail if a check failed in a run.
+// learnFrom makes the runs without faults. If all of them completed, it writes to a file what they
+// have in common: the baseline. It returns exitFail if a check failed in a run.
 func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, parallel int) (int, error) {
 	var attempts []campaign.Attempt
 	for _, o := range all {
@@ -138,7 +139,7 @@ func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, paralle
 	if err := learnt.Write(f.output); err != nil {
 		return code, &unfinishedError{err}
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "wrote %s: %d values at the end and %d objects that the subject created or deleted; %d values differ between the runs\n",
+	fmt.Fprintf(cmd.OutOrStdout(), "wrote %s: %d facts about objects at the end of a run, and %d objects that the subject created or deleted; the runs differ in %d of these values\n",
 		f.output, len(learnt.End), len(learnt.Effects), learnt.End.Random()+learnt.Effects.Random())
 	return code, nil
 }

@@ -34,20 +34,20 @@ type campaignFlags struct {
 // noProvider is the value of the flag --confirm that repeats no run.
 const noProvider = "none"
 
-// add adds to a command the flag --subjects, and the flags that all commands that run scenarios
-// have.
+// add adds the flag --subjects to a command. It also adds the flags for running scenarios, such as
+// --provider; see addShared.
 func (f *campaignFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.subjects, "subjects", []string{"ours", "upstream"}, "the controllers under test, one after the other; see --subject of \"gauntlet run\"")
 	flags.StringVar(&f.confirm, "confirm", providers.Embedded, "the provider that repeats each failed run of the provider virtual, or "+noProvider)
 	f.runs.addShared(flags)
 }
 
-// attemptsOf returns a function for each scenario and subject, which makes one run with the given
-// seed. The scenarios run in order, each on all subjects. With seed 0, each scenario uses its own
-// seed.
+// attemptsOf returns one function for each combination of scenario and subject. The function makes
+// one run with the given seed. With seed 0, each run uses the seed in its scenario.
 //
-// The function load returns the scenarios. A run changes the seed in its scenario, so attemptsOf
-// calls load once for each subject.
+// The scenarios are in the order of load, each with all subjects. The function load returns the
+// scenarios. A run changes the seed in its scenario, so attemptsOf calls load once for each
+// subject.
 func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.Scenario, error), seed uint64) ([]campaign.Attempt, error) {
 	if len(f.subjects) == 0 {
 		return nil, errors.New("--subjects: found no subject; name one or more, separated by commas")
@@ -86,7 +86,8 @@ func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.
 	return attempts, nil
 }
 
-// checkConfirm returns an error if the flag --confirm is wrong or has no effect.
+// checkConfirm returns an error if --confirm names no provider that can repeat a run. It also
+// returns an error if --confirm is set for runs in real time, where the flag has no effect.
 func (f *campaignFlags) checkConfirm(cmd *cobra.Command) error {
 	if f.runs.provider != providers.Virtual {
 		if cmd.Flags().Changed("confirm") {
@@ -140,8 +141,8 @@ func describeSecondRun(provider string, second *reports.Run, err error) string {
 	return fmt.Sprintf("on the provider %s, the same scenario and seed have the verdict %s (%s)", provider, second.Verdict, second.Directory)
 }
 
-// attemptsOfSeed returns a function for each subject, which runs the scenario that a seed
-// generates.
+// attemptsOfSeed returns one function for each subject. The function runs the scenario that the
+// seed generates.
 func (f *campaignFlags) attemptsOfSeed(cmd *cobra.Command, generated generateFlags, seed uint64) ([]campaign.Attempt, error) {
 	return f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) {
 		s, err := generated.generate(seed, f.runs.provider)
@@ -182,7 +183,8 @@ func retryUnknown(once campaign.Attempt, times int, progress func(string)) campa
 	}
 }
 
-// seriesOf returns an iterator over the given attempts. The errors that it yields are all nil.
+// seriesOf returns an iterator over the given runs, in the form that package campaign expects. All
+// errors that it yields are nil.
 func seriesOf(all []campaign.Attempt) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
 		for _, attempt := range all {
@@ -193,11 +195,11 @@ func seriesOf(all []campaign.Attempt) iter.Seq2[campaign.Attempt, error] {
 	}
 }
 
-// seriesOfRounds returns an iterator over the attempts of several rounds, with the numbers first
-// to last.
+// seriesOfRounds returns an iterator over the runs of several rounds, with the numbers first to
+// last. A round is, for example, a seed with one run for each subject.
 //
-// The iterator calls the function round for the attempts of a round only when it reaches that
-// round. An error of round ends the iteration.
+// The iterator calls the function round for the runs of a round only when it reaches that round. An
+// error of round ends the iteration.
 func seriesOfRounds(first, last uint64, round func(n uint64) ([]campaign.Attempt, error)) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
 		for n := first; n <= last; n++ {
@@ -216,8 +218,7 @@ func seriesOfRounds(first, last uint64, round func(n uint64) ([]campaign.Attempt
 }
 
 // runCampaign runs a campaign, which is a series of runs, and returns the exit code for the
-// verdicts. It writes the reports to a new directory. The directory's name has the argument name
-// and the start time.
+// verdicts. It writes the reports to a new directory, called after name and the start time.
 func (f *campaignFlags) runCampaign(cmd *cobra.Command, name string, o campaign.Options) (int, error) {
 	begun := time.Now()
 	o.Clock = clock.RealClock{}

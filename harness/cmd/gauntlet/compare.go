@@ -126,8 +126,9 @@ func (f *compareFlags) compare(cmd *cobra.Command, format outputFormat, names []
 	return code, nil
 }
 
-// planPairs returns the options of all runs of a comparison. The indexes are the pair, the subject
-// (0) or the base (1), and the scenario.
+// planPairs returns the options of all runs of a comparison, as pairs[i][side][scenario]. Pair i
+// has one seed. The side is 0 for the subject, and 1 for the base that the subject is compared
+// with.
 func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run.Options, error) {
 	random := seedOf()
 	warnings := cmd.ErrOrStderr()
@@ -154,8 +155,8 @@ func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run
 	return pairs, nil
 }
 
-// comparePairs makes all pairs of runs of one scenario, and compares the two runs of each pair.
-// The argument index is the scenario's position in the plan.
+// comparePairs makes all pairs of runs of one scenario, and compares the two runs of each pair. The
+// argument index is the scenario's position in the lists of pairs.
 func (f *compareFlags) comparePairs(ctx context.Context, index int, pairs [][2][]run.Options) (reports.Comparison, error) {
 	c := reports.Comparison{Scenario: pairs[0][0][index].Scenario.Name, Subject: f.subjects[0], Base: f.subjects[1]}
 	var costs []compare.Pair

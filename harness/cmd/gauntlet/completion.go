@@ -81,7 +81,7 @@ func profiles() []string {
 	return names
 }
 
-// checkIDs returns the IDs of all checks.
+// checkIDs returns the IDs of all checks, such as converged. Shell completion offers them.
 func checkIDs() []string {
 	var ids []string
 	for _, c := range check.All {
@@ -177,7 +177,7 @@ func completePaths(_ *cobra.Command, args []string, typed string) ([]string, cob
 	return append(all, "scenario."), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// fieldNames returns the name of each field.
+// fieldNames returns the names of scenario fields, which shell completion offers.
 func fieldNames(fields []schema.Field) []string {
 	var names []string
 	for _, f := range fields {

@@ -66,8 +66,8 @@ runs that failed.`,
 	return cmd
 }
 
-// run searches for places at which a fault makes a check fail, and prints the outcome. It returns
-// the exit code for the verdicts.
+// run searches for places at which a fault makes a check fail. A place is a write or a watch event
+// of the subject. run prints the outcome, and returns the exit code for the verdicts.
 func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 	if f.baseline < 1 || f.budget < 0 {
 		return exitPass, fmt.Errorf("--baseline=%d --budget=%s: --baseline must be at least 1, and --budget must not be negative", f.baseline, f.budget)

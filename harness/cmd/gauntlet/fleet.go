@@ -71,7 +71,7 @@ func (f *fleetCampaignFlags) complete(cmd *cobra.Command) error {
 		return fmt.Errorf("--provider=%s: expected %s or %s, which need no privilege in a pod", p, providers.Embedded, providers.Virtual)
 	}
 	if cmd.Flags().Changed("prefer-uncovered") {
-		return errors.New("--prefer-uncovered: omit this flag, because the pods of a fleet do not have the file")
+		return errors.New("--prefer-uncovered: omit this flag, because the pods of a fleet cannot read a file of this machine")
 	}
 	if f.campaign.Scenario == "" {
 		f.campaign.Profile, f.campaign.Duration = f.generated.profile, f.generated.duration
@@ -166,7 +166,7 @@ func (f *fleetPodFlags) complete() error {
 	}
 	f.pods.Parallelism, f.pods.Retries = int32(f.parallelism), int32(f.repeat)
 	if f.pods.Deadline < 0 || f.pods.Keep < 0 {
-		return errors.New("--deadline and --keep-job must not be negative")
+		return fmt.Errorf("--deadline=%s --keep-job=%s: expected durations that are not negative", f.pods.Deadline, f.pods.Keep)
 	}
 	for _, quantity := range []struct {
 		flag, text string

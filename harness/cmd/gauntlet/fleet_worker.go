@@ -119,7 +119,7 @@ func (f *fleetWorkerFlags) prepare(cmd *cobra.Command, u fleet.Unit) (campaign.A
 	}, u.Seed))
 }
 
-// first returns the only element of a list of attempts. If err is not nil, it returns err.
+// first returns the only element of a list of runs to make. If err is not nil, it returns err.
 func first(attempts []campaign.Attempt, err error) (campaign.Attempt, error) {
 	if err != nil {
 		return nil, err

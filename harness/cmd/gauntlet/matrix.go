@@ -95,8 +95,9 @@ mutants matrix" in the source tree.`,
 	return cmd
 }
 
-// fillMatrix makes the runs that the matrix of mutants and scenarios lacks, until the time budget
-// is used up.
+// fillMatrix makes the runs whose results are missing in the matrix, until the time budget is used
+// up. The matrix says which mutants each scenario detects. A mutant is a controller that is broken
+// on purpose.
 func (f *mutantsFlags) fillMatrix(cmd *cobra.Command, selected []mutant.Mutant) error {
 	names, err := f.matrix.names()
 	if err != nil {
@@ -147,11 +148,13 @@ func (f *matrixFlags) names() ([]string, error) {
 // all its calls.
 func (f *mutantsFlags) matrixFile() string { return filepath.Join(f.runs.out, "matrix.json") }
 
-// matrixOfTree returns the path of the matrix that a source tree contains.
+// matrixOfTree returns the path of the matrix of mutants and scenarios in the source tree of
+// gauntlet.
 func matrixOfTree(tree string) string { return filepath.Join(tree, "harness", "mutant", "matrix.json") }
 
-// readMatrix returns a matrix with the results in the given outcomes and in the files at paths. It
-// omits results that are out of date, and ignores files that do not exist.
+// readMatrix returns the matrix of mutants and scenarios. It contains the results in the given
+// outcomes and in the files at paths. readMatrix omits results that are out of date, and ignores
+// files that do not exist.
 func readMatrix(outcomes map[string]mutant.Outcome, paths ...string) (*mutant.Matrix, error) {
 	all, texts := mutants.All(), mutants.Texts()
 	matrix := mutant.NewMatrix()

@@ -148,8 +148,9 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 	return code, nil
 }
 
-// prepare creates the output directory, and returns a trial of the selected mutants. The caller
-// must set the trial's field Done. prepare also returns the builder of the mutants.
+// prepare creates the output directory. It returns a Trial, which runs the selected mutants in
+// their scenarios, and a Builder, which builds them. The caller must set the field Done of the
+// Trial.
 func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*mutant.Trial, *mutant.Builder, error) {
 	f.runs.provider, f.runs.terminal = cmp.Or(f.runs.provider, providers.Default()), f.runs.newTerminal(cmd)
 	if !slices.Contains(mutantProviders, f.runs.provider) {
@@ -306,8 +307,9 @@ func readOutcomes(all []mutant.Mutant, paths ...string) (map[string]mutant.Outco
 	return outcomes, nil
 }
 
-// readJSONIfExists decodes the JSON file at path into the value into. If the file does not exist,
-// it leaves the value unchanged. The argument expected describes the content in error messages.
+// readJSONIfExists decodes the JSON file at path into the variable to which into points. If the
+// file does not exist, the variable stays unchanged. The argument expected describes the content in
+// error messages.
 func readJSONIfExists(path string, into any, expected string) error {
 	content, err := inputfile.Read(path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -148,7 +148,8 @@ func (f *runFlags) checkAttempts() error {
 	return nil
 }
 
-// addShared adds to a command the flags that all commands that run scenarios have.
+// addShared adds to a command the flags for running scenarios, such as --provider and --parallel.
+// Several commands share these flags.
 func (f *runFlags) addShared(flags *pflag.FlagSet) {
 	providerFlag(flags, &f.provider)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print no progress, only results, warnings and errors")
@@ -457,7 +458,8 @@ func noScenario(name string) error {
 	return fmt.Errorf("scenario %q: %s%s", name, found, advice)
 }
 
-// seedOf returns the first seed that is not 0. If all seeds are 0, it returns a random seed.
+// seedOf returns the first seed that is not 0, that is, the first one that a user has set. If all
+// seeds are 0, it returns a random seed.
 func seedOf(seeds ...uint64) uint64 {
 	for _, seed := range seeds {
 		if seed != 0 {

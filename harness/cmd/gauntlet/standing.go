@@ -93,8 +93,8 @@ The command prints only the path of the kubeconfig to standard output.`,
 // controllers.
 const noSubject = "none"
 
-// setUpStanding builds the programs that a standing cluster needs and that are missing in the
-// cache.
+// setUpStanding builds the missing programs for a standing cluster, which is a control plane that
+// stays up after "gauntlet up".
 func setUpStanding(ctx context.Context, provider providers.Provider, upstreamDir string, installed *environment.SubjectOptions) error {
 	var target subject.Target
 	if installed != nil {

@@ -61,10 +61,11 @@ func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenari
 // the subject file.
 var errNothingToReconcile = errors.New("found no object that the controllers of the subject file reconcile")
 
-// setOperator makes the controllers of an operator the controllers under test of a scenario. The
-// Kinds in the scenario's own field operator remain known.
+// setOperator makes the controllers of a subject file, o, the controllers under test of a scenario.
+// If the scenario itself declares custom Kinds in its field operator, workloads can still use them.
 //
-// It returns an error if the workload creates no object that one of these controllers reconciles.
+// setOperator returns an error if the workload creates no object that one of the controllers
+// reconciles.
 func setOperator(s *scenario.Scenario, o *scenario.Operator) error {
 	var kinds []string
 	for _, c := range o.Controllers {

@@ -31,8 +31,8 @@ func (f *tierFlag) Set(value string) error {
 
 func (f *tierFlag) Type() string { return "tier" }
 
-// checkTier returns an error if the flag --tier is set although other arguments select the
-// scenarios. The argument selected says whether other arguments do.
+// checkTier returns an error if --tier is set although another part of the command line selects the
+// scenarios. The argument selected is true if another part does, such as a scenario's name.
 func checkTier(cmd *cobra.Command, selected bool) error {
 	if selected && cmd.Flags().Changed("tier") {
 		return errors.New("--tier selects built-in scenarios: omit --tier, or omit the scenario, --profile, --duration and --prefer-uncovered")
