@@ -11,8 +11,9 @@ import (
 // call, which describes requests to checkers, does not store the body.
 type answeredWrites map[uint64]*history.Request
 
-// observe reads the next record. If the record is a successful response that contains the
-// written object, observe returns the request of that response. Otherwise it returns nil.
+// observe reads the next record of the history. If the record is a successful response that
+// contains the written object, observe returns the request of that response. Otherwise it returns
+// nil.
 func (writes answeredWrites) observe(r *history.Record) *history.Request {
 	switch {
 	case r.Request != nil && r.Request.IsWrite():

@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// baselineChecker compares a run with the baseline: what runs of the scenario without faults
-// have in common. It compares when the phase end begins.
+// baselineChecker compares a run with the baseline: what runs of the scenario without faults have
+// in common. It compares when the last phase (end) begins.
 type baselineChecker struct {
 	findings
 	baseline *baseline.Baseline // the baseline to compare with; nil if none was given for the run

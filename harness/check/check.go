@@ -63,7 +63,8 @@ type Checker interface {
 
 // Settings contains the values of a scenario and of its subject that checkers need.
 type Settings struct {
-	// Within is how long after the healing of all faults the objects may take to converge.
+	// Within is how long after the healing of all faults the objects may take to converge. An
+	// object has converged when the controllers have nothing left to do for it.
 	Within time.Duration
 	// Quiet is how long after convergence the subject must write nothing.
 	Quiet time.Duration

@@ -8,10 +8,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// backOffCheck examines each response to a call that a controller sent while it processed a work
-// queue key.
+// backOffCheck examines each response to a request that a controller sent while it processed a
+// work queue key.
 //
-// The check counts how often the same call fails in a row. Slow start sends creates of pods in
+// The check counts how often the same request fails in a row. Slow start sends creates of pods in
 // batches; the failures within one batch count as one. For a controller that
 // controllers/CONTRACT.md does not describe, the check examines only writes. Among these writes,
 // it skips creates with generateName, because one sync may send any number of them.
@@ -57,21 +57,21 @@ const (
 	failuresPerDelivery = 5
 )
 
-// backOffChecker reports calls that fail more often within a second than exponential
-// back-off allows.
+// backOffChecker reports requests that fail more often within a second than exponential back-off
+// allows.
 type backOffChecker struct {
 	findings
 	batchTime time.Duration                 // how long a full batch of creates may take at the client-side rate limit
 	byKey     map[workQueueKey]*keyFailures // recent failures and events of each key
 	sweepAt   int                           // when byKey has this many entries, the method of removes old ones
 	// deliveries contains, for each process, how many additional failures its recent lists and
-	// watch events allow. Only the limit for generic controllers uses it, because any event may
-	// enqueue any key of such a controller.
+	// watch events allow. Only the limit for generic controllers, which have no contract, uses
+	// it. Any event may enqueue any key of such a controller.
 	deliveries map[*process]*slidingSum
 }
 
-// keyFailures contains the recent failures of calls for one work queue key. It also contains the
-// recent events that enqueued the key.
+// keyFailures contains the recent failures of requests for one work queue key. It also contains
+// the recent events that enqueued the key.
 type keyFailures struct {
 	events  slidingSum                // the number of additional failures that recent events allow
 	streaks map[string]*failureStreak // failures in a row, by call.key, which is the same for each retry of a request
@@ -86,7 +86,8 @@ type keyFailures struct {
 	batchAllowance int
 }
 
-// failureStreak counts how often one call failed without a success in between.
+// failureStreak counts how often one request, with its retries, failed without a success in
+// between.
 type failureStreak struct {
 	failed   int64      // sequence number of the response record of the latest counted failure
 	failures slidingSum // the number of failures within backOffSpan
@@ -157,8 +158,8 @@ func (checker *backOffChecker) Observe(m *Model, _ *history.Record) {
 }
 
 // recordDelivery raises the failure limit of a process that receives a list or watch event. The
-// event may enqueue any key of a generic controller, whose calls may then fail again. Without a
-// generic controller under test, recordDelivery does nothing.
+// event may enqueue any key of a generic controller (one without a contract), whose requests may
+// then fail again. Without a generic controller under test, recordDelivery does nothing.
 func (checker *backOffChecker) recordDelivery(m *Model) {
 	if m.delivered != nil && len(m.tested.generic) > 0 {
 		checker.deliveriesTo(m.delivered).add(m.processTime, failuresPerDelivery)
@@ -175,8 +176,8 @@ func (checker *backOffChecker) deliveriesTo(p *process) *slidingSum {
 	return checker.deliveries[p]
 }
 
-// fail counts a failed call. It reports a violation if the call has failed too often within
-// backOffSpan.
+// fail counts a failed request. It reports a violation if the request and its retries have failed
+// too often within backOffSpan (1 s).
 func (checker *backOffChecker) fail(m *Model, answered *answeredCall, s *keyFailures) {
 	if s.streaks == nil {
 		s.streaks = map[string]*failureStreak{}
@@ -216,7 +217,7 @@ func (checker *backOffChecker) fail(m *Model, answered *answeredCall, s *keyFail
 }
 
 // slidingSum adds up values, and forgets each value after backOffSpan (1 s). It counts, for
-// example, the failures of a call within the last second.
+// example, the failures of a request within the last second.
 type slidingSum struct {
 	entries []slidingSumEntry // oldest first
 	sum     int               // of all entries

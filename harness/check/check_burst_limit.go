@@ -24,8 +24,8 @@ var burstLimitCheck = Check{
 }
 
 // burstLimitChecker reports a process with more than 500 outstanding creates, or more than 500
-// outstanding deletes, for one owner. A call is outstanding until it fails, or until its effect
-// reaches the informer cache of the process.
+// outstanding deletes, for one owner. A create or delete is outstanding until it fails, or until
+// its effect reaches the informer cache of the process.
 type burstLimitChecker struct{ findings }
 
 func newBurstLimitChecker(Settings) Checker { return &burstLimitChecker{} }

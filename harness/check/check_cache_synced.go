@@ -72,11 +72,12 @@ func (checker *cacheSyncedChecker) Observe(m *Model, r *history.Record) {
 }
 
 // requiredResources returns the resources whose caches must have synced before the process sends
-// the call.
+// the request.
 //
 // The first element is usually the resource of the object that the controller reconciles. If a
 // reconciled ReplicaSet or ReplicationController is not in the cache, the result contains only
-// pods. The result is nil if the model does not know for which object the process sent the call.
+// pods. The result is nil if the model does not know for which object the process sent the
+// request.
 func (c *call) requiredResources() []string {
 	switch {
 	case c.rollout != nil:

@@ -96,7 +96,7 @@ type statusWrite struct {
 type mismatch struct{ found, expected string }
 
 // expect records a mismatch if ok is false. The parameters found and expected describe the two
-// values for evidence.
+// values for the report of a violation.
 func (write *statusWrite) expect(ok bool, found, expected string) {
 	if !ok {
 		write.mismatches = append(write.mismatches, mismatch{found, expected})
@@ -389,8 +389,8 @@ func (write *statusWrite) checkOverdue() {
 //
 // The parameter due is the time at which the step was due. There are two good reasons:
 //
-//   - A call for the Deployment failed or took longer than lag (1 s). This happened after due,
-//     or at most decisionWindowMax (90 s) before.
+//   - A request for the Deployment failed or took longer than lag (1 s). This happened after
+//     due, or at most decisionWindowMax (90 s) before.
 //   - The Deployment was being scaled. A sync then only scales ReplicaSets.
 func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
 	return r.delayedAt >= due-decisionWindowMax || slices.ContainsFunc(r.deployments, func(d cachedVersion[*objects.Deployment]) bool {

@@ -10,9 +10,9 @@ import (
 
 // expectationsCheck examines each create and delete of a pod by the subject.
 //
-// It skips a call for an owner that was never in the cache of the process. A process may stop
-// waiting for the effect of a call after the expectations timeout (5 minutes). The check then
-// ignores that call.
+// It skips a pod whose owner was never in the cache of the process. After the expectations
+// timeout (5 minutes), a process may stop waiting for the effect of a create or delete. The check
+// then ignores that create or delete.
 var expectationsCheck = Check{
 	ID:               "expectations",
 	Guarantee:        "After creates or deletes of pods for an owner, a controller sends no further ones until it has observed them, or until 5 minutes have passed. It deletes no pod a second time before it has observed the first delete.",
@@ -25,17 +25,17 @@ var expectationsCheck = Check{
 }
 
 // expectationsChecker reports creates and deletes of pods that the process sends before it has
-// observed its earlier ones. The process has observed a call when the effect of this call is in
-// the cache.
+// observed its earlier ones. The process has observed a create or delete when its informer cache
+// shows the effect.
 //
-// A process may decide on new calls for an owner only after it has observed all its earlier
-// calls. At that time, it may create as many pods as the cache lacks compared with
-// spec.replicas, or delete as many as the cache has in excess. The checker counts these
-// permitted calls. Each call that the process sends uses up one permitted call. If the call
-// fails, the process may send one more.
+// A process may decide on new creates or deletes only after it has observed all its earlier ones
+// for the owner. At that time, it may create as many pods as the cache lacks compared with
+// spec.replicas. Instead, it may delete as many as the cache has in excess. The checker counts
+// these permitted calls. Each create or delete that the process sends uses up one of them. If a
+// create or delete fails, the process may send one more.
 //
-// Unused permitted calls expire when the process is idle and has observed all its calls. A
-// process is idle if it has sent nothing for a while and awaits no response.
+// Unused permitted calls expire when the process is idle and has observed all its creates and
+// deletes. A process is idle if it has sent nothing for a while and awaits no response.
 type expectationsChecker struct {
 	findings
 	states perOwnerState[permittedCalls] // the permitted calls of each process for each owner
@@ -49,7 +49,7 @@ type permittedCalls struct {
 	// active and controlledOrAdoptable contain the lowest and the highest number of cached pods
 	// in the last one to two seconds. active limits the permitted creates, and
 	// controlledOrAdoptable the permitted deletes. The checker records a number only while the
-	// process may decide on new calls.
+	// process may decide on new creates and deletes.
 	//
 	// active counts the owner's replicas, with and without the pods that the process may have
 	// missed (possiblyUncounted). controlledOrAdoptable counts all active pods that the owner
@@ -96,10 +96,10 @@ func (state *ownerState) countDiffers() bool {
 }
 
 // decide permits the creates or deletes that the cache justifies now. It does nothing while the
-// process waits for the effect of earlier calls for the owner.
+// process waits for the effect of earlier creates or deletes for the owner.
 //
-// The parameter except is the call that the process sends at this moment, or nil. It does not
-// count as an earlier call.
+// The parameter except is the request that the process sends at this moment, or nil. It does not
+// count as an earlier one.
 func (permitted *permittedCalls) decide(state *ownerState, except *call, at time.Duration) {
 	if !state.expectationsSatisfied(except) {
 		return
@@ -113,7 +113,7 @@ func (permitted *permittedCalls) decide(state *ownerState, except *call, at time
 	permitted.deletes = max(permitted.deletes, min(excess, burstLimit))
 }
 
-// restore permits one more create or delete, because a call with the given verb failed.
+// restore permits one more create or delete, because a request with the given verb failed.
 func (permitted *permittedCalls) restore(verb callVerb) {
 	switch verb {
 	case callCreatePod:
@@ -123,8 +123,8 @@ func (permitted *permittedCalls) restore(verb callVerb) {
 	}
 }
 
-// send checks a create or delete that the process sends. The call uses up one permitted call; if
-// none is left, send reports a violation.
+// send checks a create or delete that the process sends. The request uses up one permitted call;
+// if none is left, send reports a violation.
 func (checker *expectationsChecker) send(m *Model, c *call) {
 	state := c.ownerState
 	permitted := checker.states.of(state)
@@ -161,8 +161,8 @@ func (checker *expectationsChecker) send(m *Model, c *call) {
 	})
 }
 
-// deletedTwice reports a second delete of a pod whose first delete the process has not
-// observed.
+// deletedTwice reports a second delete of a pod. The process sent it before its cache showed the
+// effect of the first.
 func (checker *expectationsChecker) deletedTwice(m *Model, c, before *call) {
 	checker.addViolation(func() Evidence {
 		return Evidence{

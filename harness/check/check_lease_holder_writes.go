@@ -30,29 +30,29 @@ var leaseHolderWritesCheck = Check{
 // The checker measures this time on the clock of the process, which stops while the process is
 // paused (allowed behavior paused-process).
 //
-// Two kinds of late calls are allowed:
+// Two kinds of late requests are allowed:
 //
-//   - the first call after the lease has expired, because the machine may have stalled while the
-//     process was sending this call
-//   - all calls in at most one second (resumeMax) after a stall of the machine, because workers
-//     may continue until the leader elector notices that the lease has expired
+//   - the first request after the lease has expired, because the machine may have stalled
+//     (given the process no CPU time) while the process was sending it
+//   - all requests in at most one second (resumeMax) after a stall of the machine, because
+//     workers may continue until the leader elector notices that the lease has expired
 type leaseHolderWritesChecker struct {
 	findings
 	lastSent map[*process]sentCall // when each process sent its latest call
-	// resumingUntil is the end of the time after a stall of the machine in which all calls are
-	// allowed. It is on the clock of the run (Model.now), because such a stall affects all
-	// processes.
+	// resumingUntil is the end of the time after a stall in which all requests are allowed.
+	// During a stall, the machine gives no process CPU time. The time is therefore on the clock
+	// of the run (Model.now).
 	resumingUntil time.Duration
 }
 
-// sentCall is the time at which a process sent a call, on two clocks. The field processTime is
+// sentCall is the time at which a process sent a request, on two clocks. The field processTime is
 // on the clock of the process (Model.processTime). The field at is on the clock of the run
 // (Model.now).
 type sentCall struct{ processTime, at time.Duration }
 
-// resumeMax is the maximum time after a stall in which all calls are allowed. The process may
-// need this time to notice that its lease has expired. If the stall was shorter than resumeMax,
-// calls are allowed only for as long as the stall took.
+// resumeMax is the maximum time after a stall (a time without CPU) in which all requests are
+// allowed. The process may need this time to notice that its lease has expired. If the stall was
+// shorter than resumeMax, requests are allowed only for as long as the stall took.
 const resumeMax = time.Second
 
 func newLeaseHolderWritesChecker(Settings) Checker {

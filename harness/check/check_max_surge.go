@@ -11,7 +11,7 @@ import (
 // maxSurgeCheck examines each create and each scale-up of a ReplicaSet whose Deployment has the
 // strategy RollingUpdate.
 //
-// It skips a call that a process sends while the Deployment or its ReplicaSets are not in the
+// It skips a request that a process sends while the Deployment or its ReplicaSets are not in the
 // cache of the process.
 var maxSurgeCheck = Check{
 	ID:               "max-surge",

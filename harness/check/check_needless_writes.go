@@ -46,8 +46,8 @@ const needlessMax = 5
 // when the process sent the update.
 //
 // The checker does not count an update that follows a failed update of the same object. It also
-// does not count an update of a Deployment after a failed call for its ReplicaSets, because the
-// controller writes each failure into the status.
+// does not count an update of a Deployment after a failed request for its ReplicaSets, because
+// the controller writes each failure into the status.
 type needlessWritesChecker struct {
 	findings
 	byProcess map[*process]map[objectName]*needlessWrites // counts of each process, by the updated object
@@ -117,8 +117,8 @@ func (checker *needlessWritesChecker) of(p *process, name objectName) *needlessW
 	return checker.byProcess[p][name]
 }
 
-// deployment returns the cached Deployment for which the controller sent the call. It
-// returns nil if the call was not for a Deployment, or if the cache does not contain it.
+// deployment returns the cached Deployment for which the controller sent the request. It returns
+// nil if the request was not for a Deployment, or if the cache does not contain it.
 func (answered *answeredCall) deployment() *objects.Deployment {
 	if answered.rollout == nil {
 		return nil

@@ -92,9 +92,9 @@ type unansweredWrite struct {
 	before history.Version
 	// made is the version of the object that the write made. It is 0 before the response.
 	made history.Version
-	// object contains the versions of the written object. Until the response arrives,
-	// object.unanswered counts the write. The field is nil if the object did not exist when the
-	// process sent the write.
+	// object contains the committed versions of the written object. It is nil if the object did
+	// not exist when the process sent the write. Until the response arrives, object.unanswered
+	// includes this write.
 	object *recentVersions
 }
 
@@ -344,8 +344,9 @@ func union(a, b map[string]string) map[string]string {
 	return all
 }
 
-// describeValue formats the value of a field for evidence, in quotes and at most 60 characters
-// long. It returns "absent" for "", because a field without a value is not in the object.
+// describeValue formats the value of a field for the evidence of a violation, in quotes. The text
+// has at most 60 characters. It returns "absent" for "", because a field without a value is not
+// in the object.
 func describeValue(value string) string {
 	if value == "" {
 		return "absent"

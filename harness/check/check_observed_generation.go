@@ -44,8 +44,8 @@ type observedGenerationChecker struct {
 	batchTime time.Duration  // how long a worker may still act on a former cached version
 	writes    answeredWrites // writes of the subject that have no response yet
 	settleAt  time.Duration  // when the phase settle began; 0 if it has not begun
-	// committed contains the objects that a generic controller reconciles and whose status has
-	// an observedGeneration. The key is the UID.
+	// committed contains the objects that a generic controller (one without a contract)
+	// reconciles and whose status has an observedGeneration. The key is the UID.
 	committed map[types.UID]*generationState
 	// former contains the last generation of the latest deleted object with each name.
 	former map[objectName]int64
@@ -185,8 +185,8 @@ func (checker *observedGenerationChecker) written(m *Model, request *history.Req
 	}
 }
 
-// commit records the generations of a committed version, if a generic controller reconciles the
-// object. When an object is deleted, commit records its last generation.
+// commit records the generations of a committed version, if a generic controller (one without a
+// contract) reconciles the object. When an object is deleted, commit records its last generation.
 func (checker *observedGenerationChecker) commit(m *Model, c *history.Commit) {
 	o := &c.Object
 	if c.Type == history.Deleted {

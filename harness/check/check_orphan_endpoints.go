@@ -188,12 +188,12 @@ func (checker *orphanEndpointsChecker) evidence(m *Model, c *call, verb, problem
 	}
 }
 
-// Result combines two results: that for writes of Endpoints, and that for Endpoints without a
-// Service.
+// Result returns the verdict on two things: wrong writes of Endpoints, and Endpoints that remain
+// without a Service.
 //
-// It returns the result for the writes if one of the writes is a violation, or if no process had
-// to delete Endpoints at the end of the run. Otherwise it returns the result for Endpoints
-// without a Service. In both cases, Result.Exercised includes the allowed writes.
+// A wrong write decides the verdict. If there is none, Endpoints that a process had to delete
+// before the end of the run decide it. Without them, the verdict depends only on the writes. In
+// all cases, Result.Exercised includes the allowed writes.
 func (checker *orphanEndpointsChecker) Result() Result {
 	result := checker.convergenceChecker.result
 	switch {

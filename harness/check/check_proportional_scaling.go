@@ -82,9 +82,9 @@ func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) 
 // olderToGoFirst returns an older ReplicaSet that the controller had to scale to 0 first
 // (contract Deployment 9).
 //
-// It returns nil if any cached version justifies the scale-down in this call. For example, the
-// controller may first remove unavailable pods from a ReplicaSet of any age. ReplicaSets with
-// equal creation timestamps do not count as older.
+// It returns nil if any cached version justifies this scale-down. For example, the controller may
+// first remove unavailable pods from a ReplicaSet of any age. ReplicaSets with equal creation
+// timestamps do not count as older.
 func (s *scaling) olderToGoFirst() (older *objects.Owner) {
 	if !s.isRollingUpdate() || s.mayBePending() {
 		return nil
@@ -115,7 +115,8 @@ type allowedSizes struct{ now, low, high int }
 // holds reports whether the controller may set spec.replicas to the given value.
 func (s allowedSizes) holds(to int) bool { return to == s.now || to >= s.low && to <= s.high }
 
-// String formats the allowed values for evidence, such as "2 to 4 replicas, or 5 (unchanged)".
+// String formats the allowed values for the evidence of a violation, such as "2 to 4 replicas, or
+// 5 (unchanged)".
 func (s allowedSizes) String() string {
 	if s.low > s.high || s.low == s.now && s.high == s.now {
 		return fmt.Sprintf("%d replicas (unchanged)", s.now)

@@ -126,7 +126,8 @@ func (checker *rbacDeniedChecker) end() {
 	}
 }
 
-// String formats the permission for evidence, such as "list pods in namespace default".
+// String formats the permission for the evidence of a violation, such as "list pods in namespace
+// default".
 func (p permission) String() string {
 	name := p.verb + " " + p.resource
 	if p.subresource != "" {

@@ -42,7 +42,7 @@ var scaleDownOrderCheck = Check{
 // gets a response to a create or a status write for the same owner.
 //
 // The checker ignores a scale-down that deleted fewer pods than necessary. More deletes may
-// follow, because the machine may have stalled.
+// follow, because the process may have got no CPU time for a while.
 type scaleDownOrderChecker struct {
 	findings
 	scaleDowns perOwnerState[scaleDownState]
@@ -142,8 +142,8 @@ func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
 // decided on the scale-down. This period ends with the delete. The period begins at the later of
 // two times:
 //
-//   - batchTime before the delete, because the client-side rate limit delays a call for at most
-//     that long
+//   - batchTime before the delete, because the client-side rate limit delays a request for at
+//     most that long
 //   - lag (1 s) before the last response to a create or a status write for the owner
 func newScaleDown(m *Model, c *call, ownerScaleDowns *scaleDownState) *scaleDown {
 	state := c.ownerState

@@ -127,8 +127,8 @@ func (s *slowStartState) answer(answered *answeredCall) {
 
 // fail ends the current batch after one of its creates failed.
 //
-// The process may still send the remaining calls of the batch. After n successful creates, a
-// batch has at most n + 1 calls. The creates that are in flight now do not count for the next
+// The process may still send the remaining creates of the batch. After n successful creates, a
+// batch has at most n + 1 creates. The creates that are in flight now do not count for the next
 // sync, even if they succeed.
 func (s *slowStartState) fail() {
 	s.unsentOfFailedBatch = max(0, min(burstLimit, 1+s.succeeded)-len(s.inFlight)) + s.clientRetries

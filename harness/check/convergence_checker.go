@@ -26,11 +26,11 @@ type convergenceChecker struct {
 
 	settling      bool          // true after the phase settle has begun
 	settlingSince time.Duration // when the phase settle began
-	// lastChange is when an object of the kind last changed in the phases settle and quiet. Without
-	// such a change, it is the beginning of the phase settle.
+	// lastChange is when an object of the kind last changed after the faults were healed. Without
+	// such a change, it is the time when the last fault was healed (the phase settle began).
 	lastChange recordTime
-	// foundConverged is true if all objects had converged when the phase quiet began. convergedAt
-	// is the value of lastChange at that time.
+	// foundConverged is true if all objects had converged when the run reported convergence
+	// (phase quiet). convergedAt is the value of lastChange at that time.
 	foundConverged bool
 	convergedAt    recordTime
 
@@ -55,7 +55,7 @@ type convergingKind struct {
 	// the converged state. An example of a difference is a wrong status.replicas.
 	pending func(m *Model, uid types.UID) (*history.Ref, []pending)
 	// observe is called for each record. It updates data that knownIssue needs, such as counts of
-	// failed calls. The field may be nil.
+	// failed requests. The field may be nil.
 	observe func(m *Model, r *history.Record)
 	// knownIssue returns the known upstream issue that explains why an object has not converged. It
 	// returns nil if no issue explains this. The field itself may be nil.
@@ -70,7 +70,7 @@ type convergingKind struct {
 const tolerance = 500 * time.Millisecond
 
 // newConvergenceChecker returns a checker for the objects of one kind. The verdict is unknown
-// until the phase end begins.
+// until the run reaches its last phase (end).
 func newConvergenceChecker(s Settings, kind convergingKind) *convergenceChecker {
 	return &convergenceChecker{
 		convergingKind: kind,
@@ -80,8 +80,8 @@ func newConvergenceChecker(s Settings, kind convergingKind) *convergenceChecker 
 	}
 }
 
-// Observe reads the next record. When the phase quiet or end begins, Observe tests whether all
-// objects have converged.
+// Observe reads the next record of the history. When the run reports convergence (phase quiet) or
+// ends (phase end), Observe tests whether all objects have converged.
 func (checker *convergenceChecker) Observe(m *Model, r *history.Record) {
 	if checker.observe != nil {
 		checker.observe(m, r)
@@ -144,8 +144,8 @@ func (checker *convergenceChecker) explain(m *Model, uid types.UID) *KnownIssue 
 }
 
 // conclude computes the verdict when the run ends. The verdict is fail if an object has not
-// converged, or converged too late. It is unknown if the run ended, or the machine stalled,
-// before the objects had enough time.
+// converged, or converged too late. It is unknown if the objects had too little time: the run
+// ended early, or the machine gave the processes no CPU time.
 func (checker *convergenceChecker) conclude(m *Model) Result {
 	result, known := checker.countPending(m)
 	converged := checker.lastChange

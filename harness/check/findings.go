@@ -21,12 +21,13 @@ type findings struct {
 	// is the issue that explains the first such violation.
 	knownViolations int
 	knownIssue      *KnownIssue
-	// doubtful is the number of violations that prove nothing: the machine stalled for lag (1 s) or
-	// longer shortly before. stalled is the duration of the longest such stall.
+	// doubtful is the number of violations that prove nothing, because the machine stalled
+	// shortly before: it gave the processes no CPU time for lag (1 s) or longer. stalled is the
+	// duration of the longest such stall.
 	doubtful int
 	stalled  time.Duration
-	// excusesStalls is true if the checker decides itself which stalls excuse a violation. The
-	// field doubtful then stays 0.
+	// excusesStalls is true if the checker decides itself which stalls (times without CPU) excuse
+	// a violation. The field doubtful then stays 0.
 	excusesStalls bool
 	// upstream is true if the subject is kube-controller-manager, or is built from its source
 	// (Settings.Upstream).
@@ -67,8 +68,9 @@ func (f *findings) all() *findings { return f }
 // addContext adds the cached pods and the stalls to the evidence of the violations that the
 // current record caused. The parameter before is the number of violations before this record.
 //
-// If the machine stalled for lag (1 s) or longer within the last 2 s, these violations count as
-// doubtful. The subject may then have received events in another order than the history shows.
+// During a stall, the machine gives the processes no CPU time. If a stall of lag (1 s) or longer
+// happened within the last 2 s, these violations count as doubtful. The subject may then have
+// received events in another order than the history shows.
 func (f *findings) addContext(m *Model, before int) {
 	if m.sent == nil || f.violations == before {
 		return
@@ -89,7 +91,8 @@ func (f *findings) addContext(m *Model, before int) {
 //
 //   - known-upstream: known upstream issues explain every violation, and the subject is
 //     kube-controller-manager or is built from its source.
-//   - unknown: the machine stalled for lag (1 s) or longer shortly before each violation.
+//   - unknown: shortly before each violation, the machine gave the processes no CPU time for
+//     lag (1 s) or longer.
 //   - fail: there are violations, and neither case above applies.
 //   - pass: there are no violations, but at least one event could have violated the guarantee.
 //   - not-exercised: no event could have violated the guarantee.
@@ -124,8 +127,8 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// reason formats the evidence as one line for Result.Reason: what the check found, what it
-// expected, and stalls.
+// reason formats the evidence as one line for Result.Reason. The line says what the check found and
+// what it expected, and whether processes got no CPU time before.
 func (e Evidence) reason() string {
 	reason := e.Summary
 	if e.Expected != "" {
@@ -149,8 +152,8 @@ func rangeText(low, high int) string {
 	return fmt.Sprintf("%d to %d", low, high)
 }
 
-// callName formats a call for evidence, such as "update replicasets.apps status default/web-1":
-// verb, resource, subresource and namespace/name.
+// callName formats a request for the evidence of a violation: verb, resource, subresource and
+// namespace/name. An example is "update replicasets.apps status default/web-1".
 func callName(c *call) string {
 	key := c.key
 	if c.verb == callCreatePod { // the key of a create ends with the UID of the owner
@@ -171,7 +174,7 @@ func requestRef(r *history.Request) *history.Ref {
 	return &history.Ref{Resource: r.Resource, Namespace: r.Namespace, Name: r.ObjectName()}
 }
 
-// seconds formats a duration for evidence, rounded to 0.1 s, such as "1.5s".
+// seconds formats a duration for the evidence of a violation, rounded to 0.1 s, such as "1.5s".
 func seconds(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
 
 // podRef returns the reference of pod p, or nil if p is nil.

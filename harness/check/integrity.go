@@ -41,8 +41,8 @@ func newIntegrity() *integrity {
 	return &integrity{answered: map[uint64]bool{}, latest: map[types.UID]latestVersion{}, uids: map[objectName]types.UID{}}
 }
 
-// observe reads the next record. It returns a text that says why the record is impossible, or ""
-// if the record is possible.
+// observe reads the next record of the history. It returns a text that says why the record is
+// impossible, or "" if the record is possible.
 func (i *integrity) observe(r *history.Record) string {
 	previous, at := i.seq, i.at
 	i.seq, i.at = r.Seq, r.At

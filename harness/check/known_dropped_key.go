@@ -14,17 +14,17 @@ const maxRetries = 16
 // droppedKeys finds the work queue keys that a process has dropped because of too many failures.
 // It recognizes the known upstream issue dropped-key.
 //
-// A process drops a key after a call for this key has failed maxRetries times in a row. The next
-// failure of the call then counts as the first one again.
+// A process drops a key after the same request for this key has failed maxRetries times in a row.
+// The next failure of the request then counts as the first one again.
 type droppedKeys struct{ *failedAttempts }
 
 // newDroppedKeys returns droppedKeys that have counted no failures yet. They count only the
-// failures of calls for which the function follows returns true.
+// failures of requests for which the function follows returns true.
 func newDroppedKeys(follows func(*call) bool) droppedKeys {
 	return droppedKeys{newFailedAttempts(maxRetries, follows)}
 }
 
-// observe counts failed calls, and notes which keys the events of the current record have
+// observe counts failed requests, and notes which keys the events of the current record have
 // enqueued.
 func (keys droppedKeys) observe(m *Model, r *history.Record) {
 	for _, event := range m.events {
@@ -54,9 +54,9 @@ func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 	return event.objectChanged && of == objects.DeploymentResource
 }
 
-// recordWork records that a process sent a call for a work queue key.
+// recordWork records that a process sent a request for a work queue key.
 //
-// A call that the process sends more than batchTime after the last failure belongs to a new
+// A request that the process sends more than batchTime after the last failure belongs to a new
 // sync. The process then has the key in its work queue again, even if it had dropped the key.
 func (keys droppedKeys) recordWork(m *Model, sent *call) {
 	for _, tried := range keys.byKey[sent.queueKey] {

@@ -19,17 +19,17 @@ const (
 // backingOffKeys finds ReplicaSets and ReplicationControllers whose key waits for its next retry
 // in a work queue. It recognizes the known upstream issue long-back-off.
 //
-// It counts how often each call has failed in a row. A key no longer waits if an event has
-// enqueued it since the last failed call.
+// It counts how often each request has failed in a row. A key no longer waits if an event has
+// enqueued it since the last failed request.
 type backingOffKeys struct{ *failedAttempts }
 
 // newBackingOffKeys returns backingOffKeys that have counted no failures yet. They count the
-// failures of calls for ReplicaSets and ReplicationControllers.
+// failures of requests for ReplicaSets and ReplicationControllers.
 func newBackingOffKeys() backingOffKeys {
 	return backingOffKeys{newFailedAttempts(0, func(c *call) bool { return c.ownerState != nil })}
 }
 
-// observe counts failed calls, and notes which keys the events of the current record have
+// observe counts failed requests, and notes which keys the events of the current record have
 // enqueued.
 func (keys backingOffKeys) observe(m *Model, r *history.Record) {
 	for _, event := range m.events {

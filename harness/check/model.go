@@ -100,9 +100,9 @@ type Model struct {
 	// The fields below describe the current record. A pointer is nil if the record has no such
 	// effect.
 
-	// now is the time of the current record, as an offset from the start of the run. processTime is
-	// the same time on the clock of the process that the record names. The clock of a process stops
-	// while the process is paused, and for the duration of each stall.
+	// now is the time of the current record, as an offset from the start of the run. processTime
+	// is the same time on the clock of the process that the record names. That clock stops while
+	// the process is paused or gets no CPU time.
 	processTime, now time.Duration
 	seq              int64          // the sequence number of the current record
 	sent             *call          // the request that the current record contains; nil for a watch request
@@ -214,7 +214,9 @@ type process struct {
 	leaseFailed bool
 }
 
-// call is one request of the subject to the API server, of any verb except watch.
+// call is one request of the subject to the API server, of any verb except watch. It contains
+// what checkers need to know about the request. For example, it names the object that the
+// controller was reconciling.
 type call struct {
 	process *process
 	id      uint64        // the ID of the request
@@ -229,45 +231,48 @@ type call struct {
 	// request. It is the zero value if the model cannot tell.
 	queueKey workQueueKey
 	// ownerState is the state of the ReplicaSet or ReplicationController whose pods or status the
-	// call writes. It is nil if the call writes neither pods nor such a status, or if the owner is
-	// unknown.
+	// request writes. It is nil if the request writes neither pods nor the status of such an
+	// object, or if the owner is unknown.
 	ownerState *ownerState
-	// rollout is the state of the Deployment that the worker was syncing. It is nil for calls of
-	// other controllers, and if the Deployment is unknown.
+	// rollout is the state of the Deployment that the worker was syncing. It is nil for requests
+	// of other controllers, and if the Deployment is unknown.
 	rollout *rolloutState
-	// scaling describes the new spec.replicas of the ReplicaSet that the call writes. It is nil if
-	// the call does not set the spec.replicas of a ReplicaSet.
+	// scaling describes the new spec.replicas of the ReplicaSet that the request writes. It is
+	// nil if the request does not set the spec.replicas of a ReplicaSet.
 	scaling *scaling
-	// fromVersion is the resourceVersion of the ReplicaSet that the controller read before it sent
-	// this call. Only a call that sets the spec.replicas of a ReplicaSet has a fromVersion.
+	// fromVersion is the resourceVersion of the ReplicaSet that the controller read before it
+	// sent this request. Only a request that sets the spec.replicas of a ReplicaSet has a
+	// fromVersion.
 	fromVersion history.Version
-	// serviceState is the state of the Service whose Endpoints the call writes. It is nil if the
-	// call does not write Endpoints.
+	// serviceState is the state of the Service whose Endpoints the request writes. It is nil if
+	// the request does not write Endpoints.
 	serviceState *serviceState
 	// generic describes a write of a generic controller, one that reconciles a kind whose fields
-	// the model does not know. It is nil for calls of other controllers.
+	// the model does not know. It is nil for requests of other controllers.
 	generic *genericCall
-	// pod is the pod that the call deletes, adopts or releases, in the last version that the cache
-	// contained. It is nil if the cache did not contain the pod in the recent window.
+	// pod is the pod that the request deletes, adopts or releases, in the last version that the
+	// cache contained. It is nil if the cache did not contain the pod recently, while the
+	// controller may have read it.
 	pod *objects.Pod
-	// ownershipChange says whether the call adopts or releases the pod. It is empty unless the verb
-	// is callAdoptOrRelease.
+	// ownershipChange says whether the request adopts or releases the pod. It is empty unless the
+	// verb is callAdoptOrRelease.
 	ownershipChange ownershipChange
 
-	// update describes the update that the call makes. It is nil if the call is no update request,
+	// update describes the update that the request makes. It is nil if the request is no update,
 	// and for updates of pods and dry runs.
 	update *objectUpdate
-	// writesLease is true if the call creates or updates a lease. It is false for reads.
+	// writesLease is true if the request creates or updates a leader-election lease. It is false
+	// for reads.
 	writesLease bool
-	// effectObserved is true if the call deletes a pod that became inactive in the cache before
-	// the response arrived. After the response, the process then has nothing to wait for.
+	// effectObserved is true if the request deletes a pod that became inactive in the cache
+	// before the response arrived. After the response, the process then has nothing to wait for.
 	effectObserved bool
-	// createdVersion is the resourceVersion of the pod that a successful pod create returned. It is
-	// 0 for other calls.
+	// createdVersion is the resourceVersion of the pod that a successful pod create returned. It
+	// is 0 for other requests.
 	createdVersion history.Version
-	// mustReportFailure is true if the call writes the status of a ReplicaSet or
-	// ReplicationController, and a create or delete of its pods has failed since the previous
-	// status write. The new status must then contain the condition ReplicaFailure.
+	// mustReportFailure is true if the request writes the status of a ReplicaSet or
+	// ReplicationController after a failure. A create or delete of its pods has failed since the
+	// previous status write. The new status must then contain the condition ReplicaFailure.
 	mustReportFailure bool
 }
 
@@ -276,17 +281,17 @@ type call struct {
 type genericCall struct {
 	kind   string          // the kind that the generic controller reconciles; "" if unknown
 	object *objectMetadata // the cached version of the written object; nil if it is not cached
-	// unnamed is true if the call creates an object with generateName. The API server then chooses
-	// the name.
+	// unnamed is true if the request creates an object with generateName. The API server then
+	// chooses the name.
 	unnamed bool
 	deletes bool // true if the call deletes an object
 }
 
-// callVerb says for which purpose the subject sent a call, such as creating a pod for a
+// callVerb says for which purpose the subject sent a request, such as creating a pod for a
 // ReplicaSet.
 type callVerb int
 
-// The purposes of calls.
+// The purposes for which a controller sends a request.
 const (
 	callOther          callVerb = iota // a request for any other purpose
 	callLease                          // reads or writes a leader-election lease
@@ -350,15 +355,16 @@ type metadataSet struct {
 	byUID      map[types.UID]*objectMetadata
 	byResource map[string]map[types.UID]*objectMetadata // by resource and by the object's UID
 	uidByName  map[objectName]types.UID
-	// childResources contains the resources of which a generic controller under test controls
-	// objects, such as pods for the Job controller. The model adds a resource when an object's
-	// controllerRef names a kind that a generic controller reconciles.
+	// childResources contains the resources of objects whose controllerRef names an object that a
+	// generic controller under test reconciles. An example is pods, for the Job controller. A
+	// generic controller is one whose kind the model does not know in detail.
 	childResources map[string]bool
 	// changed is true if any object in the set has changed since the last call of the function
 	// clearChanges.
 	changed bool
-	// decoder decodes the objects that generic controllers under test reconcile. It is nil unless
-	// the set belongs to a Settled, which must find out whether these objects have converged.
+	// decoder decodes the objects that generic controllers (those without a contract) reconcile.
+	// It is nil unless the set belongs to a Settled, which must find out whether these objects
+	// have converged.
 	decoder *objects.Decoder
 	// terminating contains the objects of all kinds that have a deletionTimestamp, by UID. It is
 	// empty if decoder is nil.
@@ -418,12 +424,12 @@ type view struct {
 	// the pod's current state. A new state begins when the labels or the controllerRef change, or
 	// when the pod becomes active or inactive.
 	podStateSince map[types.UID]int64
-	// formerPods contains the earlier states of each pod in the cache during the recent window, by
-	// the pod's UID.
+	// formerPods contains the earlier states of each pod in the cache, by the pod's UID. It goes
+	// back as far as a worker may still act on a state (the recent window).
 	formerPods map[types.UID][]cachedPodState
-	// podVersionsSince contains the versions of each pod in the recent window, by the pod's UID. It
-	// leaves out a version that differs from the previous version in no field that decides the
-	// scale-down order.
+	// podVersionsSince contains the cached versions of each pod on which a worker may still act,
+	// by the pod's UID. It leaves out a version that differs from the previous version in no
+	// field that decides the scale-down order.
 	podVersionsSince map[types.UID][]cachedVersion[*objects.Pod]
 	// firstCachedAt contains the time when each pod first appeared in the cache, by the pod's UID.
 	firstCachedAt map[types.UID]time.Duration
@@ -436,9 +442,9 @@ type view struct {
 	relisted bool
 }
 
-// ownerState is what the model knows about one ReplicaSet or ReplicationController (the owner)
-// in one process. It includes the process's expectations: the creates and deletes of pods whose
-// effect the process has not observed yet.
+// ownerState is what the model knows about one ReplicaSet or ReplicationController (the owner) in
+// one process. It includes the process's expectations: the creates and deletes of pods whose
+// effect its cache does not show yet.
 type ownerState struct {
 	process *process
 	uid     types.UID // the UID of the owner
@@ -455,8 +461,9 @@ type ownerState struct {
 	// excessObservedAt is when the last excess pod appeared.
 	excessObserved   int
 	excessObservedAt time.Duration
-	// observedBeforeAnswer contains the UIDs of the excess pods that appeared while a create was in
-	// flight. The response to that create may still name such a pod.
+	// observedBeforeAnswer contains the UIDs of the excess pods that appeared while a create was
+	// in flight. The response to that create may still name one of them, which is then no excess
+	// pod.
 	observedBeforeAnswer map[types.UID]bool
 
 	// createBound is the highest number of pods that the owner may have after a create.
@@ -469,7 +476,7 @@ type ownerState struct {
 	deleteBound rangeSinceIdle
 	// gained counts the active pods that the owner gained in the cache, without pods that this
 	// process created. lost counts the active pods that the owner lost in the cache, without pods
-	// that this process deleted. The process may have decided on a call before it received the
+	// that this process deleted. The process may have decided on a request before it received the
 	// events of these pods.
 	gained countSinceIdle
 	lost   countSinceIdle
@@ -491,25 +498,25 @@ type ownerState struct {
 	templates []*objects.Template
 }
 
-// outstandingCalls contains either the creates or the deletes of one owner's pods whose effect
-// the process has not observed yet.
+// outstandingCalls contains either the creates or the deletes of one owner's pods whose effect is
+// not in the cache yet.
 type outstandingCalls struct {
-	// inFlight contains the calls without a response, by request ID.
+	// inFlight contains the requests without a response, by request ID.
 	inFlight map[uint64]*call
-	// unobserved contains the successful calls whose effect has not reached the cache, by the pod's
-	// UID. A create has reached the cache when the cache contains the pod; a delete, when the pod
-	// is no longer active there.
+	// unobserved contains the successful requests whose effect has not reached the cache, by the
+	// pod's UID. A create has reached the cache when the cache contains the pod; a delete, when
+	// the pod is no longer active there.
 	unobserved map[types.UID]*call
-	// oldestUnobserved is a lower bound of the times when the calls in unobserved were sent. If
-	// this bound is recent, no call can expire yet, and a search is not needed.
+	// oldestUnobserved is no later than the time when the oldest request in unobserved was sent.
+	// While it is recent, no request can expire, and the model need not search for expired ones.
 	oldestUnobserved time.Duration
-	// expired contains the successful calls that stayed in unobserved for longer than
+	// expired contains the successful requests whose effect did not reach the cache within
 	// expectationsTimeout, by the pod's UID.
 	expired map[types.UID]*call
 }
 
-// rolloutState contains the versions of one Deployment and its ReplicaSets in one process's
-// cache during the recent window.
+// rolloutState contains the cached versions of one Deployment and its ReplicaSets on which one
+// process may have acted. These are the versions of the recent window.
 //
 // Deployments and ReplicaSets arrive through different watches, and each watch may be late by a
 // different amount. The controller may therefore have acted on any combination of a Deployment
@@ -521,14 +528,16 @@ type rolloutState struct {
 	deployments []cachedVersion[*objects.Deployment] // versions of the Deployment, oldest first
 	replicaSets []cachedVersion[replicaSetsState]    // states of all its ReplicaSets, oldest first
 	// statusWrittenAt is when the process last got a successful response to a write of the
-	// Deployment's status. recordStatusWrite needs it to move the start of the recent window.
+	// Deployment's status. recordStatusWrite needs it to forget versions on which the process can
+	// no longer act.
 	statusWrittenAt time.Duration
 	// ownWrites contains the ReplicaSets that the API server returned to the process, by UID. The
 	// model removes a ReplicaSet when the cache contains the same or a newer version. Until then,
 	// the controller may act on the returned version or on the older one in the cache.
 	ownWrites map[types.UID]*objects.Owner
-	// writtenFrom maps each version of a ReplicaSet that the process wrote to the version that the
-	// process had read before. The model removes entries from before the recent window.
+	// writtenFrom maps each version of a ReplicaSet that the process wrote to the version that
+	// the process had read before. The model removes entries on which the process can no longer
+	// act.
 	writtenFrom map[objects.VersionKey]writeOrigin
 	// takenNames contains the names of ReplicaSets that the process could not create because of
 	// AlreadyExists. Only such a name justifies a higher collisionCount. The map contains the
@@ -547,8 +556,8 @@ type rolloutState struct {
 	ownershipUnclearAt time.Duration
 }
 
-// serviceState contains the versions of one Service and its Endpoints in one process's cache
-// during the recent window.
+// serviceState contains the cached versions of one Service and its Endpoints on which one process
+// may have acted. These are the versions of the recent window.
 type serviceState struct {
 	decisionWindow
 	name      objectName // the name of the Service

@@ -108,7 +108,8 @@ func describeDifference(got, want objects.AddressSet) string {
 	return ""
 }
 
-// firstAndCount shortens a list of names for evidence, such as "web-a and 2 more".
+// firstAndCount shortens a list of names for the evidence of a violation, such as "web-a and 2
+// more".
 func firstAndCount(names []string) string {
 	slices.Sort(names)
 	if len(names) == 1 {
@@ -117,8 +118,8 @@ func firstAndCount(names []string) string {
 	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
 }
 
-// describeAddresses describes a set of addresses for evidence, such as "ready 10.0.0.7:80 (Pod
-// default/web-1) and 2 more". For an empty set it returns "nothing".
+// describeAddresses describes a set of addresses for the evidence of a violation. An example is
+// "ready 10.0.0.7:80 (Pod default/web-1) and 2 more". For an empty set it returns "nothing".
 func describeAddresses(addresses objects.AddressSet) string {
 	if len(addresses) == 0 {
 		return "nothing"

@@ -16,8 +16,8 @@ import (
 )
 
 // classify derives from a request why the process sent it, such as to create a pod for a
-// ReplicaSet. It sets the verb of the call, and the ReplicaSet, ReplicationController,
-// Deployment or Service that the controller was syncing.
+// ReplicaSet. It sets the verb of c, and the ReplicaSet, ReplicationController, Deployment or
+// Service that the controller was syncing.
 func (p *process) classify(c *call, r *history.Request) {
 	kind := objects.OwnerKindByResource(r.Resource)
 	if kind != nil && !p.tested.reconciles(kind.Name) {
@@ -59,8 +59,7 @@ func (p *process) classify(c *call, r *history.Request) {
 }
 
 // deletingOwner returns the state of the owner for which the process deletes a pod. It returns
-// nil if no ReplicaSet or ReplicationController under test controlled the cached pod in the
-// recent window.
+// nil if no ReplicaSet or ReplicationController under test recently controlled the cached pod.
 //
 // In most cases, this owner is the pod's last controller in the cache. If the process has adopted
 // the pod, and its cache does not show this yet, it is the adopting owner.
@@ -101,8 +100,8 @@ func (p *process) deploymentOf(r *history.Request) types.UID {
 	return ""
 }
 
-// classifyRollout completes a call of the Deployment controller. It sets the state of the
-// Deployment, the work queue key, and the new spec.replicas of a ReplicaSet.
+// classifyRollout completes c, which describes a request of the Deployment controller. It sets
+// the state of the Deployment, the work queue key, and the new spec.replicas of a ReplicaSet.
 func (p *process) classifyRollout(c *call, r *history.Request) {
 	var uid types.UID
 	if r.Resource == objects.ReplicaSetResource {
@@ -208,7 +207,7 @@ func (p *process) recordLiveRead(o *history.Object, at time.Duration) {
 	}
 }
 
-// classifyEndpointsWrite sets the Service and the work queue key of a call that writes
+// classifyEndpointsWrite sets the Service and the work queue key of c, which describes a write of
 // Endpoints. The Service has the same namespace and name as the Endpoints.
 func (p *process) classifyEndpointsWrite(c *call, r *history.Request) {
 	name := r.Name
@@ -250,17 +249,17 @@ func isFailure(answered *answeredCall) bool {
 	return true
 }
 
-// deletesActivePod reports whether the cache contains the pod that the call deletes, and the pod
-// is active there. An active pod is not terminating, Failed or Succeeded.
+// deletesActivePod reports whether the cache contains the pod that the request deletes, and the
+// pod is active there. An active pod is not terminating, Failed or Succeeded.
 func (c *call) deletesActivePod() bool {
 	p := c.process.view.pods[c.pod.UID]
 	return p != nil && p.Active
 }
 
-// reportedOwner returns the ReplicaSet or ReplicationController whose status the call writes, as
-// the cache contains it. It returns nil in three cases:
+// reportedOwner returns the ReplicaSet or ReplicationController whose status the request writes,
+// as the cache contains it. It returns nil in three cases:
 //
-//   - The call does not write a status.
+//   - The request does not write a status.
 //   - The resourceVersion in the request is not the one in the cache.
 //   - The process read the cached version from the API server. A controller may then write the
 //     status of an earlier attempt again.
@@ -314,8 +313,8 @@ func sameContent(e *objects.Endpoints, o *history.Object) bool {
 		maps.Equal(e.Labels, o.Labels) && e.OverCapacity == "" && o.Annotations[objects.OverCapacityAnnotation] == ""
 }
 
-// anyCachedState reports whether matches returns true for any state of the call's pod in the
-// cache during the recent window.
+// anyCachedState reports whether matches returns true for any state of the request's pod on which
+// the controller may have acted. These are the states in the cache during the recent window.
 func (c *call) anyCachedState(matches func(cachedPodState) bool) bool {
 	for _, s := range c.process.view.cachedPodStates(c.pod.UID) {
 		if matches(s) {

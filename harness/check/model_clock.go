@@ -34,7 +34,7 @@ func (m *Model) processOf(r *history.Record) string {
 }
 
 // clockOf returns the current time on the clock of the process with this name. The clock stops
-// while the process is paused, and for the duration of each stall. It never goes backward.
+// while the process is paused or gets no CPU time. It never goes backward.
 func (m *Model) clockOf(name string) time.Duration {
 	at := m.now - m.stalls.total[machine] - m.stalls.total[name]
 	if pauses := m.pauses[name]; pauses != nil {

@@ -66,7 +66,8 @@ func reconciledBy(rows []kube.Controller, kind string) bool {
 }
 
 // genericKindOf returns the kind that belongs to a resource, such as Job for jobs.batch. It
-// returns "" if no generic controller under test reconciles that kind.
+// returns "" unless a generic controller under test (one without a contract) reconciles that
+// kind.
 func (tested *testedControllers) genericKindOf(resource string) string {
 	for _, c := range tested.generic {
 		if isResourceOf(c.Kind, resource) {
@@ -88,12 +89,14 @@ func isResourceOf(kind, resource string) bool {
 	return name == plural.Resource
 }
 
-// watches reports whether any generic controller under test watches objects of this kind.
+// watches reports whether any generic controller under test (one without a contract) watches
+// objects of this kind.
 func (tested *testedControllers) watches(kind string) bool {
 	return slices.ContainsFunc(tested.generic, func(c kube.Controller) bool { return slices.Contains(c.Watches, kind) })
 }
 
-// genericWrites reports whether any generic controller under test writes objects of this kind.
+// genericWrites reports whether any generic controller under test (one without a contract) writes
+// objects of this kind.
 func (tested *testedControllers) genericWrites(kind string) bool {
 	return slices.ContainsFunc(tested.generic, func(c kube.Controller) bool { return slices.Contains(c.Writes, kind) })
 }
@@ -107,9 +110,10 @@ func (tested *testedControllers) writesByTime(resource string) bool {
 	})
 }
 
-// requiredFor returns the resources that must be in the cache before a generic controller of
-// this kind can work. These are the resources that every generic controller of the kind watches,
-// beginning with the kind's own resource.
+// requiredFor returns the resources that must be in the cache before a generic controller of this
+// kind can work. A generic controller is one without a contract, such as the Job controller. The
+// result contains the resources that every generic controller of the kind watches, beginning with
+// the kind's own resource.
 //
 // It leaves out resources that only some of these controllers watch. It also leaves out kinds
 // without a table row in package kube.

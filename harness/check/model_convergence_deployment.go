@@ -133,8 +133,8 @@ func (list *pendings) expectCondition(s *objects.DeploymentStatus, want objects.
 	list.expect(got == want, "condition %s is %s, expected %s", want.Type, describeCondition(got), describeCondition(want))
 }
 
-// describeCondition formats a condition for evidence, such as "True (NewReplicaSetAvailable)". A
-// missing condition is "absent".
+// describeCondition formats a condition for the evidence of a violation, such as "True
+// (NewReplicaSetAvailable)". A missing condition is "absent".
 func describeCondition(c objects.Condition) string {
 	if c == (objects.Condition{}) {
 		return "absent"

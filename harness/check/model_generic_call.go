@@ -34,7 +34,8 @@ func (p *process) classifyGeneric(c *call, r *history.Request) {
 
 // reconciledObject returns the kind and UID of the object that a generic controller was syncing
 // when it sent a write. This is the written object itself, or the object that its controllerRef
-// names. The parameter cached is the written object as the cache contains it, or nil.
+// names. An example is the Job for which its controller creates a pod. The parameter cached is
+// the written object as the cache contains it, or nil.
 //
 // If a generic controller reconciles neither object, both results are empty. If the UID of the
 // object is unknown, only the UID is empty.
@@ -64,8 +65,8 @@ func (p *process) reconciledObject(cached *objectMetadata, r *history.Request) (
 }
 
 // mayBeGeneric reports whether the owner of a pod may be an object of a generic controller, such
-// as a Job. This is possible if a generic controller writes pods, and the cache contains no
-// ReplicaSet or ReplicationController with this UID.
+// as a Job. This is possible if a generic controller under test writes pods. The cache must also
+// contain no ReplicaSet or ReplicationController with this UID.
 func (p *process) mayBeGeneric(owner types.UID) bool {
 	return p.tested.genericWrites(kube.Pod) && p.view.owners[owner] == nil
 }

@@ -22,8 +22,8 @@ type leaseHolder struct {
 	// duration is the leaseDurationSeconds in the last response that named the process as the
 	// holder.
 	duration time.Duration
-	// stalled is how long the machine or the process has stalled since the last response that named
-	// this process as holder. The clock of the process excludes this time.
+	// stalled is how long the process got no CPU time since the last response that named it as
+	// holder. The clock of the process excludes this time.
 	stalled time.Duration
 }
 
@@ -36,12 +36,12 @@ func (lease *leaseHolder) expiresAt() time.Duration {
 	return lease.since
 }
 
-// mayGiveUp reports whether the process may exit at the given time because it could not renew
-// the lease. A leader exits if its LeaderElector has not renewed the lease within RenewDeadline.
-// The default is two thirds of the lease duration.
+// mayGiveUp reports whether the process may exit at the given time because it could not renew the
+// lease. A leader exits if its LeaderElector has not renewed the lease within RenewDeadline. The
+// default is two thirds of the lease duration.
 //
-// The LeaderElector's clock keeps running while the process stalls. The parameter at must
-// therefore include the time of stalls.
+// The LeaderElector's clock keeps running while the process gets no CPU time. The parameter at
+// must therefore include this time.
 func (lease *leaseHolder) mayGiveUp(at time.Duration) bool {
 	return lease.held && at-lease.since >= lease.duration*2/3-lag
 }

@@ -53,9 +53,10 @@ func (set *metadataSet) put(o *history.Object) {
 	set.uidByName[nameOf(o.Ref)] = o.UID
 }
 
-// keepObject stores the whole object o in its metadata now, if a generic controller under test
-// reconciles the object. Without the whole object, the set could not tell whether it has
-// converged. keepObject also adds a terminating object of any kind to the map terminating.
+// keepObject stores the whole object o in its metadata now, if a generic controller reconciles
+// the object. A generic controller is one without a contract. Without the whole object, the set
+// could not tell whether it has converged. keepObject also adds a terminating object of any kind
+// to the map terminating.
 func (set *metadataSet) keepObject(now *objectMetadata, o *history.Object) {
 	if set.tested.genericKindOf(o.Resource) != "" {
 		now.object = o
@@ -113,7 +114,8 @@ func (set *metadataSet) clearChanges() {
 }
 
 // collectRefs adds the references of all objects of a resource to the map into, with the objects'
-// UIDs as keys. The view uses it to find cached objects that a new list no longer contains.
+// UIDs as keys. When a list replaces the cache, the references show which cached objects the list
+// no longer contains.
 func (set *metadataSet) collectRefs(into map[types.UID]history.Ref, resource string) {
 	if set != nil {
 		collectRefs(into, set.byResource[resource])
@@ -224,8 +226,8 @@ func (set *metadataSet) pending(o *objectMetadata) []pending {
 	return list.all
 }
 
-// describeController formats the controllerRef of an object for evidence, such as "controller
-// Job backup".
+// describeController formats the controllerRef of an object for the evidence of a violation, such
+// as "controller Job backup".
 func (o *objectMetadata) describeController() string {
 	if o.controller.UID == "" {
 		return "no controller"

@@ -73,8 +73,9 @@ func (state *objectSet) remove(resource string, uid types.UID) {
 	}
 }
 
-// refs returns the references of all objects of a resource, with the objects' UIDs as keys. The
-// view uses it to find cached objects that a new list no longer contains.
+// refs returns the references of all objects of a resource, with the objects' UIDs as keys. When
+// a list replaces the cache, the references show which cached objects the list no longer
+// contains.
 func (state *objectSet) refs(resource string) map[types.UID]history.Ref {
 	all := map[types.UID]history.Ref{}
 	switch resource {
@@ -144,8 +145,8 @@ func (state *objectSet) podCountsOf(uid types.UID) podCounts {
 }
 
 // versionOf returns the resourceVersion of the object with the given name, or 0 if there is no
-// such object. Unless a generic controller is under test, it finds only ReplicaSets,
-// ReplicationControllers, Deployments and Endpoints.
+// such object. It finds objects of any kind only if a controller without a contract is under
+// test. Otherwise it finds only ReplicaSets, ReplicationControllers, Deployments and Endpoints.
 func (state *objectSet) versionOf(name objectName) history.Version {
 	uid := state.uidByName[name]
 	switch {

@@ -28,8 +28,8 @@ func newModel(setting Settings) *Model {
 	}
 }
 
-// observe updates the model with the next record. It returns an error if an object in the record
-// cannot be decoded. An API server never returns such an object.
+// observe updates the model with the next record of the history. It returns an error if an object
+// in the record cannot be decoded. This never happens to an object from an API server.
 func (m *Model) observe(r *history.Record) error {
 	m.now, m.seq = r.At, r.Seq
 	m.processTime = m.clockOf(m.processOf(r))

@@ -43,14 +43,14 @@ func newOwnerState(p *process, uid types.UID) *ownerState {
 	}
 }
 
-// newOutstandingCalls returns an outstandingCalls that contains no calls.
+// newOutstandingCalls returns an outstandingCalls that contains no creates or deletes.
 func newOutstandingCalls() outstandingCalls {
 	return outstandingCalls{
 		inFlight: map[uint64]*call{}, unobserved: map[types.UID]*call{}, oldestUnobserved: math.MaxInt64, expired: map[types.UID]*call{},
 	}
 }
 
-// outstanding returns how many calls have no response, or succeeded without their effect having
+// outstanding returns how many creates or deletes have no response, or succeeded but have not
 // reached the cache.
 func (calls *outstandingCalls) outstanding() int { return len(calls.inFlight) + len(calls.unobserved) }
 
@@ -61,9 +61,9 @@ func (calls *outstandingCalls) addUnobserved(pod types.UID, c *call) {
 	calls.oldestUnobserved = min(calls.oldestUnobserved, c.sentAt)
 }
 
-// expire moves the calls that were sent at least expectationsTimeout ago from unobserved to
-// expired (allowed behavior expired-expectations). The parameter at is the current time on the
-// clock of the process.
+// expire moves the creates or deletes that were sent at least expectationsTimeout ago from
+// unobserved to expired (allowed behavior expired-expectations). The parameter at is the current
+// time on the clock of the process.
 func (calls *outstandingCalls) expire(at time.Duration) {
 	if calls.oldestUnobserved > at-expectationsTimeout {
 		return
@@ -79,14 +79,14 @@ func (calls *outstandingCalls) expire(at time.Duration) {
 	}
 }
 
-// outstandingExcept returns the number of outstanding calls without the given call. A call is
-// outstanding until it fails, or until its effect has reached the cache.
+// outstandingExcept returns the number of outstanding creates or deletes, without the given one.
+// A create or delete is outstanding until it fails, or until its effect has reached the cache.
 func (calls *outstandingCalls) outstandingExcept(except *call) int {
 	return calls.inFlightExcept(except) + len(calls.unobserved)
 }
 
-// records returns the sequence numbers of the records with the three oldest outstanding calls,
-// for evidence.
+// records returns the sequence numbers of the three oldest outstanding creates or deletes, for
+// the evidence of a violation.
 func (calls *outstandingCalls) records() []int64 {
 	const recordsMax = 3
 	var seqs []int64
@@ -109,8 +109,8 @@ func (state *ownerState) owner() *objects.Owner { return state.process.view.owne
 // delete.
 func (state *ownerState) everCached() bool { return state.createBound.sinceIdle.valid }
 
-// name formats the owner for evidence as kind namespace/name. If the cache does not contain the
-// owner, the result is "owner" and the UID.
+// name formats the owner for the evidence of a violation as kind namespace/name. If the cache
+// does not contain the owner, the result is "owner" and the UID.
 func (state *ownerState) name() string {
 	if o := state.owner(); o != nil {
 		return o.String()
@@ -118,8 +118,8 @@ func (state *ownerState) name() string {
 	return "owner " + string(state.uid)
 }
 
-// describePods lists the owner's pods in the cache, grouped by their condition, for evidence. An
-// example is "2 Running and ready (web-a, web-b), 1 Failed (web-c)".
+// describePods lists the owner's pods in the cache, grouped by their condition, for the evidence
+// of a violation. An example is "2 Running and ready (web-a, web-b), 1 Failed (web-c)".
 func (state *ownerState) describePods() string {
 	names := map[string][]string{}
 	for _, p := range state.process.view.controlled[state.uid] {
@@ -144,8 +144,8 @@ func (state *ownerState) describePods() string {
 // listedPodsMax is the maximum number of pod names that describePods lists in one group.
 const listedPodsMax = 5
 
-// ref returns the owner's reference for evidence. If the cache does not contain the owner, the
-// reference contains only the UID.
+// ref returns the owner's reference for the evidence of a violation. If the cache does not
+// contain the owner, the reference contains only the UID.
 func (state *ownerState) ref() *history.Ref {
 	if o := state.owner(); o != nil {
 		return &o.Ref
@@ -153,16 +153,17 @@ func (state *ownerState) ref() *history.Ref {
 	return &history.Ref{UID: state.uid}
 }
 
-// expectationsSatisfied reports whether the process has observed the effects of all its creates
-// and deletes of the owner's pods. Only then may the process decide on new creates or deletes.
-// The parameter except is a call that does not count, such as the one that the process sends now.
+// expectationsSatisfied reports whether the cache shows the effects of all creates and deletes of
+// the owner's pods by the process. Only then may the process decide on new creates or deletes.
+// The parameter except is a request that does not count, such as the one that the process sends
+// now.
 func (state *ownerState) expectationsSatisfied(except *call) bool {
 	return state.synced &&
 		state.creates.inFlightExcept(except) == 0 && state.deletes.inFlightExcept(except) == 0 &&
 		len(state.creates.unobserved) <= state.excessObserved && len(state.deletes.unobserved) == 0
 }
 
-// inFlightExcept returns how many calls have no response yet, without the given call.
+// inFlightExcept returns how many creates or deletes have no response yet, without the given one.
 func (calls *outstandingCalls) inFlightExcept(except *call) int {
 	n := len(calls.inFlight)
 	if except != nil && calls.inFlight[except.id] == except {
@@ -311,7 +312,7 @@ func (state *ownerState) forgetExcessObserved(at time.Duration) {
 }
 
 // recordCall records that the process sent a create or delete of one of the owner's pods. It
-// ignores calls with another purpose.
+// ignores requests with another purpose.
 func (state *ownerState) recordCall(c *call) {
 	state.creates.expire(c.sentAt)
 	state.deletes.expire(c.sentAt)
@@ -328,7 +329,7 @@ func (state *ownerState) recordCall(c *call) {
 }
 
 // recordAnswer records the response to a create or delete of one of the owner's pods. It ignores
-// calls with another purpose.
+// requests with another purpose.
 func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Duration) {
 	state.forgetExcessObserved(at)
 	switch c.verb {
@@ -400,8 +401,8 @@ func (state *ownerState) expiredCreates() map[types.UID]*call {
 }
 
 // becameIdle records that the process was idle until now: it had sent nothing for a while and
-// awaited no response. becameIdle forgets bounds and counts from before the recent window,
-// because no sync can still act on them.
+// awaited no response. No sync can still act on the older states of the cache. becameIdle
+// therefore forgets the bounds and counts from before the last one to two seconds.
 func (state *ownerState) becameIdle(at time.Duration) {
 	state.createBound.becameIdle(at)
 	state.deleteBound.becameIdle(at)

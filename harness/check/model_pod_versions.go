@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// podVersions contains the versions of each pod in one process's cache during the recent window,
-// oldest first. Only fields that Endpoints depend on begin a new version.
+// podVersions contains the cached versions of each pod on which one process may have acted (the
+// recent window), oldest first. Only fields that Endpoints depend on begin a new version.
 //
 // A version without a pod means that the cache did not contain the pod from that time on.
 type podVersions struct {
@@ -52,7 +52,7 @@ func (version podVersion) sameAs(p *objects.Pod, body []byte) bool {
 }
 
 // remove records that the cache no longer contains a pod. It also forgets pods that were removed
-// before the recent window.
+// too long ago for the process to act on them.
 func (versions *podVersions) remove(uid types.UID, at time.Duration) {
 	if versions.byPod[uid] == nil {
 		return

@@ -55,8 +55,8 @@ func (p *process) ownerState(owner types.UID) *ownerState {
 	return state
 }
 
-// recordRequest records that the process sent a request, and returns the request as a call. Do
-// not use it for watch requests.
+// recordRequest records that the process sent a request, and returns the request as a call, the
+// form that checkers read. Do not use it for watch requests.
 func (p *process) recordRequest(r *history.Request, seq int64, at time.Duration) *call {
 	c := &call{process: p, id: r.ID, seq: seq, sentAt: at}
 	c.key = r.Verb + " " + r.Resource + " " + r.Subresource + " " + r.Namespace + "/" + r.Name
@@ -124,8 +124,8 @@ func (p *process) clientMayRetry(at time.Duration) bool {
 	return len(p.clientRetries) > 0
 }
 
-// recordAnswer records the response to a call. It updates the process, and the state of the
-// ReplicaSet, Deployment or Service for which the process sent the call.
+// recordAnswer records the response to a request. It updates the process, and the state of the
+// ReplicaSet, Deployment or Service for which the process sent the request.
 func (p *process) recordAnswer(c *call, r *history.Response, at time.Duration) {
 	if c.verb == callLease {
 		if !r.OK() && r.Code != 404 && r.Code != 409 {

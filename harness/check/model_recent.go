@@ -61,8 +61,8 @@ func (window *recentWindow) bounds(at time.Duration) valueRange {
 // clear removes all values, including the number's present value.
 func (window *recentWindow) clear() { *window = recentWindow{since: window.since} }
 
-// advance begins a new bucket if the current bucket is at least lag (1 s) long. The value at the
-// boundary is in both buckets.
+// advance begins a new bucket if the current bucket is at least lag (1 s) long. A bucket contains
+// the values of one period. The value at the boundary is in both buckets.
 func (window *recentWindow) advance(at time.Duration) {
 	switch age := at - window.since; {
 	case age < lag:
@@ -119,13 +119,14 @@ func (c *countSinceIdle) add(at time.Duration, n int) {
 func (c *countSinceIdle) total() int { return max(0, c.sinceIdle) }
 
 // becameIdle records that the process was idle until the time at. It forgets events from before
-// the last two buckets, each of length lag (1 s).
+// the last two buckets. A bucket contains the events of a period of length lag (1 s).
 func (c *countSinceIdle) becameIdle(at time.Duration) {
 	c.advance(at)
 	c.sinceIdle = max(0, c.current+c.previous)
 }
 
-// advance begins a new bucket if the current bucket is at least lag (1 s) long.
+// advance begins a new bucket if the current bucket is at least lag (1 s) long. A bucket contains
+// the events of one period.
 func (c *countSinceIdle) advance(at time.Duration) {
 	switch age := at - c.since; {
 	case age < lag:

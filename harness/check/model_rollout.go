@@ -109,8 +109,8 @@ func (r *rolloutState) withOwnWrites(d *objects.Deployment, sets []*objects.Owne
 	return all
 }
 
-// recordCall records that the process sent a request while it was syncing the Deployment. It
-// also removes versions from before the recent window.
+// recordCall records that the process sent a request while it was syncing the Deployment. It also
+// removes versions on which the process can no longer act (those from before the recent window).
 func (r *rolloutState) recordCall(at time.Duration) {
 	r.decisionWindow.callSent(r.process, at)
 	r.deployments, r.replicaSets = keepSince(r.deployments, r.from), keepSince(r.replicaSets, r.from)

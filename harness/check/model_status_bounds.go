@@ -80,7 +80,7 @@ func (bounds *statusBounds) record(counts podCounts, at time.Duration) {
 
 // recordCallResult counts a failed create or delete of a pod. It does nothing if ok is true.
 //
-// The parameter certain is false if the process may have sent the call for another owner. The
+// The parameter certain is false if the process may have sent the request for another owner. The
 // status of this owner then need not report the failure.
 func (bounds *statusBounds) recordCallResult(ok, certain bool, r *history.Response, at time.Duration) {
 	if ok {
@@ -95,9 +95,9 @@ func (bounds *statusBounds) recordCallResult(ok, certain bool, r *history.Respon
 	}
 }
 
-// startAtVersion begins new ranges when the process receives a new version of the owner. It
-// forgets values from before the recent window, because a sync of the new version reads later
-// values.
+// startAtVersion begins new ranges when the process receives a new version of the owner. A sync
+// of the new version reads only current values. startAtVersion therefore forgets values from
+// before the last one to two seconds.
 func (bounds *statusBounds) startAtVersion(at time.Duration) {
 	for _, values := range []*rangeSinceIdle{
 		&bounds.generation, &bounds.replicas, &bounds.fullyLabeled, &bounds.ready, &bounds.terminatingReplicas, &bounds.orphans, &bounds.minReady, &bounds.failing,

@@ -232,7 +232,7 @@ func (v *view) recordFormer(uid types.UID, at time.Duration) {
 	}
 }
 
-// cachedPodStates returns the states of a pod in the cache during the recent window, oldest
+// cachedPodStates returns the cached states of a pod on which a worker may have acted, oldest
 // first.
 func (v *view) cachedPodStates(uid types.UID) []cachedPodState {
 	seen := v.formerPods[uid]
@@ -242,9 +242,9 @@ func (v *view) cachedPodStates(uid types.UID) []cachedPodState {
 	return seen
 }
 
-// atMostOneOwner reports whether the pod had at most one ReplicaSet or ReplicationController as
-// owner in the recent window. If it had several, the model cannot know for which owner the
-// process deleted the pod.
+// atMostOneOwner reports whether the pod recently had at most one ReplicaSet or
+// ReplicationController as owner in the cache. If it had several, the model cannot know for which
+// owner the process deleted the pod.
 func (v *view) atMostOneOwner(uid types.UID) bool {
 	managers := map[types.UID]bool{}
 	for _, seen := range v.cachedPodStates(uid) {
@@ -256,8 +256,8 @@ func (v *view) atMostOneOwner(uid types.UID) bool {
 }
 
 // lookup returns the pod that a request names, in the last version that the cache contained. It
-// searches by UID or, if uid is empty, by namespace and name. It returns nil if the cache did
-// not contain the pod in the recent window.
+// searches by UID or, if uid is empty, by namespace and name. It returns nil if the cache did not
+// contain the pod recently, while the controller may have read it.
 func (v *view) lookup(namespace, name string, uid types.UID) *objects.Pod {
 	if uid == "" {
 		if p := v.podNamed(namespace, name); p != nil {

@@ -28,8 +28,9 @@ func (key workQueueKey) String() string {
 	return "owner " + string(key.uid)
 }
 
-// ref returns the reference of the key's object for evidence. If the name of the object is
-// unknown because the cache does not contain it, the reference contains only the UID.
+// ref returns the reference of the key's object for the evidence of a violation. If the name of
+// the object is unknown because the cache does not contain it, the reference contains only the
+// UID.
 func (key workQueueKey) ref() *history.Ref {
 	switch {
 	case key.service != objectName{}:

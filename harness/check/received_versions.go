@@ -11,7 +11,8 @@ import (
 // whether or not the process has a cache. Of each version, only the reference is stored.
 type receivedVersions map[string]map[objectName]history.Ref
 
-// observe reads the next record, after the runner has updated the model m with the record.
+// observe reads the next record of the history, after the runner has updated the model m with the
+// record.
 func (received receivedVersions) observe(m *Model, r *history.Record) {
 	switch {
 	case processStarts(r):

@@ -7,26 +7,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// failedAttempts counts how often each call of the controller has failed in a row. Each work
-// queue key has its own counts, and within a key each call has its own count.
+// failedAttempts counts how often each request of the controller has failed in a row. Requests
+// with the same verb and object count as the same request. The counts are separate for each work
+// queue key.
 type failedAttempts struct {
-	// follows reports whether failedAttempts counts the failures of the given call. newDroppedKeys,
-	// for example, counts only calls for one kind of object.
+	// follows reports whether failedAttempts counts the failures of the given request.
+	// newDroppedKeys, for example, counts only requests for one kind of object.
 	follows func(*call) bool
 	// max is the number of consecutive failures after which the controller drops the work queue
 	// key. After that, the next failure counts as the first. 0 means that the controller never
 	// drops a key.
 	max int
 	// byKey contains the counts of each work queue key, by the string that callOf returns for the
-	// call.
+	// request.
 	byKey map[workQueueKey]map[string]*callAttempts
 	// sweepAt is the number of keys in byKey that triggers the next cleanup. A cleanup removes the
 	// keys of deleted objects.
 	sweepAt int
 }
 
-// callAttempts counts how often one call has failed since its last success. A success of another
-// call for the same work queue key does not reset the count.
+// callAttempts counts how often one request has failed since its last success. A success of
+// another request for the same work queue key does not reset the count.
 type callAttempts struct {
 	count int // number of failed attempts
 	// latestSent is the sequence number of the record that contains the request that failed last.
@@ -35,7 +36,7 @@ type callAttempts struct {
 	// retry by client-go. A failed request that was sent before that response is not counted,
 	// because it belongs to the same attempt.
 	latestFailed int64
-	// failedAt is when the call last failed, on the clock of the process. This clock
+	// failedAt is when the request last failed, on the clock of the process. This clock
 	// (Model.processTime) stops while the process is paused.
 	failedAt time.Duration
 	// clientRetries is how often client-go has resent the request of the latest attempt by itself.
@@ -56,8 +57,9 @@ func newFailedAttempts(max int, follows func(*call) bool) *failedAttempts {
 	return &failedAttempts{follows: follows, max: max, byKey: map[workQueueKey]map[string]*callAttempts{}}
 }
 
-// observe reads the next record. A failed response increases the count of its call. A successful
-// response deletes the count. Calls for which follows returns false are ignored.
+// observe reads the next record of the history. A failed response increases the count of its
+// request, and a successful response deletes the count. Requests for which follows returns false
+// are ignored.
 func (attempts *failedAttempts) observe(m *Model, r *history.Record) {
 	answered := m.answered
 	switch {
@@ -73,7 +75,7 @@ func (attempts *failedAttempts) observe(m *Model, r *history.Record) {
 	}
 }
 
-// fail counts a failed call, unless the call is part of an attempt whose failure has been
+// fail counts a failed request, unless the request is part of an attempt whose failure has been
 // counted.
 //
 // One attempt includes all requests that the process sent before it received the attempt's first
@@ -96,8 +98,8 @@ func (attempts *failedAttempts) fail(m *Model, answered *answeredCall) {
 	attempt.latestSent = answered.seq
 }
 
-// attemptsOf returns the count of a call. If the call has no count yet, attemptsOf adds one with
-// 0 failures.
+// attemptsOf returns the count of a request. If the request has no count yet, attemptsOf adds one
+// with 0 failures.
 //
 // To limit memory, attemptsOf then deletes old counts of the same work queue key. A count is old
 // if the last failure was longer ago than lastRetry, the longest back-off. When the number of
@@ -120,7 +122,8 @@ func (attempts *failedAttempts) attemptsOf(m *Model, answered *answeredCall) *ca
 	return calls[key]
 }
 
-// callOf returns a string that identifies a call among the calls for one work queue key.
+// callOf returns a string that identifies a request and its retries among the requests for one
+// work queue key.
 //
 // For writes of Endpoints the string is "". A sync writes the Endpoints of a Service only once,
 // so all these writes are retries of each other.

@@ -12,8 +12,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// Settled decides whether the objects in etcd have converged. A running scenario uses it to find
-// the end of its settle phase. Observe and Pending are safe for concurrent use.
+// Settled decides whether the objects in etcd have converged: whether the controllers have
+// nothing left to do for them. A running scenario uses it to find the end of its settle phase.
+// Observe and Pending are safe for concurrent use.
 type Settled struct {
 	mu        sync.Mutex // guards all other fields
 	decoder   *objects.Decoder

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// machine is the process name in the record of a stall of gauntlet itself. Such a stall affects
-// all processes.
+// machine is the process name in the record of a stall of gauntlet itself (a time without CPU).
+// Such a stall affects all processes.
 const machine = ""
 
 // stalls contains the stalls of a run. A stall is a time in which gauntlet or a process got no
@@ -23,20 +23,21 @@ type stall struct {
 	duration time.Duration
 }
 
-// add adds a stall. The parameter end is an offset from the start of the run.
+// add adds a stall: a time in which a process or the whole machine got no CPU time. The parameter
+// end is an offset from the start of the run.
 func (s *stalls) add(process string, end, duration time.Duration) {
 	s.all = append(s.all, stall{process, end, duration})
 	s.total[process] += duration
 }
 
-// lately returns for how long the given processes stalled in the 2 s (2 * lag) before the time
-// at. A stall in that period may have delayed a decision of the controller.
+// lately returns for how long the given processes got no CPU time in the 2 s before the time at.
+// This may have delayed a decision of the controller.
 func (s *stalls) lately(at time.Duration, processes ...string) time.Duration {
 	return s.since(at-2*lag, processes...)
 }
 
-// longest returns how long the process with the most stall time has stalled since the time from.
-// Stalls of the machine count for every process.
+// longest returns for how long the most affected process has got no CPU time since the time from.
+// Stalls of the whole machine count for every process.
 func (s *stalls) longest(from time.Duration) time.Duration {
 	longest := s.since(from, machine)
 	for process := range s.total {
@@ -45,8 +46,8 @@ func (s *stalls) longest(from time.Duration) time.Duration {
 	return longest
 }
 
-// since returns for how long the given processes, taken together, have stalled since the time
-// from.
+// since returns for how long the given processes, taken together, have got no CPU time since the
+// time from.
 func (s *stalls) since(from time.Duration, processes ...string) (sum time.Duration) {
 	for _, each := range slices.Backward(s.all) {
 		if each.end <= from {

@@ -67,6 +67,6 @@ func (e *WrongEndpoints) checkChangedServices() {
 }
 
 // Total returns for how long the Endpoints of at least one Service were wrong. It measures until
-// the phase end begins. If the history ends before that phase, it measures until the last
+// the last phase (end) begins. If the history ends before that phase, it measures until the last
 // record.
 func (e *WrongEndpoints) Total() time.Duration { return e.total }
