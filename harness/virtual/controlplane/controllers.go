@@ -32,8 +32,8 @@ const (
 	syncTimeout = 30 * time.Second
 )
 
-// notCollected lists the resources without owners and dependents. The garbage collector does not
-// watch them.
+// notCollected lists resources whose objects have neither owners nor dependents in a run. The
+// garbage collector does not watch them.
 var notCollected = map[schema.GroupResource]struct{}{
 	{Resource: "events"}: {}, {Resource: "nodes"}: {}, {Resource: "namespaces"}: {}, {Resource: "serviceaccounts"}: {},
 	{Group: coordination, Resource: "leases"}: {},
@@ -46,7 +46,8 @@ const (
 	rbac         = "rbac.authorization.k8s.io"
 )
 
-// startControllers starts the controllers that each run needs. The caller must call stop.
+// startControllers starts controllers of the control plane that are not under test, such as the
+// garbage collector. The caller must call stop.
 func startControllers(ctx context.Context, config *rest.Config) (stop func(), err error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -67,12 +68,12 @@ func startControllers(ctx context.Context, config *rest.Config) (stop func(), er
 		restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery())), notCollected,
 		informerfactory.NewInformerFactory(typed, partial), started)
 	if err != nil {
-		return stop, fmt.Errorf("garbage collector: %w", err)
+		return stop, fmt.Errorf("creating the garbage collector: %w", err)
 	}
 	accounts, err := serviceaccount.NewServiceAccountsController(klog.FromContext(ctx), typed.Core().V1().ServiceAccounts(), typed.Core().V1().Namespaces(),
 		client, serviceaccount.DefaultServiceAccountsControllerOptions())
 	if err != nil {
-		return stop, fmt.Errorf("ServiceAccount controller: %w", err)
+		return stop, fmt.Errorf("creating the controller of default ServiceAccounts: %w", err)
 	}
 	namespaces := namespace.NewNamespaceController(ctx, client, metadataClient, func() ([]*metav1.APIResourceList, error) {
 		return client.Discovery().ServerPreferredNamespacedResources()

@@ -49,8 +49,9 @@ var (
 	_ subject.Linker       = (*ControlPlane)(nil)
 )
 
-// latencyMax is the maximum time between the arrival of a request and its execution. The time must
-// advance between requests: controllers derive names of Events from it.
+// latencyMax is the maximum time between the arrival of a request and its execution. Without
+// latency, the virtual clock would not advance between requests. Names of Events then collide,
+// because controllers derive them from the time.
 const latencyMax = 2 * time.Millisecond
 
 // withLatency delays each request by a random time, which depends on the seed.
@@ -66,9 +67,9 @@ func withLatency(next http.Handler, seed uint64) http.Handler {
 	})
 }
 
-// Start starts a control plane. The seed determines the latency of requests. Start uses the fields
-// Nodes, PodStartDelay and PodStopDelay of the options. The caller must have called
-// [apiserver.Prepare] outside of the bubble.
+// Start starts a control plane in virtual time. The seed determines the latency of requests. Of the
+// options, Start uses only Nodes, PodStartDelay and PodStopDelay. The caller must have called
+// [apiserver.Prepare] outside of the bubble of testing/synctest.
 func Start(ctx context.Context, seed uint64, o providers.Options) (*ControlPlane, error) {
 	c := &ControlPlane{etcd: memetcd.New()}
 	server, err := apiserver.New(context.WithoutCancel(ctx), c.etcd.Client, apiserver.Options{})
@@ -95,7 +96,7 @@ func Start(ctx context.Context, seed uint64, o providers.Options) (*ControlPlane
 	return c, nil
 }
 
-// createNamespaces creates the namespaces that each cluster has.
+// createNamespaces creates the namespaces default and kube-system, which every cluster has.
 func (c *ControlPlane) createNamespaces(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -115,14 +116,16 @@ func (c *ControlPlane) Name() string { return virtual.Name }
 // Capabilities returns the capabilities of the provider.
 func (c *ControlPlane) Capabilities() cluster.Capabilities { return virtual.Capabilities }
 
-// Config returns a client configuration. Its Transport calls the API server.
+// Config returns a client configuration for a role, such as the subject. Its Transport calls the
+// API server as a function, without a network.
 func (c *ControlPlane) Config(role cluster.Role) *rest.Config {
 	return &rest.Config{
 		Host: "http://apiserver", Transport: c.transport, WarningHandler: rest.NoWarnings{}, UserAgent: "gauntlet-" + string(role), QPS: -1,
 	}
 }
 
-// component returns the client configuration of a component of the control plane.
+// component returns the client configuration of a component of the control plane, such as
+// kube-scheduler.
 func (c *ControlPlane) component(name string) *rest.Config {
 	config := c.Config(cluster.Support)
 	config.UserAgent, config.ContentType = name, runtime.ContentTypeProtobuf
@@ -133,10 +136,11 @@ func (c *ControlPlane) component(name string) *rest.Config {
 // Health returns nil: nothing in a control plane in virtual time exits.
 func (c *ControlPlane) Health(context.Context) error { return nil }
 
-// Failed returns nil, a channel that is never closed.
+// Failed returns nil, a channel that is never closed, because no part of this control plane exits
+// on its own.
 func (c *ControlPlane) Failed() <-chan struct{} { return nil }
 
-// Err returns nil.
+// Err returns nil, because no part of this control plane fails on its own.
 func (c *ControlPlane) Err() error { return nil }
 
 // Etcd returns a client of the etcd in memory.
@@ -144,12 +148,13 @@ func (c *ControlPlane) Etcd(ctx context.Context) (*clientv3.Client, error) {
 	return c.etcd.Client(context.WithoutCancel(ctx)), nil
 }
 
-// Main returns the function that runs a replica of the subject. It implements [subject.Linker].
+// Main returns the function that runs a replica of the controllers under test in this process. It
+// implements [subject.Linker].
 func (c *ControlPlane) Main(target subject.Target) (subject.Main, error) {
 	return subjects.Main(target)
 }
 
-// Stop stops all parts.
+// Stop stops all parts of the control plane.
 func (c *ControlPlane) Stop(context.Context) error {
 	if c.simulation != nil {
 		c.simulation.Stop()

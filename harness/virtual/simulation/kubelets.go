@@ -18,7 +18,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// kubelets is the kubelets of all nodes.
+// kubelets simulates the kubelets of all nodes. It changes the status of pods, and runs no
+// containers.
 type kubelets struct {
 	client                kubernetes.Interface
 	startDelay, stopDelay time.Duration
@@ -29,15 +30,16 @@ type kubelets struct {
 	ips   int // number of IP addresses assigned so far
 }
 
-// podProgress says what the kubelet has begun to do with a pod.
+// podProgress says whether the simulated kubelet has begun to start a pod, or to stop it. Each
+// begins only once.
 type podProgress struct{ starting, stopping bool }
 
 func newKubelets(o Options, group *sync.WaitGroup) *kubelets {
 	return &kubelets{client: o.Kubelet, startDelay: o.StartDelay, stopDelay: o.StopDelay, group: group, pods: map[types.UID]podProgress{}}
 }
 
-// observe begins what the new version of a pod needs: its start, its end, or an update of its
-// status. After the pod's deletion, it forgets the pod.
+// observe handles a new version of a pod. It begins to start or to stop the pod, or to update its
+// status. If deleted is true, it only forgets the pod.
 func (k *kubelets) observe(ctx context.Context, pod *corev1.Pod, deleted bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -74,7 +76,7 @@ func (k *kubelets) observe(ctx context.Context, pod *corev1.Pod, deleted bool) {
 	k.pods[pod.UID] = progress
 }
 
-// after calls f in a goroutine after a delay, unless ctx is canceled before.
+// after calls f in a new goroutine after a delay. If ctx is canceled earlier, it does not call f.
 func (k *kubelets) after(ctx context.Context, delay time.Duration, f func()) {
 	k.group.Go(func() {
 		select {
@@ -85,7 +87,8 @@ func (k *kubelets) after(ctx context.Context, delay time.Duration, f func()) {
 	})
 }
 
-// remove deletes a terminating pod with grace period 0.
+// remove deletes a terminating pod with grace period 0, as a kubelet does after the containers have
+// ended.
 func (k *kubelets) remove(ctx context.Context, pod *corev1.Pod) {
 	err := k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: ptr.To[int64](0), Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
@@ -93,8 +96,9 @@ func (k *kubelets) remove(ctx context.Context, pod *corev1.Pod) {
 	k.report(ctx, err, pod)
 }
 
-// update changes the status of a pod. The function change reports whether the current pod needs the
-// change. update reads the pod before, so it never overwrites a terminal phase.
+// update reads a pod from the API server, calls change, and writes the changed status. If change
+// returns false, no write is necessary. Because update reads the current version, it never
+// overwrites a terminal phase.
 func (k *kubelets) update(ctx context.Context, pod *corev1.Pod, change func(*corev1.Pod) bool) {
 	pods := k.client.CoreV1().Pods(pod.Namespace)
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -108,14 +112,16 @@ func (k *kubelets) update(ctx context.Context, pod *corev1.Pod, change func(*cor
 	k.report(ctx, err, pod)
 }
 
-// report logs an error that is not due to a change or the deletion of the pod.
+// report logs the error of a request for a pod. It ignores NotFound and Conflict, which occur if
+// another client changed or deleted the pod.
 func (k *kubelets) report(ctx context.Context, err error, pod *corev1.Pod) {
 	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		klog.ErrorS(err, "The simulated kubelet could not update a pod", "pod", klog.KObj(pod))
 	}
 }
 
-// start makes a Pending pod Running and Ready.
+// start makes a Pending pod Running and Ready. It returns false if the pod is not Pending or is
+// terminating.
 func (k *kubelets) start(pod *corev1.Pod) bool {
 	if pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil {
 		return false
@@ -142,7 +148,8 @@ func (k *kubelets) start(pod *corev1.Pod) bool {
 	return true
 }
 
-// restoreReady makes a Running pod Ready whose containers are ready.
+// restoreReady sets the condition Ready of a Running pod to True if its containers are ready. It
+// returns false if nothing has changed.
 func restoreReady(pod *corev1.Pod) bool {
 	if pod.Status.Phase != corev1.PodRunning || condition(pod, corev1.ContainersReady) != corev1.ConditionTrue {
 		return false
@@ -150,7 +157,8 @@ func restoreReady(pod *corev1.Pod) bool {
 	return setCondition(pod, corev1.PodReady, corev1.ConditionTrue, "")
 }
 
-// endContainers makes a pod unready that has failed or succeeded, and ends its containers.
+// endContainers makes a Failed or Succeeded pod unready, and marks its containers as ended. It
+// returns false if nothing has changed.
 func endContainers(pod *corev1.Pod) bool {
 	phase := pod.Status.Phase
 	if phase != corev1.PodFailed && phase != corev1.PodSucceeded || pod.Status.Reason == cluster.PodCollapsed {

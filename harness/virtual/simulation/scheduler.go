@@ -16,11 +16,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// scheduler assigns each pod to a schedulable node, to one node after the other. It ignores
-// resource requests, affinity and priorities.
+// scheduler assigns each pod to the next schedulable node, in turn. It ignores resource requests,
+// affinity and priorities.
 //
-// Only run changes its fields, so it needs no lock. In a bubble of testing/synctest, time would not
-// advance while a goroutine waits for a lock.
+// Only the method run changes the fields, so they need no lock. In a bubble of testing/synctest,
+// time would not advance while a goroutine waits for a lock.
 type scheduler struct {
 	client  kubernetes.Interface
 	events  chan event
@@ -29,7 +29,7 @@ type scheduler struct {
 	next    int                       // number of nodes tried so far
 }
 
-// event is a new version of a pod or a node.
+// event is a new version of a pod or a node, as an informer delivers it.
 type event struct {
 	pod     *corev1.Pod  // nil if the event is about a node
 	node    *corev1.Node // nil if the event is about a pod
@@ -40,7 +40,7 @@ func newScheduler(client kubernetes.Interface) *scheduler {
 	return &scheduler{client: client, events: make(chan event), pending: map[types.UID]*corev1.Pod{}}
 }
 
-// send passes an event to run.
+// send passes an event to the method run, which handles all events in one goroutine.
 func (s *scheduler) send(ctx context.Context, e event) {
 	select {
 	case s.events <- e:
@@ -65,7 +65,7 @@ func (s *scheduler) run(ctx context.Context) {
 	}
 }
 
-// observePod updates the pending pods.
+// observePod adds a pod without a node to the pending pods, or removes a pod from them.
 func (s *scheduler) observePod(pod *corev1.Pod, deleted bool) {
 	if deleted || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
 		delete(s.pending, pod.UID)
@@ -74,7 +74,7 @@ func (s *scheduler) observePod(pod *corev1.Pod, deleted bool) {
 	}
 }
 
-// observeNode updates the nodes.
+// observeNode adds, replaces or removes a node in the list of nodes.
 func (s *scheduler) observeNode(node *corev1.Node, deleted bool) {
 	i, found := slices.BinarySearchFunc(s.nodes, node.Name, func(n *corev1.Node, name string) int { return cmp.Compare(n.Name, name) })
 	switch {
@@ -111,7 +111,8 @@ func (s *scheduler) assign(ctx context.Context) {
 	}
 }
 
-// nodeFor returns the name of the next node that accepts the pod, or "".
+// nodeFor returns the name of the next node that accepts the pod. It returns "" if no node accepts
+// the pod.
 func (s *scheduler) nodeFor(pod *corev1.Pod) string {
 	for range s.nodes {
 		node := s.nodes[s.next%len(s.nodes)]
@@ -123,7 +124,8 @@ func (s *scheduler) nodeFor(pod *corev1.Pod) string {
 	return ""
 }
 
-// tolerates reports whether the pod tolerates all taints of the node that keep pods away.
+// tolerates reports whether the pod tolerates all taints of the node with which no pod may start
+// there.
 func tolerates(pod *corev1.Pod, node *corev1.Node) bool {
 	for _, taint := range node.Spec.Taints {
 		if taint.Effect == corev1.TaintEffectPreferNoSchedule {

@@ -27,8 +27,8 @@ type Options struct {
 	// StartDelay is the time from the scheduling of a pod until the pod is Ready. StopDelay is the
 	// time from the graceful deletion of a pod until the pod is removed.
 	StartDelay, StopDelay time.Duration
-	// Scheduler and Kubelet are the clients with which the two components write. Kubelet also
-	// watches, for both.
+	// Scheduler and Kubelet are the clients with which the two components send their writes. The
+	// client Kubelet also sends the watches of both.
 	Scheduler, Kubelet kubernetes.Interface
 }
 
@@ -66,8 +66,8 @@ func Start(ctx context.Context, o Options) (*Simulation, error) {
 	return s, nil
 }
 
-// notify calls handle with each version of an object that the informer observes. The last version is
-// passed as deleted.
+// notify calls handle with each version of an object that the informer delivers. After the
+// deletion, it calls handle with the last version and deleted true.
 func notify[T any](informer cache.SharedIndexInformer, handle func(object *T, deleted bool)) error {
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { handle(object.(*T), false) },

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// Main returns the function that runs a replica of the target. Only the targets ours and upstream
-// are linked.
+// Main returns the function that runs a replica of the target. It returns an error for any target
+// other than ours and upstream, because only these two are linked.
 func Main(target subject.Target) (subject.Main, error) {
 	switch target {
 	case subject.Ours:
@@ -25,7 +25,8 @@ func Main(target subject.Target) (subject.Main, error) {
 	return nil, fmt.Errorf("subject %s is not linked into this program; expected %s or %s", target, subject.Ours, subject.Upstream)
 }
 
-// ours runs our controllers. Its arguments are those of workload-controller-manager.
+// ours runs a replica of our controllers. The arguments are those of the command
+// workload-controller-manager.
 func ours(ctx context.Context, config *rest.Config, args []string) error {
 	options := manager.NewOptions()
 	flags := pflag.NewFlagSet(manager.Name, pflag.ContinueOnError)

@@ -17,7 +17,8 @@ import (
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
 )
 
-// upstream runs replicas of kube-controller-manager. Create it in the bubble.
+// upstream runs replicas of kube-controller-manager in one process. Create it in the bubble of
+// testing/synctest.
 type upstream struct {
 	// starting has one element while a replica registers itself in tables that all replicas share.
 	starting chan struct{}
@@ -25,14 +26,16 @@ type upstream struct {
 
 func newUpstream() *upstream { return &upstream{make(chan struct{}, 1)} }
 
-// registrationTime is how long a replica may take to register itself. On a virtual clock, it ends
-// only when all goroutines wait, which is after the registration.
+// registrationTime is how long a replica may take to register itself in global tables of this
+// process. On a virtual clock, this time passes only when all goroutines wait. By then, the
+// registration has ended.
 const registrationTime = time.Millisecond
 
 // run runs kube-controller-manager, from its command line to its end. It does not serve HTTP.
 //
-// The program ends its process when it loses the lease. Here, this ends only the goroutine that
-// called klog.OsExit; run then returns an error, and cancels the context of all other goroutines.
+// When kube-controller-manager loses its lease, it calls klog.OsExit to end its process. Here, that
+// call ends only its own goroutine. run then returns an error, and cancels the context of all other
+// goroutines.
 func (u *upstream) run(ctx context.Context, clientConfig *rest.Config, args []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -63,7 +66,8 @@ func (u *upstream) run(ctx context.Context, clientConfig *rest.Config, args []st
 // errExited is the error of a replica that ended its process.
 var errExited = errors.New("kube-controller-manager ended its process")
 
-// configure returns the configuration that kube-controller-manager makes of its command line.
+// configure returns the configuration of kube-controller-manager for the given command line. It
+// prepares this process for another replica.
 func configure(ctx context.Context, clientConfig *rest.Config, args []string) (*config.CompletedConfig, error) {
 	klog.OsExit = func(int) { runtime.Goexit() }
 	configz.Delete(app.ConfigzName) // an earlier replica of this process has registered it

@@ -1,9 +1,9 @@
 // The seed of a run also seeds package math/rand.
 //go:debug randseednop=0
 
-// Command gauntlet-virtual records the history of one run in virtual time. gauntlet starts it for
-// the provider virtual, with the run directory as the only argument. The exit status is 0 if the run
-// is complete, and 1 otherwise.
+// Command gauntlet-virtual records the history of one run in virtual time: clocks skip the time in
+// which all goroutines wait. gauntlet starts it for the provider virtual, with the run directory as
+// the only argument. The exit status is 0 if the run is complete, and 1 otherwise.
 //
 // The whole run is in one bubble of testing/synctest: control plane, subject, faults and workload.
 // The program exits inside of the bubble. It thus need not stop goroutines of other projects that

@@ -10,15 +10,16 @@ import (
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 )
 
-// seedRandomNumbers makes generated names, UIDs and the jitter of timers depend on the seed. The
-// order of goroutines still does not depend on it.
+// seedRandomNumbers makes generated names, UIDs and the jitter of timers depend on the seed. Two
+// runs with one seed may still differ, because the order of goroutines does not depend on it.
 func seedRandomNumbers(seed uint64) {
 	utilrand.Seed(int64(seed))
 	oldrand.Seed(int64(seed)) //nolint:staticcheck // the only way to seed the jitter of client-go
 	uuid.SetRand(newUIDs(seed))
 }
 
-// uids is the source of random bytes for UIDs.
+// uids is the source of random bytes from which package uuid makes UIDs. It depends on the seed of
+// the run.
 type uids struct {
 	mu     sync.Mutex
 	source *rand.ChaCha8
@@ -30,7 +31,7 @@ func newUIDs(seed uint64) *uids {
 	return &uids{source: rand.NewChaCha8(key)}
 }
 
-// Read implements io.Reader.
+// Read fills p with random bytes. It implements io.Reader.
 func (u *uids) Read(p []byte) (int, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -16,11 +16,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/virtual/controlplane"
 )
 
-// virtualTimeMax is the maximum duration of a run on the virtual clock.
+// virtualTimeMax is the maximum duration of a run on the virtual clock. A run that never ends then
+// fails instead of running forever.
 const virtualTimeMax = 30 * 24 * time.Hour
 
-// record records the run whose directory is dir, and returns the exit status. It is called in a
-// bubble.
+// record makes the run whose directory is dir, and writes its history. It returns the exit status
+// of the program. Call it in a bubble of testing/synctest.
 func record(ctx context.Context, dir string) int {
 	ctx, cancel := context.WithTimeoutCause(ctx, virtualTimeMax, fmt.Errorf("the run did not end within %s of virtual time", virtualTimeMax))
 	defer cancel()
@@ -37,8 +38,8 @@ func record(ctx context.Context, dir string) int {
 	return 0
 }
 
-// moveIntoBubble replaces variables of Kubernetes that were created outside of the bubble. Their
-// channels and times would stop the virtual clock.
+// moveIntoBubble replaces variables of Kubernetes that were created outside of the bubble of
+// testing/synctest. Goroutines that wait on their channels or times would stop the virtual clock.
 func moveIntoBubble() {
 	wait.NeverStop = make(chan struct{})
 	// The first handler limits the rate of errors. It remembers the real time of its creation, which
