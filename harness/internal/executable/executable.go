@@ -137,8 +137,9 @@ func DynamicLinker(file *elf.File) (path string, dynamic bool) {
 	return "", false
 }
 
-// hasMoreFormats reports whether the kernel runs other file formats than ELF and scripts. The
-// argument dir is the directory that lists them: /proc/sys/fs/binfmt_misc, except in tests.
+// hasMoreFormats reports whether the kernel runs other file formats than ELF and scripts, for
+// example through an emulator. The argument dir is the directory that lists them:
+// /proc/sys/fs/binfmt_misc, except in tests.
 func hasMoreFormats(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() != "register" && e.Name() != "status" })

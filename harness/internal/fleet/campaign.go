@@ -26,7 +26,7 @@ type Campaign struct {
 	Name string `json:"name"`
 	// Seeds is the range of seeds that the campaign runs.
 	Seeds Seeds `json:"seeds"`
-	// PerPod is the number of seeds that each index of the Job runs, at least 1.
+	// PerPod is the number of seeds that one pod of the Indexed Job runs, at least 1.
 	PerPod uint64 `json:"perPod"`
 	// Subjects has the controllers under test, in the form of the flag --subject.
 	Subjects []string `json:"subjects"`
@@ -95,7 +95,8 @@ func (c *Campaign) command(u Unit) string {
 	return strings.Join(words, " ")
 }
 
-// indexes returns the number of indexes that the campaign's Job has.
+// indexes returns the number of indexes of the campaign's Indexed Job. One pod at a time works on
+// each index.
 func (c *Campaign) indexes() uint64 { return (c.Seeds.count()-1)/c.PerPod + 1 }
 
 // SeedsOf returns the seeds that an index of the Job runs. It returns an error if the Job has no
@@ -109,6 +110,7 @@ func (c *Campaign) SeedsOf(index int) (Seeds, error) {
 }
 
 // units returns the runs for a range of seeds, in the order in which a worker makes these runs.
+// Each seed has one run for each subject.
 func (c *Campaign) units(seeds Seeds) []Unit {
 	var units []Unit
 	for seed := seeds.First; seed <= seeds.Last; seed++ {
@@ -159,8 +161,8 @@ func ParseSeeds(text string) (Seeds, error) {
 	return seeds, nil
 }
 
-// validate returns an error if the range is empty. It also returns an error if the range contains
-// the seed 0, which means a random seed.
+// validate returns an error if the range contains no seed or contains the seed 0. The flag --seed=0
+// means a random seed, so such a run could not be repeated.
 func (s Seeds) validate() error {
 	if s.First < 1 || s.Last < s.First || s.Last == math.MaxUint64 {
 		return fmt.Errorf("seeds: found %s; the first seed must be at least 1, and the last seed must not be less than the first", s)

@@ -64,7 +64,8 @@ type Status struct {
 	EndMessage string
 }
 
-// Complete reports whether all indexes have succeeded, so that every run has a result.
+// Complete reports whether all indexes of the Job have succeeded. Every run of the campaign then
+// has a result.
 func (s *Status) Complete() bool { return s.Succeeded == s.Indexes }
 
 // String formats the status as one line, such as "campaign nightly: 3 of 20 indexes complete,
@@ -92,8 +93,8 @@ func (s *Status) String() string {
 	return line
 }
 
-// Status reads the status of the named campaign from its Job. The argument now is the present
-// time.
+// Status reads the status of the named campaign from its Job. The age in the status counts up to
+// now.
 func (k *Cluster) Status(ctx context.Context, name string, now time.Time) (*Status, error) {
 	job, err := k.job(ctx, name)
 	if err != nil {

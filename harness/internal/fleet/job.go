@@ -24,8 +24,8 @@ type Pods struct {
 	Claim       string
 	Parallelism int32         // the maximum number of pods at the same time
 	Deadline    time.Duration // the time after which Kubernetes ends the Job; 0 means never
-	// Retries is how often Kubernetes repeats an index after runs could not start or the store
-	// could not be used.
+	// Retries is how often Kubernetes repeats an index of the Job with a new pod. It does so after
+	// runs could not start, or after the store could not be used.
 	Retries       int32
 	Keep          time.Duration // how long Kubernetes keeps the finished Job
 	Queue         string        // the name of a Kueue LocalQueue; empty without Kueue
@@ -62,7 +62,8 @@ const (
 	graceSeconds = 30
 )
 
-// The exit codes of a worker. The Job's pod failure policy treats each of them differently.
+// The exit codes of "gauntlet fleet worker", the program of each pod. The Job's pod failure policy
+// treats each of them differently.
 const (
 	// ExitBroken means that runs could not start, or that the store could not be used. Kubernetes
 	// repeats the index up to [Pods.Retries] times, and then records the index as failed.
@@ -127,8 +128,8 @@ func Labels(campaign string) map[string]string {
 	}
 }
 
-// podFailurePolicy says which failures of a pod count as failures of the pod's index. Pods that
-// were evicted, killed or lost do not count: Kubernetes replaces them.
+// podFailurePolicy says which ends of a pod Kubernetes counts as failures of the pod's index. Pods
+// that were evicted, killed or lost do not count: Kubernetes replaces them.
 func podFailurePolicy() *batchv1.PodFailurePolicy {
 	onExit := func(action batchv1.PodFailurePolicyAction, codes ...int32) batchv1.PodFailurePolicyRule {
 		return batchv1.PodFailurePolicyRule{Action: action, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{

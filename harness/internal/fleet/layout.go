@@ -38,12 +38,14 @@ func indexDir(campaign string, index int) string {
 	return path.Join(campaign, fmt.Sprintf("%05d", index))
 }
 
-// base returns the name of the unit in file names of the store, such as "12-ours".
+// base returns the beginning of the names of the run's files in the store, such as "12-ours" for
+// seed 12.
 func (u Unit) base() string {
 	return strconv.FormatUint(u.Seed, 10) + "-" + escapeName(u.Subject)
 }
 
-// escapeName replaces the characters of a subject that file names should not have by underscores.
+// escapeName replaces characters of a subject that should not be in file names, such as "/", by
+// underscores.
 func escapeName(subject string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("/:\\ ", r) {
@@ -53,14 +55,15 @@ func escapeName(subject string) string {
 	}, subject)
 }
 
-// resultFile is the name of a result in the store, with its parts.
+// resultFile is the name of a file in the store with the result of one run, split into its parts.
 type resultFile struct {
 	name    string // the whole name
 	attempt string // the directory of the attempt, as a name in the store
 	base    string // the seed and the subject; see [Unit.base]
 }
 
-// parseResult parses a name in the store. The bool is false if the name is not that of a result.
+// parseResult splits the name of a file in the store into its parts. The bool is false if the file
+// is not the result of a run.
 func parseResult(name string) (resultFile, bool) {
 	attempt, file, ok := strings.Cut(name, "/"+resultsDir+"/")
 	base, isResult := strings.CutSuffix(file, resultSuffix)
@@ -82,13 +85,14 @@ type finished struct {
 	Metadata  map[string]string `json:"metadata,omitempty"`
 }
 
-// progress is the content of progress.json, which says what an attempt is doing.
+// progress is the content of progress.json, which says what a pod is doing. If the pod is killed,
+// the file shows during which run.
 type progress struct {
-	// InProgress is the run that the attempt is making. It is nil between two runs.
+	// InProgress is the run that the pod is making. It is nil between two runs.
 	InProgress *Unit `json:"inProgress,omitempty"`
-	// Runs is the number of results that this attempt has written.
+	// Runs is the number of results that this pod has written.
 	Runs int `json:"runs"`
-	// Seconds is the time since the start of the attempt.
+	// Seconds is the time since the start of the pod's program.
 	Seconds float64 `json:"seconds"`
 }
 

@@ -20,10 +20,10 @@ type Merged struct {
 	// Results has the runs in the order of their seeds. The runs that did not pass have no
 	// directory until [Merged.Extract] is called.
 	Results campaign.Results
-	// Missing has the runs that have no result.
+	// Missing lists the runs of the campaign that have no result in the store.
 	Missing []Unit
-	// Repeated is the number of results that do not count. An earlier attempt has a result for the
-	// same run.
+	// Repeated is the number of results that do not count, because an earlier pod has a result for
+	// the same run.
 	Repeated int
 	// Attempts is the number of pods that have worked on the campaign.
 	Attempts int
@@ -31,7 +31,8 @@ type Merged struct {
 	archives []string // for each run of Results.Failed: the name in the store of the archive with the run directory
 }
 
-// ErrNoCampaign means that the store has no campaign with the given name.
+// ErrNoCampaign means that the store has no campaign with the given name. Either no pod has started
+// yet, or the name is wrong.
 var ErrNoCampaign = errors.New("the store has no campaign with this name")
 
 // Merge reads all results of a campaign from a store, and counts one result for each run.
@@ -69,8 +70,12 @@ func Merge(ctx context.Context, store Store, name string) (*Merged, error) {
 	return merged, nil
 }
 
-// choose returns the result that counts for each unit, by the unit's base name. It also counts the
-// attempts. The names must be sorted, so that the names of the first attempt come first.
+// choose returns the result that counts for each run: the result of the first pod that has one. The
+// key is the base name of the run, such as "12-ours". choose also counts pods and superfluous
+// results.
+//
+// The names are those of all files of the campaign, sorted. The files of an earlier pod must come
+// first.
 func (m *Merged) choose(names []string) map[string]resultFile {
 	first := map[string]resultFile{}
 	for _, name := range names {

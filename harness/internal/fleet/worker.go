@@ -26,12 +26,13 @@ import (
 type Worker struct {
 	Campaign Campaign
 	Index    int
-	// Attempt is the name of the pod. Every attempt has a different name.
+	// Attempt is the name of the pod. It identifies this attempt at the index, because every pod
+	// has a different name.
 	Attempt string
 	// Node is the name of the pod's node. It may be empty.
 	Node  string
 	Store Store
-	// Prepare returns a function that makes the run of a unit.
+	// Prepare returns a function that makes the run of one seed on one subject.
 	Prepare func(Unit) (campaign.Attempt, error)
 	Clock   clock.PassiveClock
 	// Metrics counts the results. It may be nil.
@@ -91,7 +92,7 @@ func (w *Worker) Work(ctx context.Context) error {
 	return errors.Join(err, w.finish(context.WithoutCancel(ctx), err))
 }
 
-// begin writes campaign.json, if the store does not have it yet, and the attempt's started.json.
+// begin writes campaign.json to the store if it does not exist, and then started.json for this pod.
 // It returns ErrOtherCampaign if campaign.json has other options.
 func (w *Worker) begin(ctx context.Context) error {
 	w.begun = w.Clock.Now()
@@ -113,13 +114,14 @@ func (w *Worker) begin(ctx context.Context) error {
 	})
 }
 
-// earlier says what other attempts at the same index did.
+// earlier says what other pods with the same index of the Job have done.
 type earlier struct {
 	results map[string]bool // true for each unit that has a result; the key is [Unit.base]
 	killed  map[Unit]int    // how many attempts were killed during the run of a unit
 }
 
-// earlierAttempts reads the results and the progress of all attempts at the index.
+// earlierAttempts reads from the store what other pods with the same index of the Job have done.
+// This pod then makes only the runs without a result.
 func (w *Worker) earlierAttempts(ctx context.Context) (earlier, error) {
 	found := earlier{results: map[string]bool{}, killed: map[Unit]int{}}
 	names, err := w.Store.List(ctx, indexDir(w.Campaign.Name, w.Index)+"/")
@@ -149,8 +151,8 @@ func (w *Worker) earlierAttempts(ctx context.Context) (earlier, error) {
 	return found, nil
 }
 
-// makeRuns makes the runs of the units and writes the results. The argument killed says how many
-// attempts were killed during a unit's run.
+// makeRuns makes the given runs and writes their results to the store. The argument killed says how
+// many pods were killed during each run.
 func (w *Worker) makeRuns(ctx context.Context, units []Unit, killed map[Unit]int) error {
 	failedStarts := 0
 	var missed []error // the errors of runs that could not start
@@ -177,8 +179,8 @@ func (w *Worker) makeRuns(ctx context.Context, units []Unit, killed map[Unit]int
 	return errors.Join(append([]error{err}, missed...)...)
 }
 
-// series returns an iterator over the units' runs. Before each run, the iterator writes to the
-// store which run is in progress.
+// series returns an iterator over the given runs. Before each run, it writes to the store which run
+// is in progress.
 func (w *Worker) series(ctx context.Context, units []Unit, killed map[Unit]int) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
 		for _, unit := range units {
@@ -205,7 +207,7 @@ func (w *Worker) memoryKills() int {
 	return w.MemoryKills()
 }
 
-// abandoned returns an attempt that makes no run, and returns the verdict unknown. It replaces a
+// abandoned returns a function that makes no run, and returns the verdict unknown. It replaces a
 // run during which too many pods were killed.
 func (w *Worker) abandoned(unit Unit, times int) campaign.Attempt {
 	return func(context.Context) (*reports.Run, error) {
@@ -253,14 +255,13 @@ func (w *Worker) record(ctx context.Context, unit Unit, run *reports.Run) error 
 	return os.RemoveAll(run.Directory)
 }
 
-// note writes progress.json with the run that is in progress. The argument unit is nil between two
-// runs.
+// note writes to progress.json which run is in progress. The argument unit is nil between two runs.
 func (w *Worker) note(ctx context.Context, unit *Unit) error {
 	return w.put(ctx, progressName, progress{InProgress: unit, Runs: len(w.results), Seconds: w.Clock.Since(w.begun).Seconds()})
 }
 
-// finish writes the last files of the attempt. The argument workErr says why the attempt ended
-// early, or is nil.
+// finish writes the last files of this pod, such as finished.json. The argument workErr says why
+// the pod ends early. It is nil if the work is complete.
 func (w *Worker) finish(ctx context.Context, workErr error) error {
 	end := finished{Timestamp: w.Clock.Now().Unix(), Result: "SUCCESS", Metadata: map[string]string{"runs": fmt.Sprint(len(w.results))}}
 	for _, run := range w.results {
@@ -282,7 +283,7 @@ func (w *Worker) finish(ctx context.Context, workErr error) error {
 		w.put(ctx, finishedName, end))
 }
 
-// put writes a value as JSON to a file in the attempt's directory.
+// put writes a value as JSON to a file in this pod's directory of the store.
 func (w *Worker) put(ctx context.Context, name string, value any) error {
 	content, err := json.Marshal(value)
 	if err != nil {

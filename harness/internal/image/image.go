@@ -52,8 +52,8 @@ var epoch = time.Unix(0, 0).UTC()
 // Spec describes an image that [Build] builds.
 type Spec struct {
 	// Reference is the name and tag of the image, such as "localhost/relay:dev". Use the registry
-	// "localhost" for an image that is not pushed. A container engine without the image then
-	// cannot pull another image of the same name.
+	// "localhost" for an image that is not pushed. A container engine that lacks the image then
+	// cannot pull another one by this name.
 	Reference string
 	// Binary is the path of a static Linux executable for amd64 or arm64. In the image, the
 	// executable has the same file name, and is the entrypoint.

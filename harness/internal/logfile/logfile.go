@@ -174,13 +174,13 @@ func (l *File) nextLine(offset int64) (int64, error) {
 // markerFormat is the format of the line in place of the dropped middle of a log.
 const markerFormat = "\n[gauntlet dropped %d bytes of this log here: a log keeps its first %d bytes and at least its last %d]\n"
 
-// marker returns the line in place of the dropped middle of a log. The argument dropped is the
+// marker returns the line that replaces the dropped middle of a log. The argument dropped is the
 // number of dropped bytes.
 func (l *File) marker(dropped int64) []byte {
 	return fmt.Appendf(nil, markerFormat, dropped, l.limits.head, l.limits.tail)
 }
 
-// readDropped reads how many bytes an earlier File has dropped from the middle of this log. It
+// readDropped reads how many bytes an earlier process has dropped from the middle of this log. It
 // returns 0 if the log is complete.
 func (l *File) readDropped() (int64, error) {
 	buffer := make([]byte, len(markerFormat)+3*20)

@@ -30,8 +30,8 @@ type objects struct {
 	ignored []string                     // kinds whose objects a run does not create
 }
 
-// sort reads the manifests and returns what a run needs from them. It returns an error if a
-// manifest is not valid for its kind.
+// sort reads the manifests of a subject file, and returns what a run needs from them. It returns an
+// error if a manifest is not valid for its kind.
 func sort(manifests []*unstructured.Unstructured) (*objects, error) {
 	sorted := &objects{}
 	bound := boundRoles(manifests)
@@ -43,8 +43,8 @@ func sort(manifests []*unstructured.Unstructured) (*objects, error) {
 	return sorted, nil
 }
 
-// add adds one object of the manifests to s. The keys of bound are the roles that role bindings
-// name, such as "ClusterRole/manager".
+// add adds one object of the manifests to s. It uses the rules of a role only if a role binding
+// names the role. The keys of bound are these roles, such as "ClusterRole/manager".
 func (s *objects) add(o *unstructured.Unstructured, bound map[string]bool) error {
 	switch kind := o.GetKind(); {
 	case kind == "Deployment" && s.process.env == nil:
@@ -78,8 +78,8 @@ func (s *objects) add(o *unstructured.Unstructured, bound map[string]bool) error
 	return nil
 }
 
-// boundRoles returns the roles that role bindings name. The keys have the form
-// "ClusterRole/manager".
+// boundRoles returns the roles that role bindings in the manifests name. Only these roles say what
+// the program may write. The keys have the form "ClusterRole/manager".
 func boundRoles(manifests []*unstructured.Unstructured) map[string]bool {
 	bound := map[string]bool{}
 	for _, o := range manifests {
@@ -110,13 +110,12 @@ func kindOf(definition *unstructured.Unstructured) (scenario.ExternalKind, error
 	return kind, nil
 }
 
-// operator describes the controllers and kinds of a program. It starts from the section operator
-// of the subject file, and adds information from the manifests. The argument found is nil if the
-// file has no such section.
+// operator describes the controllers and kinds of a program. It starts from the section operator of
+// the subject file, which is found. If the file has no such section, found is nil. The manifests
+// then add the rest.
 //
-// If the section names no controllers, each namespaced kind of the CustomResourceDefinitions
-// gets one. Such a controller may write its own kind, and all kinds that the roles allow to
-// write.
+// If the section names no controllers, each namespaced kind of the CustomResourceDefinitions gets
+// one. This controller may write its own kind, and all kinds that the roles allow to write.
 func (s *objects) operator(found *scenario.Operator) scenario.Operator {
 	var o scenario.Operator
 	if found != nil {
@@ -158,8 +157,8 @@ func withKind(kinds []string, kind string) []string {
 // writeVerbs are the verbs that change objects.
 var writeVerbs = []string{"create", "update", "patch", "delete", "deletecollection", rbacv1.VerbAll}
 
-// notWorkload lists resources that almost every controller writes. Permission to write them says
-// nothing about the objects that the controller manages.
+// notWorkload lists resources that almost every controller writes. A role that allows such writes
+// does not show which objects the controller manages.
 var notWorkload = []string{"events", "events.events.k8s.io", "leases.coordination.k8s.io"}
 
 // written returns the namespaced kinds that the roles allow the program to write, sorted by
@@ -183,8 +182,8 @@ func (s *objects) written() []scenario.ExternalKind {
 	return kinds
 }
 
-// kindOfResource returns the namespaced kind with the given API group and plural name. It
-// returns false if the kind is unknown, is cluster-scoped or is in notWorkload.
+// kindOfResource returns the kind of a resource that appears in a role, such as "deployments" of
+// group "apps". It returns false if the kind is unknown, is cluster-scoped or is in notWorkload.
 func (s *objects) kindOfResource(group, resource string) (scenario.ExternalKind, bool) {
 	for _, kind := range s.kinds {
 		if strings.HasPrefix(kind.APIVersion, group+"/") && kind.Plural == resource {

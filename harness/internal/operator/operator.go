@@ -119,7 +119,8 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 	return &Operator{Target: target, Scenario: described, Ignored: slices.Compact(deployed.ignored)}, nil
 }
 
-// within returns path if path is absolute or empty. Otherwise it returns path joined to dir.
+// within resolves a path in a subject file, which is relative to dir. It returns path unchanged if
+// path is absolute or empty.
 func within(dir, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path

@@ -19,7 +19,8 @@ type Entry struct {
 	// Name is the name of the thing, such as "max-surge". For a field, it is the path from the
 	// root, such as "scenario.settle.quiet".
 	Name string
-	// Aliases has other names by which Find finds the entry.
+	// Aliases lists other names by which Find finds the entry, such as "deploy" for the Kind
+	// Deployment.
 	Aliases []string
 	// Description says in sentences what the thing is.
 	Description string
@@ -88,7 +89,7 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// isEmpty reports whether a value is an empty string or an empty slice.
+// isEmpty reports whether a fact has no value: an empty string or an empty slice.
 func isEmpty(value any) bool {
 	switch value := value.(type) {
 	case string:

@@ -95,8 +95,8 @@ func (e *Entry) isNamed(name string) bool {
 	})
 }
 
-// fieldAt returns the entry for a field. The argument path has the names of fields from the field
-// at down to that field.
+// fieldAt returns the entry for a field below the field at. The argument path has the names of the
+// fields on the way, such as settle and quiet.
 func fieldAt(at schema.Field, path []string) (Entry, error) {
 	parents := at.Name
 	for _, name := range path {
@@ -131,7 +131,8 @@ func unknownField(path, name string, fields []schema.Field) error {
 	return fmt.Errorf("%s has no field %q: expected one of %s%s", path, name, strings.Join(known, ", "), nearest.Suggestion(name, known))
 }
 
-// items converts the documented values of a field, with their meanings, to named texts.
+// items converts the documented values of a field to items: the value is the name, and its meaning
+// the text.
 func items(meanings []schema.Meaning) []Item {
 	var all []Item
 	for _, m := range meanings {
@@ -140,7 +141,8 @@ func items(meanings []schema.Meaning) []Item {
 	return all
 }
 
-// entry describes the section itself: what its entries are, and their names.
+// entry returns an entry about the section itself, for "gauntlet explain checks". It says what the
+// entries are, and lists their names.
 func (s *Section) entry() Entry {
 	return Entry{Kind: "list", Name: s.Name, Description: s.Description, Facts: []Fact{{s.Name, s.Names()}}}
 }

@@ -248,8 +248,8 @@ func allowedBehaviors() []Entry {
 	return all
 }
 
-// handling splits lines such as "max-surge: counts only …" into the names of checks and what these
-// checks do.
+// handling splits lines such as "max-surge: counts only …" into items. The name is a check, and the
+// text says how the check treats the allowed behavior.
 func handling(lines []string) []Item {
 	var items []Item
 	for _, line := range lines {

@@ -14,8 +14,9 @@ import (
 // to 10". A section may precede the number, as in "Deployment 3".
 var numbers = regexp.MustCompile(`^(?:(\w+) )?(\d+)(?: to (\d+))?$`)
 
-// statements returns the contract statements to which a text refers. The text is, for example,
-// "ReplicaSet 11, Deployment 3, 19". If the text names another document, statements returns nil.
+// statements returns the statements of controllers/CONTRACT.md to which a text refers. An example
+// of the text is "ReplicaSet 11, Deployment 3, 19". If the text names another document, the result
+// is nil.
 func statements(contract string) []Item {
 	var ids []string
 	section := ""
@@ -45,7 +46,7 @@ func statements(contract string) []Item {
 	return items
 }
 
-// writtenIn returns the path of the contract if a text refers to statements of the contract, such
+// writtenIn returns the path of controllers/CONTRACT.md if a text refers to statements in it, such
 // as "Deployment 9". It returns "" if the text names another document.
 func writtenIn(contract string) string {
 	if statements(contract) != nil || contract == "The binary" {

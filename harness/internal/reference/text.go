@@ -49,8 +49,8 @@ type printer struct {
 	width int
 }
 
-// facts writes one line for each short fact, with the name and the value in two aligned columns.
-// The first line has the name of the entry.
+// facts writes one line for each property whose value is not a list of items. Names and values are
+// in two aligned columns. The first line has the name of the entry.
 func (p *printer) facts(e *Entry) {
 	short := []Fact{{e.Kind, e.Name}}
 	for _, f := range e.Facts {
@@ -124,8 +124,8 @@ func wrapped(first, rest, words string, width int) string {
 	return out.String()
 }
 
-// Label converts the name of a fact to words in capital letters. For example, apiVersion becomes
-// "API VERSION".
+// Label converts the name of a property to a heading in capital letters. For example, apiVersion
+// becomes "API VERSION".
 func Label(name string) string {
 	var label strings.Builder
 	for _, letter := range name {
@@ -140,7 +140,7 @@ func Label(name string) string {
 	return label.String()
 }
 
-// Words formats the value of a fact on one line. The elements of a list are separated by commas.
+// Words formats the value of a property on one line. Commas separate the elements of a list.
 func Words(value any) string {
 	switch value := value.(type) {
 	case nil:
