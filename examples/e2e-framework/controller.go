@@ -1,4 +1,5 @@
-// Package ticket contains a small controller. Its end-to-end test injects a fault.
+// Package ticket is an example of an end-to-end test that injects a fault. It contains the small
+// controller that the test checks.
 package ticket
 
 import (
@@ -18,7 +19,8 @@ import (
 // orderLabel marks a ConfigMap as an order. The controller reconciles only orders.
 const orderLabel = "order"
 
-// ticketAnnotation marks an order whose ticket exists.
+// ticketAnnotation marks an order whose ticket exists. The controller does not create another
+// ticket for this order.
 const ticketAnnotation = "ticket"
 
 // reconciler creates one ticket for each order. Orders and tickets are ConfigMaps.

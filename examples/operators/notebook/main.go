@@ -24,7 +24,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// finalizer is the finalizer of each Notebook. The claim of Notebook "one" is named "one-data".
+// finalizer is the finalizer of each Notebook. The name of a Notebook's PersistentVolumeClaim is
+// the Notebook's name and claimSuffix.
 const finalizer, claimSuffix = "example.com/notebook", "-data"
 
 var (
@@ -32,7 +33,8 @@ var (
 	claims    = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
 )
 
-// operator creates or deletes the claim of each Notebook, as the Notebook's spec asks.
+// operator creates or deletes the PersistentVolumeClaim of each Notebook, as the Notebook's spec
+// asks.
 type operator struct {
 	client            dynamic.Interface
 	notebooks, claims cache.Indexer // the informer caches
@@ -84,7 +86,8 @@ func cached(indexer cache.Indexer, name cache.ObjectName) *unstructured.Unstruct
 	return object.(*unstructured.Unstructured).DeepCopy()
 }
 
-// reconcile adds the finalizer of a Notebook, creates or deletes its claim, and writes its status.
+// reconcile adds the finalizer of a Notebook, creates or deletes its PersistentVolumeClaim, and
+// writes its status.
 func (o *operator) reconcile(ctx context.Context, name cache.ObjectName) error {
 	notebook := cached(o.notebooks, name)
 	if notebook == nil {
@@ -116,15 +119,15 @@ func (o *operator) setFinalizers(ctx context.Context, notebook *unstructured.Uns
 	return err
 }
 
-// storage returns spec.storage of a Notebook, such as "1Gi". It returns "" if the Notebook needs
-// no claim.
+// storage returns spec.storage of a Notebook, such as "1Gi". It returns "" if the Notebook needs no
+// PersistentVolumeClaim.
 func storage(notebook *unstructured.Unstructured) string {
 	size, _, _ := unstructured.NestedString(notebook.Object, "spec", "storage")
 	return size
 }
 
-// reconcileClaim creates the claim of a Notebook if spec.storage is set. If spec.storage is not
-// set, reconcileClaim deletes the claim.
+// reconcileClaim creates the PersistentVolumeClaim of a Notebook if spec.storage is set. If
+// spec.storage is not set, reconcileClaim deletes the PersistentVolumeClaim.
 func (o *operator) reconcileClaim(ctx context.Context, notebook *unstructured.Unstructured) error {
 	claim, size := cached(o.claims, cache.NewObjectName(notebook.GetNamespace(), notebook.GetName()+claimSuffix)), storage(notebook)
 	client := o.client.Resource(claims).Namespace(notebook.GetNamespace())
@@ -143,8 +146,8 @@ func (o *operator) reconcileClaim(ctx context.Context, notebook *unstructured.Un
 	return client.Delete(ctx, claim.GetName(), metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(claim.GetUID()))})
 }
 
-// newClaim returns the claim to create for a Notebook. The Notebook controls the claim, and size
-// is its storage request.
+// newClaim returns the PersistentVolumeClaim to create for a Notebook. The Notebook is its
+// controller, and size is its storage request.
 func newClaim(notebook *unstructured.Unstructured, size string) *unstructured.Unstructured {
 	claim := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "PersistentVolumeClaim",

@@ -6,8 +6,9 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/discovery"
 )
 
-// installDiscovery adds the handlers that list the API groups and their versions. The handlers of
-// each group list its resources.
+// installDiscovery adds the discovery handlers that list the API groups and their versions. They
+// serve the paths /api, /apis and /apis/GROUP. The method install adds the handlers that list
+// resources.
 func installDiscovery(container *restful.Container, groups []group) {
 	addresses := discovery.DefaultAddresses{DefaultAddress: "apiserver"}
 	container.Add(discovery.NewLegacyRootAPIHandler(addresses, codecs, "/api").WebService())

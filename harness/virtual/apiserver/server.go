@@ -128,7 +128,8 @@ func Prepare(ctx context.Context) error {
 	})
 }
 
-// supportedEtcd pretends to be an etcd whose version supports progress requests.
+// supportedEtcd answers like an etcd whose version supports progress requests. Prepare passes it to
+// kube-apiserver's check of etcd's version.
 type supportedEtcd struct{}
 
 func (supportedEtcd) Endpoints() []string { return []string{"memory"} }

@@ -1,8 +1,9 @@
-// Package virtual describes the provider of control planes in virtual time.
+// Package virtual describes the provider of control planes in virtual time. Their clock skips the
+// time in which all goroutines wait.
 //
-// Such a control plane is a part of the program gauntlet-virtual, which the module harness/virtual
-// contains. gauntlet starts the program once for each run, and the program records the history. The
-// program links kube-apiserver, which gauntlet does not.
+// The control plane is a part of the program gauntlet-virtual, which the module harness/virtual
+// contains. gauntlet starts this program once for each run, and the program records the history.
+// Only this program links kube-apiserver; gauntlet itself does not.
 package virtual
 
 import (
@@ -15,13 +16,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/executable"
 )
 
-// Name is the name of this provider.
+// Name is the name of this provider, as in --provider=virtual.
 const Name = "virtual"
 
 // Program is the file name of the program that contains the control plane.
 const Program = "gauntlet-virtual"
 
-// Capabilities are the capabilities of this provider.
+// Capabilities says what the control planes of this provider can do. Faults and suites ask for
+// capabilities, not for the name of a provider.
 var Capabilities = cluster.Capabilities{
 	cluster.OwnsControlPlane, cluster.AccessesEtcd, cluster.ParallelRuns, cluster.VirtualTime,
 	cluster.SimulatedKubelets, cluster.ControlsContainers,
@@ -40,7 +42,8 @@ func Find(gauntlet string) (string, error) {
 	return path, nil
 }
 
-// Start returns an error, because only [Program] contains the control plane.
+// Start returns an error. The control plane exists only in [Program], so it cannot start in
+// gauntlet's process.
 func Start(context.Context) (cluster.Cluster, error) {
 	return nil, errors.New("a control plane in virtual time exists only during `gauntlet run`; expected another provider")
 }
