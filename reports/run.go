@@ -223,7 +223,7 @@ func EvidenceLines(e check.Evidence) []string {
 		lines = append(lines, "in the cache: "+e.Cached)
 	}
 	if e.Stalled > 0 {
-		lines = append(lines, fmt.Sprintf("stalled: the subject or gauntlet had no CPU time for %s shortly before", seconds(e.Stalled)))
+		lines = append(lines, fmt.Sprintf("stalled: the subject or gauntlet had no CPU time for %s shortly before this violation", seconds(e.Stalled)))
 	}
 	if e.KnownIssue != "" {
 		lines = append(lines, "known upstream issue: "+e.KnownIssue)

@@ -175,8 +175,8 @@ func (p layout) resultTable(b *strings.Builder, run *Run) {
 	}
 }
 
-// longestName returns the length of the longest text in the table's first column. The column has
-// check IDs and the scenario.
+// longestName returns the width of a table's first column, so that the last column can take the
+// remaining space. The column has check IDs and the scenario.
 func longestName(run *Run, results []check.Result) int {
 	longest := len(run.Scenario)
 	for _, id := range idsOf(results) {

@@ -45,7 +45,7 @@ func newSchedulingDelays(procDir string) *schedulingDelays {
 	return &schedulingDelays{procDir: procDir, pids: map[string]int{}, waits: map[string]map[string]time.Duration{}}
 }
 
-// observe updates the process IDs from the next record of the history.
+// observe updates the process IDs of the subject's replicas from the next record of the history.
 func (s *schedulingDelays) observe(r *history.Record) {
 	if r.Process == nil || !strings.HasPrefix(r.Process.Name, subjectPrefix) {
 		return
@@ -61,8 +61,8 @@ func (s *schedulingDelays) observe(r *history.Record) {
 	}
 }
 
-// record measures every schedulingInterval and appends stalls to the history, until the caller
-// calls stop.
+// record measures the delays every schedulingInterval, until the caller calls stop. It appends a
+// stall to the history if a replica got no CPU for a while.
 func (s *schedulingDelays) record(clock clock.WithTicker, recorder *history.Recorder) (stop func()) {
 	return history.Every(clock, schedulingInterval, func() {
 		for _, stall := range s.measure() {
@@ -71,8 +71,8 @@ func (s *schedulingDelays) record(clock clock.WithTicker, recorder *history.Reco
 	})
 }
 
-// measure returns a stall for each replica whose threads waited at least schedulingMin since the
-// last measurement.
+// measure returns a stall for each replica that got too little CPU time. The threads of such a
+// replica were ready to run, but waited at least schedulingMin since the last measurement.
 func (s *schedulingDelays) measure() (stalls []history.Stall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,8 +27,8 @@ type monitor struct {
 	stalls map[string]time.Duration
 }
 
-// newMonitor returns a monitor for a run with the given controllers under test. Its field ready
-// always returns true.
+// newMonitor returns a monitor for a run with the given controllers under test. Until the caller
+// sets the field ready, the monitor takes the subject for ready.
 func newMonitor(controllers ...kube.Controller) *monitor {
 	return &monitor{settled: check.NewSettled(controllers...), ready: func() bool { return true }, changed: make(chan struct{}), stalls: map[string]time.Duration{}}
 }

@@ -231,7 +231,8 @@ func (v *validator) createFields(path string, c *Create) {
 	}
 }
 
-// deployment checks the fields that only a create of a Deployment has.
+// deployment checks the fields that only a create of a Deployment has, such as maxSurge, and
+// reports invalid values.
 func (v *validator) deployment(path string, c *Create) {
 	oneOf(v, path+".strategy", c.Strategy, RollingUpdate, Recreate)
 	if c.Version != "" {
@@ -268,7 +269,8 @@ func (v *validator) share(path string, share *IntOrString, strategy Strategy) {
 	v.check(share.isShare(), path, "found %s; expected 0 to %d, or 0%% to 100%%", share, replicasMax)
 }
 
-// service checks the fields that only a create of a Service has.
+// service checks the fields that only a create of a Service has, such as ports, and reports
+// invalid values.
 func (v *validator) service(path string, c *Create) {
 	if c.ExternalName != "" {
 		v.check(!c.Headless, path+".headless", "found headless beside externalName; expected only one of the two fields")

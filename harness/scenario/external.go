@@ -90,8 +90,8 @@ func (v *validator) externalWorkload(external *ExternalWorkload) {
 	v.bounded("externalWorkload", external)
 }
 
-// operator checks the controllers that are not controllers of Kubernetes, if the scenario has
-// any.
+// operator checks the field operator, which describes controllers under test that are not part
+// of Kubernetes. A scenario without the field is valid.
 func (v *validator) operator(o *Operator) {
 	if o == nil {
 		return

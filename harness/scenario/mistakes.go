@@ -67,8 +67,8 @@ func flatten(errs []error) []error {
 	return all
 }
 
-// positionOf returns the position of an error in the file. It returns the zero value for an
-// error without a position.
+// positionOf returns the position of an error in the file, by which errors are sorted. It
+// returns the zero value for an error without a position.
 func positionOf(err error) position {
 	if m := new(mistake); errors.As(err, &m) {
 		return m.at
@@ -83,7 +83,8 @@ func hides(path, other string) bool {
 	return path == other || contains(path, other) || contains(other, path)
 }
 
-// contains reports whether the field at path contains the field at inner.
+// contains reports whether the field at path contains the field at inner, as cluster contains
+// cluster.nodes.
 func contains(path, inner string) bool {
 	rest, ok := strings.CutPrefix(inner, path)
 	return ok && path != "" && rest != "" && (rest[0] == '.' || rest[0] == '[')

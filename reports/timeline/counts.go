@@ -72,8 +72,8 @@ func (l *chartLines) set(name string, at time.Duration, value int) {
 	line.At, line.Values = append(line.At, at), append(line.Values, float64(value))
 }
 
-// forget removes all values of each line except the last value, which holds until the next value
-// is added.
+// forget frees the memory of a chart's old values. It removes all values of each line except the
+// last value, which holds until the next value is added.
 func (l *chartLines) forget() {
 	for i := range l.lines {
 		line := &l.lines[i]

@@ -81,7 +81,7 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	err = s.try(ctx, singles(s.plan.Places))
 	if err == nil && s.goesOn(ctx) {
 		s.pairs = pairs(s.plan.Places, s.results)
-		o.Progress(fmt.Sprintf("every place was tried; found %d pairs of places that depend on each other", len(s.pairs)))
+		o.Progress(fmt.Sprintf("every place (write or watch event) was tried alone; trying %d pairs of places that depend on each other", len(s.pairs)))
 		err = s.try(ctx, s.pairs)
 	}
 	return s.outcome(), err

@@ -165,7 +165,8 @@ func (l *learner) deliveredTo(replica string) map[string]int {
 	return l.delivered[replica]
 }
 
-// deliver adds a watch event that the subject received to the lesson.
+// deliver adds a watch event that the subject received to the lesson, which is what the search
+// learns from the run.
 func (l *learner) deliver(r *history.Record) {
 	d := r.Delivery
 	key := d.Object.Ref.String()
@@ -194,7 +195,8 @@ func (l *learner) deliver(r *history.Record) {
 	l.deliveredTo(d.Subject)[key] = index
 }
 
-// send adds a write of the subject to the lesson, with the events on which the write may depend.
+// send adds a write of the subject to the lesson, with the watch events on which the write may
+// depend.
 func (l *learner) send(r *history.Record) {
 	request := r.Request
 	object := l.known.target(request)
