@@ -39,7 +39,8 @@ const classificationLegend = "undeclared: no rule allows the difference; both wr
 	"not compared: the difference depends on steps that one run did not complete because of a known upstream issue; " +
 	"accepted: the guarantees allow the behavior of either subject"
 
-// comparisonSummary has what reports in text, Markdown and HTML show about one comparison.
+// comparisonSummary has what the reports about one comparison show: verdict, counts, differences
+// and pairs.
 type comparisonSummary struct {
 	Scenario      string
 	Subject, Base string
@@ -73,7 +74,8 @@ type pairSummary struct {
 	Page string
 }
 
-// distinctDifference is a difference that occurs in one or more pairs of runs.
+// distinctDifference is a difference together with the number of pairs of runs in which it
+// occurs.
 type distinctDifference struct {
 	compare.Difference             // the difference with the values of the first pair in which it occurs
 	pairs, of          int         // the number of pairs in which it occurs, and the number of all pairs
@@ -87,7 +89,8 @@ func (d distinctDifference) In() string { return fmt.Sprintf("%d of %d", d.pairs
 // occurs.
 func (d distinctDifference) Page() string { return d.first.Page }
 
-// reasonGroup is a group of differences with the same classification and reason.
+// reasonGroup is a group of differences with the same classification and reason, which reports
+// show in one row.
 type reasonGroup struct {
 	Classification compare.Classification
 	Reason         string

@@ -81,7 +81,8 @@ func (s failureKey) title() string {
 	}
 }
 
-// String returns the failure group as one line of Markdown.
+// String returns the failure group as one line of Markdown: what failed, in how many runs, and
+// the reason.
 func (f failureGroup) String() string {
 	return fmt.Sprintf("%s %s, %s: in %s of %s, smallest run with seed %d: %s",
 		strings.ToUpper(string(f.verdict)), f.subject, escape(f.title()), countRuns(f.runs), f.scenarioText(), f.smallest.Seed, escape(f.reason))

@@ -68,7 +68,8 @@ func colorOf(c compare.Classification) check.Verdict {
 	}
 }
 
-// pageData is the input of the template page.
+// pageData is the input of the template of the HTML page: the runs, or a comparison, with styles
+// and scripts.
 type pageData struct {
 	Verdict      check.Verdict
 	Reason       string
@@ -108,19 +109,20 @@ type pageRun struct {
 	Folded bool
 }
 
-// pageResult is the input of an HTML template that shows one result of a run.
+// pageResult is one result of a run, as input of an HTML template such as that of a table row.
 type pageResult struct {
 	Run    pageRun
 	Result check.Result
 }
 
-// pageResults is the input of an HTML template that shows several results of a run.
+// pageResults is several results of a run, as input of an HTML template such as the table of
+// checks.
 type pageResults struct {
 	Run     pageRun
 	Results []check.Result
 }
 
-// pageEvidence is the input of an HTML template that shows one piece of evidence of a run.
+// pageEvidence is one piece of evidence of a run, as input of the HTML template that shows it.
 type pageEvidence struct {
 	Run      pageRun
 	Evidence check.Evidence

@@ -151,7 +151,7 @@ func (r *Run) markdownResults(b *strings.Builder, dir string) {
 	}
 }
 
-// markup escapes the characters that have a special meaning in Markdown.
+// markup escapes characters that have a special meaning in Markdown, such as * and |.
 var markup = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", "&lt;", ">", "&gt;", "&", "&amp;",
 	"|", `\|`, "~", `\~`, "\n", " ", "\r", " ")

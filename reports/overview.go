@@ -21,7 +21,7 @@ type overviewData struct {
 	Clean    []verdictCounts // the scenarios and subjects of which all runs passed
 }
 
-// pageFailure has what the HTML page shows about a failure group, as text.
+// pageFailure has the texts that the HTML page shows about a failure group, such as the reason.
 type pageFailure struct {
 	Verdict                                              check.Verdict
 	Subject, Scenario, Check, Times, Reproduce, Repeated string

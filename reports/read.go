@@ -45,7 +45,7 @@ func ReadDirectory(dir string) ([]Run, error) {
 	return runs, nil
 }
 
-// ReadRunJSON decodes one run from JSON that [RunJSON] wrote.
+// ReadRunJSON decodes one run from JSON that [RunJSON] wrote, for example in another process.
 func ReadRunJSON(content []byte) (*Run, error) {
 	var decoded jsonRun
 	if err := json.Unmarshal(content, &decoded); err != nil {

@@ -281,7 +281,8 @@ func newTable() table.Writer {
 	return t
 }
 
-// The widths at which heading breaks the name of a scenario, in characters.
+// The function heading uses these widths, in characters, to break the name of a scenario into
+// lines.
 const (
 	headingWidth = 10 // a longer name is broken after a hyphen
 	maxWordWidth = 14 // a longer part without a hyphen is broken at this width

@@ -36,7 +36,8 @@ type Difference struct {
 // Aspect says in which respect two runs differ, such as verdicts or end states.
 type Aspect string
 
-// The aspects, in the order in which reports list the differences.
+// These are the aspects in which two runs can differ, in the order in which reports list the
+// differences.
 const (
 	Workloads      Aspect = "workload"  // one run did not complete its workload
 	Verdicts       Aspect = "verdict"   // a check has different verdicts
@@ -44,7 +45,7 @@ const (
 	MilestoneOrder Aspect = "milestone" // a rollout, a condition, a revision or an Event differs
 )
 
-// Classification says whether a difference is allowed.
+// Classification says whether a difference between two runs is allowed, such as "accepted".
 type Classification string
 
 // The possible classifications, worst first.

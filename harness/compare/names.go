@@ -39,7 +39,7 @@ type names struct {
 	decoder   *objects.Decoder
 }
 
-// newNames returns an empty names, which knows no object yet.
+// newNames returns a value of type names that has observed no object yet.
 func newNames(decoder *objects.Decoder) *names {
 	return &names{decoder: decoder, stable: map[string]string{}, aliases: map[string]string{}, ownerOf: map[string]string{}, generated: map[string]int{}}
 }

@@ -158,7 +158,8 @@ func (e *Environment) setUpObserver(ctx context.Context, kinds []kube.Kind) erro
 	return nil
 }
 
-// useObserver stores a running observer, which [Environment.Stop] will stop.
+// useObserver stores a running observer, which records committed versions until
+// [Environment.Stop] stops it.
 func (e *Environment) useObserver(o observer) {
 	e.observer = o
 	e.teardowns = append(e.teardowns, func(context.Context) error { o.Stop(); return nil })

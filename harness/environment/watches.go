@@ -55,7 +55,7 @@ func (w *subjectWatches) require(kinds []kube.Kind) {
 	}
 }
 
-// observe updates w from the next record of the history.
+// observe updates from the next record which replica leads and what each replica watches.
 func (w *subjectWatches) observe(r *history.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

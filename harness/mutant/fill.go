@@ -161,11 +161,11 @@ func (g *Gaps) missingOf(m *Mutant) []string {
 	})
 }
 
-// promise estimates how likely a run of the scenario detects the mutant, per second of the run. A
-// higher number is better.
+// promise estimates how likely a run of the scenario detects the mutant, per second of the run.
+// A higher number is better.
 //
-// Each expected check that the scenario exercises counts one point. Each mutant for which that
-// check failed in the scenario counts another point.
+// A check counts one point if it should detect the mutant and the scenario exercises it. Each
+// mutant for which that check failed in the scenario counts another point.
 func (g *Gaps) promise(m *Mutant, scenario string, baseline Baseline) float64 {
 	points := 0
 	for _, id := range m.Checks {

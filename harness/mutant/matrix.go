@@ -45,10 +45,10 @@ type Cell struct {
 	Failed      []string      `json:"failed,omitempty"` // the IDs of the checks that failed
 }
 
-// Finding says whether any of several scenarios detects a mutant.
+// Finding says whether any of several scenarios detects a mutant, such as "caught".
 type Finding string
 
-// The possible findings about a mutant.
+// These are the values of [Finding].
 const (
 	// Caught means that at least one expected check failed in at least one of the scenarios.
 	Caught Finding = "caught"

@@ -51,7 +51,8 @@ type Mutant struct {
 	UnobservableReason string
 }
 
-// Base says which source code a mutant modifies.
+// Base says which source code a mutant modifies: our controllers or those of
+// kube-controller-manager.
 type Base string
 
 // The sources that mutants can modify.

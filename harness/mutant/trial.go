@@ -40,7 +40,7 @@ type Outcome struct {
 // State says whether a check detects a mutant, or why this is not known.
 type State string
 
-// The possible states of a mutant.
+// These are the values of [State].
 const (
 	// Detected means that an expected check failed in a scenario that the unmodified controllers
 	// pass. If a mutant has no expected checks, the outcome says Detected if any check fails.

@@ -120,7 +120,8 @@ func createRunDirectory(o *Options) (directory, error) {
 	return dir, nil
 }
 
-// notAllowedInNames matches characters that the name of a run directory must not contain.
+// notAllowedInNames matches characters that the name of a run directory must not contain, such
+// as slashes.
 var notAllowedInNames = regexp.MustCompile(`[^a-zA-Z0-9.]+`)
 
 // runName returns the name of a run directory, such as 20260102T030405-burst-ours-seed5. It

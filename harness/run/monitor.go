@@ -52,8 +52,9 @@ func (m *monitor) observe(r *history.Record) {
 	m.changed = make(chan struct{})
 }
 
-// stalled returns the longest time for which a replica got no CPU time since the history began. It
-// includes the time for which gauntlet itself got none.
+// stalled returns the longest time for which a replica got no CPU time since the history began.
+// It includes the time for which gauntlet itself got none. Time limits are extended by this
+// time.
 func (m *monitor) stalled() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

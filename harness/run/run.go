@@ -179,7 +179,8 @@ func (o *Options) checkWorkload() error {
 	return nil
 }
 
-// controlPlane returns the options of the control plane that the run needs.
+// controlPlane returns the options with which the run starts its control plane, such as the
+// number of nodes.
 func (o *Options) controlPlane() providers.Options {
 	return providers.Options{
 		Nodes:         o.Scenario.Cluster.Nodes,
@@ -195,7 +196,8 @@ func (o *Options) controlPlane() providers.Options {
 	}
 }
 
-// subject returns the options of the subject that the run starts.
+// subject returns the options with which the run starts the subject, such as the number of
+// replicas.
 func (o *Options) subject() environment.SubjectOptions {
 	return environment.SubjectOptions{
 		Target: o.Target, Controllers: o.Scenario.Controllers(), Kinds: o.Scenario.GenericKinds(), Spec: o.Scenario.Subject, Ours: o.Ours, Gauntlet: o.Gauntlet,

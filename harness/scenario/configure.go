@@ -98,10 +98,11 @@ type Publish struct {
 	PublishNotReadyAddresses *bool `yaml:"publishNotReadyAddresses,omitempty"`
 }
 
-// ServiceType is the type of a Service.
+// ServiceType is the type of a Service, such as ClusterIP, to which a publish operation changes
+// it.
 type ServiceType string
 
-// The types of Services.
+// These are the types of Services that a scenario may use.
 const (
 	ClusterIP    ServiceType = "ClusterIP"    // The Service has a cluster IP address.
 	NodePort     ServiceType = "NodePort"     // The Service has a port on every node.

@@ -89,10 +89,12 @@ type Create struct {
 	Leader bool `yaml:"leader,omitempty"`
 }
 
-// Controller says which controller the owner reference of a created pod names.
+// Controller says which controller the owner reference of a created pod names. With "foreign",
+// the pod belongs to an object that the subject must not touch.
 type Controller string
 
-// The controllers of a pod.
+// These are the values of [Controller]: no owner reference, or an owner that the subject does
+// not reconcile.
 const (
 	NoController      Controller = "none"    // The pod has no owner reference.
 	ForeignController Controller = "foreign" // The controller is a ConfigMap, which the subject does not reconcile.
@@ -101,7 +103,7 @@ const (
 // Strategy is the strategy by which a Deployment replaces its pods.
 type Strategy string
 
-// The strategies of a Deployment.
+// These are the values of [Strategy], the update strategy of a Deployment.
 const (
 	RollingUpdate Strategy = "RollingUpdate" // The Deployment replaces its pods within maxSurge and maxUnavailable.
 	Recreate      Strategy = "Recreate"      // The Deployment deletes all old pods before it creates new ones.
@@ -123,7 +125,7 @@ type Port struct {
 // Protocol is the network protocol of a Service port.
 type Protocol string
 
-// The protocols.
+// These are the values of [Protocol].
 const (
 	TCP  Protocol = "TCP"
 	UDP  Protocol = "UDP"

@@ -221,7 +221,8 @@ func fieldIndex(t reflect.Type, name string) ([]int, bool) {
 // time to read a scenario would be spent in reflect.VisibleFields.
 var fieldsOfTypes sync.Map
 
-// visibleFields returns a struct's fields, including fields of embedded structs.
+// visibleFields returns a struct's fields, including those of embedded structs such as the
+// target of an operation.
 func visibleFields(t reflect.Type) []reflect.StructField {
 	if known, ok := fieldsOfTypes.Load(t); ok {
 		return known.([]reflect.StructField)

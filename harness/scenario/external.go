@@ -41,7 +41,8 @@ type ExternalController struct {
 	Writes []string `yaml:"writes,omitempty" format:"kinds"`
 }
 
-// kubeController converts the controller to the type that package kube uses for controllers.
+// kubeController converts the controller to a [kube.Controller], the type that checks and the
+// recorder use.
 func (c ExternalController) kubeController() kube.Controller {
 	return kube.Controller{Name: c.Name, Kind: c.Kind, Watches: c.Watches, Writes: c.Writes}
 }

@@ -16,7 +16,8 @@ type IntOrString struct {
 	text   string // empty if the value is a number
 }
 
-// IntStr converts the value to the type of the Kubernetes API.
+// IntStr converts the value to intstr.IntOrString, the type of fields such as maxSurge in the
+// Kubernetes API.
 func (x *IntOrString) IntStr() intstr.IntOrString {
 	if x.text != "" {
 		return intstr.FromString(x.text)

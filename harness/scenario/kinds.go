@@ -123,7 +123,7 @@ func (s *Scenario) GenericKinds() []kube.Kind {
 	return found
 }
 
-// creates returns the create operations of the workload, in order.
+// creates returns the create operations among the steps of the workload, in order.
 func (s *Scenario) creates() []*Create {
 	var all []*Create
 	for i := range s.Workload {
@@ -231,7 +231,8 @@ func withResources(of []kube.Kind) []string {
 	return resourcesOf(slices.Concat(kube.Kinds, of))
 }
 
-// resourcesOf returns the resources of kinds, sorted and without repetitions.
+// resourcesOf returns the resources of kinds, such as pods for Pod, sorted and without
+// repetitions.
 func resourcesOf(of []kube.Kind) []string {
 	var all []string
 	for _, kind := range of {

@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// mistake is one error about a scenario file, with its position.
+// mistake is one error about a scenario file. Its position is the line and the column, by which
+// errors are sorted.
 type mistake struct {
 	at   position
 	path string // the path of the field, such as "faults[0].from"

@@ -24,7 +24,7 @@ type (
 	sequence []*node
 )
 
-// entry is one field of a mapping.
+// entry is one field of a mapping: its name, its value and its position in the file.
 type entry struct {
 	name     string
 	position position

@@ -34,7 +34,8 @@ type operation struct {
 	// generic is true if the operation also supports kinds that need a manifest, such as
 	// StatefulSet.
 	generic bool
-	// new returns an empty value of the operation's Go type.
+	// new returns an empty value of the operation's Go type, such as *Scale, into which a file
+	// is decoded.
 	new func() Operation
 }
 
@@ -64,7 +65,7 @@ var operations = []operation{
 	{"patch", updates, allKinds, true, func() Operation { return new(Patch) }},
 }
 
-// operationNames returns the names of all operations in YAML.
+// operationNames returns the names of all operations in YAML, such as "scale".
 func operationNames() []string {
 	var names []string
 	for _, row := range operations {
@@ -121,7 +122,7 @@ type Delete struct {
 // object's dependents, such as the pods of a ReplicaSet.
 type Propagation string
 
-// The propagation policies.
+// These are the values of [Propagation], as in the field propagationPolicy of DeleteOptions.
 const (
 	Background Propagation = "background" // The garbage collector deletes the dependents after the owner.
 	Foreground Propagation = "foreground" // The garbage collector deletes the dependents before the owner.

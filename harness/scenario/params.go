@@ -163,7 +163,8 @@ func (f *Fault) decodeParams(d decoder, field entry, path, expected string) erro
 	return d.mismatch(field.value, join(path, field.name), "a mapping of parameters")
 }
 
-// encodeNode returns the fault as a YAML node that decodeNode can read.
+// encodeNode returns the fault as YAML, for [Scenario.Marshal]. decodeNode reads the result
+// again.
 func (f Fault) encodeNode() *node {
 	fields := mapping{{name: f.Name, value: f.Params.encodeNode()}}
 	if f.When != nil {

@@ -108,9 +108,9 @@ func (s *Scenario) createdMax(kind Kind, glob string) int {
 	return n
 }
 
-// owner reports an error if no object of the workload can be the owner that a trigger names,
-// such as "ReplicaSet/web-*". It checks only kinds such as ReplicaSet, whose names follow from
-// the create steps.
+// owner reports an error if no object of the workload can be the owner that a trigger names. An
+// example is "ReplicaSet/web-*". It checks only kinds such as ReplicaSet, whose names follow
+// from the create steps.
 func (v *validator) owner(at, owner string) {
 	kind, name, ok := strings.Cut(owner, "/")
 	if !ok || v.scenario.usersCreate() || strings.ContainsAny(kind, `*?[\`) {

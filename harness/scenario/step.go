@@ -51,7 +51,7 @@ type Await struct {
 // condition on fields (see [Until.FieldCondition]).
 type Until string
 
-// The conditions that an await can name with one word.
+// These conditions need only one word in an await, such as "ready".
 const (
 	Scaled    Until = "scaled"    // status.replicas equals spec.replicas, and status.observedGeneration is current.
 	Ready     Until = "ready"     // The object is scaled and every replica is ready. For a pod, the pod itself is ready.
@@ -124,7 +124,8 @@ func (s *Step) decodeNode(d decoder, from *node, path string) error {
 	return JoinErrors(errs...)
 }
 
-// encodeNode returns the step as a YAML node that decodeNode can read.
+// encodeNode returns the step as YAML, for [Scenario.Marshal]. decodeNode reads the result
+// again.
 func (s Step) encodeNode() *node {
 	fields := mapping{}
 	if s.After != 0 {

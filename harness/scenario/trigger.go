@@ -57,10 +57,10 @@ type RequestTrigger struct {
 // It does not match requests for leases and events.
 const AnyWrite = "write"
 
-// Phase is a point in the life of a request.
+// Phase is a point in the life of a request at which a trigger can match, such as "sent".
 type Phase string
 
-// The phases of a request.
+// These are the values of [Phase]: before and after the API server has processed the request.
 const (
 	Sent      Phase = "sent"      // The fault proxy has received the request, and the API server has not.
 	Committed Phase = "committed" // The API server has committed the write, and the subject has not received the response.
@@ -108,7 +108,7 @@ type StateTrigger struct {
 // ObjectState is a state of an object that the trigger state can wait for.
 type ObjectState string
 
-// The states of objects.
+// These are the states whose objects a state trigger can count.
 const (
 	Present     ObjectState = "present"     // The object exists.
 	Terminating ObjectState = "terminating" // The object has a deletionTimestamp.
@@ -157,10 +157,10 @@ type StepTrigger struct {
 	At Edge `yaml:"at"`
 }
 
-// Edge is the beginning or the end of a step.
+// Edge is the beginning or the end of a step, at which a step trigger can match.
 type Edge string
 
-// The edges of a step.
+// These are the values of [Edge]: the beginning and the end of a step.
 const (
 	Begun Edge = "begun" // The user begins the operation of the step.
 	Done  Edge = "done"  // The operation and the await of the step have ended.

@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// SubjectsMax is the maximum number of instances of the subject.
+// SubjectsMax is the maximum of subject.replicas, the number of instances of the subject.
 const SubjectsMax = 5
 
 // These constants have the bounds that the code needs outside of struct tags. Bounds reject
@@ -133,7 +133,8 @@ func (v *validator) name(path, found string) {
 		"found %.80q; expected a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end", found)
 }
 
-// oneOf reports an error if found is not one of the known values.
+// oneOf reports an error if found is not one of the known values. The error suggests a similar
+// value.
 func oneOf[T ~string](v *validator, path string, found T, known ...T) {
 	if found == "" {
 		v.check(false, path, "found nothing; expected %s", nearest.List(known, "or"))

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// object says which steps create and delete an object of the workload.
+// object has the indexes of the steps that create and delete an object of the workload.
 type object struct {
 	step    int // index of the step that creates the object
 	deleted int // index of the step that deletes the object, or -1 if no step does

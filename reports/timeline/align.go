@@ -31,7 +31,7 @@ type landmark struct {
 	at   time.Duration
 }
 
-// end is the type of landmark.what for the end of a run.
+// end is the value of landmark.what for the end of a run, which has no name.
 type end struct{}
 
 // landmarks returns the starts of a run's steps and phases, and the run's end, sorted by time. If

@@ -87,10 +87,11 @@ func (d *Draft) Covers(results []check.Result) bool {
 	return windowAround(results, d.limit) == drawn && (len(cited) == 0 || cited[len(cited)-1] <= drawn.to)
 }
 
-// Finish adds the results to the draft, and returns the same timeline as [Build]. Call Finish only
-// once, and only if [Draft.Covers] returned true.
+// Finish adds the results of the checks to the draft, and returns the same timeline as [Build].
+// Call Finish only once, and only if [Draft.Covers] returned true.
 //
-// The argument cited has the records whose numbers [Cited] returns for the results.
+// The argument cited has the records that the evidence cites, by their position (Seq) in the
+// history. [Cited] returns these positions.
 func (d *Draft) Finish(results []check.Result, cited map[int64]*history.Record) (*Timeline, error) {
 	if d.err != nil {
 		return nil, d.err

@@ -30,17 +30,18 @@ type state struct {
 	resource    string
 	terminating bool
 	phase       string
-	// Only pods have these fields. A pod is active if it is neither terminating nor ended.
+	// ready and active are set only for pods. A pod is active if it is neither terminating nor
+	// ended.
 	ready  bool
 	active bool
-	// Objects other than pods, Endpoints and Services have these fields. A field is nil if the
-	// object does not have it.
+	// desired and the following fields are set for objects other than pods, Endpoints and
+	// Services. A field is nil if the object does not have it.
 	desired, replicas, readyReplicas, available *int
 	revision                                    string
 	conditions                                  []string // such as "Ready=True"
-	// Only Endpoints have these fields.
+	// addresses and notReady are set only for Endpoints.
 	addresses, notReady int // the numbers of ready and of not ready addresses
-	// Only Services have this field.
+	// selector is set only for Services.
 	selector map[string]string
 }
 

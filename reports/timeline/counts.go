@@ -138,7 +138,7 @@ func (c *counts) observe(r *history.Record, s state) {
 	}
 }
 
-// pod updates the charts after a new version of a pod.
+// pod updates the charts of the pod's owner and of Services after a new version of a pod.
 func (c *counts) pod(o *history.Object, at time.Duration, s state, deleted bool) {
 	before := c.pods[o.UID]
 	now := podCount{labels: o.Labels, active: s.active && !deleted, ready: s.active && s.ready && !deleted}

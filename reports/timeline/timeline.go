@@ -43,7 +43,8 @@ type Phase struct {
 // Group is a group of tracks. The page shows the groups in the order of the constants.
 type Group int
 
-// The groups of tracks, in the order in which the page shows them.
+// These are the groups of tracks, such as the objects, in the order in which the page shows
+// them.
 const (
 	Run     Group = iota // tracks of the workload, each fault, each process, and missing records
 	Subject              // tracks of reads, watches, leases, Events, and objects in other namespaces
@@ -67,7 +68,7 @@ type Track struct {
 // Kind says what kind of event a mark or a band shows, such as a commit.
 type Kind int
 
-// The kinds of events that marks show.
+// These are the kinds of events that marks show, such as a request or a commit.
 const (
 	Step     Kind = iota // a step of the workload, from begin to end
 	Fault                // a fault was injected, fired, was healed, or failed
@@ -85,7 +86,7 @@ func (k Kind) String() string {
 	return [kinds]string{"step", "fault", "process", "commit", "delivery", "write", "refused", "read", "gap"}[k]
 }
 
-// Mark shows one event on a track of the timeline.
+// Mark shows one event, such as a request, on a track of the timeline.
 type Mark struct {
 	Seq int64 // the number (Seq) of the record that the mark shows
 	// Answer is the number (Seq) of the record that ends the mark, such as the response to a

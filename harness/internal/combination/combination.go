@@ -41,7 +41,7 @@ const (
 	LateUp    Pods = "ready late"    // a fault makes pods unready or restarts them for a time
 )
 
-// slow is the minimum podStartDelay or podStopDelay with which pods count as slow.
+// slow is the podStartDelay or podStopDelay from which on pods count as slow.
 const slow = 500 * time.Millisecond
 
 // Change is what users do to a Deployment or a Service. For a Service, changes of a Deployment

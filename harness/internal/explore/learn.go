@@ -50,8 +50,8 @@ type LearntWrite struct {
 // event.
 type LearntEvent struct {
 	Event
-	// Writes has the writes that may depend on the event, as indexes of Lesson.Writes. The View of
-	// these writes has the event.
+	// Writes has the writes that may depend on the event, as indexes of Lesson.Writes. These
+	// are the writes whose field View has the event.
 	Writes []int
 	// Related is true if a write of the subject may depend on the event's object. One of the two
 	// objects then refers to the other.
@@ -136,7 +136,8 @@ func (l *learner) observe(r *history.Record) {
 	}
 }
 
-// commit reads a committed version of an object.
+// commit reads a committed version of an object, by which objects that refer to each other are
+// found.
 func (l *learner) commit(c *history.Commit) {
 	if !history.IsBookkeeping(c.Object.Resource) {
 		l.lesson.commits = append(l.lesson.commits, c.Object.Version)
@@ -165,8 +166,8 @@ func (l *learner) deliveredTo(replica string) map[string]int {
 	return l.delivered[replica]
 }
 
-// deliver adds a watch event that the subject received to the lesson, which is what the search
-// learns from the run.
+// deliver adds a watch event that the subject received to the lesson. The lesson is what the
+// search learns from the run.
 func (l *learner) deliver(r *history.Record) {
 	d := r.Delivery
 	key := d.Object.Ref.String()

@@ -89,7 +89,7 @@ func (e Event) match() watches.EventMatch {
 // Action says what goes wrong at a place, such as a crash or a lost response.
 type Action string
 
-// The possible actions. The map descriptions explains each action.
+// These are the values of [Action]. The map descriptions explains each of them.
 const (
 	CrashBefore Action = "crash-before"
 	Crash       Action = "crash"
@@ -102,14 +102,14 @@ const (
 // Actions has all actions, in the order in which a search tries them.
 var Actions = []Action{Crash, Lost, Skipped, Stale, CrashBefore, Held}
 
-// descriptions explains for each action what happens at a place.
+// descriptions explains each action in a message, such as "the event arrives 3s late".
 var descriptions = map[Action]string{
 	CrashBefore: "the subject is killed before the API server receives the write",
 	Crash:       "the subject is killed after the API server has committed the write and before it receives the response",
 	Lost:        "the API server commits the write and the response is lost",
 	Held:        "the event arrives 3s late",
 	Skipped:     "the subject never receives this version of the object",
-	Stale:       "the view of the resource stops; after a later write the subject restarts and lists this view",
+	Stale:       "lists of the resource keep returning the objects of this time; after a later write the subject restarts, lists these old objects, and receives later events 3s late",
 }
 
 // ParseActions converts names to actions. It returns an error if a name is not in allowed, or if

@@ -38,7 +38,7 @@ type planner struct {
 	pruned    map[Pruned]int // the number of pruned places; the key has the action and the reason, and its Places is 0
 }
 
-// The reasons for which the search does not try a place.
+// These are the reasons for which the search does not try a place. The plan prints them.
 const (
 	notRepeated  = "the place is not in every run without faults"
 	unnameable   = "no fault can name the resource; add its kind to operator.kinds of the scenario"

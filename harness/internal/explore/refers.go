@@ -52,8 +52,8 @@ func (k *knownObjects) received(key, replica string, o *history.Object) {
 	k.seen[key][replica] = o
 }
 
-// content returns the version of an object that a replica received last, or nil. The argument key
-// identifies the object.
+// content returns the version of an object that a replica received last, or nil. The key is the
+// object's resource, namespace and name, such as "pods gauntlet/web-1".
 func (k *knownObjects) content(key, replica string) *history.Object { return k.seen[key][replica] }
 
 // target returns the object that a request writes. If the request contains the whole object,
@@ -121,7 +121,8 @@ func (o *knownObject) refersTo(other *knownObject) bool {
 	return o.selector != nil && o.selector.Matches(labels.Set(other.Labels)) || slices.Contains(o.names, other.Name)
 }
 
-// withReferences reads the selector and the names in an object's fields.
+// withReferences returns the object with its selector and the names in its fields. By these, the
+// object may refer to other objects.
 func withReferences(o *history.Object) *knownObject {
 	known := &knownObject{Object: o}
 	var body map[string]any

@@ -42,7 +42,8 @@ type search struct {
 	number  int           // the number of the last run directory
 }
 
-// result is the result of one trial, and a line of results.jsonl.
+// result is the result of one trial, which is one run with faults. It is a line of
+// results.jsonl.
 type result struct {
 	Trial string `json:"trial"`
 	// Fired is true if every fault that the method mustFire lists has fired. The run then

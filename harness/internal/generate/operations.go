@@ -18,7 +18,8 @@ type userOperation struct {
 	do     func(*users)
 }
 
-// userOperations has all operations with their weights.
+// userOperations has all operations of users, such as scale, with the weights of the random
+// choice.
 var userOperations = []userOperation{
 	{8, (*users).scale},
 	{7, (*users).rollOut},

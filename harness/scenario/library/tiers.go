@@ -13,7 +13,8 @@ import (
 // includes the smaller tiers.
 type Tier string
 
-// These are the tiers, from the smallest to the largest.
+// These are the tiers, from the smallest to the largest. The flag --tier
+// selects one.
 const (
 	Quick   Tier = "quick"   // a few minutes, for pull requests
 	Default Tier = "default" // scenarios that together find almost all bugs that the library finds

@@ -57,7 +57,8 @@ func parseComments(source fs.FS) (comments, error) {
 	return all, nil
 }
 
-// add adds the comments of one declaration, which declares types or constants.
+// add adds the comments of one Go declaration to the map, which may declare several types or
+// constants.
 func (c comments) add(decl *ast.GenDecl) {
 	for _, spec := range decl.Specs {
 		switch spec := spec.(type) {
@@ -104,7 +105,8 @@ func sentence(identifier, comment string) string {
 	return string(first)
 }
 
-// field returns the comment of a field.
+// field returns the comment of a field as one line of text, which becomes the field's
+// description.
 func (c comments) field(field scenario.FieldFormat) string {
 	return c[field.Struct+"."+field.GoName]
 }

@@ -77,8 +77,8 @@ func (decodedInto) Resources() []string { return nil }
 
 func (decodedInto) CheckSteps(string, []scenario.Step) error { return errRecorded }
 
-// parameterTypes returns the Go types of the parameters of a fault type. The key is the name of
-// the parameter.
+// parameterTypes returns the Go type of each parameter of a fault type, such as time.Duration.
+// The key is the name of the parameter. The catalog of faults describes parameters only by text.
 func parameterTypes(of faults.Type) map[string]reflect.Type {
 	types := map[string]reflect.Type{}
 	_, _ = of.New(decodedInto{types}) // New returns errRecorded
@@ -148,7 +148,8 @@ func (g *generator) enum(list string, of reflect.Type) object {
 	return schema
 }
 
-// isInteger reports whether a Go type is int, int32 or int64.
+// isInteger reports whether a Go type is int, int32 or int64, so that its schema has the type
+// integer.
 func isInteger(of reflect.Type) bool {
 	return slices.Contains([]reflect.Kind{reflect.Int, reflect.Int32, reflect.Int64}, of.Kind())
 }

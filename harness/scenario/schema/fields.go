@@ -88,7 +88,7 @@ func Triggers() []Field {
 	return all
 }
 
-// fieldsOf returns descriptions of the fields of a struct of package scenario.
+// fieldsOf returns descriptions of the fields of a struct of package scenario, such as Cluster.
 func fieldsOf(of reflect.Type) []Field {
 	var all []Field
 	for _, field := range scenario.FieldsOf(of) {
@@ -126,7 +126,8 @@ func describeField(field scenario.FieldFormat) Field {
 	return described
 }
 
-// parametersOf returns descriptions of the parameters of a fault type.
+// parametersOf returns descriptions of the parameters of a fault type, such as verb and code of
+// api-error.
 func parametersOf(of faults.Type) []Field {
 	types := parameterTypes(of)
 	var all []Field

@@ -175,7 +175,7 @@ func (p *page) states() {
 	}
 }
 
-// fields adds a table of the fields of a struct to the page.
+// fields adds a table of the fields of a struct, such as Cluster, to the page.
 func (p *page) fields(of reflect.Type) {
 	p.line("| field | type | default | values | description |\n|---|---|---|---|---|")
 	for _, field := range scenario.FieldsOf(of) {

@@ -59,7 +59,7 @@ func durationPattern(positive bool) string {
 	return "^" + sign + `(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$`
 }
 
-// The Go types that the generator treats in a special way.
+// The schemas of these Go types have more rules than the struct tags of the types express.
 var (
 	stepType     = reflect.TypeFor[scenario.Step]()
 	faultType    = reflect.TypeFor[scenario.Fault]()
@@ -255,8 +255,8 @@ const groupVersionPattern = `^(` + domainLabel + `(\.` + domainLabel + `)*/)?[a-
 // kindPattern matches the names of API kinds, such as StatefulSet.
 const kindPattern = "^[A-Z][A-Za-z0-9]{0,62}$"
 
-// fieldsRules returns the constraints of a manifest or of a merge patch. The argument minimum is
-// the minimum number of fields.
+// fieldsRules returns what the schema demands of a manifest or of a merge patch. For example,
+// both must not contain status. The argument minimum is the minimum number of top-level fields.
 func fieldsRules(minimum int) object {
 	return object{"minProperties": minimum, "properties": object{
 		"apiVersion": false, "kind": false, "status": false,
@@ -282,8 +282,8 @@ func resource() object {
 	return object{"type": "string", "anyOf": []object{{"enum": scenario.Resources}, {"enum": coreResources()}, grouped}}
 }
 
-// coreResources returns the resources of the core API group, such as pods. It includes only
-// kinds that have a list type.
+// coreResources returns the resources of the core API group, such as pods. It omits types that
+// are no resources, which it recognizes by their missing list type.
 func coreResources() []string {
 	var all []string
 	version := schema.GroupVersion{Version: "v1"}
@@ -413,7 +413,7 @@ func ifKind(kind scenario.Kind, then object) object {
 // requires returns a schema that requires all the given fields.
 func requires(fields ...string) object { return object{"required": fields} }
 
-// without returns a copy of the list words without the item word.
+// without returns a copy of the list words that lacks the given word.
 func without(words []string, word string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(other string) bool { return other == word })
 }
@@ -480,7 +480,8 @@ var positiveShare = object{"not": object{
 	"required":   []string{"maxSurge", "maxUnavailable"},
 }}
 
-// noShare is a schema that matches 0 and 0%.
+// noShare is a schema that matches 0 and 0%, the values of maxSurge and maxUnavailable that
+// allow no pods.
 var noShare = object{"anyOf": []object{{"const": 0}, {"type": "string", "pattern": "^0+%$"}}}
 
 // createRules returns the rules for the fields of a create operation. There is one rule for each
