@@ -2,9 +2,10 @@ package faults
 
 import "context"
 
-// Background runs a fault's goroutine from the fault's Inject to its Heal.
+// Background runs a goroutine for a fault that acts repeatedly, such as node-drain, from Inject
+// to Heal.
 //
-// A fault embeds a Background. The fault calls Begin in its Inject method, and End in its Heal
+// A fault type embeds a Background. It calls Begin in its Inject method, and End in its Heal
 // method. The zero value is ready for Begin.
 type Background struct {
 	cancel context.CancelFunc // cancels the context of run
@@ -14,9 +15,9 @@ type Background struct {
 
 // Begin starts a goroutine that calls run. A fault must call Begin only once.
 //
-// After End is called, run must finish its current operation and return; see Stopping. The
-// context that Begin passes to run stays valid when ctx is canceled. End cancels that context if
-// run takes too long.
+// After the call of End, run must finish its current operation and return; see Stopping. The
+// context that run gets stays valid when ctx is canceled. Only End cancels that context, and
+// only if run takes too long.
 func (b *Background) Begin(ctx context.Context, run func(ctx context.Context)) {
 	b.stop, b.ended = make(chan struct{}), make(chan struct{})
 	ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -26,8 +27,8 @@ func (b *Background) Begin(ctx context.Context, run func(ctx context.Context)) {
 	}()
 }
 
-// Stopping returns a channel that End closes. After End has closed the channel, the fault's
-// goroutine must start no further operation.
+// Stopping returns a channel that End closes to stop the fault's goroutine. After that, the
+// goroutine must start no further operation, such as an eviction.
 func (b *Background) Stopping() <-chan struct{} { return b.stop }
 
 // End stops the goroutine that Begin started, and waits until the goroutine has returned. The

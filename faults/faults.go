@@ -53,10 +53,9 @@ type Fault interface {
 	Summary() string
 }
 
-// ProviderLimited is implemented by faults that, depending on their parameters, cannot run on
-// every provider. A provider supplies the cluster, such as kind. For example, a fault may need
-// real kubelets for one value of a parameter. The field Needs of [Type] lists what every fault
-// of the type needs.
+// ProviderLimited is implemented by faults that cannot run on every provider (the source of the
+// cluster, such as kind). For example, a fault may need real kubelets only for one value of a
+// parameter. In contrast, the field Needs of [Type] lists what every fault of the type needs.
 type ProviderLimited interface {
 	// Unsupported returns nil if the fault can run on a provider with the given capabilities.
 	// Otherwise the error says why the fault cannot run.
@@ -166,9 +165,9 @@ type Type struct {
 	// the parameter's field in the scenario.
 	New func(Params) (Fault, error)
 	// Sample draws random parameters for a fault in a generated scenario, and returns them as a
-	// struct. The generated scenario omits fields with the zero value, so New sets their
-	// defaults. Sample returns nil if the fault would have no effect in this scenario. Sample
-	// draws only values that can also occur in a real cluster.
+	// struct. Sample leaves a field zero to use the parameter's default. It returns nil if the
+	// fault would have no effect in this scenario. Sample draws only values that can also occur
+	// in a real cluster.
 	Sample func(*rand.Rand, SampleInput) any
 	// NotGeneratedReason says why generated scenarios contain no fault of this type. It is
 	// non-empty if and only if Sample is nil.
@@ -190,7 +189,7 @@ type Param struct {
 }
 
 // Supported returns nil if a provider with the given capabilities can run the fault. Otherwise
-// the error says why not. The fault must be of the type t.
+// the error names the missing capability or says why not. The type of the fault must be t.
 func (t *Type) Supported(fault Fault, c cluster.Capabilities) error {
 	if err := c.Require(t.Name, t.Needs...); err != nil {
 		return err

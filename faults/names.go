@@ -17,8 +17,9 @@ var (
 	Resources = scenario.Resources
 )
 
-// OneOf returns an error if value is not one of the known values. The error begins with the
-// field's position in the scenario, and suggests a known value that is similar.
+// OneOf returns an error if the parameter in field has none of the known values. For example, it
+// rejects the verb "craete" and suggests "create". The error begins with the position of the
+// field in the scenario file.
 func OneOf(params Params, field, value string, known []string) error {
 	if slices.Contains(known, value) {
 		return nil
@@ -30,8 +31,7 @@ func OneOf(params Params, field, value string, known []string) error {
 	return params.Errorf(field, "unknown value %q; %s%s", value, expected, nearest.Suggestion(value, known))
 }
 
-// Counted returns a number with its noun in the singular or plural, such as "1 watch" or "2
-// watches".
+// Counted returns a number with its noun for messages, such as "1 watch" or "2 watches".
 func Counted(n int, noun string) string {
 	switch {
 	case n == 1:

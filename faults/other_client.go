@@ -9,17 +9,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// otherControllerName is the name of a ConfigMap in the namespace of the run. The ConfigMap
-// stands for another controller. A fault makes the ConfigMap the controller of objects to take
-// these objects away from the subject.
+// otherControllerName is the name of a ConfigMap that faults use as an owner other than the
+// subject's objects. To take a pod away from its ReplicaSet, a fault sets the controllerRef of
+// the pod to this ConfigMap. The ConfigMap is in the namespace of the run.
 const otherControllerName = "other-controller"
 
-// OtherClient returns a controllerRef that makes an object belong to another controller.
+// OtherClient returns a controllerRef that makes an object, such as a pod, belong to another
+// controller. The controllers under test must then leave the object alone.
 //
-// The controllerRef refers to a ConfigMap in the namespace of the run, because no controller
-// reconciles ConfigMaps. OtherClient creates the ConfigMap if it does not exist. If the
-// ConfigMap did not exist, the garbage collector would delete every object that has this
-// controllerRef.
+// The controllerRef names a ConfigMap in the namespace of the run, because no controller
+// reconciles ConfigMaps. OtherClient creates the ConfigMap if it does not exist. The ConfigMap
+// must exist, because the garbage collector deletes objects whose owner does not exist.
 func (e *Env) OtherClient(ctx context.Context) (*metav1.OwnerReference, error) {
 	configMaps := e.Admin.CoreV1().ConfigMaps(e.Namespace)
 	owner, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: otherControllerName}}, metav1.CreateOptions{})

@@ -2,16 +2,16 @@ package faults
 
 import "context"
 
-// Registration ends a fault that acts on requests or watch events. Such a fault embeds a
-// Registration. The interceptor calls the fault's method match for each request or event until
-// Heal.
+// Registration implements Heal for a fault that acts on requests or watch events. Such a fault
+// embeds a Registration. Its Inject method registers the fault's method match with the
+// interceptor, and stores the function that unregisters it in Remove.
 type Registration struct {
-	// Remove ends the interceptor's calls of the method match. The interceptor returned Remove
-	// when the fault registered match. Remove is nil before Inject.
+	// Remove unregisters the method match, so that the interceptor no longer calls it. Remove is
+	// nil before Inject.
 	Remove func()
 }
 
-// Heal ends the fault. The interceptor no longer calls the fault's method match.
+// Heal unregisters the fault's method match, so that no further request or event is affected.
 func (r *Registration) Heal(context.Context) error {
 	if r.Remove != nil {
 		r.Remove()

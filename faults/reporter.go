@@ -10,7 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
-// Reporter writes one fault's history records: injected, fired, failed and healed.
+// Reporter writes one fault's history records. The records say when the fault was injected,
+// fired (changed something), failed or was healed.
 type Reporter struct {
 	recorder interceptor.Recorder
 	index    int

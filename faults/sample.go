@@ -13,13 +13,14 @@ type SampleInput struct {
 	// Requests lists the requests that the controllers under test will send because of the
 	// scenario's workload.
 	Requests []Request
-	// Resources lists the resources that the controllers under test watch, and whose objects
-	// will change during the run.
+	// Resources lists the resources, such as "pods", that the controllers under test watch and
+	// whose objects will change during the run.
 	Resources []string
 	// Span is the time from the fault's injection until its healing. It is at least 500 ms.
 	Span time.Duration
-	// Edit draws random workload steps for a second user, whom a user-edit fault simulates. It
-	// returns nil if no step would have an effect at the time when the run injects the fault.
+	// Edit draws random workload steps, such as scale, for a user-edit fault. This fault
+	// simulates a second user. Edit returns nil if no step would have an effect when the run
+	// injects the fault.
 	Edit func() []scenario.Step
 }
 

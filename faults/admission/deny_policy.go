@@ -52,8 +52,8 @@ func (d *denyPolicy) create(ctx context.Context, env *faults.Env, prefix string)
 	return nil
 }
 
-// await waits until the API server enforces the policy. If the argument enforced is false, await
-// waits until the API server no longer enforces the policy.
+// await waits until the API server enforces the policy. If enforced is false, await waits until
+// the API server no longer enforces it.
 func (d *denyPolicy) await(ctx context.Context, enforced bool) error {
 	probe := d.probe
 	if probe == nil {
@@ -104,8 +104,8 @@ func (d *denyPolicy) spec(meta metav1.ObjectMeta) *admissionv1.ValidatingAdmissi
 	}
 }
 
-// configMaps is the resource of the ConfigMap that a policy's default probe creates with
-// dry-run.
+// configMaps is the resource of the ConfigMap that a fault creates with dry-run. The API
+// server's answer shows whether it enforces the fault's policy.
 var configMaps = schema.GroupResource{Resource: "configmaps"}
 
 // creates returns an admission rule that matches create requests for a resource in all API

@@ -171,9 +171,10 @@ func (p *NameParams) detail() string {
 	return "another template"
 }
 
-// conflictingSet returns the ReplicaSet that the fault creates. It has 0 replicas and the name
-// of the subject's ReplicaSet, which is the argument of. The fault's parameter template
-// determines the pod template and the controllerRef.
+// conflictingSet returns the ReplicaSet with which the fault takes the name that the subject
+// wants to use. of is the ReplicaSet that the subject is about to create. The result has the
+// same name and 0 replicas. The parameter template determines its pod template and
+// controllerRef.
 func (n *name) conflictingSet(ctx context.Context, of *history.Object) (*appsv1.ReplicaSet, error) {
 	labels := map[string]string{"taken-by": n.env.Report.Name()}
 	set := &appsv1.ReplicaSet{

@@ -58,9 +58,9 @@ func probeMeta() metav1.ObjectMeta {
 
 // awaitRefused waits until the API server enforces the policy or quota with the given name.
 //
-// The API server enforces it when the error of the probe's dry-run create contains the name. If
-// the argument refused is false, awaitRefused waits until the error no longer contains the name.
-// Another policy may still refuse the create.
+// probe sends a dry-run create. The API server enforces the policy or quota when probe's error
+// contains the name. If refused is false, awaitRefused waits until the error no longer contains
+// the name. Another policy may still refuse the create.
 func awaitRefused(ctx context.Context, env *faults.Env, probe func(context.Context, *faults.Env) error, name string, refused bool) error {
 	ctx, cancel := context.WithTimeout(ctx, inForceTimeout)
 	defer cancel()
@@ -73,7 +73,7 @@ func awaitRefused(ctx context.Context, env *faults.Env, probe func(context.Conte
 		case found == refused:
 			return nil
 		case err == nil:
-			return fmt.Errorf("the API server still admits a dry-run create that %s must refuse", name)
+			return fmt.Errorf("the API server still admits a dry-run create that the policy or quota %s must refuse", name)
 		default:
 			return err
 		}

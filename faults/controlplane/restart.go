@@ -61,8 +61,8 @@ const (
 	downtimeMax = 30 * time.Second
 )
 
-// newRestart returns a fault that restarts the API server or etcd, as the argument part says. It
-// returns an error if a parameter is invalid.
+// newRestart returns a fault that restarts the given part of the control plane: the API server
+// or etcd. It returns an error if a parameter is invalid.
 func newRestart(params faults.Params, part cluster.Component) (faults.Fault, error) {
 	p := RestartParams{Downtime: downtimeDefault}
 	if err := params.Decode(&p); err != nil {

@@ -79,7 +79,8 @@ func (c *Client) Close() {
 	c.handlers.Wait()
 }
 
-// Abort refuses later requests, as Close does, but does not wait: deliveries in progress end later.
+// Abort breaks all requests and refuses later ones, as Close does, but does not wait. A response
+// that a handler is writing is still completed.
 func (c *Client) Abort() {
 	c.mu.Lock()
 	c.closed = true
@@ -87,15 +88,15 @@ func (c *Client) Abort() {
 	go c.Close()
 }
 
-// isClosed reports whether Close was called.
+// isClosed reports whether Close or Abort was called.
 func (c *Client) isClosed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.closed
 }
 
-// enter returns the connection for a new request, and registers the request, so that Close waits
-// for it. It returns an error after Close.
+// enter registers a new request, so that Close waits for it, and returns the connection for the
+// request. It returns an error after Close or Abort.
 func (c *Client) enter() (*connection, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,8 +203,9 @@ func newConnection() *connection {
 	return c
 }
 
-// BeginDelivery prevents a reset until EndDelivery. If a reset has begun, BeginDelivery first waits
-// for its end.
+// BeginDelivery prevents a reset until EndDelivery. The interceptor calls both around the record
+// and the write of a response, so that the history contains only delivered responses. If a reset
+// is in progress, BeginDelivery first waits for its end.
 func (c *connection) BeginDelivery() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,8 +215,7 @@ func (c *connection) BeginDelivery() {
 	c.deliveries++
 }
 
-// EndDelivery ends a delivery. When no delivery is in progress any more, the connection may be
-// reset.
+// EndDelivery ends a delivery. When the last delivery has ended, a waiting Reset continues.
 func (c *connection) EndDelivery() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -85,7 +85,7 @@ func (w *response) CloseNotify() <-chan bool {
 // API server call it.
 func (w *response) SetWriteDeadline(time.Time) error { return nil }
 
-// wake lets RoundTrip return the response, and lets a waiting Read continue. The caller holds
+// wake lets RoundTrip return the response, or lets a waiting Read continue. The caller must hold
 // w.mu.
 func (w *response) wake() {
 	if !w.flushed {

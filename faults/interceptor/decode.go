@@ -81,8 +81,8 @@ func decode(in encoding, data []byte) (runtime.Object, error) {
 	return obj, nil
 }
 
-// project returns the part of an object that the history stores. If objects of the requested
-// resource can contain credentials, project omits the body and the annotations.
+// project returns the part of an object that the history stores. For resources whose objects can
+// contain credentials, such as Secrets, it omits the body and the annotations.
 func (t *target) project(obj runtime.Object) (*history.Object, error) {
 	object, err := history.Project(t.resource, obj)
 	if t.mayHoldCredentials() {
@@ -185,8 +185,8 @@ func unwrap(data []byte) ([]byte, error) {
 	return envelope.Raw, nil
 }
 
-// responseContent is the decoded body of a response: a Status, a single object or a list. The
-// fields for the other two kinds of body are empty.
+// responseContent is the decoded body of a response: a Status, a single object or a list. For
+// example, the fields object and list are nil if the body is a Status.
 type responseContent struct {
 	reason string          // reason of a Status
 	cause  string          // first cause in the details of a Status
@@ -233,8 +233,8 @@ func deniedByAuthorizer(status *metav1.Status) bool {
 // such as RBAC, refused.
 var authorizerMessage = regexp.MustCompile(`is forbidden: User ".*" cannot [a-z]+ resource ".*" in API group ".*"`)
 
-// firstCause returns the type of the first cause in the details of a Status. It returns ""
-// if the Status has no cause.
+// firstCause returns the type of the first cause in a Status, such as "FieldValueInvalid". The
+// history stores it with the reason. firstCause returns "" if the Status has no cause.
 func firstCause(status *metav1.Status) string {
 	if status.Details == nil || len(status.Details.Causes) == 0 {
 		return ""
@@ -315,8 +315,9 @@ func readBookmark(delivery *history.Delivery, obj runtime.Object) error {
 	return nil
 }
 
-// encodeEvent returns the bytes of a watch event that contains the given object, in the given
-// encoding. The bytes of a protobuf event begin with the event's length.
+// encodeEvent returns the bytes of a watch event that the interceptor itself sends, such as a
+// 410 (Expired) error. obj is the object in the event. The bytes of a protobuf event begin with
+// the event's length.
 func encodeEvent(in encoding, eventType history.EventType, obj runtime.Object) ([]byte, error) {
 	body, err := encode(in, obj)
 	if err != nil {

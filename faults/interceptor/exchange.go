@@ -51,8 +51,8 @@ type exchange struct {
 	// record is the history record of the request. It must not change after the exchange has
 	// appended it to the history.
 	record *history.Request
-	// effect says what a fault does to the request. It comes from hook, the first fault that
-	// returned an effect. If no fault returned an effect, effect and hook are zero.
+	// effect says what a fault does to the request, such as refuse it. hook is the fault that
+	// returned the effect. If no fault affects the request, effect is zero and hook is nil.
 	effect RequestEffect
 	hook   *hook[RequestFault]
 }
@@ -102,7 +102,7 @@ func (x *exchange) serve() {
 	}
 }
 
-// append appends a record to the history.
+// append appends a record about this exchange, such as the response, to the history of the run.
 func (x *exchange) append(record history.Record) { x.recorder.Append(record) }
 
 // gap appends a gap record: a part of this exchange is missing from the history. The error says
@@ -113,7 +113,7 @@ func (x *exchange) gap(err error) {
 		source = x.record.Path
 	}
 	x.append(history.Record{Gap: &history.Gap{
-		Source: fmt.Sprintf("%s's view of %s", x.record.Subject, source),
+		Source: fmt.Sprintf("%s's requests and watch events of %s", x.record.Subject, source),
 		Detail: fmt.Sprintf("request %d: %v", x.record.ID, err),
 	}})
 }
@@ -142,7 +142,7 @@ func (x *exchange) readRequest() (io.Reader, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, requestBytesMax+1))
 	if err != nil {
-		return nil, fmt.Errorf("reading the body of a request from the subject: %w", err)
+		return nil, fmt.Errorf("reading the body of the subject's request %s %s: %w", r.Method, r.URL.Path, err)
 	}
 	x.record.Bytes = max(len(body), int(r.ContentLength)) // body holds at most requestBytesMax + 1 bytes, even if the request has more
 	if len(body) > requestBytesMax {
@@ -205,7 +205,7 @@ func (x *exchange) upstreamRequest(ctx context.Context, body io.Reader) (*http.R
 	}
 	request, err := http.NewRequestWithContext(ctx, x.request.Method, to.String(), body)
 	if err != nil {
-		return nil, fmt.Errorf("forwarding a request of the subject to the API server: %w", err)
+		return nil, fmt.Errorf("forwarding the subject's request %s %s to the API server: %w", x.request.Method, to.Path, err)
 	}
 	if request.ContentLength == 0 && body != nil { // net/http does not know the length of this type of body
 		request.ContentLength = x.request.ContentLength
@@ -244,7 +244,7 @@ func (x *exchange) relayObject(response *http.Response) {
 	read, err := io.Copy(buffer, io.LimitReader(response.Body, responseBytesMax+1))
 	if err != nil {
 		x.recordNoResponse(true, response.StatusCode)
-		x.abort(fmt.Errorf("reading a response of the API server: %w", err))
+		x.abort(fmt.Errorf("reading the API server's response to %s %s: %w", x.request.Method, x.request.URL.Path, err))
 	}
 	complete, body := read <= responseBytesMax, buffer.Bytes()
 	if complete && response.StatusCode < http.StatusBadRequest {
@@ -353,7 +353,7 @@ func (x *exchange) copyBody(response *http.Response) {
 		case err == io.EOF:
 			return
 		case err != nil:
-			x.abort(fmt.Errorf("reading a response of the API server: %w", err))
+			x.abort(fmt.Errorf("reading the API server's response to %s %s: %w", x.request.Method, x.request.URL.Path, err))
 		}
 		if err := control.Flush(); err != nil {
 			return

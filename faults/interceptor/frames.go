@@ -8,9 +8,9 @@ import (
 	"io"
 )
 
-// frameBytesMax is the maximum length of one watch event. If an event is longer, the interceptor
-// forwards the rest of the stream without decoding. Real objects are much smaller, because etcd
-// accepts requests of at most 1.5 MiB.
+// frameBytesMax is the maximum length of a watch event that the interceptor decodes. If an event
+// is longer, the interceptor forwards the rest of the stream without decoding it. Real objects
+// are much smaller, because etcd accepts requests of at most 1.5 MiB.
 const frameBytesMax = 16 << 20
 
 // frameHeaderBytes is the number of bytes that precede each protobuf event in a watch stream.
@@ -19,12 +19,14 @@ const frameHeaderBytes = 4
 
 // errNoFrame means that the next bytes of a watch stream are not a watch event. The interceptor
 // then forwards these bytes and the rest of the stream unchanged.
-var errNoFrame = errors.New("the bytes in the watch stream are not a watch event")
+var errNoFrame = errors.New("the bytes in the watch stream of the API server are not a watch event")
 
-// nextFrame is a function that appends the bytes of a watch stream's next event to buffer,
-// unchanged. At the end of the stream, it returns the remaining bytes and io.EOF. If the stream
-// ends within an event, the error is io.ErrUnexpectedEOF. If the bytes are no valid event, it
-// returns the bytes that it has read and errNoFrame.
+// nextFrame is a function that reads the next event of a watch stream and appends its bytes to
+// buffer.
+//
+// At the end of the stream, it returns the remaining bytes and io.EOF. If the stream ends within
+// an event, the error is io.ErrUnexpectedEOF. If the bytes are no valid event, it returns the
+// bytes that it has read and errNoFrame.
 type nextFrame func(source *bufio.Reader, buffer []byte) ([]byte, error)
 
 // framings maps each encoding to the function that reads the next event from a watch
@@ -90,8 +92,8 @@ func nextJSON(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	}
 }
 
-// jsonObject finds the end of a JSON object by counting braces. It does not parse the object,
-// because braces are enough to find the end.
+// jsonObject finds the end of a JSON object in a watch stream by counting braces outside
+// strings. Counting costs less than parsing, and the stream is parsed later.
 type jsonObject struct {
 	begun   bool // after the first opening brace
 	depth   int  // number of open braces

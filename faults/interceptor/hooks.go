@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// RequestFault is a function of a fault that decides what happens to a request. It returns nil
-// to leave the request unchanged.
+// RequestFault is a function with which a fault decides what happens to a request. For example,
+// it returns the effect "refuse with 503". It returns nil to leave the request unchanged.
 //
 // The interceptor calls the function after it has recorded the request and before it forwards
 // the request. It calls the functions of all faults in the order of their registration. It stops
@@ -19,8 +19,8 @@ import (
 //
 // Many goroutines call a RequestFault concurrently, and the request waits until the RequestFault
 // returns. A RequestFault must not change the request or keep a reference to it. A RequestFault
-// must not call the function remove of [Interceptor.OnRequest], because remove waits until the
-// RequestFault returns.
+// must not call the function remove that [Interceptor.OnRequest] returned, because remove waits
+// for running calls.
 type RequestFault func(*history.Request) *RequestEffect
 
 // RequestEffect says what a fault does to a request of the controllers under test, such as delay
@@ -32,7 +32,7 @@ type RequestEffect struct {
 	// response contains this name.
 	Fault string
 	// Delay is the time that the interceptor waits before it applies the fields below. The wait
-	// ends early when the fault is removed.
+	// ends early when the run heals the fault.
 	Delay time.Duration
 	// BeforeForward is a function that the interceptor calls before it forwards the request. The
 	// request waits until the function returns. The interceptor cancels ctx when the subject
@@ -73,8 +73,8 @@ const (
 // the subject receives half of the response and then a reset. Otherwise the subject receives
 // only a reset.
 type LostResponse struct {
-	// After is the time that the interceptor waits between the API server's response and the
-	// replacement. The wait ends early when the fault is removed.
+	// After is the time that the interceptor waits after the API server's response. It then
+	// sends the replacement to the subject. The wait ends early when the run heals the fault.
 	After time.Duration
 	// Refuse is the API error that the subject receives. If Refuse is nil, the interceptor
 	// resets the stream or the connection.
@@ -86,8 +86,9 @@ type LostResponse struct {
 	Break ConnectionBreak
 }
 
-// WatchFault is a function of a fault that decides what happens to a watch event. It returns nil
-// to leave the event unchanged. stream is the watch request.
+// WatchFault is a function with which a fault decides what happens to a watch event. For
+// example, it returns the effect "hold for 5 s". It returns nil to leave the event unchanged.
+// stream is the watch request.
 //
 // The interceptor calls every WatchFault when the event arrives from the API server. If several
 // faults hold the event, the longest hold applies. The field Held of the event is 0, because the
@@ -95,12 +96,12 @@ type LostResponse struct {
 //
 // Many goroutines call a WatchFault concurrently, and the events of the watch wait until the
 // WatchFault returns. A WatchFault must not change stream or event, or keep a reference to them.
-// A WatchFault must not call the function remove of [Interceptor.OnWatchEvent], because remove
-// waits until the WatchFault returns.
+// A WatchFault must not call the function remove that [Interceptor.OnWatchEvent] returned,
+// because remove waits for running calls.
 type WatchFault func(stream *history.Request, event *history.Delivery) *WatchEffect
 
-// WatchEffect says what a fault does to a watch event: drop the event, or delay its delivery.
-// The event is for the controllers under test.
+// WatchEffect says what a fault does to a watch event for the controllers under test. The fault
+// can drop the event or delay its delivery.
 type WatchEffect struct {
 	// Drop makes the interceptor discard the event if the event is a bookmark. Other events are
 	// never dropped, because the subject's cache would then be wrong. The interceptor also keeps
@@ -112,8 +113,9 @@ type WatchEffect struct {
 	Hold time.Duration
 }
 
-// hooks is the set of registered faults. Requests read the set without a lock: each change of
-// the set stores a new snapshot in the field current.
+// hooks contains the registered faults of one kind: those for requests or those for watch
+// events. Requests read the field current without a lock. To add or remove a fault, hooks stores
+// a new snapshot in current.
 type hooks[F any] struct {
 	mu      sync.Mutex // held while current is replaced
 	current atomic.Pointer[hookSet[F]]
@@ -126,10 +128,10 @@ type hookSet[F any] struct {
 	superseded chan struct{} // closed when a fault is added or removed and a newer snapshot replaces this one
 }
 
-// hook is one registered fault. Removing a hook waits until all running calls of the fault have
-// returned. The fault therefore does nothing after its removal.
+// hook is one registered fault. Removing a hook waits until all running calls of the fault's
+// function have returned. The fault therefore does nothing after its removal.
 //
-// Each call of the fault locks mu for reading, and the removal locks mu for writing.
+// Each call of the function locks mu for reading, and the removal locks mu for writing.
 type hook[F any] struct {
 	fault   F
 	mu      sync.RWMutex
@@ -142,8 +144,8 @@ func newHooks[F any]() *hooks[F] {
 	return h
 }
 
-// add registers a fault. The function remove ends the registration and may be called more than
-// once.
+// add registers a fault's function, which the interceptor calls from now on. The function remove
+// ends the registration and may be called more than once.
 func (h *hooks[F]) add(fault F) (remove func()) {
 	added := &hook[F]{fault: fault}
 	h.change(func(all []*hook[F]) []*hook[F] { return append(all, added) })
@@ -157,8 +159,8 @@ func (h *hooks[F]) add(fault F) (remove func()) {
 	})
 }
 
-// change replaces the list of registered faults by the list that edit returns. The argument of
-// edit is a copy of the current list; edit may change the copy.
+// change replaces the list of registered faults by the list that edit returns. edit gets a copy
+// of the current list, which it may change.
 func (h *hooks[F]) change(edit func([]*hook[F]) []*hook[F]) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -170,7 +172,8 @@ func (h *hooks[F]) change(edit func([]*hook[F]) []*hook[F]) {
 	close(old.superseded)
 }
 
-// call passes the fault to the function use, unless the fault has been removed.
+// call calls use with the fault, unless the fault has been removed. A removal waits until use
+// returns.
 func (h *hook[F]) call(use func(F)) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

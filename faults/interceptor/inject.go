@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// delay waits for the time d, as the effect of a fault. It returns early if that fault is
-// removed. It returns an error if the subject cancels the request.
+// delay waits for the time d, because a fault delays this request. It returns early if the run
+// heals the fault. It returns an error if the subject cancels the request.
 func (x *exchange) delay(d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -70,7 +70,7 @@ func (x *exchange) loseResponse(response *http.Response) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, responseBytesMax))
 	if err != nil { // no fault broke the connection to the API server
 		x.recordNoResponse(true, response.StatusCode)
-		x.abort(fmt.Errorf("reading a response of the API server: %w", err))
+		x.abort(fmt.Errorf("reading the API server's response to %s %s: %w", x.request.Method, x.request.URL.Path, err))
 	}
 	loss := x.effect.Lose
 	if err := x.delay(loss.After); err != nil {

@@ -8,8 +8,8 @@ import (
 
 // ownerIndex maps each object that the subject has received to the owner in its controllerRef.
 //
-// Faults can select requests by the owner of the object. A delete request contains only the
-// object's name, so faults look up the owner in this index.
+// A fault can affect only requests for objects of one owner, such as the pods of a ReplicaSet. A
+// delete request contains only the object's name, so faults look up the owner in this index.
 type ownerIndex struct {
 	mu     sync.RWMutex
 	owners map[history.Ref]history.Owner // the keys contain only resource, namespace and name
@@ -34,7 +34,7 @@ func (i *ownerIndex) set(object *history.Object) {
 	}
 }
 
-// remove deletes an object from the index after the object was deleted in the cluster.
+// remove deletes an object from the index when the subject receives the object's DELETED event.
 func (i *ownerIndex) remove(object *history.Object) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -22,20 +22,20 @@ type event struct {
 	arrived  time.Time
 	holds    []hold // one element for each fault that holds the event
 	dropped  bool   // true if a fault drops the event, so it is not delivered
-	// end says how the stream ended. Only the last element of a queue has end; it contains no
-	// event.
+	// end says how the stream ended. Only the last element of a queue has it. This element
+	// contains no event: the fields raw and delivery are empty.
 	end *streamEnd
 }
 
-// hold says how long one fault delays the delivery of a watch event.
+// hold says until when one fault delays the delivery of a watch event.
 type hold struct {
 	hook  *hook[WatchFault]
 	until time.Time
 }
 
-// due returns the time before which the event must not be delivered. It is the zero time if no
-// fault holds the event. If several faults hold the event, the latest end applies. A removed
-// fault holds nothing.
+// due returns the time before which the interceptor must not deliver the event to the subject.
+// If several faults hold the event, it is the end of the longest hold. It is the zero time if no
+// fault holds the event. Healed faults do not count.
 func (e *event) due() time.Time {
 	var due time.Time
 	for _, h := range e.holds {
@@ -122,8 +122,8 @@ func (q *queue) pop(ctx context.Context) (*event, error) {
 	}
 }
 
-// signal puts a token into a channel of capacity 1, unless the channel already contains
-// one.
+// signal puts a token into a channel of capacity 1, unless the channel already contains one. The
+// token wakes a waiting push or pop.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

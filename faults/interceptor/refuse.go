@@ -91,7 +91,7 @@ func encodeStatus(accept []string, status *metav1.Status) (contentType string, b
 	accepted := acceptedEncoding(accept)
 	var buffer bytes.Buffer
 	if err := codecs[accepted].Encode(status, &buffer); err != nil {
-		return "", nil, fmt.Errorf("encoding the Status that refuses a request: %w", err)
+		return "", nil, fmt.Errorf("encoding the Status %d (%s) that refuses a request: %w", status.Code, status.Message, err)
 	}
 	return mediaTypes[accepted], buffer.Bytes(), nil
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// target says what a request asks for: the verb, and the object or collection in the URL.
+// target says what a request asks for, such as "delete pods default/web-1". It contains the verb
+// and the object or collection in the URL.
 //
 // classify creates a target by the URL conventions of the Kubernetes API, without a list of
 // known resources.
@@ -23,16 +24,16 @@ type target struct {
 	skewed      bool // a clock-skew fault shifted timestamps in the response; see SkewClock
 }
 
-// requestRef combines the ID of the request with the resource of the target. SkewReporter
-// functions need both to identify an object with shifted timestamps.
+// requestRef returns a requestRef with the ID of the request and the target's resource. A
+// [SkewReporter] gets the ID, and a reference to the object that contains the resource.
 func (t *target) requestRef(request uint64) requestRef { return requestRef{request, t.resource} }
 
-// namespaceSubresources are the subresources of a Namespace. In a path
-// namespaces/NAME/SEGMENT, any other SEGMENT is a resource in the namespace.
+// namespaceSubresources are the subresources of a Namespace. In a path namespaces/NAME/pods, by
+// contrast, "pods" is a resource in the namespace NAME.
 var namespaceSubresources = []string{"finalize", "status"}
 
-// verbs maps each HTTP method to two API verbs. collection is the verb if the URL names a
-// collection, and object is the verb if it names a single object.
+// verbs maps each HTTP method to two API verbs: for a collection URL and for an object URL. For
+// example, GET is "list" for a collection and "get" for an object.
 var verbs = map[string]struct{ collection, object string }{
 	http.MethodGet:    {"list", "get"},
 	http.MethodHead:   {"list", "get"},
@@ -77,8 +78,9 @@ func classify(method string, u *url.URL) target {
 	return t
 }
 
-// readQuery reads from the query whether a list request is a watch or asks for a later page. For
-// a watch it sets the verb to "watch". For a later page it sets the field continued.
+// readQuery reads from the query of a GET request whether it is a watch or asks for a later
+// page. For a watch it sets the verb to "watch". For the second or a later page of a list it
+// sets the field continued.
 //
 // watched is true if the path has the old form /watch/RESOURCE.
 func (t *target) readQuery(u *url.URL, watched bool) {

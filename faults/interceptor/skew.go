@@ -46,7 +46,8 @@ type serverTimes struct{ created, deleting metav1.Time }
 // request is the ID of the watch request.
 type SkewReporter func(request uint64, object *history.Ref)
 
-// requestRef contains the ID of a request and the resource that the request asks for.
+// requestRef identifies the request with which the subject received an object. The interceptor
+// passes it on to a [SkewReporter].
 type requestRef struct {
 	id       uint64
 	resource string
@@ -134,7 +135,7 @@ func (s *skewedClock) skewAll(request requestRef, obj runtime.Object, ahead time
 func (s *skewedClock) skewObject(request requestRef, obj runtime.Object, ahead time.Duration) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
-		return fmt.Errorf("shifting the timestamps of an object by the clock skew: %w", err)
+		return fmt.Errorf("fault clock-skew: shifting the timestamps of an object of %s: %w", request.resource, err)
 	}
 	original := serverTimes{created: m.GetCreationTimestamp()}
 	created := original.created
@@ -318,11 +319,11 @@ func decodeEvent(in encoding, frame []byte) (event metav1.WatchEvent, err error)
 func encode(in encoding, obj runtime.Object) ([]byte, error) {
 	codec, ok := codecs[in]
 	if !ok {
-		return nil, fmt.Errorf("encoding an object for the subject: the content type is neither JSON nor protobuf")
+		return nil, fmt.Errorf("encoding an object of type %T: the content type is neither JSON nor protobuf", obj)
 	}
 	var body bytes.Buffer
 	if err := codec.Encode(obj, &body); err != nil {
-		return nil, fmt.Errorf("encoding an object for the subject: %w", err)
+		return nil, fmt.Errorf("encoding an object of type %T: %w", obj, err)
 	}
 	return body.Bytes(), nil
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// streamEnd describes how a watch stream ended. The history contains the reason.
+// streamEnd describes how a watch stream ended. Its reason, such as "the API server ended the
+// watch", appears in the history.
 type streamEnd struct {
 	reason string
 	err    error // error that broke the stream; nil if the watch ended normally
@@ -31,9 +32,9 @@ type stream struct {
 	in     encoding // encoding of the events
 	source *bufio.Reader
 	queue  *queue
-	// lastRelease is the latest time at which a hold ended and the held event was delivered. An
-	// event that arrived before lastRelease waited in the queue behind the held event, so its
-	// delivery was late too.
+	// lastRelease is the latest time at which a held event was delivered. An event that arrived
+	// before lastRelease waited in the queue behind the held event. Its delivery was therefore
+	// late too, and the history says so.
 	lastRelease time.Time
 	// injectedEnd says how a fault ended the watch, or is nil. The fault sets injectedEnd before
 	// it calls cancel, so that the stream's goroutine sees the value.

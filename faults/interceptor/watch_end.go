@@ -36,10 +36,10 @@ var Endings = []WatchEnding{EndClosed, EndReset, EndDisconnected, EndExpired}
 // EndWatches ends each open watch for which matches returns true. It returns the requests that
 // started these watches. It does not wait until the streams have ended.
 //
-// The interceptor discards the events that faults hold in these watches. The subject learns of
-// the discarded changes from its next watch or list. The argument fault is the name of the fault
-// type; the history record of each watch's end contains it. The function matches must not change
-// the request or keep a reference to it.
+// The interceptor discards the events that faults hold in these watches. The subject receives
+// the missed changes with its next watch or list. The argument fault is the name of the fault
+// type, such as "watch-end", for the history. The function matches must not change the request
+// or keep a reference to it.
 func (i *Interceptor) EndWatches(fault string, ending WatchEnding, matches func(*history.Request) bool) []*history.Request {
 	i.openStreams.mu.Lock()
 	defer i.openStreams.mu.Unlock()
@@ -74,7 +74,7 @@ type openStreams struct {
 	all map[*stream]bool
 }
 
-// register adds the stream to the set of open watches. A fault calls cancel to end the watch.
+// register adds the stream to the set of open watches. To end the watch, a fault calls cancel.
 func (s *stream) register(cancel context.CancelFunc) {
 	s.cancel = cancel
 	streams := &s.openStreams
@@ -85,8 +85,9 @@ func (s *stream) register(cancel context.CancelFunc) {
 
 // unregister removes the stream from the set of open watches, and returns how the watch ended.
 //
-// If a fault ended the watch, the result is s.injectedEnd. Otherwise the result is end. It is
-// also end if the connection broke, or the subject closed the watch, before the fault ended it.
+// If a fault ended the watch, the result is the end that the fault has set. Otherwise the result
+// is end, the end that the stream itself noticed. It is also end if the connection broke, or the
+// subject closed the watch, before the fault could end it.
 func (s *stream) unregister(end *streamEnd) *streamEnd {
 	streams := &s.openStreams
 	streams.mu.Lock()

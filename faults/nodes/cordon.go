@@ -55,8 +55,8 @@ const taintKey = "gauntlet/out-of-service"
 // taintKey.
 func isTaint(t corev1.Taint) bool { return t.Key == taintKey }
 
-// tainted returns a mark that adds a taint to a node. The taint has the key taintKey and the
-// given effect.
+// tainted returns a mark that adds a taint with the given effect, such as NoSchedule, to a node.
+// A mark is a change of a node that keeps new pods off the node.
 func tainted(effect corev1.TaintEffect) mark {
 	return mark{
 		state: state{"tainted " + string(effect), func(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isTaint) }},
@@ -95,7 +95,7 @@ func newCordon(params faults.Params) (faults.Fault, error) {
 	return &marking{wanted: p.Count, mark: cordoned}, nil
 }
 
-// sampleCountMax is the maximum number of nodes that a generated fault affects.
+// sampleCountMax is the maximum number of nodes that a fault in a generated scenario affects.
 const sampleCountMax = 4
 
 // sampleCordon draws random parameters of a node-cordon fault for a generated scenario.

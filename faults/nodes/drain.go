@@ -107,7 +107,7 @@ func (d *drain) run(ctx context.Context, nodes []string) {
 			return
 		case d.env.Clock.Since(begun) >= d.params.Patience:
 			if err == nil {
-				err = fmt.Errorf("%d pods were not evicted within %s, because a PodDisruptionBudget refused the evictions", left, d.params.Patience)
+				err = fmt.Errorf("%s on nodes %s not evicted within %s, because a PodDisruptionBudget refused the evictions", faults.Counted(left, "pod"), strings.Join(nodes, ", "), d.params.Patience)
 			}
 			d.env.Report.Failed(nil, err)
 			return

@@ -108,23 +108,23 @@ var (
 )
 
 // withCluster converts a method of a cluster into a function for the fields lose and recover of
-// lossMode.
+// lossMode. An example is KillNode of the interface [cluster.Machines].
 //
-// The function calls the method do on the run's cluster. It returns an error if the cluster does
-// not implement the interface C.
+// The returned function calls the method on the run's cluster. It returns an error if the
+// cluster does not implement the interface C.
 func withCluster[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		c, ok := env.Cluster.(C)
 		if !ok {
-			return fmt.Errorf("the provider %s cannot stop or recover nodes", env.Cluster.Name())
+			return fmt.Errorf("node %s: the provider %s cannot stop or recover nodes", node, env.Cluster.Name())
 		}
 		return do(c, ctx, node)
 	}
 }
 
-// withNodeMarkedLost returns a function for the field lose of lossMode. The function first calls
-// do, which makes the node fail. It then calls markNodeLost, which marks the node and the node's
-// pods as not ready.
+// withNodeMarkedLost returns a function for the field lose of lossMode. The function calls do,
+// which makes the node fail, for example stops its machine. It then calls markNodeLost, so that
+// the node and its pods become not ready at once.
 func withNodeMarkedLost[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		if err := withCluster(do)(ctx, env, node); err != nil {
@@ -134,8 +134,8 @@ func withNodeMarkedLost[C any](do func(C, context.Context, string) error) func(c
 	}
 }
 
-// newLoss returns a fault that makes nodes fail in the way that mode describes. It returns an
-// error if a parameter is invalid.
+// newLoss returns a fault that makes nodes fail as mode says, for example by stopping the
+// kubelet. It returns an error if a parameter is invalid.
 func newLoss(params faults.Params, mode lossMode) (faults.Fault, error) {
 	p, err := decodeCount(params)
 	if err != nil {
@@ -145,7 +145,7 @@ func newLoss(params faults.Params, mode lossMode) (faults.Fault, error) {
 }
 
 // loss is a fault that makes nodes fail, and makes them work again in Heal. The field mode says
-// how.
+// how the nodes fail, for example by a stopped kubelet.
 type loss struct {
 	params CountParams
 	mode   lossMode

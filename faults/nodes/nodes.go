@@ -115,8 +115,8 @@ func (m *markedNodes) removeAll(ctx context.Context) (err error) {
 	return err
 }
 
-// forEach calls do for every node, even after an error. It returns the nodes for which do
-// returned an error, so that the caller can retry these nodes.
+// forEach calls do for every node, such as the removal of a taint, even after an error. It
+// returns the nodes for which do returned an error, so that the caller can retry them.
 func forEach(nodes []string, do func(node string) error) (left []string, err error) {
 	var all []error
 	for _, node := range nodes {

@@ -33,7 +33,8 @@ type action struct {
 	needs []cluster.Capability
 }
 
-// fixedDetail returns a function for the field action.detail. The function always returns words.
+// fixedDetail returns a function for the field action.detail that always returns the given
+// words, such as "evicted".
 func fixedDetail(words string) func(*churn) string { return func(*churn) string { return words } }
 
 // These are capabilities that some actions need. An action that writes a pod status needs
@@ -94,8 +95,8 @@ func (c *churn) evict(ctx context.Context, pod *corev1.Pod) (history.Version, er
 	})
 }
 
-// collapse sets a pod's phase to Failed, and leaves the pod's Ready condition and IP address
-// unchanged. No kubelet writes such a status, but another client can.
+// collapse sets a pod's phase to Failed, but leaves the pod ready and its IP address set. No
+// kubelet writes such a status, but another client can.
 func (c *churn) collapse(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	failed := pod.DeepCopy()
 	failed.Status.Phase = corev1.PodFailed

@@ -90,8 +90,8 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 	}, nil
 }
 
-// churn is a fault of type pod-churn, pod-relabel or pod-disown. At each tick of a ticker, it
-// performs one action on one pod.
+// churn is a fault of type pod-churn, pod-relabel or pod-disown. At a regular interval, it
+// performs one action, such as delete, on one pod.
 type churn struct {
 	action   string // name of the action, a key of the map actions
 	targets  Targets

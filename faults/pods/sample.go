@@ -10,7 +10,8 @@ import (
 )
 
 // sampledActions lists the actions of pod-churn in generated scenarios. It omits the action
-// collapse, because some upstream controllers do not notice a collapsed pod.
+// collapse, which makes a pod Failed but leaves it ready. Some upstream controllers do not react
+// to such a pod.
 var sampledActions = []string{actionDelete, actionEvict, actionFail, actionSucceed, actionUnready, actionRestart, actionLinger}
 
 // sampleChurn draws random parameters of a pod-churn fault for a generated scenario.

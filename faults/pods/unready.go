@@ -19,7 +19,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// pendingUndo identifies a pod on which the fault must still undo its action, and says when.
+// pendingUndo identifies a pod for which the fault must still undo its action, and says when.
+// For example, the fault makes an unready pod ready again.
 type pendingUndo struct {
 	namespace, name string
 	uid             types.UID
@@ -49,8 +50,9 @@ func (c *churn) makeReady(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// restoreDue undoes the actions whose downtime has passed. It ignores errors, because the fault
-// tries the undo again at the next tick. Finally Heal tries the undo and returns the error.
+// restoreDue undoes the actions whose downtime has passed, for example makes pods ready again.
+// It ignores errors, because the fault tries the undo again at the next tick. Finally Heal tries
+// the undo and returns the error.
 func (c *churn) restoreDue(ctx context.Context) {
 	now := c.env.Clock.Now()
 	c.pendingUndos = slices.DeleteFunc(c.pendingUndos, func(p pendingUndo) bool {
@@ -58,8 +60,8 @@ func (c *churn) restoreDue(ctx context.Context) {
 	})
 }
 
-// restoreAll undoes all actions that the fault has not undone yet. It does not wait for the
-// downtime.
+// restoreAll undoes all actions that are not undone yet, without waiting for the downtime. Heal
+// calls it.
 func (c *churn) restoreAll(ctx context.Context) error {
 	var errs []error
 	c.pendingUndos = slices.DeleteFunc(c.pendingUndos, func(p pendingUndo) bool {

@@ -95,8 +95,8 @@ func NewRestart(params faults.Params) (faults.Fault, error) {
 	return &restart{params: p}, nil
 }
 
-// validateDuration returns an error unless 0 ≤ d ≤ durationMax. The error names the field, which
-// contains the duration d in the scenario.
+// validateDuration returns an error unless d is between 0 and durationMax. The error names
+// field, the parameter such as "downtime" that contains d.
 func validateDuration(params faults.Params, field string, d time.Duration) error {
 	if d < 0 || d > durationMax {
 		return params.Errorf(field, "%v is out of bounds; expected 0s to %v", d, durationMax)

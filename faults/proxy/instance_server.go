@@ -33,8 +33,8 @@ const streamsMax = 1000
 // connKey is the context key under which a request's context contains its connection.
 type connKey struct{}
 
-// newInstanceServer returns a server for the replica with the given name. The caller then calls
-// serve.
+// newInstanceServer returns a server for one replica of the controllers under test, such as
+// "subject-0". The server receives no requests before the caller calls serve.
 func (p *Proxy) newInstanceServer(subject string) *instanceServer {
 	s := &instanceServer{proxy: p}
 	s.route = &interceptor.Route{Subject: subject, Target: p.target, Upstream: &s.transports, Stopping: p.stopping}

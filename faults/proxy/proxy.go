@@ -178,8 +178,8 @@ func (p *Proxy) Stop(ctx context.Context) error {
 	return errors.Join(append(errs, p.failures...)...)
 }
 
-// enter registers a new request, so that Stop waits until the request has ended. The caller must
-// call p.handlers.Done after the request.
+// enter registers a new request, so that Stop waits until the request has ended. If enter
+// returns true, the caller must call p.handlers.Done after the request.
 //
 // After a call of Stop, enter returns false, and the caller must not serve the request.
 func (p *Proxy) enter() bool {

@@ -79,7 +79,7 @@ func (c tunnelConn) Read(p []byte) (int, error) {
 // errNoCloseNotify means that the peer closed the TCP connection without sending TLS's
 // close_notify alert. The error is not io.ErrUnexpectedEOF, because crypto/tls turns
 // io.ErrUnexpectedEOF between two TLS records into a normal io.EOF.
-var errNoCloseNotify = errors.New("the connection was closed without a TLS close_notify alert")
+var errNoCloseNotify = errors.New("the connection between relay and gauntlet process was closed without a TLS close_notify alert")
 
 // newTunnelConn wraps a TCP connection in a tunnelConn. It returns an error if conn is not
 // a TCP connection.

@@ -35,7 +35,7 @@ type ErrorParams struct {
 // Retry-After header.
 const retryAfterSecondsMax = 60
 
-// codes formats HTTP status codes as text, such as "429, 503".
+// codes formats HTTP status codes as text for the reference documentation, such as "429, 503".
 func codes(of []int) string {
 	var names []string
 	for _, code := range of {

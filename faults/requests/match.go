@@ -33,9 +33,9 @@ type Match struct {
 // countMax is the largest permitted value of the parameters nth, every and times.
 const countMax = 1_000_000
 
-// withMatch returns the documentation of all parameters of a fault type whose parameters include
-// [Match]. own documents the type's other parameters. verbs lists the verbs that the fault type
-// supports.
+// withMatch returns the documentation of all parameters of a fault type that selects requests.
+// It consists of own, the type's other parameters, and the parameters in [Match]. verbs lists
+// the verbs that the fault type supports.
 func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
 		{Name: "verb", Description: "The verb of the requests.", Bounds: "one of " + strings.Join(verbs, ", ")},
@@ -79,7 +79,8 @@ func (m *Match) validate(params faults.Params, verbs []string) error {
 }
 
 // validateTriggers returns an error if the parameter times, nth, every or probability is
-// invalid. A scenario may set at most one of nth, every and probability.
+// invalid. These parameters say at which of the matching requests the fault fires. A scenario
+// may set at most one of nth, every and probability.
 func (m *Match) validateTriggers(params faults.Params) error {
 	if m.Times < 0 || m.Times > countMax {
 		return params.Errorf("times", "%d is out of bounds; expected 0 to %d", m.Times, countMax)
@@ -109,8 +110,9 @@ func (m *Match) validateTriggers(params faults.Params) error {
 	return nil
 }
 
-// matches reports whether a request has the content that the fields from Verb to Owner describe.
-// The function controller returns the owner that controls the request's object, or nil.
+// matches reports whether a request has the properties that the fields from Verb to Owner
+// describe. The function controller returns the owner in the controllerRef of the request's
+// object, or nil if it is unknown.
 func (m *Match) matches(request *history.Request, controller func(*history.Request) *history.Owner) bool {
 	return request.Verb == m.Verb &&
 		request.Resource == m.Resource &&

@@ -27,21 +27,22 @@ const durationMax = 10 * time.Minute
 // could select other requests.
 type effectFunc func(random *rand.Rand) (effect interceptor.RequestEffect, detail string)
 
-// fault is a fault of any type in this package. The field effect says how the fault changes the
-// requests that selection selects. When the fault is healed, the proxy ends all delays at once.
-// The proxy then forwards or resets the delayed requests, as effect says.
+// fault is a fault of any type in this package. The field selection selects requests, and the
+// field effect says how the fault changes them. When the run heals the fault, all delays end at
+// once. The proxy then forwards or resets the delayed requests, as effect says.
 type fault struct {
 	faults.Registration
 	selection
 	effect effectFunc
-	// action is the first word of the summary, a verb in the past tense such as "refused".
+	// action is the first word of the fault's summary, such as "refused". The summary then says
+	// how many requests.
 	action string
 
 	env *faults.Env
 }
 
-// newFault returns a fault that changes the requests that match selects. effect says how. action
-// is the first word of the fault's summary, such as "refused".
+// newFault returns a fault that changes the requests that match selects. effect says how.
+// action, such as "refused", is the first word of the fault's summary.
 func newFault(match Match, action string, effect effectFunc) *fault {
 	return &fault{selection: selection{matcher: match}, action: action, effect: effect}
 }
@@ -93,8 +94,8 @@ func breaksParam() faults.Param {
 	}
 }
 
-// validateDuration returns an error unless lowest ≤ d ≤ durationMax. The error names the field,
-// which contains the duration d in the scenario.
+// validateDuration returns an error unless d is between lowest and durationMax. The error names
+// field, the parameter such as "delay" that contains d.
 func validateDuration(params faults.Params, field string, d, lowest time.Duration) error {
 	if d < lowest || d > durationMax {
 		return params.Errorf(field, "%v is out of bounds; expected %v to %v", d, lowest, durationMax)

@@ -24,9 +24,9 @@ var codesByVerb = map[string][]int{
 // It is short, because clients back off: a client may wait as long again after the fault ends.
 const outageMax = 1500 * time.Millisecond
 
-// sampleMatch draws random parameters that select requests. If it does not draw the parameter
-// nth, it draws the parameter times, from 1 to the argument times. If the argument times is 0,
-// it leaves the parameter times at 0, which means no limit.
+// sampleMatch draws random parameters that select requests for a generated fault. It sets either
+// the parameter nth, or a limit from 1 to times for the number of affected requests. If times is
+// 0, there is no limit.
 func sampleMatch(r *rand.Rand, o faults.SampleInput, times int) Match {
 	request := faults.Pick(r, o.Requests...)
 	m := Match{Verb: request.Verb, Resource: request.Resource, Subresource: request.Subresource}

@@ -116,8 +116,9 @@ func (e *edit) run(ctx context.Context, env *faults.Env) {
 	}, e.params.Steps)
 }
 
-// stepRecorder records each step of the second user as a "fired" or "failed" record of the
-// fault. It writes no step records, because these are only for the scenario's own workload.
+// stepRecorder writes each step of the simulated second user to the history. The record is a
+// "fired" or "failed" record of the fault. It is no step record, because these are only for the
+// scenario's own workload.
 type stepRecorder struct {
 	edit   *edit
 	report *faults.Reporter
@@ -153,6 +154,6 @@ func (e *edit) stopping() bool {
 	}
 }
 
-// firstStepTried makes a waiting Inject return. It is called when a step has completed or
-// failed, and when run ends.
+// firstStepTried makes Inject return, if Inject still waits for the first step. It is called
+// when a step has completed or failed, and when run ends.
 func (e *edit) firstStepTried() { e.once.Do(func() { close(e.begun) }) }

@@ -26,9 +26,10 @@ var eventTypes = []string{string(history.Added), string(history.Modified), strin
 // nthMax is the largest permitted value of the parameter nth, which counts matching events.
 const nthMax = 1_000_000
 
-// withEventMatch returns the documentation of all parameters of a fault type whose parameters
-// include [EventMatch]. own documents the type's other parameters. resource is the first
-// sentence about the parameter resource. nth is the default value of the parameter nth, as text.
+// withEventMatch returns the documentation of all parameters of a fault type that selects watch
+// events. It consists of own, the type's other parameters, and the parameters in [EventMatch].
+// resource is the first sentence about the parameter resource. nth is the default value of the
+// parameter nth, as text.
 func withEventMatch(resource, nth string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
 		resourceParam(resource),
@@ -70,7 +71,8 @@ func (m *EventMatch) validate(params faults.Params) error {
 	return nil
 }
 
-// described returns "one event" or "each event", for the fault's "fired" record in the history.
+// described returns "one event" if the parameter nth is set, and otherwise "each event". The
+// fault's "fired" record in the history contains this text.
 func (m *EventMatch) described() string {
 	if m.Nth != nil {
 		return "one event"
@@ -99,8 +101,8 @@ type eventSelection struct {
 	count    int        // number of matching events
 }
 
-// selects reports whether the fault applies to an event. It counts the event if the event
-// matches.
+// selects reports whether the fault applies to an event. If the event matches the parameters,
+// selects also counts it, because nth selects by number.
 func (s *eventSelection) selects(watch *history.Request, event *history.Delivery) bool {
 	if !s.matcher.matches(watch, event) {
 		return false
