@@ -2,8 +2,8 @@ package faults
 
 import "context"
 
-// Background runs a goroutine for a fault that acts repeatedly, such as node-drain, from Inject
-// to Heal.
+// Background runs the goroutine of a fault that takes time or acts repeatedly, such as
+// node-drain. The goroutine runs from Inject to Heal.
 //
 // A fault type embeds a Background. It calls Begin in its Inject method, and End in its Heal
 // method. The zero value is ready for Begin.

@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// otherControllerName is the name of a ConfigMap that faults use as an owner other than the
-// subject's objects. To take a pod away from its ReplicaSet, a fault sets the controllerRef of
-// the pod to this ConfigMap. The ConfigMap is in the namespace of the run.
+// otherControllerName is the name of a ConfigMap that stands for another controller. To take a
+// pod away from its ReplicaSet, a fault sets the pod's controllerRef to this ConfigMap. The
+// ConfigMap is in the namespace of the run.
 const otherControllerName = "other-controller"
 
 // OtherClient returns a controllerRef that makes an object, such as a pod, belong to another

@@ -79,8 +79,8 @@ func (c *Client) Close() {
 	c.handlers.Wait()
 }
 
-// Abort breaks all requests and refuses later ones, as Close does, but does not wait. A response
-// that a handler is writing is still completed.
+// Abort breaks all requests and refuses later ones, as Close does, but does not wait. If the
+// interceptor has recorded a response, the response is still written before the break.
 func (c *Client) Abort() {
 	c.mu.Lock()
 	c.closed = true

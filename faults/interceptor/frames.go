@@ -93,7 +93,7 @@ func nextJSON(source *bufio.Reader, buffer []byte) ([]byte, error) {
 }
 
 // jsonObject finds the end of a JSON object in a watch stream by counting braces outside
-// strings. Counting costs less than parsing, and the stream is parsed later.
+// strings. It does not parse the object, because counting is enough to find the end.
 type jsonObject struct {
 	begun   bool // after the first opening brace
 	depth   int  // number of open braces

@@ -24,8 +24,8 @@ type target struct {
 	skewed      bool // a clock-skew fault shifted timestamps in the response; see SkewClock
 }
 
-// requestRef returns a requestRef with the ID of the request and the target's resource. A
-// [SkewReporter] gets the ID, and a reference to the object that contains the resource.
+// requestRef returns a requestRef with the ID of the request and the target's resource. The
+// interceptor passes both on to a [SkewReporter].
 func (t *target) requestRef(request uint64) requestRef { return requestRef{request, t.resource} }
 
 // namespaceSubresources are the subresources of a Namespace. In a path namespaces/NAME/pods, by

@@ -65,8 +65,8 @@ type state struct {
 	in          func(*corev1.Node) bool // reports whether the node is in the state
 }
 
-// mark is a change of a Node object that keeps new pods off the node: a cordon or a taint. It
-// contains the functions that make the change and revert the change.
+// mark is a change of a Node object that keeps new pods off the node: a cordon or a taint. Its
+// functions make the change and revert it.
 type mark struct {
 	state
 	apply  func(*corev1.Node) // cordons or taints the node

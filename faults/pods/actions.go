@@ -18,8 +18,9 @@ import (
 type action struct {
 	// detail returns the text for the fault's "fired" record, such as "evicted".
 	detail func(*churn) string
-	// applicable reports whether the fault may perform the action on an active pod. If
-	// applicable is nil, the fault may choose every active pod.
+	// applicable reports whether the fault may perform the action on an active pod (not
+	// terminating, Succeeded or Failed). If applicable is nil, the fault may choose every active
+	// pod.
 	applicable func(*corev1.Pod) bool
 	// do performs the action on a pod. It returns the resulting resourceVersion of the pod, or 0
 	// if it is unknown. A conflict error means that another client changed or replaced the pod
