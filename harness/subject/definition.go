@@ -57,8 +57,8 @@ const (
 	healthPort  = 8081
 )
 
-// Operator returns the target for a program with flags of its own, such as an operator. A replica
-// is ready when it watches the resources that its controllers need.
+// Operator returns the [Target] for a program with flags of its own, such as an operator. A
+// replica of the program is ready when it watches the resources that its controllers need.
 func Operator(d Definition) (Target, error) {
 	t, err := parseExec(d.Executable)
 	if err != nil {
@@ -74,8 +74,8 @@ func Operator(d Definition) (Target, error) {
 	return Target{kind: operatorKind, name: t.name, definition: &d}, nil
 }
 
-// Command returns the target for an executable with flags of its own. Its replicas get all RBAC
-// permissions. The arguments are Go templates; see [Definition].
+// Command returns the [Target] for an executable with flags of its own. Its replicas get all
+// RBAC permissions. The arguments are Go templates; see [Definition].
 func Command(path string, args ...string) (Target, error) {
 	return Operator(Definition{Executable: path, Args: args})
 }
@@ -127,7 +127,7 @@ func expand(text string, values Values) (string, error) {
 }
 
 // valuesOf returns the Values of one replica, except the Namespace. It chooses a free loopback
-// address for the replica.
+// address, on which the replica can serve metrics and health checks.
 func valuesOf(replica, kubeconfig string) (Values, error) {
 	address, err := freeAddress()
 	if err != nil {

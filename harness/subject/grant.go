@@ -60,8 +60,8 @@ func Grant(ctx context.Context, admin kubernetes.Interface, target Target, contr
 	)
 }
 
-// grantedLabels mark the ClusterRoles and ClusterRoleBindings that Grant creates, so that Revoke
-// finds them.
+// grantedLabels mark the ClusterRoles and ClusterRoleBindings that Grant creates. By these
+// labels, Revoke finds and deletes them.
 var grantedLabels = map[string]string{"gauntlet.subject": "granted"}
 
 // Revoke deletes the ClusterRoles and ClusterRoleBindings that [Grant] has created.

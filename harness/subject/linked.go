@@ -17,13 +17,15 @@ import (
 // ctx is canceled. An error means that a process would have exited with it.
 type Main func(ctx context.Context, config *rest.Config, args []string) error
 
-// Linker is a cluster whose provider has the capability [cluster.SubjectLinked].
+// Linker is a cluster that runs the controllers under test in its own process. Its provider has
+// the capability [cluster.SubjectLinked].
 type Linker interface {
 	// Main returns the function that runs one replica of the target.
 	Main(Target) (Main, error)
 }
 
-// Linked has the options of replicas that are goroutines of this process.
+// Linked contains the options of replicas that run as goroutines of this process, not as
+// processes of their own.
 type Linked struct {
 	Target   Target
 	Main     Main
@@ -54,14 +56,15 @@ func (l Linked) Launcher() Launcher {
 		go func() {
 			defer close(i.done)
 			defer i.disconnect()
-			i.err = errors.New("its main function did not return") // it called runtime.Goexit
+			i.err = errors.New("the main function of the controllers did not return: it called runtime.Goexit")
 			i.err = exitOf(l.Main(ctx, config, i.args))
 		}()
 		return i, nil
 	}
 }
 
-// exitOf says how a process would have exited whose main function returns err.
+// exitOf turns err, which the main function of a replica returned, into the error for the
+// replica's end. A nil err becomes "exited with status 0".
 func exitOf(err error) error {
 	if err == nil {
 		return errors.New("exited with status 0")
@@ -107,11 +110,11 @@ func (i *linked) Kill(context.Context) error {
 	case <-i.done:
 		return nil
 	case <-time.After(linkedKillTimeout):
-		return fmt.Errorf("the goroutines of the replica did not end within %s", linkedKillTimeout)
+		return fmt.Errorf("the goroutines of the replica (%s) did not end within %s after its context was canceled", i.target, linkedKillTimeout)
 	}
 }
 
-var errNotPausable = errors.New("goroutines cannot be paused")
+var errNotPausable = errors.New("a replica that runs as goroutines of gauntlet cannot be paused; expected a provider that pauses the subject, such as --provider=embedded")
 
 // Pause returns an error, because goroutines cannot be paused.
 func (*linked) Pause(context.Context) error { return errNotPausable }

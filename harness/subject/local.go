@@ -65,8 +65,8 @@ func (l Local) Launcher() Launcher {
 	}
 }
 
-// replicaFiles contains the files, arguments and environment variables of one replica. They stay
-// the same when the replica restarts.
+// replicaFiles contains the file paths, arguments and environment variables of one replica. They
+// stay the same when the replica restarts.
 type replicaFiles struct {
 	kubeconfig string   // path of the kubeconfig
 	serving    *Serving // nil if the replica has no debug endpoint

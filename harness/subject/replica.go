@@ -35,8 +35,8 @@ func (l lock) Lock() { l <- struct{}{} }
 // Unlock makes the lock free.
 func (l lock) Unlock() { <-l }
 
-// trackedInstance is an instance with what gauntlet has done to the instance. From this, awaitEnd
-// decides whether the end of the instance was expected.
+// trackedInstance is an instance (one process of a replica) with its pauses and whether gauntlet
+// stopped it. When the instance ends, awaitEnd decides from this whether the end was expected.
 type trackedInstance struct {
 	Instance
 	mu            sync.Mutex
@@ -47,7 +47,7 @@ type trackedInstance struct {
 	endRecorded chan struct{}
 }
 
-// pauseState describes the latest pause of an instance. The zero pauseState means that the instance
+// pauseState describes the latest pause of an instance. The zero value means that the instance
 // was never paused.
 type pauseState struct {
 	paused    bool
@@ -103,8 +103,9 @@ func (r *replica) start(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the running instance with the function by, such as Instance.Kill. It returns false if
-// no instance was running. If permanently is true, the replica cannot be started again.
+// stop ends the running instance with the function by, such as one that calls Instance.Kill. It
+// returns false if no instance was running. If permanently is true, the replica cannot be
+// started again.
 func (r *replica) stop(permanently bool, by func(Instance) error) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,9 +177,9 @@ func (r *replica) resume(ctx context.Context) error {
 		case err != nil:
 			return err
 		case lease == nil:
-			return fmt.Errorf("%s is running, but does not hold the lease", r.name)
+			return fmt.Errorf("%s is running, but does not hold Lease %s/%s", r.name, r.subject.options.LeaseNamespace, leaseName)
 		case lease.Spec.RenewTime.Equal(pause.lease.Spec.RenewTime):
-			return fmt.Errorf("%s has not renewed its lease", r.name)
+			return fmt.Errorf("%s has not renewed Lease %s/%s", r.name, r.subject.options.LeaseNamespace, leaseName)
 		}
 		return nil
 	})

@@ -84,7 +84,8 @@ func newServing(dir, replica string) (*Serving, error) {
 	return s, errors.Join(os.WriteFile(s.CertFile, pair.Certificate, 0o600), os.WriteFile(s.KeyFile, pair.Key, 0o600))
 }
 
-// freeAddress returns a random loopback address on which servingPort is free.
+// freeAddress returns a random loopback address, such as 127.77.3.5, on which servingPort is
+// free. One replica serves its debug endpoint there.
 func freeAddress() (net.IP, error) {
 	const tries = 10
 	var last error

@@ -77,11 +77,13 @@ type Options struct {
 
 	Replicas int      // number of replicas
 	Launch   Launcher // starts a replica
-	// Holder returns the running replica that uses a leader-election identity. The identity is the
-	// holderIdentity of a Lease. Holder returns "" if no running replica uses the identity.
+	// Holder finds the running replica that holds the lease. The argument identity is the
+	// holderIdentity of the leader-election Lease. Holder returns "" if no running replica uses
+	// this identity.
 	Holder func(identity string) (replica string)
-	// Leader returns the running replica that last wrote a leader-election Lease, or "" if there is
-	// none. It replaces Holder for a target from [Operator], whose Lease has an unknown name.
+	// Leader returns the running replica that last wrote a leader-election Lease, or "" if there
+	// is none. A [Subject] calls Leader in place of Holder for a target from [Operator], because
+	// gauntlet does not know the Lease of such a program.
 	Leader func() (replica string)
 	// LeaseNamespace is the namespace of the leader-election Lease. It must equal
 	// [Settings.LeaseNamespace], which the replicas get as a flag.
@@ -227,9 +229,10 @@ type StackDumper interface {
 }
 
 // DumpStacks makes a replica write the stacks of all goroutines to its log and exit. The result
-// ended is false if nothing was done, because the replica is not running or no [StackDumper].
+// ended is false if the replica was not running, or if its Instance is not a [StackDumper].
 //
-// If the replica has not exited after 5 seconds ([stopGracePeriod]), DumpStacks kills the replica.
+// If the replica has not exited after 5 seconds ([stopGracePeriod]), DumpStacks kills the
+// replica.
 func (s *Subject) DumpStacks(ctx context.Context, replica string) (ended bool, err error) {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -370,8 +373,8 @@ func (s *Subject) Stop(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// stopReplica ends the named replica with the function by, such as Instance.Kill. It returns true
-// if the replica was running and has ended.
+// stopReplica ends the named replica with the function by, such as one that calls Instance.Kill.
+// It returns true if the replica was running and has ended.
 func (s *Subject) stopReplica(name string, by func(Instance) error) (bool, error) {
 	r, err := s.replica(name)
 	if err != nil {
@@ -399,7 +402,7 @@ func CheckLeaseHeld(ctx context.Context, admin kubernetes.Interface, leaseNamesp
 		return fmt.Errorf("reading Lease %s/%s: %w", leaseNamespace, leaseName, err)
 	}
 	if holderOf(lease) == "" {
-		return fmt.Errorf("no process holds Lease %s/%s", leaseNamespace, leaseName)
+		return fmt.Errorf("found no holder of Lease %s/%s; expected a replica of the controllers as its holder", leaseNamespace, leaseName)
 	}
 	return nil
 }
@@ -416,8 +419,8 @@ func holderOf(lease *coordinationv1.Lease) string { return ptr.Deref(lease.Spec.
 // returns an error that wraps ErrDied.
 var ErrDied = errors.New("the subject ended unexpectedly")
 
-// fail sets s.err to an error that wraps err, and closes s.failed. Only the first call of fail has
-// an effect.
+// fail marks the subject as failed after a replica's unexpected end: it sets s.err and closes
+// s.failed. s.err wraps err. Only the first call of fail has an effect.
 func (s *Subject) fail(err error) {
 	s.once.Do(func() {
 		s.err = fmt.Errorf("%w: %w", ErrDied, err)

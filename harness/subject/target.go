@@ -12,8 +12,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// Target says which program is tested: ours, upstream, exec:PATH or image:REF. Go programs can also
-// use [Program], [Operator] and [Command].
+// Target says which program is tested, as in the flag --subject: ours, upstream, exec:PATH or
+// image:REF. "ours" are the controllers of this repository, and "upstream" is
+// kube-controller-manager. Go programs can also use [Program], [Operator] and [Command].
 type Target struct {
 	kind string // "ours", "upstream", "program", execKind, imageKind or operatorKind
 	// definition describes the program of a target from [Operator]. It is nil for all other
@@ -87,8 +88,8 @@ func parseImage(reference string) (Target, error) {
 	return Target{kind: imageKind, name: reference}, nil
 }
 
-// Image returns the image name REF of a target image:REF. For all other targets, the result ok is
-// false.
+// Image returns the image name REF of a target image:REF. For all other targets, the result ok
+// is false.
 func (t Target) Image() (reference string, ok bool) { return t.name, t.kind == imageKind }
 
 // String returns the target as text, such as "upstream" or "exec:/bin/manager". The flag --subject
@@ -124,9 +125,9 @@ func (t Target) CheckControllers(controllers []kube.Controller) error {
 	return nil
 }
 
-// Executable returns the path of the program that runs as a local process. The argument ours is the
-// path for the target [Ours], and upstream the path for [Upstream]. If the file is missing, the
-// error names the command that builds the file.
+// Executable returns the path of the executable that the replicas run as local processes. The
+// argument ours is the path for the target [Ours], and upstream the path for [Upstream]. If the
+// file is missing, the error names the command that builds it. A target image:REF is an error.
 func (t Target) Executable(ours, upstream string) (string, error) {
 	var path, remedy string
 	switch {
