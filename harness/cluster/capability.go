@@ -97,7 +97,8 @@ type Capabilities []Capability
 // Has reports whether c contains all capabilities in needed.
 func (c Capabilities) Has(needed ...Capability) bool { return len(c.Missing(needed...)) == 0 }
 
-// Missing returns the capabilities in needed that c does not contain.
+// Missing returns the capabilities in needed that c does not contain, so that an error can name
+// them.
 func (c Capabilities) Missing(needed ...Capability) []Capability {
 	var missing []Capability
 	for _, n := range needed {
@@ -108,8 +109,9 @@ func (c Capabilities) Missing(needed ...Capability) []Capability {
 	return missing
 }
 
-// Require returns a [MissingError] if c lacks a capability in needed, and nil otherwise. The error
-// message begins with subject, for example "action restart requires a provider with …".
+// Require returns a [MissingError] if c lacks a capability in needed, and nil otherwise. The
+// error message begins with subject, the part of a scenario that needs the capabilities. An
+// example is "action restart requires a provider with …".
 func (c Capabilities) Require(subject string, needed ...Capability) error {
 	if missing := c.Missing(needed...); len(missing) > 0 {
 		return &MissingError{Subject: subject, Needed: needed, Missing: missing}

@@ -1,12 +1,12 @@
 // Package cluster defines the interface [Cluster], with which the harness controls a Kubernetes
 // cluster.
 //
-// The packages embedded, kind and existing implement this interface. A Cluster returns client
-// configurations, checks the health of the control plane components, and reports a component that
-// exits.
+// Each provider, such as package embedded or kind, implements this interface. A Cluster returns
+// client configurations, checks the health of the control plane components, and reports a
+// component that exits.
 //
-// A Cluster does not run the controllers under test; package harness/subject starts them. A Cluster
-// does not create the workload either.
+// A Cluster does not create the workload. It does not start the controllers under test either;
+// package harness/subject does.
 package cluster
 
 import (

@@ -35,7 +35,7 @@ func DialEtcd(url string, config *tls.Config) (*clientv3.Client, error) {
 		Logger: zap.NewNop(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("creating a client of the etcd at %s: %w", url, err)
+		return nil, fmt.Errorf("creating a client of etcd at %s: %w", url, err)
 	}
 	return client, nil
 }

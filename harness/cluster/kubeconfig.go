@@ -26,7 +26,7 @@ func Kubeconfig(config *rest.Config) ([]byte, error) {
 		CurrentContext: name,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("encoding a kubeconfig: %w", err)
+		return nil, fmt.Errorf("encoding a kubeconfig for the API server at %s: %w", config.Host, err)
 	}
 	return data, nil
 }
@@ -39,7 +39,7 @@ func WriteKubeconfig(path string, config *rest.Config) error {
 		return err
 	}
 	if err := os.WriteFile(path, data, 0o600); err != nil {
-		return fmt.Errorf("writing the kubeconfig: %w", err)
+		return fmt.Errorf("writing the kubeconfig %s: %w", path, err)
 	}
 	return nil
 }

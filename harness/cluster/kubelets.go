@@ -50,7 +50,7 @@ func AwaitNode(ctx context.Context, c Cluster, name string, interval, within tim
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("the node was not healthy within %s", within))
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("node %s was not healthy within %s", name, within))
 	defer cancel()
 	return Poll(ctx, interval, "node "+name+" to be healthy", func(ctx context.Context) error {
 		node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})

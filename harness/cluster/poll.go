@@ -17,7 +17,7 @@ import (
 func Poll(ctx context.Context, interval time.Duration, description string, condition func(context.Context) error) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
-	last := errors.New("the condition was not checked")
+	last := errors.New("the condition was not checked yet")
 	for {
 		err := condition(ctx)
 		if err == nil {

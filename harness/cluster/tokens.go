@@ -20,7 +20,8 @@ var users = []struct {
 	{Kubelet, KubeletUser, "system:masters"},
 }
 
-// Tokens maps each role to its bearer token, with which the role's clients authenticate.
+// Tokens maps each role, such as Admin or Subject, to its bearer token. The role's clients
+// authenticate with this token.
 type Tokens map[Role]string
 
 // NewTokens generates a random token for each role.

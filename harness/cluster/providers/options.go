@@ -55,7 +55,8 @@ type Options struct {
 	Standing bool
 }
 
-// existing returns the options in the form that package existing needs.
+// existing returns the options of the provider existing, in the form that package existing
+// needs.
 func (o *Options) existing() existing.Options {
 	return existing.Options{Existing: o.Existing, Pods: o.Pods, Controllers: o.Controllers}
 }

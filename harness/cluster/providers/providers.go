@@ -95,7 +95,7 @@ var All = []Provider{
 	},
 }
 
-// startEmbedded starts an embedded cluster; see Provider.Start.
+// startEmbedded starts an embedded cluster. It is the field Start of the provider embedded.
 func startEmbedded(ctx context.Context, o Options) (cluster.Cluster, error) {
 	c, err := embedded.Start(ctx, embedded.Options{
 		Nodes:         o.Nodes,
@@ -113,7 +113,7 @@ func startEmbedded(ctx context.Context, o Options) (cluster.Cluster, error) {
 	return c, nil
 }
 
-// startKind creates a kind cluster; see Provider.Start.
+// startKind creates a kind cluster. It is the field Start of the provider kind.
 func startKind(ctx context.Context, o Options) (cluster.Cluster, error) {
 	c, err := kind.Start(ctx, kind.Options{
 		Workers:     workers(o.Nodes),
@@ -142,7 +142,8 @@ func workers(nodes int) int {
 	return nodes
 }
 
-// startExisting prepares an existing cluster for a run; see Provider.Start.
+// startExisting prepares an existing cluster for a run. It is the field Start of the provider
+// existing.
 func startExisting(ctx context.Context, o Options) (cluster.Cluster, error) {
 	c, err := existing.Start(ctx, o.existing())
 	if err != nil {
@@ -175,8 +176,9 @@ func UpstreamControllerManager(upstreamDir string) (string, error) {
 	return binaries.KubeControllerManager, nil
 }
 
-// ControllerManager does the same as [UpstreamControllerManager], but builds missing programs. It
-// builds only if upstreamDir is empty. That may take minutes.
+// ControllerManager returns the path of an unmodified kube-controller-manager, and builds the
+// program if it is missing. A build may take minutes. If upstreamDir is not empty,
+// ControllerManager builds nothing: a missing program is an error.
 func ControllerManager(ctx context.Context, upstreamDir string) (string, error) {
 	path, err := UpstreamControllerManager(upstreamDir)
 	if err == nil || upstreamDir != "" {
@@ -202,7 +204,8 @@ func Default() string { return All[0].Name }
 // Names returns the names of all providers.
 func Names() []string { return With() }
 
-// With returns the names of the providers that have all capabilities in needed.
+// With returns the names of the providers that have all capabilities in needed. For example,
+// error messages list them.
 func With(needed ...cluster.Capability) []string {
 	var names []string
 	for _, p := range All {

@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// interfaces lists the capabilities that require an interface, such as RestartsControlPlane and
-// Restartable.
+// interfaces lists the capabilities that require an interface. For example, a cluster with
+// RestartsControlPlane must implement cluster.Restartable.
 var interfaces = []struct {
 	capability  cluster.Capability
 	name        string                     // name of the interface in package cluster

@@ -86,7 +86,7 @@ func notFound(dir, name, version string, err error) error {
 		}
 		return fmt.Errorf("directory of binaries %s: %s: %w", dir, name, err)
 	}
-	return fmt.Errorf("%s %s in the cache: %w; run \"gauntlet setup\" to build the program", name, version, err)
+	return fmt.Errorf("program %s %s in the cache: %w; run \"gauntlet setup\" to build the program", name, version, err)
 }
 
 // upstreamCache returns the cache directory into which `gauntlet setup` builds the programs.

@@ -52,7 +52,7 @@ func newCredentials(now time.Time) (*credentials, error) {
 		}
 	}
 	if c.accountKey, c.accountPub, err = newAccountKey(); err != nil {
-		return nil, fmt.Errorf("creating the service account key: %w", err)
+		return nil, fmt.Errorf("creating the key that signs ServiceAccount tokens: %w", err)
 	}
 	return c, nil
 }

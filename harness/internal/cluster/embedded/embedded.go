@@ -69,8 +69,8 @@ var Capabilities = cluster.Capabilities{
 	cluster.SubjectAsProcess, cluster.PausesSubject, cluster.SkewsClocks,
 }
 
-// part is a component of the control plane with one process of that component. A restart of the
-// component creates a new part.
+// part is one process of a control plane component, such as etcd. A restart of the component
+// creates a new part.
 type part struct {
 	component
 	*process.Process
@@ -157,7 +157,7 @@ func (c *Cluster) checkHealth(ctx context.Context) error {
 	parts, stopping := slices.Clone(c.parts), c.stopping
 	c.mu.Unlock()
 	if stopping {
-		return errors.New("the cluster has been stopped")
+		return errors.New("checking the health of the embedded cluster: the cluster has been stopped")
 	}
 	for _, part := range parts {
 		if part.healthURL == "" {
@@ -245,7 +245,8 @@ func stopAll(ctx context.Context, parts []*part, group int) error {
 	return stops.Wait()
 }
 
-// newCluster returns a Cluster whose components have not been started.
+// newCluster returns a Cluster with the given files and credentials. No component has been
+// started yet. unguard tells the guard process to no longer clean up after this cluster.
 func newCluster(layout layout, binaries Binaries, creds *credentials, unguard func()) *Cluster {
 	return &Cluster{
 		layout: layout, binaries: binaries, creds: creds, unguard: unguard, failed: make(chan struct{}),

@@ -61,7 +61,7 @@ func (c *Cluster) Resume(ctx context.Context, name cluster.Component) error {
 	if name == cluster.APIServer { // kube-apiserver would exit if etcd did not run
 		err = poll(ctx, "etcd to run", func(context.Context) error {
 			if c.halted(string(cluster.Etcd)) {
-				return errors.New("etcd is halted")
+				return errors.New("etcd is still halted by a fault; kube-apiserver can start only after etcd")
 			}
 			return nil
 		})
@@ -88,7 +88,7 @@ func (c *Cluster) relaunch(ctx context.Context, p *part) error {
 	stopping := c.stopping
 	c.mu.Unlock()
 	if stopping {
-		return errors.New("the cluster has been stopped")
+		return fmt.Errorf("starting %s: the cluster has been stopped", p.name)
 	}
 	return c.launch(ctx, p.component)
 }
@@ -151,14 +151,16 @@ func (c *Cluster) handleExit(p *part) {
 	}
 }
 
-// isDegraded reports whether a component is still down because of Halt.
+// isDegraded reports whether a component has not recovered yet since Halt killed kube-apiserver
+// or etcd. Health then waits.
 func (c *Cluster) isDegraded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.degraded
 }
 
-// haltCount returns how often Halt was called. If two results differ, Halt was called in between.
+// haltCount returns how often Halt was called. A different result later means that Halt was
+// called in between.
 func (c *Cluster) haltCount() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

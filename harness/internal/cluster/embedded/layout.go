@@ -87,11 +87,11 @@ func (l layout) write(opts Options, creds *credentials) error {
 		kwokConfig:      stages,
 	} {
 		if err := os.WriteFile(l.file(name), data, 0o600); err != nil {
-			return fmt.Errorf("writing the files of the cluster: %w", err)
+			return fmt.Errorf("writing file %s of the embedded cluster: %w", l.file(name), err)
 		}
 	}
 	if err := os.Mkdir(l.file(temporary), 0o700); err != nil {
-		return fmt.Errorf("creating the temporary directory of the cluster: %w", err)
+		return fmt.Errorf("creating the temporary directory of the embedded cluster: %w", err)
 	}
 	for name, role := range map[string]cluster.Role{supportConfig: cluster.Support, kubeletConfig: cluster.Kubelet} {
 		err := cluster.WriteKubeconfig(l.file(name), &rest.Config{

@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -56,8 +55,8 @@ var podPolicies = []admissionv1.ValidatingAdmissionPolicy{
 // request.
 const terminated = "(has(oldObject.status.phase) && oldObject.status.phase in ['Failed', 'Succeeded'])"
 
-// readyIn returns a CEL expression that is true if a CEL variable, such as object, contains a Ready
-// pod.
+// readyIn returns a CEL expression for an admission policy. It is true if the CEL variable, such
+// as object or oldObject, is a Ready pod.
 func readyIn(variable string) string {
 	return fmt.Sprintf("has(%[1]s.status.conditions) && %[1]s.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')", variable)
 }
@@ -67,8 +66,9 @@ var kubeletRequest = []admissionv1.MatchCondition{{
 	Name: "simulated-kubelet", Expression: fmt.Sprintf("request.userInfo.username == %q", cluster.KubeletUser),
 }}
 
-// podPolicy returns an admission policy for one operation on a resource, such as an update of
-// pods/status. A nil when means that the policy applies to all users.
+// podPolicy returns a ValidatingAdmissionPolicy for one operation on a resource, such as an
+// update of pods/status. when limits the policy to some users, such as the simulated kubelets. A
+// nil when means all users.
 func podPolicy(name string, operation admissionv1.OperationType, resource string, when []admissionv1.MatchCondition, validations ...admissionv1.Validation) admissionv1.ValidatingAdmissionPolicy {
 	return admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -148,7 +148,7 @@ func awaitPodPolicies(ctx context.Context, client kubernetes.Interface) error {
 	err = poll(ctx, "the API server to enforce ValidatingAdmissionPolicy "+lifecyclePolicy, func(context.Context) error {
 		switch err := setPhase(corev1.PodRunning, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}); {
 		case err == nil:
-			return errors.New("the API server still accepts a change of the phase of a pod from Failed to Running")
+			return fmt.Errorf("the API server still accepts that pod default/%s changes from phase Failed to Running; expected policy %s to refuse it", probe.Name, lifecyclePolicy)
 		case !apierrors.IsInvalid(err):
 			return err
 		}

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// prober sends requests to the health endpoints of components.
+// prober checks the health of control plane components with HTTPS requests to endpoints such as
+// /readyz.
 type prober struct {
 	client *http.Client
 	token  string // bearer token of the Admin role

@@ -99,7 +99,7 @@ func prepare(ctx context.Context, opts Options, binaries Binaries) (*Cluster, er
 	// Mkdir fails if the directory exists. Stop therefore never removes a directory that prepare
 	// has not created.
 	if err := os.Mkdir(l.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("creating the state directory: %w", err)
+		return nil, fmt.Errorf("creating the state directory of the embedded cluster: %w", err)
 	}
 	unguard, err := process.GuardDirectory(l.dir)
 	if err != nil {

@@ -19,18 +19,18 @@ import (
 func checkCapacity(ctx context.Context, admin kubernetes.Interface, pods int) error {
 	nodes, err := admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("listing the nodes: %w", err)
+		return fmt.Errorf("existing cluster: listing the nodes: %w", err)
 	}
 	existingPods, err := admin.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed",
 	})
 	if err != nil {
-		return fmt.Errorf("listing the pods: %w", err)
+		return fmt.Errorf("existing cluster: listing the pods of all namespaces: %w", err)
 	}
 	free, err := freeCapacity(nodes.Items, existingPods.Items)
 	switch {
 	case err != nil:
-		return fmt.Errorf("no node is schedulable: %w", err)
+		return fmt.Errorf("existing cluster: found no schedulable node; expected at least one: %w", err)
 	case free < pods:
 		return fmt.Errorf("%w: the run needs up to %d pods, the nodes have capacity for %d more", cluster.ErrNoCapacity, pods, free)
 	}

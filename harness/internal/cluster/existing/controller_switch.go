@@ -76,7 +76,8 @@ func (c *Cluster) turnOffControllers(ctx context.Context, o Options) error {
 	return errors.Join(err, state.checkOthers(c.config.Host))
 }
 
-// controllerState says which of the cluster's own controllers make a run impossible.
+// controllerState lists the controllers of the cluster itself that prevent a run. Some are
+// active but must be off, others are off but must be active.
 type controllerState struct {
 	active        []string // controllers under test that are active, but must be off
 	missingOthers []string // default controllers that are not under test and not active, but must be active

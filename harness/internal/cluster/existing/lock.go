@@ -88,12 +88,12 @@ func removeNamespace(ctx context.Context, admin kubernetes.Interface) error {
 		case err != nil:
 			return err
 		}
-		return errors.New("the namespace still exists")
+		return fmt.Errorf("namespace %q still exists", Namespace)
 	})
 }
 
-// ErrInUse means that the run that created the namespace may still be running. [Clean] returns an
-// error that wraps ErrInUse.
+// ErrInUse means that a run may still be using the cluster. The run has created the namespace,
+// which is the lock of the cluster. [Clean] returns an error that wraps ErrInUse.
 var ErrInUse = errors.New("in use")
 
 // Clean deletes the namespace of a run that was killed, and no other objects. The result removed is

@@ -137,7 +137,7 @@ func activeControllers(ctx context.Context, client dynamic.Interface, probes []p
 			reacted[i] = reacted[i] || p.checkResult(ctx, client, name) == nil
 		}
 		if slices.Contains(reacted, false) {
-			return errors.New("a controller has not reacted to its probe")
+			return errors.New("not all controllers of the cluster have reacted to their probe objects")
 		}
 		return nil
 	})
@@ -149,14 +149,15 @@ func activeControllers(ctx context.Context, client dynamic.Interface, probes []p
 	return controllers, ctx.Err()
 }
 
-// checkResult returns nil if the controller has reacted to the named probe object.
+// checkResult returns nil if the controller has reacted to the probe object with the given name.
+// Otherwise the error says which field the controller has not set yet.
 func (p probe) checkResult(ctx context.Context, client dynamic.Interface, name string) error {
 	object, err := client.Resource(p.resultKind.GVR).Namespace(Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
 	if _, found, _ := unstructured.NestedFieldNoCopy(object.Object, p.resultField...); !found {
-		return fmt.Errorf("%s has not set field %s of the probe object", p.controller, strings.Join(p.resultField, "."))
+		return fmt.Errorf("%s has not set field %s of %s %s/%s, with which gauntlet probes the controller", p.controller, strings.Join(p.resultField, "."), p.resultKind.Name, Namespace, name)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func dnsReady(ctx context.Context, client kubernetes.Interface) error {
 		return fmt.Errorf("reading DaemonSet %s/%s: %w", metav1.NamespaceSystem, dnsName, err)
 	}
 	if set.Status.NumberReady < 1 {
-		return fmt.Errorf("DaemonSet %s/%s: found %d Ready pods of %d, expected 1", set.Namespace, set.Name, set.Status.NumberReady, set.Status.DesiredNumberScheduled)
+		return fmt.Errorf("DaemonSet %s/%s of CoreDNS: found %d of %d pods Ready; expected at least 1", set.Namespace, set.Name, set.Status.NumberReady, set.Status.DesiredNumberScheduled)
 	}
 	return nil
 }

@@ -145,7 +145,7 @@ func (c *Cluster) awaitHealthy(ctx context.Context) error {
 		halted := slices.Sorted(maps.Keys(c.halted))
 		c.mu.Unlock()
 		if len(halted) > 0 {
-			return fmt.Errorf("these components are halted: %v", halted)
+			return fmt.Errorf("components %v are halted by a fault; expected no halted component", halted)
 		}
 		if err := apiServerReady(ctx, client); err != nil {
 			return err

@@ -162,7 +162,7 @@ func (c *Cluster) Health(ctx context.Context) error {
 	stopping := c.stopping
 	c.mu.Unlock()
 	if stopping {
-		return errors.New("the cluster has been stopped")
+		return fmt.Errorf("checking the health of kind cluster %s: the cluster has been stopped", c.name)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, healthTimeout, fmt.Errorf("the control plane was not healthy within %s", healthTimeout))
 	defer cancel()
@@ -174,7 +174,7 @@ func (c *Cluster) Health(ctx context.Context) error {
 func (c *Cluster) nodesReady(ctx context.Context, client kubernetes.Interface) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("listing the nodes: %w", err)
+		return fmt.Errorf("listing the nodes of kind cluster %s: %w", c.name, err)
 	}
 	for i := range nodes.Items {
 		if node := &nodes.Items[i]; !c.isUnavailable(node.Name) {
@@ -209,8 +209,8 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.stopErr
 }
 
-// remove removes the node containers of the named cluster, and then the cluster's network. The
-// network is last, because [List] finds a cluster by its network.
+// remove removes a cluster: its node containers, and then its container network. The network is
+// last, because [List] finds a cluster by its network.
 func (e engine) remove(ctx context.Context, name string) error {
 	if err := e.removeNodes(ctx, name); err != nil {
 		return err

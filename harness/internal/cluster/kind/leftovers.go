@@ -73,7 +73,7 @@ done`
 func (c *Cluster) guard() (unguard func(), err error) {
 	shell, err := exec.LookPath("sh")
 	if err != nil {
-		return nil, fmt.Errorf("preparing the removal of the cluster for the case that gauntlet is killed: %w", err)
+		return nil, fmt.Errorf("preparing the guard process to remove kind cluster %s if gauntlet is killed: %w", c.name, err)
 	}
 	unguardDir, err := process.GuardDirectory(c.dir)
 	if err != nil {
@@ -158,7 +158,7 @@ func List(ctx context.Context) ([]Found, error) {
 func parseNetwork(line string) (Found, error) {
 	fields := strings.Split(line, "\t")
 	if len(fields) != 5 {
-		return Found{}, fmt.Errorf("parsing the list of container networks: expected 5 fields, found %q", line)
+		return Found{}, fmt.Errorf("parsing the output of `docker network ls`: expected a name and 4 labels, separated by tabs; found %q", line)
 	}
 	f := Found{Name: fields[0], Owner: fields[1], Dir: fields[3], Image: fields[4]}
 	owner, err := process.ParseIdentity(f.Owner)
@@ -167,7 +167,7 @@ func parseNetwork(line string) (Found, error) {
 	}
 	existence, err := owner.Existence()
 	if err != nil {
-		return Found{}, fmt.Errorf("finding out whether the owner of network %s runs: %w", f.Name, err)
+		return Found{}, fmt.Errorf("finding out whether the gauntlet process that created network %s still runs: %w", f.Name, err)
 	}
 	// After any error but ErrNotExist, the kubeconfig probably exists and belongs to another user.
 	// The cluster is then considered complete.

@@ -152,7 +152,7 @@ var _ kindlog.Logger = (*kindLog)(nil)
 func openKindLog(path string) (*kindLog, error) {
 	file, err := logfile.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("opening the log file for kind: %w", err)
+		return nil, fmt.Errorf("opening log file %s for the messages of kind: %w", path, err)
 	}
 	return &kindLog{file}, nil
 }

@@ -85,7 +85,7 @@ func (c *Cluster) awaitHeartbeat(ctx context.Context, node string, since time.Ti
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("the kubelet did not renew the Lease of its node within %s", recoveryTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("the kubelet of node %s did not renew the Lease of the node within %s", node, recoveryTimeout))
 	defer cancel()
 	return poll(ctx, "the kubelet of node "+node+" to renew its Lease", func(ctx context.Context) error {
 		lease, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, node, metav1.GetOptions{})

@@ -125,7 +125,7 @@ func (c *Cluster) awaitSubnets(ctx context.Context, client kubernetes.Interface)
 			return err
 		}
 		if len(nodes.Items) != len(c.nodes) {
-			return fmt.Errorf("%d of %d nodes have registered", len(nodes.Items), len(c.nodes))
+			return fmt.Errorf("found %d Node objects; expected %d, one for each node of the kind cluster", len(nodes.Items), len(c.nodes))
 		}
 		for i := range nodes.Items {
 			node := &nodes.Items[i]

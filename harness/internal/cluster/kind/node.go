@@ -104,7 +104,7 @@ func (n *Node) address(ctx context.Context, port int) (string, error) {
 func (n *Node) LoadImage(ctx context.Context, archive string) error {
 	file, err := os.Open(archive)
 	if err != nil {
-		return fmt.Errorf("opening the image archive: %w", err)
+		return fmt.Errorf("opening image archive %s: %w", archive, err)
 	}
 	loaded := make(chan error, 1)
 	go func() { // kind's function accepts no context

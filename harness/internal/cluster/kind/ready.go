@@ -81,8 +81,8 @@ func apiServerReady(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// These constants list control plane components, separated by commas. Each name is a value of the
-// label "component" of a static pod.
+// These constants list control plane components, separated by commas. Each name is a value of
+// the label "component" of a static pod in kube-system.
 const (
 	servers = "etcd,kube-apiserver"
 	clients = "kube-controller-manager,kube-scheduler"
@@ -147,7 +147,7 @@ func removeDeployments(ctx context.Context, client kubernetes.Interface) error {
 func (c *Cluster) testPods(ctx context.Context, client kubernetes.Interface) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("listing the nodes: %w", err)
+		return fmt.Errorf("listing the nodes of kind cluster %s: %w", c.name, err)
 	}
 	tests, ctx := errgroup.WithContext(ctx)
 	tested := 0

@@ -92,7 +92,7 @@ func prepare(ctx context.Context, opts Options) (*Cluster, error) {
 	// Mkdir fails if the directory exists. Stop therefore never removes a directory that prepare
 	// has not created.
 	if err := os.Mkdir(c.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("creating the state directory: %w", err)
+		return nil, fmt.Errorf("creating the state directory of the kind cluster: %w", err)
 	}
 	var err error
 	if c.unguard, err = c.guard(); err != nil {
@@ -271,7 +271,7 @@ func (c *Cluster) abortCreate(ctx context.Context, created <-chan error) error {
 		case <-created: //nolint:errcheck // kind only reports that the nodes are missing
 			return nil
 		default:
-			return errors.New("kind is still creating the cluster")
+			return errors.New("kind is still creating the cluster; gauntlet canceled the creation")
 		}
 	})
 }

@@ -48,7 +48,7 @@ func thawBelow(root string) error {
 			return nil // the cgroup no longer exists or is not frozen
 		}
 		if err := os.WriteFile(path, []byte("THAWED\n"), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, fmt.Errorf("thawing a frozen cgroup of a node container: %w", err))
+			errs = append(errs, fmt.Errorf("thawing the cgroups of a node container below %s: %w", root, err))
 		}
 		return nil
 	})
