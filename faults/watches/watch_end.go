@@ -125,10 +125,9 @@ func (e *end) run(context.Context) {
 	}
 }
 
-// round makes the subject miss events: it holds watch events for the time in the parameter
-// blind, and then ends the watches. The proxy discards the held events. If no watch is open,
-// round waits until it can end one. round returns false if the fault is healed before round has
-// ended a watch.
+// round makes the subject miss events. It holds watch events for the time in the parameter blind,
+// and then ends the watches. The proxy discards the held events. If no watch is open, round waits
+// until it can end one. round returns false if the fault is healed before round has ended a watch.
 func (e *end) round() bool {
 	if e.params.Blind > 0 {
 		defer e.env.Interceptor.OnWatchEvent(e.holdBeforeEnd)()
