@@ -1,9 +1,11 @@
-// Package baseline describes what runs of a scenario without faults have in common. These are
-// the objects at the end, and how often the subject created and deleted each object.
+// Package baseline describes what runs of a scenario without faults have in common. These are the
+// objects at the end. A baseline also says how often the controllers under test (the subject)
+// created and deleted each object.
 //
-// An [Observer] reads the history of one run and derives facts from it. [Learn] combines the facts
-// of several runs into a [Baseline]. A fact that differs between the runs counts as random. A run
-// with faults should have the facts of the baseline, too; see [Baseline.Violations].
+// An [Observer] reads the history of one run and derives facts from it, such as the value of a
+// field. [Learn] combines the facts of several runs into a [Baseline]. A fact that differs
+// between the runs counts as random. A run with faults should have the facts of the baseline,
+// too; see [Baseline.Violations].
 //
 // A baseline is stored in a YAML file that users may edit, for example to ignore a field.
 package baseline
@@ -24,7 +26,8 @@ import (
 )
 
 // Baseline is what several runs of one scenario without faults have in common. It contains the
-// objects at the end, and the subject's creates and deletes.
+// objects at the end. It also contains how often the controllers under test (the subject) created
+// and deleted each object.
 type Baseline struct {
 	// Scenario is the name of the scenario, such as rollout.
 	Scenario string `json:"scenario"`
@@ -36,7 +39,8 @@ type Baseline struct {
 	// Written lists the resources that the subject writes, such as replicasets.apps. For objects of
 	// these resources, End contains each field.
 	Written []string `json:"written"`
-	// End contains facts about the objects at the end of the runs; see [Observer.End].
+	// End contains facts about the objects at the end of the runs, such as the values of their
+	// fields. See [Observer.End].
 	End Facts `json:"end"`
 	// Effects contains how often the subject created and deleted each object; see
 	// [Observer.Effects].
@@ -66,8 +70,8 @@ func Learn(histories ...iter.Seq2[*history.Record, error]) (*Baseline, error) {
 	return Combine(observers), nil
 }
 
-// Combine returns the baseline of the runs whose histories the observers have read. The list
-// must contain at least one observer.
+// Combine returns the baseline of several runs. Each observer must have read the history of one
+// run. The list must contain at least one observer.
 func Combine(observers []*Observer) *Baseline {
 	first := observers[0]
 	b := &Baseline{Scenario: first.start.Scenario, Subject: first.start.Subject, Runs: len(observers), Written: first.Written()}

@@ -127,8 +127,9 @@ func (b *Baseline) ExtraEffects(found Facts) []string {
 	return all
 }
 
-// Violations returns a text for each difference between the run of the observer o and the
-// baseline. A difference concerns the objects at the end, or an extra create or delete.
+// Violations returns a text for each difference between the baseline and the run that the
+// observer o has read. A difference concerns the objects at the end, or an extra create or
+// delete.
 func (b *Baseline) Violations(o *Observer) []string {
 	var all []string
 	for _, difference := range b.End.Differences(o.End(b.Written)) {

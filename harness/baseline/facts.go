@@ -14,14 +14,15 @@ import (
 // deleted, 0 lost". The value [Any] matches every value.
 type Facts map[string]string
 
-// Any is the value of a fact that differs between runs, or that the user ignores.
+// Any is the value of a fact that differs between runs, or that the user ignores. It matches
+// every value.
 const Any = "*"
 
 // random matches text that differs from run to run: a UID, a time or an IP address.
 var random = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-|\d{4}-\d\d-\d\dT\d\d:\d\d|\b\d+\.\d+\.\d+\.\d+\b`)
 
-// add adds a fact. If the value contains a UID, a time or an IP address, add stores [Any]
-// instead. If the key contains one, add does nothing.
+// add adds a fact, such as the value of a field. If the value contains a UID, a time or an IP
+// address, add stores [Any] instead. If the key contains one, add does nothing.
 func (f Facts) add(key, value string) {
 	switch {
 	case random.MatchString(key):
@@ -32,7 +33,7 @@ func (f Facts) add(key, value string) {
 	}
 }
 
-// Random returns how many facts have the value [Any].
+// Random returns how many facts have the value [Any], because they differ between runs.
 func (f Facts) Random() int {
 	n := 0
 	for _, value := range f {

@@ -11,7 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// Observer reads the history of one run, and derives the facts that a baseline contains.
+// Observer reads the history of one run, and derives the facts that a baseline contains. An
+// example is the number of Services at the end.
 type Observer struct {
 	// FailedStep describes the first workload step that failed. It is empty if no step failed.
 	FailedStep string
@@ -31,7 +32,7 @@ type write struct {
 	uid  types.UID // the UID of the object to delete; empty for a create
 }
 
-// NewObserver returns an observer that has read no record.
+// NewObserver returns an observer that has read no record of a run yet.
 func NewObserver() *Observer {
 	return &Observer{live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, deletes: map[types.UID]bool{}}
 }
@@ -116,7 +117,8 @@ func counted(o *history.Object) bool {
 var scheduled = []string{objects.PodResource, "endpoints", "endpointslices.discovery.k8s.io"}
 
 // addFields adds one fact for each field of an object, except status, annotations and details of
-// ownerReferences. Each key is the parameter key and the path of the field.
+// ownerReferences. Each key consists of the parameter key and the path of the field, such as
+// "services default/web spec/type".
 func (f Facts) addFields(key string, o *history.Object) {
 	for path, value := range objects.Fields(o) {
 		if top, _, _ := strings.Cut(path, "/"); top != "status" && !strings.HasPrefix(path, "metadata/annotations/") && !strings.HasPrefix(path, "metadata/ownerReferences/") {

@@ -38,7 +38,8 @@ type FaultCount struct {
 	MustFire bool
 }
 
-// Missed reports whether the fault had to fire (MustFire) but never did.
+// Missed reports whether the fault never fired although the scenario says that it must
+// (MustFire). The run then tested nothing.
 func (c FaultCount) Missed() bool { return c.MustFire && c.Fired == 0 }
 
 // observe reads the next record of the history. It counts write requests and fault events, and

@@ -8,7 +8,8 @@ type AllowedBehavior struct {
 	Slug string
 	// Topic is the heading in docs/allowed-behaviors.md under which the behavior is listed.
 	Topic string
-	// Behavior says what a correct controller may do.
+	// Behavior says what a correct controller may do, such as send a write again after its
+	// response was lost.
 	Behavior string
 	// Handling says how checks avoid reporting the behavior. Each text begins with the IDs of the
 	// checks that it describes.

@@ -22,7 +22,7 @@ type Check struct {
 	Contract string
 	// Property says whether the guarantee is a safety property or a liveness property.
 	Property Property
-	// Scope says to which controllers the check applies.
+	// Scope says to which controllers the check applies, such as those that own pods.
 	Scope Scope
 	// ExercisedWhen says, in one or two sentences, which events exercise the check. Such an event
 	// could have violated the guarantee. Result.Exercised counts these events.
@@ -40,7 +40,7 @@ type Check struct {
 // Property is the type of a guarantee: safety or liveness.
 type Property string
 
-// The values of Property.
+// Safety says what a controller must never do. Liveness says what it must do in time.
 const (
 	// Safety means that the subject never does a certain wrong thing. A check of a safety property
 	// looks at every record of the run.
@@ -66,7 +66,8 @@ type Settings struct {
 	// Within is how long after the healing of all faults the objects may take to converge. An
 	// object has converged when the controllers have nothing left to do for it.
 	Within time.Duration
-	// Quiet is how long after convergence the subject must write nothing.
+	// Quiet is how long the subject must write nothing after convergence, that is, when it has
+	// nothing left to do.
 	Quiet time.Duration
 	// QPS is the client-side rate limit of one replica of the subject, in requests per second.
 	// 0 means no limit.

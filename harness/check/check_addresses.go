@@ -120,7 +120,8 @@ func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, 
 }
 
 // readyInEach reports whether a pod has a ready address for the Service in all given versions.
-// Truncated Endpoints must prefer the addresses of such pods over addresses that are not ready.
+// Endpoints that list only 1000 of the addresses must prefer such pods over pods that are not
+// ready.
 func readyInEach(s *objects.Service, versions []cachedVersion[podVersion]) bool {
 	return every(versions, func(each cachedVersion[podVersion]) bool {
 		want := objects.AddressSet{}
@@ -147,7 +148,8 @@ func podNameOf(versions []cachedVersion[podVersion]) string {
 // of its cached versions.
 //
 // The parameter listed contains the addresses that the Endpoints list for the pod. If part is
-// true, the Endpoints are truncated, and some addresses of the pod may be missing.
+// true, the Endpoints list only 1000 of the addresses (they are truncated). Some addresses of the
+// pod may then be missing.
 //
 // The result want contains the addresses that the matching version requires. If no version
 // matches, it contains those that the latest version requires. A version whose body cannot be
@@ -168,7 +170,8 @@ func someVersionLists(s *objects.Service, listed objects.AddressSet, versions []
 }
 
 // coversAddresses reports whether addresses contains every address in other, with the same
-// readiness. Truncated Endpoints may list only some of a pod's addresses.
+// readiness. Truncated Endpoints, which list only 1000 of the addresses, may list only some of a
+// pod's addresses.
 func coversAddresses(addresses, other objects.AddressSet) bool {
 	for p, ready := range other {
 		if found, ok := addresses[p]; !ok || found != ready {

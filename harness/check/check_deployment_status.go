@@ -411,7 +411,8 @@ func (r *rolloutState) cachedSince(version *objects.Deployment) time.Duration {
 	return 0
 }
 
-// complete reports whether the rollout is complete according to the written replica counts.
+// complete reports whether the rollout is complete according to the written replica counts, such
+// as updatedReplicas.
 func (write *statusWrite) complete() bool {
 	s, replicas := &write.written.Status, write.written.Replicas
 	return s.Replicas == replicas && s.UpdatedReplicas == replicas && s.AvailableReplicas == replicas

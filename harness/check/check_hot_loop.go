@@ -39,7 +39,8 @@ const (
 	hotLoopMax = 50
 )
 
-// hotLoopChecker reports requests that a process repeats too often while nothing changes.
+// hotLoopChecker reports requests that a process repeats too often while nothing changes. An
+// example is a list of pods every 10 ms.
 type hotLoopChecker struct {
 	findings
 	changedAt time.Duration // when something last changed

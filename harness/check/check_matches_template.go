@@ -161,7 +161,8 @@ func (created *createdObject) podMismatch(desired desiredContent) string {
 	return ""
 }
 
-// containersOf returns the names and images of a pod's containers.
+// containersOf returns the names and images of a pod's containers, to compare them with the pod
+// template.
 func containersOf(pod *history.Object) []objects.Container {
 	var body struct {
 		Spec struct{ Containers []objects.Container }

@@ -127,7 +127,8 @@ func (answered *answeredCall) deployment() *objects.Deployment {
 }
 
 // changesNothing reports whether a successful update left the object unchanged, according to
-// resource versions or the content of Endpoints. It is false for truncated Endpoints.
+// resource versions or the content of Endpoints. It is false for truncated Endpoints, which a
+// controller may write in each sync.
 func (answered *answeredCall) changesNothing() bool {
 	if answered.update.truncated {
 		return false

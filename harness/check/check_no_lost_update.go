@@ -57,7 +57,8 @@ type noLostUpdateChecker struct {
 	unknownCreates map[string]bool
 }
 
-// recentVersions contains the last committed versions of one object, oldest first.
+// recentVersions contains the last committed versions of one object, oldest first. The checker
+// finds in them who changed a field, and when.
 type recentVersions struct {
 	versions []committedVersion
 	// dropped is true if the checker has dropped older versions of the object.
@@ -88,7 +89,7 @@ type unansweredWrite struct {
 	// read is the newest version of the object that the process had received when it sent the
 	// write. It is 0 if the process had received none.
 	read history.Version
-	// before is the newest committed version when the process sent the write.
+	// before is the newest committed version of the object when the process sent the write.
 	before history.Version
 	// made is the version of the object that the write made. It is 0 before the response.
 	made history.Version
@@ -205,7 +206,8 @@ func (checker *noLostUpdateChecker) answered(m *Model, w *unansweredWrite, r *hi
 	}
 }
 
-// markOwn records that a write of the subject made the given version.
+// markOwn records that a write of the subject made the given version. A change in this version is
+// no change of another client.
 func (o *recentVersions) markOwn(version history.Version) {
 	for i := range o.versions {
 		if o.versions[i].Version == version {

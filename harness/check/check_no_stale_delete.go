@@ -92,7 +92,8 @@ type recordVersion struct {
 	seq     int64
 }
 
-// dataObject is the committed state of an object that holds data (see holdsData).
+// dataObject is the committed state of an object that holds data, such as a PersistentVolumeClaim
+// (see holdsData).
 type dataObject struct {
 	*history.Object
 	created  int64 // sequence number of the record that shows the creation
@@ -219,7 +220,7 @@ func (checker *noStaleDeleteChecker) commit(m *Model, c *history.Commit) {
 }
 
 // recordKnown finds owners whose latest change has now reached a process of the subject. It
-// updates the fields unreceived and knownSeq accordingly.
+// removes them from unreceived, and sets their field knownSeq.
 func (checker *noStaleDeleteChecker) recordKnown(m *Model) {
 	for name := range checker.unreceived {
 		owner := checker.owners[name]
@@ -273,12 +274,14 @@ func (checker *noStaleDeleteChecker) ownersOf(o *dataObject) []*reconciledOwner 
 	return found
 }
 
-// hasOwner reports whether an object has an ownerReference with the given UID.
+// hasOwner reports whether an object has an ownerReference with the given UID, with or without
+// controller=true.
 func hasOwner(o *history.Object, uid types.UID) bool {
 	return slices.ContainsFunc(o.Owners, func(owner history.Owner) bool { return owner.UID == uid })
 }
 
-// hasLabelValue reports whether a label of an object has the given value.
+// hasLabelValue reports whether any label of an object has the given value, such as the name of a
+// custom resource.
 func hasLabelValue(o *history.Object, value string) bool {
 	return slices.Contains(slices.Collect(maps.Values(o.Labels)), value)
 }

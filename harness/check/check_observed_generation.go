@@ -47,7 +47,8 @@ type observedGenerationChecker struct {
 	// committed contains the objects that a generic controller (one without a contract)
 	// reconciles and whose status has an observedGeneration. The key is the UID.
 	committed map[types.UID]*generationState
-	// former contains the last generation of the latest deleted object with each name.
+	// former contains the last generation of the latest deleted object with each name. A status
+	// with this generation may have been meant for the deleted object.
 	former map[objectName]int64
 	// reported contains, by UID, the newest version of each object that responses to the
 	// subject's writes contained.
@@ -136,7 +137,8 @@ func (checker *observedGenerationChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// cache records the generation of an object that the given process received.
+// cache records the generation of an object that the given process received. After that, the
+// process should not write a lower observedGeneration.
 func (checker *observedGenerationChecker) cache(m *Model, process string, o *history.Object) {
 	if o.Generation == 0 {
 		return // objects of this kind have no generation

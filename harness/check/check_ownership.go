@@ -62,7 +62,8 @@ func (checker *ownershipChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// oneController reports a committed object with more than one controller.
+// oneController reports a committed object with more than one controller, that is, several
+// ownerReferences with controller=true.
 func (checker *ownershipChecker) oneController(m *Model, r *history.Record) {
 	controllers := 0
 	for _, o := range r.Commit.Object.Owners {

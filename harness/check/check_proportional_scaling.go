@@ -112,7 +112,8 @@ func (s *scaling) olderToGoFirst() (older *objects.Owner) {
 // ReplicaSet. Allowed are the values from low to high, and the current value, now.
 type allowedSizes struct{ now, low, high int }
 
-// holds reports whether the controller may set spec.replicas to the given value.
+// holds reports whether the controller may set spec.replicas of the ReplicaSet to the given
+// value.
 func (s allowedSizes) holds(to int) bool { return to == s.now || to >= s.low && to <= s.high }
 
 // String formats the allowed values for the evidence of a violation, such as "2 to 4 replicas, or

@@ -31,7 +31,8 @@ var rbacDeniedCheck = Check{
 	New:           newRBACDeniedChecker,
 }
 
-// rbacDeniedChecker reports groups of requests that the authorizer refused each time.
+// rbacDeniedChecker reports groups of requests that the authorizer refused each time, such as all
+// lists of pods.
 type rbacDeniedChecker struct {
 	findings
 	requests map[uint64]*history.Request // requests without a response, by ID
@@ -44,7 +45,7 @@ type rbacDeniedChecker struct {
 // allow for a request.
 type permission struct{ verb, resource, subresource, namespace string }
 
-// denials contains the refused requests that need the same permission.
+// denials contains the refused requests that need the same permission, such as to list pods.
 type denials struct {
 	permission
 	request *history.Request // the first refused request

@@ -58,7 +58,8 @@ func (checker *revisionsChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// checkRevision reports an update of a ReplicaSet that decreases its revision annotation.
+// checkRevision reports an update of a ReplicaSet that decreases its annotation
+// deployment.kubernetes.io/revision.
 func (checker *revisionsChecker) checkRevision(m *Model, r *history.Request) {
 	cached := m.sent.process.view.ownerNamed(r.Resource, r.Namespace, r.Name)
 	if cached == nil {
@@ -130,8 +131,8 @@ func (checker *revisionsChecker) checkScaleUp(m *Model) {
 	})
 }
 
-// checkCollisionCount reports a wrong change of collisionCount in a write of the
-// Deployment.
+// checkCollisionCount reports a write of the Deployment that changes status.collisionCount
+// without a reason. A reason is a name collision with another ReplicaSet.
 func (checker *revisionsChecker) checkCollisionCount(m *Model, r *history.Request) {
 	uid := m.sent.rollout.uid
 	from := objects.Cached[objects.Deployment](m.decoder, uid, r.Object.Version)

@@ -308,7 +308,7 @@ func byClass(a, b cachedVersion[*objects.Pod]) int { return compareClass(a.value
 // compares the class: node assignment, phase, readiness and pod-deletion-cost.
 func (c *candidate) mostValued() *objects.Pod { return slices.MaxFunc(c.states, byClass).value }
 
-// latest returns the latest cached version of the pod.
+// latest returns the latest cached version of the pod that the controller may have acted on.
 func (c *candidate) latest() *objects.Pod { return c.states[len(c.states)-1].value }
 
 // ageOrder says which times the checker compares for two pods of one class, such as the time of

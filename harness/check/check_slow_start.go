@@ -30,10 +30,10 @@ var slowStartCheck = Check{
 //
 // If n creates have succeeded since the sync began, at most n + 1 creates may be in flight.
 //
-// The history does not show when a sync begins. The checker assumes that a new sync begins in
-// two cases. In the first case, a create has failed, and the process has sent the rest of the
-// failed batch. In the second case, the process was idle, and the previous sync had sent all its
-// creates.
+// The history does not show when a sync begins. The checker assumes that a new sync begins in two
+// cases. In the first case, a create has failed, and the process has sent the rest of the failed
+// batch. In the second case, the process has sent nothing for a while (it was idle), and the
+// previous sync had sent all its creates.
 //
 // client-go may resend a rejected create by itself. The rejected create then counts as in flight
 // until client-go sends it again. If the API server rejects a create because the namespace is
@@ -109,7 +109,8 @@ func (checker *slowStartChecker) send(m *Model, c *call) {
 	}
 }
 
-// answer updates the state after the response to a create.
+// answer updates the counts of the sync after the response to a create: successes, failures and
+// creates in flight.
 func (s *slowStartState) answer(answered *answeredCall) {
 	switch failed := !answered.response.OK() && answered.response.Cause != string(corev1.NamespaceTerminatingCause); {
 	case !failed && !s.inFlightAtFailure[answered.id]:

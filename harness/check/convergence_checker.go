@@ -37,7 +37,8 @@ type convergenceChecker struct {
 	result Result // the verdict; unknown until the phase end begins
 }
 
-// recordTime is the time and the sequence number of a record.
+// recordTime is the time and the sequence number of a record, such as the record of the last
+// change.
 type recordTime struct {
 	at  time.Duration
 	seq int64

@@ -22,9 +22,9 @@ type KnownIssue struct {
 	// Slug is the unique name of the issue, such as stuck-scaling. The scenario in
 	// suites/regression that reproduces the issue has the same name.
 	Slug string
-	// Description says what the controller does wrong, in one sentence.
+	// Description says what the controller does wrong, in one sentence. Reports show it.
 	Description string
-	// Reproduce says how the bug is triggered.
+	// Reproduce says how the bug is triggered, for example by which faults.
 	Reproduce string
 	// Issue is the number of the GitHub issue, such as kubernetes/kubernetes#102551. It is empty if
 	// no GitHub issue is known.
@@ -189,7 +189,8 @@ func processStarts(r *history.Record) bool {
 	return r.Process != nil && r.Process.Event == history.ProcessStarted
 }
 
-// dropEndedProcesses removes from a map all work queue keys whose process has ended.
+// dropEndedProcesses removes from a map all work queue keys whose process has ended. A new
+// process starts with an empty work queue.
 func dropEndedProcesses[V any](of map[workQueueKey]V) {
 	maps.DeleteFunc(of, func(key workQueueKey, _ V) bool { return key.process.ended })
 }

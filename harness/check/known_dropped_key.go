@@ -56,8 +56,8 @@ func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 
 // recordWork records that a process sent a request for a work queue key.
 //
-// A request that the process sends more than batchTime after the last failure belongs to a new
-// sync. The process then has the key in its work queue again, even if it had dropped the key.
+// A request that the process sends long enough after the last failure (batchTime) belongs to a
+// new sync. The process then has the key in its work queue again, even if it had dropped the key.
 func (keys droppedKeys) recordWork(m *Model, sent *call) {
 	for _, tried := range keys.byKey[sent.queueKey] {
 		if m.processTime-tried.failedAt > sent.process.batchTime {

@@ -124,7 +124,8 @@ type testedControllers struct {
 	generic []kube.Controller
 }
 
-// answeredCall is a request of the subject together with the response.
+// answeredCall is a request of the subject together with the response. Checkers get it when the
+// current record is the response.
 type answeredCall struct {
 	*call
 	response *history.Response
@@ -190,7 +191,8 @@ type process struct {
 	idlePeriods int
 	idleUntil   time.Duration
 	// prunedAt is when the model last removed pod states older than decisionWindowMax (90 s). The
-	// model also removes old states after an idle period, but a busy process may never be idle.
+	// model also removes old states when the process is idle (sends nothing for a while). A busy
+	// process may never be idle.
 	prunedAt time.Duration
 
 	// deleting maps each pod that the process is deleting to the state of the ReplicaSet or
@@ -338,7 +340,8 @@ type objectSet struct {
 	// podAddresses contains the IP addresses and ports of each pod, by the pod's UID. It is filled
 	// only in the set of etcd's objects, not in the caches of processes.
 	podAddresses map[types.UID]*objects.PodAddress
-	// deletedServices contains the name of each deleted Service whose Endpoints still exist.
+	// deletedServices contains the name of each deleted Service whose Endpoints still exist. The
+	// controller must delete these Endpoints.
 	deletedServices map[objectName]bool
 	// metadata contains the metadata of all objects of all kinds. It is nil unless a generic
 	// controller is under test: one that reconciles a kind whose fields the model does not know.
@@ -461,9 +464,9 @@ type ownerState struct {
 	// excessObservedAt is when the last excess pod appeared.
 	excessObserved   int
 	excessObservedAt time.Duration
-	// observedBeforeAnswer contains the UIDs of the excess pods that appeared while a create was
-	// in flight. The response to that create may still name one of them, which is then no excess
-	// pod.
+	// observedBeforeAnswer contains the UIDs of pods that appeared in the cache while a create
+	// was in flight. The response to that create may still name one of them. Until then, the pod
+	// counts as one that the process did not create (an excess pod).
 	observedBeforeAnswer map[types.UID]bool
 
 	// createBound is the highest number of pods that the owner may have after a create.

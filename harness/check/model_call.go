@@ -281,8 +281,8 @@ type objectUpdate struct {
 	// unchanged is true if the update would change neither the addresses nor the labels of the
 	// Endpoints in the cache. It is false for objects of other kinds.
 	unchanged bool
-	// truncated is true if the update writes truncated Endpoints. A controller may write them in each
-	// sync (allowed behavior truncated-endpoints).
+	// truncated is true if the update writes Endpoints that list only 1000 of the addresses. A
+	// controller may write them in each sync (allowed behavior truncated-endpoints).
 	truncated bool
 	// committedVersion is the resourceVersion of the object in etcd when the process sent the
 	// update. It is 0 if the model does not know the object.
@@ -306,8 +306,8 @@ func (p *process) updateOf(r *history.Request) *objectUpdate {
 
 // sameContent reports whether an update of Endpoints would change nothing. It is true if
 // resourceVersion, addresses and labels in the request o are those of the cached Endpoints e. It
-// is false for truncated Endpoints, which a controller may write in each sync (allowed behavior
-// truncated-endpoints).
+// is false for Endpoints that list only 1000 of the addresses: a controller may write them in
+// each sync (allowed behavior truncated-endpoints).
 func sameContent(e *objects.Endpoints, o *history.Object) bool {
 	return e != nil && e.Version == o.Version && len(e.Body) > 0 && bytes.Equal(e.Body, o.Body) &&
 		maps.Equal(e.Labels, o.Labels) && e.OverCapacity == "" && o.Annotations[objects.OverCapacityAnnotation] == ""

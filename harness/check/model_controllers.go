@@ -38,13 +38,13 @@ func hasModel(kind string) bool {
 	return false
 }
 
-// has reports whether at least one controller under test has the given trait.
+// has reports whether at least one controller under test has the given trait, such as slow-start.
 func (tested *testedControllers) has(trait kube.Trait) bool {
 	return slices.ContainsFunc(tested.rows, func(c kube.Controller) bool { return c.Has(trait) })
 }
 
-// reconcilesWith reports whether any controller under test has the trait and reconciles objects
-// of this kind.
+// reconcilesWith reports whether any controller under test has the trait, such as slow-start, and
+// reconciles objects of this kind.
 func (tested *testedControllers) reconcilesWith(kind string, trait kube.Trait) bool {
 	return slices.ContainsFunc(tested.rows, func(c kube.Controller) bool { return c.Kind == kind && c.Has(trait) })
 }

@@ -16,7 +16,8 @@ type pending struct {
 	awaited bool
 }
 
-// pendings collects the differences between one object and its converged state.
+// pendings collects the differences between one object and its converged state, such as a wrong
+// status.replicas.
 type pendings struct {
 	subject string // the object, as kind namespace/name, with which each text begins
 	all     []pending

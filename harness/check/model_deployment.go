@@ -12,8 +12,8 @@ func highestRevision(sets []*objects.Owner) (revision int64) {
 }
 
 // scalingPending reports whether the controller still has to scale the ReplicaSets because the
-// Deployment's spec.replicas changed. This is so if the desired-replicas annotation of an active
-// ReplicaSet differs from spec.replicas.
+// Deployment's spec.replicas changed. The desired-replicas annotation of an active ReplicaSet
+// then differs from spec.replicas.
 //
 // The controller scales all ReplicaSets in proportion before it continues the rollout (contract
 // Deployment 11).

@@ -7,7 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// leaseHolder says whether one process holds the leader-election lease, and until when.
+// leaseHolder says whether one process holds the leader-election lease, and until when. The model
+// learns this from the process's writes of the lease.
 type leaseHolder struct {
 	// identity is the holderIdentity that the process writes to the lease. It is empty until the
 	// first such write.

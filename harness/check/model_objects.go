@@ -300,8 +300,8 @@ func (state *objectSet) countPod(p *objects.Pod, sign int) {
 	}
 }
 
-// clearChanges empties changedObjects, changedServices and noLongerActive. Callers process these
-// fields first.
+// clearChanges empties changedObjects, changedServices and noLongerActive. The model calls it
+// after it has processed the changes of one record.
 func (state *objectSet) clearChanges() {
 	clear(state.changedObjects)
 	clear(state.changedServices)

@@ -21,7 +21,8 @@ func (state *objectSet) replicaSetsOf(d *objects.Deployment) []*objects.Owner {
 	return sets
 }
 
-// anyReplicaSet reports whether matches returns true for any ReplicaSet in the set.
+// anyReplicaSet reports whether matches returns true for any ReplicaSet in the set, whoever
+// controls the ReplicaSet.
 func (state *objectSet) anyReplicaSet(matches func(*objects.Owner) bool) bool {
 	for _, o := range state.owners {
 		if o.Resource == objects.ReplicaSetResource && matches(o) {

@@ -96,7 +96,7 @@ func (m *Model) process(name string) *process {
 }
 
 // request records that a process sent a request. It ignores a request of a process that has
-// ended, because the proxy received such a request late.
+// ended: the request reached the proxy late.
 func (m *Model) request(r *history.Request) {
 	if m.ended[r.Subject] {
 		return

@@ -361,9 +361,9 @@ func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Dura
 
 // recordCreated records the pod in the response to a successful create.
 //
-// If the pod reached the cache before the response, it was counted as an excess pod.
-// recordCreated then corrects that count. If the pod has not reached the cache, the create
-// becomes unobserved.
+// Before the response, a pod in the cache counts as one that the process did not create (an
+// excess pod). recordCreated then corrects that count. If the pod has not reached the cache,
+// recordCreated adds it to the field unobserved.
 func (state *ownerState) recordCreated(c *call, created *history.Object, at time.Duration) {
 	view := state.process.view
 	switch {
@@ -381,8 +381,8 @@ func (state *ownerState) recordCreated(c *call, created *history.Object, at time
 // dropObservedCreates removes unobserved creates whose pod will never appear in the cache. It
 // reports whether it removed any.
 //
-// The cache has reached the resourceVersion of such a pod, but does not contain the pod. The pod
-// was created and deleted while the process had no watch.
+// The cache has reached the resourceVersion of the pod, but does not contain the pod. The pod was
+// created and deleted while the process had no watch.
 func (state *ownerState) dropObservedCreates() bool {
 	before := len(state.creates.unobserved)
 	maps.DeleteFunc(state.creates.unobserved, func(_ types.UID, c *call) bool {

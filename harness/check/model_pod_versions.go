@@ -46,7 +46,8 @@ func (versions *podVersions) add(p *objects.Pod, body []byte, at time.Duration) 
 }
 
 // sameAs reports whether another version of the pod is equal in all fields that the Endpoints
-// controller reads. The parameters p and body contain the other version.
+// controller reads. The parameters p and body contain the other version. A version that is equal
+// need not be stored.
 func (version podVersion) sameAs(p *objects.Pod, body []byte) bool {
 	return version.Pod != nil && version.Ready == p.Ready && version.Terminating == p.Terminating && maps.Equal(version.Labels, p.Labels) && bytes.Equal(version.Body, body)
 }

@@ -88,12 +88,12 @@ func (p *process) recordRequest(r *history.Request, seq int64, at time.Duration)
 	return c
 }
 
-// endIdlePeriod ends the idle period of the process, because the process sends a request now.
-// All requests that the process decided on before this period have been sent or dropped. The
-// model can therefore forget older versions.
+// endIdlePeriod ends the idle period of the process, because the process sends a request now. A
+// process is idle if it has sent nothing for a while, awaits no response, and may not resend a
+// failed request. If the process was not idle, endIdlePeriod does nothing.
 //
-// endIdlePeriod does nothing if the process was not idle. The process is not idle if it sent a
-// request a short time ago, awaits a response, or may resend a failed request.
+// All requests that the process decided on before the idle period have been sent or dropped. The
+// model can therefore forget older versions.
 func (p *process) endIdlePeriod(at time.Duration) {
 	if p.callsInFlight > 0 || at-p.lastActivity < p.idleAfter || p.clientMayRetry(at) {
 		return

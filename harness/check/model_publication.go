@@ -102,9 +102,9 @@ func (state *serviceState) earliestDecision(from history.Version) time.Duration 
 
 // recordWrite records that the process sent a write of the Endpoints.
 //
-// All writes that the process decided on before its last idle period have been sent or dropped.
-// The process has therefore decided on later writes after lag (1 s) before the end of that
-// period. recordWrite moves the start of the recent window (the field from) to this time.
+// The process was last idle, that is, without requests for a while, until idleUntil. All writes
+// that it had decided on before have been sent or dropped. recordWrite therefore moves the start
+// of the recent window (the field from) to lag (1 s) before idleUntil.
 func (state *serviceState) recordWrite(p *process, at time.Duration) {
 	state.decisionWindow.callSent(p, at)
 	state.from = max(state.from, p.idleUntil-lag)
@@ -120,11 +120,11 @@ func (state *serviceState) recordAnswer(r *history.Response, at time.Duration) {
 	}
 }
 
-// mayBeForeign reports whether the Endpoints may belong to another client, so that the
-// controller must not write them.
+// mayBeForeign reports whether the Endpoints may belong to another client, so that the controller
+// must not write them.
 //
-// This is so if the controller does not manage the Service with the same name. It is also so if
-// the Endpoints are a leader-election record, unless the cache contains a managed Service.
+// They may if the controller does not manage the Service with the same name. They may also if
+// they are a leader-election record, unless the cache contains a managed Service.
 func (state *serviceState) mayBeForeign() bool {
 	return state.service.now == unmanagedService || state.endpoints.now == leaderElectionRecord && state.service.now != managedService
 }

@@ -58,7 +58,8 @@ func (window *recentWindow) bounds(at time.Duration) valueRange {
 	return both
 }
 
-// clear removes all values, including the number's present value.
+// clear removes all values, including the number's present value. The next values then decide
+// alone.
 func (window *recentWindow) clear() { *window = recentWindow{since: window.since} }
 
 // advance begins a new bucket if the current bucket is at least lag (1 s) long. A bucket contains
@@ -91,8 +92,8 @@ func (values *rangeSinceIdle) record(at time.Duration, v int) {
 	values.sinceIdle.include(v)
 }
 
-// becameIdle records that the process was idle until the time at. It removes values from before
-// the recent window, which is the last one to two seconds.
+// becameIdle records that the process was idle (sent nothing for a while) until the time at. It
+// removes all values from before the last one to two seconds.
 func (values *rangeSinceIdle) becameIdle(at time.Duration) {
 	values.sinceIdle = values.recent.bounds(at)
 }
@@ -118,8 +119,9 @@ func (c *countSinceIdle) add(at time.Duration, n int) {
 // counted.
 func (c *countSinceIdle) total() int { return max(0, c.sinceIdle) }
 
-// becameIdle records that the process was idle until the time at. It forgets events from before
-// the last two buckets. A bucket contains the events of a period of length lag (1 s).
+// becameIdle records that the process was idle (sent nothing for a while) until the time at. It
+// forgets events from before the last two buckets. A bucket contains the events of a period of
+// length lag (1 s).
 func (c *countSinceIdle) becameIdle(at time.Duration) {
 	c.advance(at)
 	c.sinceIdle = max(0, c.current+c.previous)
@@ -159,8 +161,9 @@ func keepSince[T any](all []cachedVersion[T], from time.Duration) []cachedVersio
 // decisionWindow is the period in which a process can have decided on its next request for one
 // object. Any version that the cache contained in this period may justify the request.
 //
-// If no request for the object was in flight for batchTime, the window begins batchTime before
-// the next request. It never begins more than decisionWindowMax (90 s) before the latest request.
+// The client-side rate limit delays a request by at most batchTime. If no request for the object
+// was in flight for batchTime, the window begins batchTime before the next request. It never
+// begins more than decisionWindowMax (90 s) before the latest request.
 type decisionWindow struct {
 	callsInFlight int           // number of requests for the object without a response
 	lastActivity  time.Duration // when the process last sent a request for the object or got a response to one
@@ -171,9 +174,8 @@ type decisionWindow struct {
 // A request that takes longer has timed out.
 const decisionWindowMax = 90 * time.Second
 
-// callSent records that process p sent a request for the object. It moves the start of the
-// window forward if no request for the object was in flight for batchTime, and client-go may
-// resend none.
+// callSent records that process p sent a request for the object. If none was in flight for
+// batchTime, it moves the start of the window forward, unless client-go may resend one.
 func (w *decisionWindow) callSent(p *process, at time.Duration) {
 	if w.callsInFlight == 0 && at-w.lastActivity >= p.batchTime && !p.clientMayRetry(at) {
 		w.from = at - p.batchTime

@@ -84,7 +84,8 @@ func (r *rolloutState) update(at time.Duration) {
 	}
 }
 
-// equal reports whether two states contain the same versions of the same ReplicaSets.
+// equal reports whether two states contain the same versions of the same ReplicaSets. The model
+// does not store a state that is equal to the last one.
 func (s replicaSetsState) equal(other replicaSetsState) bool {
 	return slices.Equal(s.cached, other.cached) && slices.Equal(s.withOwnWrites, other.withOwnWrites)
 }

@@ -69,7 +69,7 @@ func (bounds *statusBounds) update(o *objects.Owner, before, now podCounts, repl
 	bounds.failing.record(at, failing)
 }
 
-// record extends the ranges by the given pod counts.
+// record extends the ranges by the given pod counts, which the process may report from now on.
 func (bounds *statusBounds) record(counts podCounts, at time.Duration) {
 	bounds.replicas.record(at, counts.replicas)
 	bounds.fullyLabeled.record(at, counts.fullyLabeled)

@@ -19,7 +19,8 @@ type cachedPodState struct {
 	until time.Duration // when the next state was delivered; 0 while the state is current
 }
 
-// watchScope says which objects a list or watch request asks for.
+// watchScope says which objects a list or watch request asks for, such as the pods of one
+// namespace.
 type watchScope struct {
 	resource  string
 	namespace string // empty if the request asks for all namespaces
@@ -139,8 +140,8 @@ func (v *view) list(scope watchScope, l *history.List, seq int64, at time.Durati
 // replace replaces the cached objects that a list request covers (scope) with the objects of the
 // complete list. Like an informer, it does so even if the list is older than the cache.
 //
-// If the request has a selector or names one object, replace removes no object from the cache.
-// An object that such a list does not contain may still exist. The parameter at is the list's
+// If the request has a selector or names one object, replace removes no object from the cache. An
+// object that the list does not contain may still exist. The parameter at is the list's
 // resourceVersion; now is the current time.
 func (v *view) replace(scope watchScope, objects []history.Object, at history.Version, seq int64, now time.Duration) error {
 	v.relisted = true
@@ -275,7 +276,8 @@ func (v *view) lookup(namespace, name string, uid types.UID) *objects.Pod {
 	return nil
 }
 
-// prune removes from formerPods all pod states that ended before the given time.
+// prune removes from formerPods all pod states that ended before the given time. No worker can
+// still act on them.
 func (v *view) prune(before time.Duration) {
 	for uid, seen := range v.formerPods {
 		kept := seen[:0:0]

@@ -45,10 +45,11 @@ func Worst(a, b Verdict) Verdict {
 
 // Result is what one check concluded from one history: the verdict, the reason and the evidence.
 type Result struct {
-	// Check is the ID of the check.
+	// Check is the ID of the check, such as max-surge.
 	Check   string  `json:"check"`
 	Verdict Verdict `json:"verdict"`
-	// Reason is one sentence that explains the verdict.
+	// Reason is one sentence that explains the verdict. For a failed check, it describes the
+	// first violation.
 	Reason string `json:"reason"`
 	// Exercised is how many events of the run could have violated the guarantee, such as requests
 	// or objects. If it is 0, the verdict is not pass.
@@ -63,7 +64,9 @@ type Result struct {
 // Evidence describes one violation of a guarantee: what the check found, what it expected, and
 // where.
 type Evidence struct {
-	// Summary says in one line, with names and numbers, what the check found.
+	// Summary says in one line, with names and numbers, what the check found. An example is
+	// "ReplicaSet default/web: subject-0 has 3 creates in flight after 1 successful creates of
+	// pods".
 	Summary string `json:"summary"`
 	// Expected is a noun phrase that says what the check expected instead, such as "at most 3
 	// pods". It may be empty.

@@ -34,8 +34,9 @@ func describeDeath(p *Process) string {
 	return strings.TrimSuffix(p.Name+" died: "+reason, ": ")
 }
 
-// continuesRun reports whether the record shows that the run goes on. Such a record begins a
-// phase, step or fault, or says that a process started.
+// continuesRun reports whether the record shows that the run goes on. The record must begin a
+// phase, step or fault, or say that a process started. Records of the cleanup at the end do not
+// count.
 func (r *Record) continuesRun() bool {
 	return r.Phase != nil || r.Step != nil && r.Step.Event == StepBegun || r.Fault != nil && r.Fault.Event == FaultInjected ||
 		r.Process != nil && r.Process.Event == ProcessStarted

@@ -39,7 +39,7 @@ func (r *Request) ObjectName() string {
 // Old versions of client-go set this annotation.
 const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
 
-// IsWrite reports whether the request writes an object that the subject manages. It returns
+// IsWrite reports whether the request writes an object for the controller's work. It returns
 // false for events, access reviews and leases. ConfigMaps and Endpoints that serve as leases
 // count as leases.
 func (r *Request) IsWrite() bool {

@@ -64,8 +64,8 @@ const Format = 2
 // key of Record.Commit is "truth".
 const format1 = 1
 
-// Start is the first record of every history. It says what was run: scenario, seed, subject and
-// provider.
+// Start is the first record of every history. It says what was run: the scenario, the seed of its
+// random draws, the controllers under test (the subject) and the cluster's provider.
 type Start struct {
 	Format    int       `json:"format"` // the version of the record format: the constant Format
 	Time      time.Time `json:"time"`   // when the run began
@@ -88,7 +88,7 @@ type Phase struct {
 	Name PhaseName `json:"name"`
 }
 
-// PhaseName is the name of a phase of the run.
+// PhaseName is the name of a phase of the run, such as settle.
 type PhaseName string
 
 // These are the phases of a run, in order.
@@ -131,8 +131,8 @@ type Commit struct {
 	Object Object    `json:"object"`
 }
 
-// Request is one request of the subject to the API server. The fault proxy records the request
-// after reading it, and before a fault or the API server acts on it.
+// Request is one request to the API server by the controllers under test (the subject). The fault
+// proxy records the request after reading it, and before a fault or the API server acts on it.
 type Request struct {
 	// ID identifies the request in the run. The records Response, List, Delivery and WatchClosed
 	// contain the ID of the request to which they belong.
@@ -168,8 +168,9 @@ type Request struct {
 	Bytes int `json:"bytes,omitempty"`
 }
 
-// Response is the response to a request. For a watch, it is the response that opens the stream.
-// The fault proxy records the response before sending it to the subject.
+// Response is the API server's response to a request. For a watch, it is the response that opens
+// the stream. The fault proxy records the response before sending it to the controllers under
+// test (the subject).
 type Response struct {
 	ID uint64 `json:"id"`
 	// Code is the HTTP status that the subject receives. It is 0 if the subject receives no
@@ -207,11 +208,12 @@ type Response struct {
 	Bytes int `json:"bytes,omitempty"`
 }
 
-// OK reports whether the subject received a response with a 2xx status.
+// OK reports whether the controllers under test (the subject) received a response with a 2xx
+// status.
 func (r *Response) OK() bool { return r.Code >= 200 && r.Code < 300 }
 
 // List contains the objects of a list response. The fault proxy records it after the Response
-// record, and before sending the response to the subject.
+// record, and before sending the response to the controllers under test.
 type List struct {
 	ID       uint64   `json:"id"` // ID of the list request
 	Subject  string   `json:"subject"`
@@ -225,7 +227,7 @@ type List struct {
 }
 
 // Delivery is one watch event. The fault proxy records the event before sending it to the
-// subject.
+// controllers under test (the subject).
 type Delivery struct {
 	ID       uint64    `json:"id"` // ID of the watch request
 	Subject  string    `json:"subject"`
@@ -244,7 +246,7 @@ type Delivery struct {
 	Bytes int `json:"bytes,omitempty"`
 }
 
-// WatchClosed says that a watch stream of the subject has ended.
+// WatchClosed says that a watch stream of the controllers under test has ended, and why.
 type WatchClosed struct {
 	ID       uint64 `json:"id"`
 	Subject  string `json:"subject"`
@@ -304,7 +306,7 @@ const (
 )
 
 // Process records that a process was started, stopped, paused or resumed, or that it died. In
-// most cases, the process is a replica of the subject.
+// most cases, the process is a replica of the controllers under test, such as subject-0.
 type Process struct {
 	Name  string       `json:"name"` // name of the process, such as "subject-0" or "kube-apiserver"
 	Event ProcessEvent `json:"event"`
@@ -350,8 +352,8 @@ type Gap struct {
 // in that time therefore proves nothing.
 type Stall struct {
 	Duration time.Duration `json:"lasted"` // how long the stall lasted, in nanoseconds
-	// Process is the name of the replica of the subject that stalled, such as "subject-0". It is
-	// empty if gauntlet itself stalled.
+	// Process is the name of the replica that got no CPU time, such as "subject-0". It is empty
+	// if gauntlet itself got none.
 	Process string `json:"process,omitempty"`
 }
 

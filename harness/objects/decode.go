@@ -21,8 +21,8 @@ import (
 // concurrent use.
 type Decoder struct {
 	versionCache // the values are of type *Pod, *Owner, *Deployment or *Service
-	// generic is the cache of *Generic values. It is a separate cache, because callers may
-	// decode the same version both by its kind and as a generic object.
+	// generic is the cache of *Generic values, which contain the fields that many kinds have. It
+	// is a separate cache, because callers may decode the same version also by its kind.
 	generic versionCache
 	// Templates and selectors have separate caches, because the thousands of versions of an
 	// owner usually share one template and one selector.
@@ -91,9 +91,10 @@ func (t parsedText[T]) read(raw json.RawMessage, decode func(json.RawMessage) (T
 }
 
 // Decode decodes an object to the Go type for its kind, such as *Pod. The field
-// [kube.Kind.Decoding] says which type this is. For kinds without a row in package kube and for
-// kinds that are decoded [kube.AsGeneric], Decode returns nil. Use [Decoder.Generic] for such
-// kinds.
+// [kube.Kind.Decoding] says which type this is.
+//
+// Decode returns nil for kinds that are not in the table of package kube, and for kinds that are
+// decoded [kube.AsGeneric]. Use [Decoder.Generic] for them.
 func (d *Decoder) Decode(o *history.Object) (any, error) {
 	kind, _ := kube.ByResource(o.Resource)
 	switch kind.Decoding {

@@ -122,9 +122,9 @@ func (d *Deployment) Complete() bool {
 	return s.ObservedGeneration >= d.Generation && s.Replicas == d.Replicas && s.UpdatedReplicas == d.Replicas && s.AvailableReplicas == d.Replicas
 }
 
-// Counts reports whether a ReplicaSet belongs to the Deployment. This is so if the Deployment
-// controls the ReplicaSet, and the ReplicaSet's labels match the Deployment's selector. The
-// ReplicaSet must not be terminating.
+// Counts reports whether a ReplicaSet belongs to the Deployment. The Deployment must control the
+// ReplicaSet, and the ReplicaSet's labels must match the Deployment's selector. The ReplicaSet
+// must not be terminating.
 func (d *Deployment) Counts(set *Owner) bool {
 	return set.Controller.UID == d.UID && !set.Terminating && d.Selector.Matches(set.Labels)
 }

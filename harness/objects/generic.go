@@ -27,8 +27,8 @@ type Generic struct {
 	Status             GenericStatus
 }
 
-// GenericStatus contains the replica counts in the status of an object. A count is nil if the
-// status does not have it.
+// GenericStatus contains the replica counts in the status of an object of any kind. A count is
+// nil if the status does not have it.
 type GenericStatus struct {
 	Replicas          *int
 	UpdatedReplicas   *int
@@ -89,8 +89,8 @@ func readField[T any](from map[string]json.RawMessage, name string, into *T) {
 	}
 }
 
-// String returns the object as text, such as "ReplicaSet default/web". If package kube has no
-// row for the kind, the text has the resource instead of the kind.
+// String returns the object as text, such as "ReplicaSet default/web". If the table in package
+// kube does not contain the kind, the text has the resource instead of the kind.
 func (g *Generic) String() string {
 	named := g.Ref
 	if kind, ok := kube.ByResource(g.Resource); ok {

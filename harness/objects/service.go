@@ -20,8 +20,8 @@ type Service struct {
 	Selector    labels.Selector // matches no pods if the Endpoints controller does not manage the Service's Endpoints
 }
 
-// Managed reports whether the Endpoints controller must write the Endpoints of the Service. This
-// is so if the Service has a selector and is not of type ExternalName.
+// Managed reports whether the Endpoints controller must write the Endpoints of the Service. The
+// Service must have a selector and must not be of type ExternalName.
 func (s *Service) Managed() bool {
 	return len(s.Spec.Selector) > 0 && s.Spec.Type != corev1.ServiceTypeExternalName
 }

@@ -14,7 +14,8 @@ type Match struct {
 	// Description is the trigger in words. It is empty if the fault has no trigger.
 	Description string
 	// Request is the ID of the request or watch in the record, or 0 if the record contains none.
-	// Replica is the name of the subject's replica that sent this request, such as "subject-0".
+	// Replica is the name of the replica of the controllers under test that sent this request,
+	// such as "subject-0".
 	Request uint64
 	Replica string
 	// Object is the object in the record, or nil if the record contains none.

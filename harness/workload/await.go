@@ -126,8 +126,8 @@ func checkOf(until scenario.Until) (func(runtime.Object) (bool, string, error), 
 	return func(o runtime.Object) (bool, string, error) { return meets(o, condition) }, err
 }
 
-// within returns a context that ends after the duration d, for the timeout of an await. The cause
-// of the context is then [ErrUnmet].
+// within returns a context that ends after the duration d, the timeout of a wait. The cause of
+// the context is then [ErrUnmet].
 func (u *user) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := u.Clock.NewTimer(d)

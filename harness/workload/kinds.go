@@ -37,8 +37,9 @@ func (k kind) describe(name string) string {
 	return k.Name + " " + cache.NewObjectName(k.namespace, name).String()
 }
 
-// kind returns the functions that send API requests for objects of a kind. It uses typed clients
-// for kinds that are not generic, and the dynamic client for generic kinds.
+// kind returns the functions that send API requests for objects of a kind. It uses the dynamic
+// client for generic kinds, which scenarios create from manifests, and typed clients for all
+// others.
 func (u *user) kind(name scenario.Kind) (kind, error) {
 	k, err := u.describe(name)
 	if err != nil {
@@ -69,8 +70,9 @@ func (u *user) kind(name scenario.Kind) (kind, error) {
 	return newKind(k, in, &unstructured.Unstructured{}, objects, u.Dynamic), nil
 }
 
-// describe returns the API group, version and resource of a kind. For a generic kind, it looks
-// first in Env.Kinds, then in the create steps with an apiVersion, and then in [kube.Kinds].
+// describe returns the API group, version and resource of a kind. For a generic kind (one that
+// scenarios create from manifests), it looks first in Env.Kinds. It then looks in the create
+// steps with an apiVersion, and then in [kube.Kinds].
 func (u *user) describe(name scenario.Kind) (kube.Kind, error) {
 	if described, ok := u.described[name]; ok && name.IsGeneric() {
 		return described, nil
@@ -81,9 +83,9 @@ func (u *user) describe(name scenario.Kind) (kube.Kind, error) {
 	return kube.Kind{}, fmt.Errorf("found unknown kind %s; add the kind to workload.Env.Kinds, or the field apiVersion to a create step of the kind", name)
 }
 
-// describedKinds returns the generic kinds in Env.Kinds and in create steps with an apiVersion.
-// The key is the name of the kind. If both have the kind, the result has the description in
-// Env.Kinds.
+// describedKinds returns the generic kinds (those that scenarios create from manifests) in
+// Env.Kinds and in create steps with an apiVersion. The key is the name of the kind. If both have
+// the kind, the result has the description in Env.Kinds.
 func describedKinds(env Env, steps []scenario.Step) map[scenario.Kind]kube.Kind {
 	described := map[scenario.Kind]kube.Kind{}
 	for _, step := range steps {

@@ -120,8 +120,8 @@ func (u *user) delete(ctx context.Context, del *scenario.Delete) (*history.Ref, 
 	return &history.Ref{Resource: kind.Resource(), Namespace: kind.namespace, Name: del.Name}, nil
 }
 
-// foreign is the name of a ConfigMap to which owner references of pods refer. The subject must
-// not change these pods, because another object is their controller.
+// foreign is the name of a ConfigMap to which owner references of pods refer. The controllers
+// under test must not change these pods, because another object is their controller.
 //
 // The ConfigMap must exist. The garbage collector would otherwise delete the pods, because their
 // owner would be missing.

@@ -34,11 +34,13 @@ type Env struct {
 	// Client connects directly to the API server and has all permissions in Namespace. The
 	// namespace must exist and accept pods.
 	Client kubernetes.Interface
-	// Dynamic is a client for objects of generic kinds (see [scenario.Kind]). It connects
-	// directly to the API server. It may be nil if no step acts on such an object.
+	// Dynamic is a client for objects of generic kinds, which scenarios create from manifests
+	// (see [scenario.Kind]). It connects directly to the API server. It may be nil if no step
+	// acts on objects of generic kinds.
 	Dynamic dynamic.Interface
-	// Kinds lists the generic kinds of the scenario; see [scenario.Scenario.GenericKinds]. A
-	// kind may be missing if a create step has the apiVersion of the kind.
+	// Kinds lists the generic kinds of the scenario, which it creates from manifests; see
+	// [scenario.Scenario.GenericKinds]. A kind may be missing if a create step has the apiVersion
+	// of the kind.
 	Kinds []kube.Kind
 	// Namespace is the namespace in which the workload creates all namespaced objects.
 	Namespace string
