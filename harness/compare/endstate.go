@@ -144,8 +144,8 @@ type flattener struct {
 	flat  map[string]string // the fields that were added so far
 }
 
-// text adds a text at a path, unless this path is omitted from comparisons. It replaces real names
-// in the text by stable names.
+// text adds a text at a path to the result, unless this path is omitted from comparisons. It
+// replaces real names in the text by stable names, which are equal in every run.
 func (f *flattener) text(path, value string) {
 	if !omitted[path] {
 		f.flat[path] = f.names.normalize(value)

@@ -97,7 +97,7 @@ func (n *names) endStateName(o *history.Object) string {
 	return n.stableName(o)
 }
 
-// noOwner replaces the owner's name in the keys of pods that have no controller.
+// noOwner replaces the owner's name in the stable names of pods that have no controller.
 const noOwner = "no owner"
 
 // ownerName returns the stable name of the owner that controls an object, such as

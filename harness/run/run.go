@@ -263,7 +263,8 @@ func (o *Options) progress(format string, args ...any) {
 	}
 }
 
-// keepUp writes an admin kubeconfig and calls Options.KeepUp with the path of that file.
+// keepUp writes an admin kubeconfig and calls Options.KeepUp with the path of that file. The
+// control plane stays up until KeepUp returns.
 func (s *Session) keepUp(ctx context.Context) error {
 	path := filepath.Join(s.dir.state(), "admin.kubeconfig")
 	if err := cluster.WriteKubeconfig(path, s.Environment.Cluster.Config(cluster.Admin)); err != nil {

@@ -376,8 +376,8 @@ func (b *builder) finish(results []check.Result) *Timeline {
 }
 
 // marksOfRecords returns for each of the given records the index of the mark that shows it.
-// Records are identified by their numbers (Seq), which must be ascending. The map omits records
-// without a mark.
+// Evidence links to these marks. Records are identified by their numbers (Seq), which must be
+// ascending. The map omits records without a mark.
 func (b *builder) marksOfRecords(records []int64) map[int64]int {
 	places := map[int64]int{}
 	if len(records) == 0 {

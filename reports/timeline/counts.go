@@ -52,8 +52,9 @@ type serviceCount struct {
 type chartLines struct {
 	title string
 	lines []Line
-	// hidden is true until the object has a pod, if package kube does not know the object's Kind.
-	// Few such objects have pods, and a chart without pods shows nothing.
+	// hidden is true while a chart need not be shown, because the object has had no pod. This
+	// is so only for objects whose Kind package kube does not know. Few of these objects have
+	// pods.
 	hidden bool
 }
 

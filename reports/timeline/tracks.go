@@ -210,8 +210,8 @@ func (b *builder) orderAfter(ref *history.Owner, order trackOrder) trackOrder {
 	return order
 }
 
-// refTrack returns the index of the track that shows the object with the given reference. It is
-// like objectTrack for an object of which only the reference is known.
+// refTrack returns the index of the track that shows the object to which ref refers. It does the
+// same as objectTrack, but needs only the reference, not a version of the object.
 func (b *builder) refTrack(ref history.Ref) int {
 	return b.objectTrack(&history.Object{Ref: ref})
 }

@@ -112,8 +112,8 @@ var descriptions = map[Action]string{
 	Stale:       "lists of the resource keep returning the objects of this time; after a later write the subject restarts, lists these old objects, and receives later events 3s late",
 }
 
-// ParseActions converts names to actions. It returns an error if a name is not in allowed, or if
-// there are no names.
+// ParseActions converts names of actions, such as "crash", from a command line. It returns an
+// error if a name is not in allowed, or if there are no names.
 func ParseActions(names []string, allowed ...Action) ([]Action, error) {
 	var actions []Action
 	var known []string

@@ -116,8 +116,8 @@ A kind that is not in this list is namespaced, unless Kubernetes defines it as c
 defines the scope and the plural name of its kind. A scenario that creates a cluster-scoped object needs a provider
 with a control plane of its own.`
 
-// namedGenericKinds returns the names of the generic kinds for which a create operation may omit
-// apiVersion.
+// namedGenericKinds returns the kinds that need a manifest, but no apiVersion, in a create
+// operation. gauntlet knows the apiVersion of these kinds, such as StatefulSet.
 func namedGenericKinds() []string {
 	return slices.DeleteFunc(namedKinds(), func(name string) bool { return !scenario.Kind(name).IsGeneric() })
 }
