@@ -35,9 +35,9 @@ import (
 type Chaos struct {
 	// Cluster is the name of a cluster that a provider of this package has created.
 	Cluster string
-	// NewCluster, if set, gives each feature its own cluster. It returns a provider. Begin creates
-	// a cluster with this provider under the name Cluster, and End destroys the cluster. Features
-	// that are not recorded also get a cluster.
+	// NewCluster, if set, gives each feature its own cluster, so that features can run in
+	// parallel. It returns a provider. Begin creates a cluster with this provider under the name
+	// Cluster, and End destroys the cluster. Features that are not recorded also get a cluster.
 	NewCluster func() support.E2EClusterProvider
 	// Controllers lists the controllers under test. The checks that apply to any controller run on
 	// their requests.
@@ -62,9 +62,10 @@ type Chaos struct {
 	// Out is the parent directory of the run directories, which contain the histories and the
 	// reports. Empty means out/e2e-framework.
 	Out string
-	// Settle contains two times. Within Settle.Within after the last step, all objects must
-	// converge. The controllers must then write nothing for Settle.Quiet. Zero values mean the
-	// defaults of scenarios.
+	// Settle contains the two time limits for the end of a feature. Within Settle.Within after
+	// the last step, all objects must converge: their status must match their spec. The
+	// controllers must then write nothing for Settle.Quiet. Zero values mean the defaults of
+	// scenarios.
 	Settle scenario.Settle
 	// Seed is the random seed of the faults in Faults. For faults that steps inject, see
 	// [WithSeed].
@@ -165,12 +166,12 @@ func (c *Chaos) scenario(feature string) *scenario.Scenario {
 	return s
 }
 
-// End heals all faults, waits until the objects have converged, runs the checks, and writes the
-// reports. Pass End to testenv.AfterEachFeature.
+// End heals all faults, waits until the objects have converged (their status matches their
+// spec), and runs the checks. It also writes the reports. Pass End to testenv.AfterEachFeature.
 //
-// The controllers must still run. If a check finds a violation, the test fails, with the evidence.
-// The test also fails if no injected fault had an effect, or if a fault with mustFire had no
-// effect. If the verdict is unknown for any other reason, End only logs the reason.
+// The controllers must still run. If a check finds a violation, the test fails, with the
+// evidence. The test also fails if no injected fault had an effect, or if a fault with mustFire
+// had no effect. If the verdict is unknown for any other reason, End only logs the reason.
 func (c *Chaos) End(ctx context.Context, _ *envconf.Config, t *testing.T, of types.Feature) (context.Context, error) {
 	f := currentFeature(ctx)
 	if f == nil && !isRecorded(of) {

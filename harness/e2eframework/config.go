@@ -20,11 +20,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
-// CreateWithConfig starts the cluster with a kind configuration file. With an empty path, it does
-// the same as Create.
+// CreateWithConfig starts the cluster with a kind configuration file. With an empty path, it
+// does the same as Create.
 //
-// For a kind cluster, the file has the same effect as for kind. Only the name, the images and the
-// pod network are from gauntlet. For an embedded cluster, only the number of nodes and the node
+// For a kind cluster, the file has the same effect as for kind. But gauntlet chooses the name,
+// the images and the pod network. For an embedded cluster, only the number of nodes and the node
 // labels have an effect. For an existing cluster, the file has no effect. A warning in the log
 // names each field without effect.
 func (p *provider) CreateWithConfig(ctx context.Context, path string) (string, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// feature is a feature of the e2e-framework that [Chaos] records, or that has a cluster of its own.
-// From Chaos.Begin to Chaos.End, the context of the steps contains the feature.
+// feature is a feature (a test with steps) that [Chaos] records, or that has a cluster of its
+// own. From Chaos.Begin to Chaos.End, the context of the steps contains the feature.
 type feature struct {
 	name     string
 	recorded bool
@@ -29,7 +29,7 @@ type feature struct {
 	background *background
 }
 
-// background runs the faults of Chaos.Faults while the steps of the feature run.
+// background runs the faults in Chaos.Faults in a goroutine while the steps of the feature run.
 type background struct {
 	cancel    context.CancelFunc // aborts the faults
 	stepsDone chan struct{}      // closed after the last step, to end faults without a duration
@@ -57,7 +57,8 @@ func featureOf(ctx context.Context) (*feature, error) {
 	return f, nil
 }
 
-// begin begins the chaos phase, in which the steps run, and starts the background faults.
+// begin begins the chaos phase of the recording, in which the steps run and faults act. It also
+// starts the faults in Chaos.Faults.
 func (f *feature) begin(ctx context.Context) error {
 	if len(f.session.Scenario.Faults) == 0 {
 		return f.session.Begin(ctx)
@@ -103,7 +104,8 @@ func (f *feature) end(ctx context.Context) (*reports.Run, error) {
 	return f.stop(ctx, err)
 }
 
-// errAbandoned means that the recording of a feature ended without [Chaos.End].
+// errAbandoned means that the recording of a feature ended without a call of [Chaos.End]. For
+// example, a step called t.FailNow.
 var errAbandoned = errors.New("the feature did not reach its end, because a step ended the test")
 
 // abandon ends the recording if Chaos.End was not called. The reason is usually a step that has
@@ -123,7 +125,7 @@ func (f *feature) abandon(ctx context.Context, t *testing.T) {
 	if f.background != nil {
 		f.background.cancel()
 		if err := <-f.background.healed; err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("feature %q: background faults: %v", f.name, err)
+			t.Errorf("feature %q: the faults of Chaos.Faults: %v", f.name, err)
 		}
 	}
 	result, err := f.stop(ctx, errors.Join(errAbandoned, f.heal(ctx)))
@@ -137,8 +139,8 @@ func (f *feature) abandon(ctx context.Context, t *testing.T) {
 	}
 }
 
-// stop stops what the recording started, and runs the checks. The argument runErr is the reason
-// why the feature did not reach its end, or nil.
+// stop ends the recording: it stops the fault proxy and the program under test, and runs the
+// checks. The argument runErr is the reason why the feature did not reach its end, or nil.
 func (f *feature) stop(ctx context.Context, runErr error) (*reports.Run, error) {
 	f.ended = true
 	if f.background != nil {

@@ -25,8 +25,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// provider implements the methods that all providers of this package share. Only the field reserved
-// may be used by several goroutines at the same time.
+// provider implements the methods that the providers for embedded, kind and existing clusters
+// share. Only the field reserved may be used by several goroutines at the same time.
 type provider struct {
 	self          support.E2EClusterProvider // the exported provider that embeds this one, such as *kindProvider
 	name          string                     // the provider in gauntlet, such as "kind"
@@ -222,8 +222,9 @@ func (p *provider) adminKubeconfig() (*api.Config, error) {
 	return config, errors.Join(api.MinifyConfig(config), api.FlattenConfig(config))
 }
 
-// renameContext renames the only cluster, user and context in config to
-// [provider.GetKubectlContext]. It does not change the user's kubeconfig of an existing cluster.
+// renameContext gives the only cluster, user and context in config the name that
+// [provider.GetKubectlContext] returns. It does not change the user's kubeconfig of an existing
+// cluster.
 func (p *provider) renameContext(config *api.Config) {
 	if p.usersKubeconfig {
 		p.context = config.CurrentContext

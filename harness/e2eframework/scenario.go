@@ -98,10 +98,10 @@ func checkCluster(s *scenario.Scenario, found providers.Options, capabilities cl
 		return nil // without pods, the number of nodes does not matter
 	}
 	if owns := capabilities.Has(cluster.OwnsControlPlane); owns && found.Nodes < want.Nodes {
-		return fmt.Errorf("found %d nodes; expected at least %d", found.Nodes, want.Nodes)
+		return fmt.Errorf("the cluster has %d nodes; expected at least %d", found.Nodes, want.Nodes)
 	}
 	if simulated := capabilities.Has(cluster.SimulatedKubelets); simulated && (found.PodStartDelay != want.PodStartDelay || found.PodStopDelay != want.PodStopDelay) {
-		return fmt.Errorf("found the pod start delay %s and the pod stop delay %s; expected %s and %s", found.PodStartDelay, found.PodStopDelay, want.PodStartDelay, want.PodStopDelay)
+		return fmt.Errorf("the cluster has the pod start delay %s and the pod stop delay %s; expected %s and %s", found.PodStartDelay, found.PodStopDelay, want.PodStartDelay, want.PodStopDelay)
 	}
 	return nil
 }

@@ -24,10 +24,10 @@ func TestCheckCluster(t *testing.T) {
 	}{
 		{"as asked", pods, capabilitiesOf(t, providers.Embedded), func(*providers.Options) {}, ""},
 		{"more nodes", pods, capabilitiesOf(t, providers.Embedded), func(o *providers.Options) { o.Nodes = 3 }, ""},
-		{"fewer nodes", pods, capabilitiesOf(t, providers.Embedded), func(o *providers.Options) { o.Nodes = 1 }, "found 1 nodes; expected at least 2"},
+		{"fewer nodes", pods, capabilitiesOf(t, providers.Embedded), func(o *providers.Options) { o.Nodes = 1 }, "the cluster has 1 nodes; expected at least 2"},
 		{"fewer nodes of an existing cluster", pods, capabilitiesOf(t, providers.Existing), func(o *providers.Options) { o.Nodes = 0 }, ""},
 		{"slower pods", pods, capabilitiesOf(t, providers.Embedded), func(o *providers.Options) { o.PodStartDelay = time.Second },
-			"found the pod start delay 1s and the pod stop delay 0s; expected 50ms and 0s"},
+			"the cluster has the pod start delay 1s and the pod stop delay 0s; expected 50ms and 0s"},
 		{"slower pods of real kubelets", pods, capabilitiesOf(t, providers.Kind), func(o *providers.Options) { o.PodStartDelay = time.Second }, ""},
 		{"default controllers", pods, capabilitiesOf(t, providers.Embedded), func(o *providers.Options) { o.Controllers = nil }, ""},
 		{"cluster runs the controllers", pods, capabilitiesOf(t, providers.Embedded), func(o *providers.Options) { o.Controllers = []kube.Controller{} },

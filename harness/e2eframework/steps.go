@@ -34,9 +34,9 @@ func Heal() types.StepFunc {
 	return onFeature(func(ctx context.Context, f *feature) error { return f.heal(ctx) })
 }
 
-// Converged returns a step function that waits until all objects have converged. Faults may be
-// active. The step function fails the test if the objects have not converged within
-// Chaos.Settle.Within.
+// Converged returns a step function that waits until all objects have converged: their status
+// matches their spec. Faults may be active. The step function fails the test if the objects have
+// not converged within Chaos.Settle.Within.
 func Converged() types.StepFunc {
 	return onFeature(func(ctx context.Context, f *feature) error { return f.session.Converged(ctx) })
 }
