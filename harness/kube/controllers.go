@@ -27,8 +27,9 @@ type Controller struct {
 	// ClusterRole is the cluster role that kube-controller-manager uses for this controller. It
 	// has the permissions that the controller needs.
 	ClusterRole string
-	// Traits lists properties of the controller on which checks depend. For example, the check
-	// of expectations applies only to controllers with the trait Expectations.
+	// Traits lists properties of the controller on which checks depend. For example, a check
+	// applies only to controllers with the trait Expectations. Such a controller waits until its
+	// cache shows its earlier creates and deletes.
 	Traits []Trait
 	// Contract is true if controllers/CONTRACT.md specifies the controller's behavior. This
 	// repository then also contains an implementation of the controller.
@@ -58,7 +59,7 @@ type TraitMeaning struct {
 	Meaning string
 }
 
-// Traits is the table of all traits with their explanations.
+// Traits is the table of all traits, such as Expectations, with their explanations for users.
 var Traits = []TraitMeaning{
 	{OwnsPods, "The controller creates and deletes pods until their number is spec.replicas."},
 	{SlowStart, "The controller creates pods in batches of 1, 2, 4 and so on. It starts a batch after all creates of the previous one have succeeded."},
@@ -165,8 +166,8 @@ func ControllersNamed(names ...string) ([]Controller, error) {
 	return rows, nil
 }
 
-// OrDefault returns its argument, or the default controllers if the argument is nil. An empty
-// list that is not nil means no controllers.
+// OrDefault returns controllers, or the default controllers if controllers is nil. An empty list
+// that is not nil means no controllers.
 func OrDefault(controllers []Controller) []Controller {
 	if controllers != nil {
 		return controllers
@@ -200,20 +201,20 @@ func NamesOf(controllers []Controller) []string {
 func ControllerNames() []string { return NamesOf(Controllers) }
 
 // Watched returns the kinds that at least one of the controllers has in its informer cache. The
-// result has the order of the table of kinds, and no kind twice.
+// result is sorted as the table [Kinds], and contains no kind twice.
 func Watched(controllers []Controller) []Kind {
 	return kindsIn(controllers, func(c Controller) []string { return c.Watches })
 }
 
-// Observed returns the kinds that at least one of the controllers watches or writes. A run must
-// record the objects of these kinds. The result has the order of the table of kinds, and no kind
-// twice.
+// Observed returns the kinds whose objects a run must record: those that one of the controllers
+// watches or writes. The result is sorted as the table [Kinds], and contains no kind twice.
 func Observed(controllers []Controller) []Kind {
 	return kindsIn(controllers, func(c Controller) []string { return slices.Concat(c.Watches, c.Writes) })
 }
 
-// kindsIn returns the kinds whose names the function of returns for at least one of the
-// controllers. The result has no kinds without a row in the table of kinds.
+// kindsIn returns the kinds that the function of selects for at least one of the controllers. of
+// returns the names of kinds, such as the field Watches of the controller. Kinds without a row
+// in the table [Kinds] are omitted.
 func kindsIn(controllers []Controller, of func(Controller) []string) []Kind {
 	var kinds []Kind
 	for _, k := range Kinds {

@@ -35,13 +35,13 @@ var Kinds = []Kind{
 	{Name: "StatefulSet", GVR: apps("statefulsets"), ShortName: "sts", EtcdPrefix: "/registry/statefulsets/", Role: Workload, Controls: []string{Pod, "ControllerRevision"}, Color: "light-dark(#8a3fa0, #d08be6)"},
 }
 
-// core returns the GVR of a resource of the core group, version v1.
+// core returns the GroupVersionResource of a resource in the core API group, version v1.
 func core(plural string) schema.GroupVersionResource { return group("", plural) }
 
-// apps returns the GVR of a resource of the API group apps, version v1.
+// apps returns the GroupVersionResource of a resource in the API group apps, version v1.
 func apps(plural string) schema.GroupVersionResource { return group("apps", plural) }
 
-// group returns the GVR of a resource of an API group, version v1.
+// group returns the GroupVersionResource of a resource in the named API group, version v1.
 func group(name, plural string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: name, Version: "v1", Resource: plural}
 }

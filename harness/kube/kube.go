@@ -38,7 +38,8 @@ type Kind struct {
 	// reads committed changes under these keys. A release of Kubernetes can change the prefix
 	// only with a migration of the stored data.
 	EtcdPrefix string
-	// Decoding says to which Go type package objects decodes objects of the kind.
+	// Decoding says which type of package objects represents objects of the kind. Checks read
+	// the objects in this form.
 	Decoding Decoding
 	// Role says how the kind is related to pods. Reports and comparisons group objects by role.
 	Role Role
@@ -68,8 +69,8 @@ const (
 	Other Role = "other"
 )
 
-// Decoding says to which Go type package objects decodes objects of a kind, and with which
-// fields.
+// Decoding says which type of package objects represents objects of a kind. Checks read objects
+// in this form, such as pods as objects.Pod.
 type Decoding string
 
 // The values of [Kind.Decoding]. The zero value is AsGeneric.
@@ -117,7 +118,7 @@ func Named(name string) (Kind, bool) {
 func MustNamed(name string) Kind {
 	k, ok := Named(name)
 	if !ok {
-		panic(fmt.Sprintf("kind %q has no row in kube.Kinds", name))
+		panic(fmt.Sprintf("kube.MustNamed: kind %q has no row in the table kube.Kinds", name))
 	}
 	return k
 }
