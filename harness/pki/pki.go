@@ -92,7 +92,7 @@ func (a *Authority) Sign(leaf Leaf) (Pair, error) {
 		return Pair{}, fmt.Errorf("creating the certificate of %s: %w", leaf.Name, err)
 	}
 	if leaf.Name == a.certificate.Subject.CommonName {
-		return fail(errors.New("the name must differ from the name of the certificate authority"))
+		return fail(errors.New("the name of the certificate must differ from the name of its certificate authority"))
 	}
 	key, err := newKey()
 	if err != nil {

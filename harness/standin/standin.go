@@ -44,8 +44,9 @@ func (o Options) Args() []string {
 	return []string{"--start-delay=" + o.StartDelay.String(), "--stop-delay=" + o.StopDelay.String()}
 }
 
-// ErrDied is the error that [Serve] returns after a POST request to [Die].
-var ErrDied = errors.New("exiting because of a POST request to " + Die)
+// ErrDied is the error that [Serve] returns after a POST request to the path [Die]. A fault
+// sends this request to make the container exit.
+var ErrDied = errors.New("stand-in: exiting because of a POST request to " + Die)
 
 // shutdownTimeout is the maximum time that Serve waits for HTTP requests in flight before it
 // returns.
@@ -65,7 +66,7 @@ func Serve(ctx context.Context, listener net.Listener, o Options) error {
 	var err error
 	select {
 	case err := <-served:
-		return fmt.Errorf("serving HTTP requests: %w", err)
+		return fmt.Errorf("stand-in: serving HTTP requests on %s: %w", listener.Addr(), err)
 	case <-s.die:
 		err = ErrDied
 	case <-ctx.Done():

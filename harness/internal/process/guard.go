@@ -81,8 +81,8 @@ type guardClient struct {
 	pipe io.Writer
 }
 
-// sharedGuard returns a client for the guard process of this gauntlet process. The first call
-// starts the guard; later calls return the same client.
+// sharedGuard returns a client for this process's guard, the second process that cleans up after
+// gauntlet. The first call starts the guard; later calls return the same client.
 var sharedGuard = sync.OnceValues(startGuard)
 
 // startGuard starts this executable a second time, as a guard process. The guard's standard
@@ -91,13 +91,13 @@ var sharedGuard = sync.OnceValues(startGuard)
 func startGuard() (*guardClient, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("starting the guard process: %w", err)
+		return nil, fmt.Errorf("starting the guard process, which cleans up after gauntlet: %w", err)
 	}
 	defer read.Close()
 	guard, err := runGuard(read)
 	if err != nil {
 		write.Close()
-		return nil, fmt.Errorf("starting the guard process: %w", err)
+		return nil, fmt.Errorf("starting the guard process, which cleans up after gauntlet: %w", err)
 	}
 	go func() { _ = guard.Wait() }() // reaps the guard if somebody kills it before gauntlet exits
 	return &guardClient{pipe: write}, nil
@@ -132,7 +132,7 @@ func runGuard(input *os.File) (*exec.Cmd, error) {
 func (g *guardClient) send(m guardMessage) error {
 	line, err := json.Marshal(m)
 	if err != nil {
-		return fmt.Errorf("encoding a message to the guard process: %w", err)
+		return fmt.Errorf("encoding a message to the guard process, which cleans up after gauntlet: %w", err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -142,9 +142,9 @@ func (g *guardClient) send(m guardMessage) error {
 	return nil
 }
 
-// watchGroup makes the guard kill a process group after gauntlet has exited. The argument pid is
-// the PID of the group leader, a child process of gauntlet. The caller must not have reaped the
-// child yet.
+// watchGroup makes the guard kill a process group as soon as gauntlet has exited. The argument
+// pid is the PID of the group leader, a child process of gauntlet. The caller must not have
+// reaped the child yet.
 func (g *guardClient) watchGroup(pid int) error {
 	stat, err := readStat(pid)
 	if err != nil {
@@ -303,8 +303,9 @@ func (c cleanupCommand) run() {
 	_ = cmd.Wait()
 }
 
-// killGroups sends SIGKILL to every running process of the groups. It returns the number of
-// processes to which it sent the signal. The key of groups is the ID of the process group.
+// killGroups sends SIGKILL to every running process in the groups. It returns the number of
+// these processes, so that the caller repeats it until none is left. The key of groups is the ID
+// of the process group.
 func killGroups(groups map[int]processGroup) int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

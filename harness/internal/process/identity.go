@@ -43,15 +43,15 @@ func Self() (Identity, error) {
 func localIdentity() (Identity, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return Identity{}, fmt.Errorf("reading the host name: %w", err)
+		return Identity{}, fmt.Errorf("reading the host name of this machine: %w", err)
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return Identity{}, fmt.Errorf("reading the boot ID: %w", err)
+		return Identity{}, fmt.Errorf("reading the boot ID of the kernel: %w", err)
 	}
 	namespace, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {
-		return Identity{}, fmt.Errorf("reading the PID namespace: %w", err)
+		return Identity{}, fmt.Errorf("reading the PID namespace of this process: %w", err)
 	}
 	return Identity{Host: host, Boot: strings.TrimSpace(string(boot)), Namespace: namespace}, nil
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/logfile"
 )
 
-// output copies the standard output and standard error of a process to a log file.
+// output copies the standard output and standard error of a process to a log file, through a
+// pipe.
 type output struct {
 	log         *logfile.File
 	read, write *os.File      // ends of the pipe to which the process writes its output

@@ -264,7 +264,8 @@ func forkFromOneThread(cmd *exec.Cmd) error {
 	return <-request.started
 }
 
-// forkRequest asks the forking thread of forkFromOneThread to start a command.
+// forkRequest asks the thread of forkFromOneThread, which starts all processes, to start a
+// command.
 type forkRequest struct {
 	cmd     *exec.Cmd
 	started chan error // receives the result of cmd.Start
