@@ -2,7 +2,6 @@ package observe
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -142,7 +141,7 @@ func (f *Follower) follow(ctx context.Context) error {
 			f.advance(response.Events[n-1].Kv.ModRevision)
 		}
 	}
-	return errors.New("the watch on etcd ended")
+	return fmt.Errorf("the watch on etcd ended; the last received revision is %d", f.seenUpTo)
 }
 
 // event records one change from etcd. It ignores keys that do not belong to an observed object.
@@ -155,7 +154,7 @@ func (f *Follower) event(event *clientv3.Event) {
 	before, known := f.latest[key]
 	if event.Type == clientv3.EventTypeDelete {
 		if !known {
-			f.gap("etcd key %s was deleted, but its creation is missing", key)
+			f.gap("etcd key %s was deleted, but the watch on etcd has not received its creation", key)
 			return
 		}
 		f.recordDeletion(key, before, event.Kv.ModRevision)
@@ -168,7 +167,7 @@ func (f *Follower) event(event *clientv3.Event) {
 	case event.IsCreate():
 		f.record(history.Added, key, object)
 	case !known:
-		f.gap("%s was modified, but its creation is missing", object.Ref)
+		f.gap("%s was modified, but the watch on etcd has not received its creation", object.Ref)
 		f.record(history.Modified, key, object)
 	default:
 		f.record(history.Modified, key, object)
@@ -203,8 +202,8 @@ func (f *Follower) resync(ctx context.Context) error {
 	return nil
 }
 
-// snapshot reads all observed objects at one etcd revision, and returns this revision. The map's
-// keys are the objects' etcd keys.
+// snapshot reads all observed objects at one etcd revision, and returns this revision. The map
+// contains each object under its etcd key.
 func (f *Follower) snapshot(ctx context.Context) (map[string]history.Object, int64, error) {
 	present := map[string]history.Object{}
 	// The first read uses revision 0, which means the current revision. All other reads use the
@@ -213,7 +212,7 @@ func (f *Follower) snapshot(ctx context.Context) (map[string]history.Object, int
 	for _, kind := range f.keys.kinds {
 		response, err := f.Etcd.Get(ctx, f.keys.prefix(kind), clientv3.WithPrefix(), clientv3.WithRev(revision))
 		if err != nil {
-			return nil, 0, fmt.Errorf("reading %s from etcd: %w", kind.Resource(), err)
+			return nil, 0, fmt.Errorf("reading all objects of %s from etcd: %w", kind.Resource(), err)
 		}
 		if revision == 0 {
 			revision = response.Header.Revision
@@ -224,15 +223,15 @@ func (f *Follower) snapshot(ctx context.Context) (map[string]history.Object, int
 				continue
 			}
 			if present[key], err = decode(kind, kv); err != nil {
-				return nil, 0, fmt.Errorf("reading %s from etcd: %w", key, err)
+				return nil, 0, fmt.Errorf("reading key %s from etcd: %w", key, err)
 			}
 		}
 	}
 	return present, revision, nil
 }
 
-// record appends a commit record for a created or modified object, and stores the object in
-// latest.
+// record appends a commit record to the history for an object that etcd has created or modified.
+// It also stores the object in the field latest.
 func (f *Follower) record(event history.EventType, key string, object history.Object) {
 	f.latest[key] = object
 	f.Recorder.Append(history.Record{Commit: &history.Commit{Type: event, Object: object}})

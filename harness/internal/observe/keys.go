@@ -7,7 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// etcdKeys decides which etcd keys belong to observed objects.
+// etcdKeys decides which etcd keys belong to observed objects, such as
+// /registry/pods/NAMESPACE/NAME.
 type etcdKeys struct {
 	namespace string
 	kinds     []kube.Kind
@@ -48,7 +49,7 @@ func (k etcdKeys) observes(rest string) bool {
 	return !namespaced || namespace == k.namespace
 }
 
-// prefix returns an etcd prefix that the keys of all observed objects of a kind have.
+// prefix returns the etcd prefix under which the Follower reads all observed objects of a kind.
 //
 // A custom resource may be namespaced or cluster-scoped, so its prefix does not contain the
 // namespace. Keys of objects in other namespaces may therefore also have the prefix.

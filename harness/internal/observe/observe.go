@@ -38,8 +38,8 @@ type Options struct {
 	Recorder Recorder
 }
 
-// Recorder appends commit records and gap records to the history. [history.Recorder] implements
-// it.
+// Recorder appends commit records (committed versions of objects) and gap records (missing
+// versions) to the history. [history.Recorder] implements it.
 type Recorder interface{ Append(history.Record) }
 
 // Observer watches the API server and records every change of the observed objects, until the

@@ -86,7 +86,7 @@ func (w *resourceWatcher) run(ctx context.Context, stream watch.Interface) {
 				return
 			}
 			if expired {
-				w.gap("events after resourceVersion %d are missing, because the API server no longer has them", w.seenUpTo)
+				w.gap("watch events after resourceVersion %d are missing, because the API server no longer has them (410 Expired)", w.seenUpTo)
 				w.resync(ctx)
 			}
 			var err error
@@ -118,7 +118,8 @@ func (w *resourceWatcher) awaitDefinition(ctx context.Context) bool {
 	return false
 }
 
-// pause waits for retryDelay. It returns false if ctx ends first.
+// pause waits for retryDelay before another attempt, such as a list after a failed list. It
+// returns false if ctx ends first.
 func pause(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
@@ -128,8 +129,9 @@ func pause(ctx context.Context) bool {
 	}
 }
 
-// drain records events until the watch ends. The result expired is true if the API server no
-// longer has all events that the watcher has not received.
+// drain records the events of a watch until the watch ends. The result expired is true if the
+// watch ended with 410 (Expired). The API server then no longer has all events that the watcher
+// has missed.
 func (w *resourceWatcher) drain(ctx context.Context, stream watch.Interface) (expired bool) {
 	for {
 		select {
@@ -196,7 +198,8 @@ func (w *resourceWatcher) recordAll(objects []history.Object, version history.Ve
 	w.advance(version)
 }
 
-// record appends a commit record for an object to the history, and updates latest and seenUpTo.
+// record appends a commit record to the history: the version of the object that etcd has
+// committed. It also updates latest and seenUpTo.
 func (w *resourceWatcher) record(event history.EventType, object history.Object) {
 	w.recorder.Append(history.Record{Commit: &history.Commit{Type: event, Object: object}})
 	w.mu.Lock()
@@ -302,15 +305,15 @@ func (w *resourceWatcher) gap(format string, args ...any) {
 func (w *resourceWatcher) list(ctx context.Context) ([]history.Object, history.Version, error) {
 	response, err := w.source.list(ctx)
 	if err != nil {
-		return nil, 0, fmt.Errorf("listing all objects: %w", err)
+		return nil, 0, fmt.Errorf("listing all objects of %s: %w", w.resource, err)
 	}
 	listMeta, err := meta.ListAccessor(response)
 	if err != nil {
-		return nil, 0, fmt.Errorf("listing all objects: %w", err)
+		return nil, 0, fmt.Errorf("listing all objects of %s: %w", w.resource, err)
 	}
 	version, err := history.ParseVersion(listMeta.GetResourceVersion())
 	if err != nil {
-		return nil, 0, fmt.Errorf("listing all objects: %w", err)
+		return nil, 0, fmt.Errorf("listing all objects of %s: %w", w.resource, err)
 	}
 	var objects []history.Object
 	err = meta.EachListItem(response, func(item runtime.Object) error {
@@ -333,7 +336,7 @@ func (w *resourceWatcher) open(ctx context.Context) (watch.Interface, error) {
 		AllowWatchBookmarks: true,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("opening a watch from resourceVersion %d: %w", from, err)
+		return nil, fmt.Errorf("opening a watch on %s from resourceVersion %d: %w", w.resource, from, err)
 	}
 	return stream, nil
 }
