@@ -122,8 +122,9 @@ func (i *instance) awaitEnd(ctx context.Context) {
 	i.err = err
 }
 
-// reportLoss calls the option Lost if a connection to the relay has broken while the subject is
-// running. The argument loss is the error of the connection.
+// reportLoss reports a broken connection to the relay, the sidecar that forwards the subject's
+// requests. It calls the option Lost, because gauntlet may have missed requests. The argument
+// loss is the error of the connection.
 //
 // reportLoss does nothing if the subject has ended. The kubelet then stops the relay, so its
 // connections must break.
@@ -149,7 +150,7 @@ func (i *instance) confirmEnded(ctx context.Context) error {
 	if errors.As(i.follow.Err(), &exit) && exit.Signal == 0 && exit.Code == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, confirmEndTimeout, fmt.Errorf("%s did not end within %s", i.replica, confirmEndTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, confirmEndTimeout, fmt.Errorf("the process of replica %s did not end within %s", i.replica, confirmEndTimeout))
 	defer cancel()
 	err := cluster.Poll(ctx, pollInterval, i.replica+" to end", func(ctx context.Context) error {
 		return gone(ctx, i.launcher.Node, i.subject)

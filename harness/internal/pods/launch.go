@@ -217,8 +217,8 @@ func (o *Options) remove(ctx context.Context, name string) error {
 // removeTimeout is the maximum time that remove waits for the API server, which may be down.
 const removeTimeout = 2 * time.Second
 
-// instance is one run of a replica in its own pod: a restart creates a new instance. It
-// implements [subject.Instance].
+// instance is one process of a replica, in a pod of its own. A restart of the replica creates a
+// new instance. It implements [subject.Instance].
 type instance struct {
 	launcher       *relayLauncher
 	replica, pod   string        // names of the replica and of the pod
@@ -235,7 +235,7 @@ type instance struct {
 	killed bool // true after a call of Kill
 
 	// checkingLoss is true while a goroutine of reportLoss checks whether the subject has ended.
-	// lossChecks counts these goroutines, so that awaitEnd can wait for them.
+	// awaitEnd waits for these goroutines with lossChecks.
 	checkingLoss atomic.Bool
 	lossChecks   sync.WaitGroup
 

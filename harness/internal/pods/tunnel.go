@@ -70,11 +70,11 @@ func (r *relayLauncher) newTunnel(ctx context.Context, replica string) (*replica
 	}
 	config := &rest.Config{}
 	if err := r.Route(replica, config); err != nil {
-		return nil, fmt.Errorf("setting up the connection of %s to the API server: %w", replica, err)
+		return nil, fmt.Errorf("connecting replica %s to the fault proxy: %w", replica, err)
 	}
 	proxy, err := url.Parse(config.Host)
 	if err != nil {
-		return nil, fmt.Errorf("parsing the address of the fault proxy: %w", err)
+		return nil, fmt.Errorf("parsing the address of the fault proxy for replica %s: %w", replica, err)
 	}
 	pod, run, err := relay.NewPair(replica, r.Clock.Now())
 	if err != nil {
