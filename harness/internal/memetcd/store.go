@@ -1,4 +1,5 @@
 // Package memetcd implements an etcd server in memory, for a control plane in virtual time.
+// There the clock jumps ahead when all goroutines wait.
 //
 // [Store.Client] returns a clientv3 client that reaches the Store through function calls. No
 // sockets are involved, so client and Store also work in a bubble of testing/synctest. In a
@@ -101,8 +102,8 @@ func (s *Store) scan(keys keyRange, revision int64) []*mvccpb.KeyValue {
 	return found
 }
 
-// append adds a new version of a key, and the event of this change. It returns the event. The
-// caller holds s.mu.
+// append adds a new version of a key to the Store, and returns the watch event of this change.
+// previous is the version before, for the event. The caller holds s.mu.
 func (s *Store) append(kv *mvccpb.KeyValue, event mvccpb.Event_EventType, previous *mvccpb.KeyValue) *mvccpb.Event {
 	key := string(kv.Key)
 	if _, known := s.versions[key]; !known {
@@ -115,8 +116,8 @@ func (s *Store) append(kv *mvccpb.KeyValue, event mvccpb.Event_EventType, previo
 	return appended
 }
 
-// checkRevision returns an error if a revision is compacted or in the future, so that the Store
-// cannot read it. The caller holds s.mu.
+// checkRevision returns an error if the Store cannot read at a revision: it is compacted or in
+// the future. The caller holds s.mu.
 func (s *Store) checkRevision(revision int64) error {
 	switch {
 	case revision > s.revision:
