@@ -73,7 +73,7 @@ func removeInterruptedBuilds(root string) error {
 	}
 	for _, dir := range leftovers {
 		if err := os.RemoveAll(dir); err != nil {
-			return fmt.Errorf("removing the directory of an interrupted build: %w", err)
+			return fmt.Errorf("removing the temporary directory of an interrupted build: %w", err)
 		}
 	}
 	return nil
@@ -83,17 +83,17 @@ func removeInterruptedBuilds(root string) error {
 // process sees a partial program.
 func install(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return fmt.Errorf("installing %s: %w", filepath.Base(to), err)
+		return fmt.Errorf("moving the built program to %s: %w", to, err)
 	}
 	if err := os.Rename(from, to); err != nil {
-		return fmt.Errorf("installing %s: %w", filepath.Base(to), err)
+		return fmt.Errorf("moving the built program to %s: %w", to, err)
 	}
 	return nil
 }
 
-// stalePackages returns the import paths of all packages that the go command must compile to build
-// the given packages. It also downloads missing Go modules. The argument module is the directory
-// of the module that requires the packages.
+// stalePackages returns the import paths of all packages that a build of the given packages must
+// compile. The progress display counts them. stalePackages also downloads missing Go modules.
+// The argument module is the directory of the module that requires the packages.
 func stalePackages(ctx context.Context, module string, packages []string, p *progress) ([]string, error) {
 	var out strings.Builder
 	args := append([]string{"list", "-deps", "-trimpath", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, packages...)
@@ -163,11 +163,11 @@ func (p *progress) follow(r io.Reader) []string {
 // even after SIGKILL.
 func lock(ctx context.Context, root string) (unlock func(), err error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
-		return nil, fmt.Errorf("creating the cache directory: %w", err)
+		return nil, fmt.Errorf("creating the cache directory %s of the programs: %w", root, err)
 	}
 	file, err := os.OpenFile(filepath.Join(root, ".lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("opening the lock file of the cache: %w", err)
+		return nil, fmt.Errorf("opening the lock file of the cache %s: %w", root, err)
 	}
 	for printed := false; ; printed = true {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

@@ -41,7 +41,7 @@ func Edited(ctx context.Context, edited, program string) error {
 	}
 	overlayFile := filepath.Join(dir, "overlay.json")
 	if err := os.WriteFile(overlayFile, overlay, 0o644); err != nil {
-		return fmt.Errorf("writing the overlay file: %w", err)
+		return fmt.Errorf("writing the overlay file for go build: %w", err)
 	}
 	args := []string{"build", "-trimpath", "-ldflags", flags, "-overlay", overlayFile, "-o", program, kubernetesModule + "/cmd/kube-controller-manager"}
 	return goCommand(ctx, dir, args, io.Discard, &progress{})
@@ -89,7 +89,7 @@ func overlayJSON(edited, moduleDir string) ([]byte, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading the edited files: %w", err)
+		return nil, fmt.Errorf("reading the edited files in %s: %w", edited, err)
 	}
 	if len(replace) == 0 {
 		return nil, fmt.Errorf("directory %s contains no files; expected edited files of module %s", edited, kubernetesModule)

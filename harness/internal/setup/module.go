@@ -42,7 +42,7 @@ func pinnedVersions() (map[string]string, error) {
 func KubernetesSource(ctx context.Context) (string, error) {
 	dir, err := os.MkdirTemp("", "gauntlet-setup-")
 	if err != nil {
-		return "", fmt.Errorf("creating a temporary directory: %w", err)
+		return "", fmt.Errorf("creating a temporary directory for the Go module of upstream programs: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	if err := writeModule(dir); err != nil {
@@ -86,7 +86,7 @@ func downloadModule(ctx context.Context, path, version string) (downloadedModule
 	case found.Error != "":
 		err = errors.New(found.Error)
 	case err == nil && decodeErr != nil:
-		err = fmt.Errorf("reading the output of go mod download: %w", decodeErr)
+		err = fmt.Errorf("reading the output of `go mod download -json`: %w", decodeErr)
 	}
 	if err != nil {
 		return downloadedModule{}, fmt.Errorf("downloading module %s %s: %w", path, version, err)
@@ -94,8 +94,8 @@ func downloadModule(ctx context.Context, path, version string) (downloadedModule
 	return found, nil
 }
 
-// withStderr appends the standard error of a failed command to the error that exec.Cmd.Output
-// returned. It returns other errors unchanged.
+// withStderr appends the standard error of a failed command to err, the error of
+// exec.Cmd.Output. It returns other errors unchanged.
 func withStderr(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {

@@ -123,8 +123,8 @@ func buildProgram(ctx context.Context, root, source, program, path string) error
 	})
 }
 
-// inTempDir calls a function with a new temporary directory below root, and removes the directory
-// afterwards.
+// inTempDir creates a temporary directory below root for a build, passes it to call, and removes
+// it afterwards.
 func inTempDir(root string, call func(temp string) error) error {
 	temp, err := os.MkdirTemp(root, tempPrefix)
 	if err != nil {
@@ -134,8 +134,9 @@ func inTempDir(root string, call func(temp string) error) error {
 	return call(temp)
 }
 
-// buildInto builds a program from the directory source, with temp for the incomplete program. It
-// renames the complete program to path. The last element of arguments is the package to build.
+// buildInto builds a program from the directory source, first as an incomplete program in the
+// directory temp. It then renames the complete program to path. The last element of arguments is
+// the package to build.
 func buildInto(ctx context.Context, temp, source, path string, p *progress, arguments ...string) error {
 	built := filepath.Join(temp, "program")
 	command := append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", built}, arguments...)
@@ -145,8 +146,8 @@ func buildInto(ctx context.Context, temp, source, path string, p *progress, argu
 	return install(built, path)
 }
 
-// isDirectory reports whether a replace directive makes the module a directory. The version is
-// then empty or "(devel)".
+// isDirectory reports whether a replace directive makes the module a local directory. Its
+// version is then empty or "(devel)", not a release such as v1.2.3.
 func isDirectory(module debug.Module) bool { return !strings.HasPrefix(module.Version, "v") }
 
 // sourceOf returns the directory with the source of gauntlet's module. If the module is a released

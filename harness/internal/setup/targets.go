@@ -19,8 +19,8 @@ type command struct {
 	use     use    // the use for which the program is built
 }
 
-// use says for what a program is built: the embedded control plane, a node image, or each of
-// these. It is a bit mask.
+// use says what needs a program: the embedded control plane, a kind node image, or both. It is a
+// bit mask.
 type use int
 
 const (
@@ -62,8 +62,9 @@ func (c command) output() string {
 	return name
 }
 
-// targetsFor returns the programs that the use wanted needs. The argument versions has the version
-// of each module. The paths of the programs are below the cache directory root.
+// targetsFor returns the programs that one use, such as the embedded control plane, needs. The
+// argument versions has the version of each module. The paths of the programs are below the
+// cache directory root.
 func targetsFor(root string, versions map[string]string, wanted use) ([]target, error) {
 	targets := make([]target, 0, len(commands))
 	for _, c := range commands {
