@@ -19,8 +19,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// HostCommand is the name of a hidden gauntlet command that runs a standing cluster in the
-// background. The command must call [Host].
+// HostCommand is the name of a hidden gauntlet command that runs a cluster in the background
+// after `gauntlet up`. The command must call [Host].
 const HostCommand = "host-cluster"
 
 const (
@@ -34,7 +34,7 @@ const (
 	hostEndTimeout = 30 * time.Second
 )
 
-// upHosted starts a standing cluster in a separate process, the host process, and waits until
+// upHosted starts a cluster in a separate gauntlet process, the host process, and waits until
 // the cluster is ready. The host process keeps running after `gauntlet up` has ended.
 func upHosted(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
 	if err := os.Mkdir(o.LogDir, 0o755); err != nil {
@@ -66,7 +66,7 @@ func upHosted(ctx context.Context, o environment.Options, s *environment.Subject
 	if line, err := bufio.NewReader(answer).ReadString('\n'); line != hostReady {
 		_ = host.Wait() // the error below contains the log instead of the exit status
 		if ctx.Err() != nil {
-			return Cluster{}, errors.New("interrupted while starting the cluster")
+			return Cluster{}, errors.New("`gauntlet up` was interrupted while the cluster was starting")
 		}
 		output, _ := os.ReadFile(log.Name())
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -152,7 +152,7 @@ func stopHost(ctx context.Context, dir string) error {
 	if err := syscall.Kill(host.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("stopping background process %d of the cluster: %w", host.PID, err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, hostEndTimeout, fmt.Errorf("the background process did not end within %s", hostEndTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, hostEndTimeout, fmt.Errorf("background process %d of the cluster did not end within %s after SIGTERM", host.PID, hostEndTimeout))
 	defer cancel()
 	const interval = 50 * time.Millisecond
 	return cluster.Poll(ctx, interval, "the background process of the cluster to end", func(context.Context) error {
@@ -160,7 +160,7 @@ func stopHost(ctx context.Context, dir string) error {
 		case err != nil:
 			return err
 		case existence != process.Gone:
-			return fmt.Errorf("background process %d is still running", host.PID)
+			return fmt.Errorf("background process %d of the cluster is still running", host.PID)
 		}
 		return nil
 	})

@@ -10,14 +10,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// ownerFile is the name of the file in a cluster's directory that identifies the owner process.
-// The content is a process.Identity.
+// ownerFile is the name of the file in a cluster's directory that identifies the process that
+// owns the cluster. The content is a process.Identity. From it, gauntlet finds out whether a
+// cluster is in use or left behind.
 //
 // If a host process runs the cluster, the owner is the host process. Otherwise, the owner is the
 // process that has created the directory.
 const ownerFile = "owner"
 
-// owner is the process that owns a cluster's directory, as the owner file says.
+// owner is the content of a cluster's owner file, and whether the process that the file names
+// still runs.
 type owner struct {
 	dir       string            // directory of the cluster
 	process   process.Identity  // from the owner file
@@ -33,16 +35,16 @@ func writeOwner(dir string) error {
 	// The rename is atomic, so a concurrent List never reads a partial file.
 	path := filepath.Join(dir, ownerFile)
 	if err := os.WriteFile(path+".new", []byte(self.String()), 0o600); err != nil {
-		return fmt.Errorf("writing the owner file of the cluster: %w", err)
+		return fmt.Errorf("writing the owner file in %s: %w", dir, err)
 	}
 	if err := os.Rename(path+".new", path); err != nil {
-		return fmt.Errorf("writing the owner file of the cluster: %w", err)
+		return fmt.Errorf("writing the owner file in %s: %w", dir, err)
 	}
 	return nil
 }
 
-// ownersOf returns the owner of each cluster directory in root that belongs to a provider. It
-// ignores directories without an owner file.
+// ownersOf returns the owner of each cluster of a provider, such as embedded, that has a
+// directory in root. It ignores directories without an owner file.
 func ownersOf(root, provider string) ([]owner, error) {
 	paths, err := filepath.Glob(filepath.Join(root, provider+"-*", ownerFile))
 	if err != nil {

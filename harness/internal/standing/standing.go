@@ -22,8 +22,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// State says whether a cluster is in use, is standing, is left behind, or belongs to another
-// machine.
+// State says whether a cluster is in use, stays up after `gauntlet up`, or is left behind. A
+// cluster may also belong to another machine.
 type State = kind.State
 
 // These are the states of a cluster. Package kind documents them for kind clusters. If a host
@@ -72,8 +72,8 @@ func Root() (string, error) {
 	return filepath.Join(state, "gauntlet"), nil
 }
 
-// Up starts a standing cluster and returns when the cluster is ready. If s is not nil, Up also
-// starts a subject: the program under test.
+// Up starts a cluster that stays up until `gauntlet down`, and returns when the cluster is
+// ready. If s is not nil, Up also starts a subject: the program with the controllers under test.
 //
 // Up overwrites the fields StateDir, KeepState and LogDir of o. If the start fails, the log
 // files remain, and the error contains the path of their directory.
@@ -87,11 +87,11 @@ func Up(ctx context.Context, o environment.Options, s *environment.SubjectOption
 		return Cluster{}, err
 	}
 	if err := os.MkdirAll(root, 0o700); err != nil {
-		return Cluster{}, fmt.Errorf("creating the directory of the cluster: %w", err)
+		return Cluster{}, fmt.Errorf("creating the directory of the cluster in %s: %w", root, err)
 	}
 	dir, err := os.MkdirTemp(root, o.Provider+"-")
 	if err != nil {
-		return Cluster{}, fmt.Errorf("creating the directory of the cluster: %w", err)
+		return Cluster{}, fmt.Errorf("creating the directory of the cluster in %s: %w", root, err)
 	}
 	if err := writeOwner(dir); err != nil {
 		return Cluster{}, errors.Join(err, os.RemoveAll(dir))
@@ -115,7 +115,8 @@ func Up(ctx context.Context, o environment.Options, s *environment.SubjectOption
 // logSubdir is the name of the subdirectory for log files in a cluster's directory.
 const logSubdir = "logs"
 
-// upDetached starts a cluster that keeps running without a gauntlet process.
+// upDetached starts a cluster that keeps running without a gauntlet process, such as a kind
+// cluster.
 func upDetached(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
 	o.ControlPlane.Standing = true
 	e, err := environment.Start(ctx, o)
