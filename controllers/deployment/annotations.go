@@ -100,18 +100,18 @@ func revisionOf(annotations map[string]string) (int64, bool) {
 	return revision, err == nil
 }
 
-// withInheritedAnnotations adds the Deployment's annotations to the annotations of its
-// ReplicaSet, and returns the result. It does not add annotationsToSkip. Annotations that only
-// the ReplicaSet has remain.
+// withInheritedAnnotations adds the Deployment's annotations to the annotations of its ReplicaSet,
+// and returns the result. It does not add those that each object keeps for itself, such as the
+// revision; see annotationsToSkip. Annotations that only the ReplicaSet has remain.
 func withInheritedAnnotations(annotations, deployment map[string]string) map[string]string {
 	return withEntries(annotations, inheritable(deployment))
 }
 
-// annotationsAfterRollback returns the Deployment's annotations after a rollback to a
-// ReplicaSet. The result contains the ReplicaSet's annotations.
+// annotationsAfterRollback returns the annotations of a Deployment that is rolled back to a
+// ReplicaSet. These are the ReplicaSet's annotations.
 //
-// Annotations in annotationsToSkip are an exception: they keep the Deployment's values. The
-// rollback annotation is missing in the result.
+// For annotations that each object keeps for itself, such as the revision, the Deployment's values
+// remain; see annotationsToSkip. The rollback annotation is missing in the result.
 func annotationsAfterRollback(deployment, set map[string]string) map[string]string {
 	annotations := inheritable(set)
 	for _, key := range annotationsToSkip {

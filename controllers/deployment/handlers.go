@@ -44,8 +44,8 @@ func (c *Controller) enqueue(d *appsv1.Deployment) { c.loop.Add(ownership.IDOf(d
 
 // deploymentUpdated enqueues an updated Deployment.
 //
-// If a Deployment was deleted and recreated while the watch was interrupted, the informer
-// reports one update with different UIDs. deploymentUpdated then calls forget for the deleted
+// If a Deployment was deleted and recreated while the watch was interrupted, the informer reports
+// one update with different UIDs. deploymentUpdated then drops the recorded writes for the deleted
 // Deployment.
 func (c *Controller) deploymentUpdated(old, d *appsv1.Deployment) {
 	if old.UID != d.UID {
@@ -54,8 +54,7 @@ func (c *Controller) deploymentUpdated(old, d *appsv1.Deployment) {
 	c.enqueue(d)
 }
 
-// deploymentDeleted enqueues the key of a deleted Deployment, and calls forget for this
-// Deployment.
+// deploymentDeleted enqueues the key of a deleted Deployment, and drops the recorded writes for it.
 //
 // A sync of the Deployment may still be running, and may record another write. The sync of the
 // enqueued key finds no Deployment and drops this write too.
@@ -120,15 +119,15 @@ func (c *Controller) enqueueController(namespace string, ref *metav1.OwnerRefere
 	}
 }
 
-// podUpdated calls podEnded if a pod has become terminal. It also does so if another pod with
-// the same name has replaced the pod.
+// podUpdated enqueues a Recreate Deployment that may be waiting for a pod that has become terminal;
+// see podEnded. It does the same if another pod with the same name has replaced the pod.
 func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	if old.UID != pod.UID || podutil.Terminal(pod) && !podutil.Terminal(old) {
 		c.podEnded(old)
 	}
 }
 
-// podDeleted calls podEnded for a deleted pod.
+// podDeleted enqueues a Recreate Deployment that may be waiting for the deleted pod; see podEnded.
 func (c *Controller) podDeleted(object any) {
 	if pod, ok := tombstone.LastKnown[*corev1.Pod](c.logger, object); ok {
 		c.podEnded(pod)

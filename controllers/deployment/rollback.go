@@ -93,8 +93,8 @@ func lastRevision(sets []*appsv1.ReplicaSet) int64 {
 	return revisions[len(revisions)-2]
 }
 
-// withTemplateOf returns a copy of d with the pod template of set, but without the label
-// pod-template-hash. The copy has the annotations from annotationsAfterRollback.
+// withTemplateOf returns a copy of d that is rolled back to the ReplicaSet set. The copy has the
+// pod template of set without the label pod-template-hash, and the annotations of set.
 func withTemplateOf(d *appsv1.Deployment, set *appsv1.ReplicaSet) *appsv1.Deployment {
 	back := *d
 	back.Annotations = annotationsAfterRollback(d.Annotations, set.Annotations)

@@ -48,7 +48,8 @@ func (c *Controller) serviceChanged(object any) {
 // endpointsAdded enqueues the key of an Endpoints object in the informer's initial list. Its
 // Service may have been deleted while no controller was running.
 //
-// It does not enqueue Endpoints that are created later, unless endpointsObserved does.
+// Of Endpoints that are created later, it enqueues only those for which a sync is waiting; see
+// endpointsObserved.
 func (c *Controller) endpointsAdded(object any, isInInitialList bool) {
 	if key, ok := c.keyOf(object); ok && isInInitialList {
 		c.loop.Add(key)
@@ -108,10 +109,11 @@ func (c *Controller) podDeleted(object any) {
 	}
 }
 
-// podChanged enqueues the Services whose Endpoints may change when the pod old changes to pod.
-// For an added pod, old is nil. For a deleted pod, pod is nil.
+// podChanged enqueues the Services whose Endpoints may change when the pod old changes to pod. For
+// an added pod, old is nil. For a deleted pod, pod is nil.
 //
-// podChanged delays each key by batchPeriod or by the result of batchDelay, whichever is longer.
+// podChanged enqueues each key after a delay, so that one update of the Endpoints contains several
+// pod changes. The delay is Config.BatchPeriod or the result of batchDelay, whichever is longer.
 func (c *Controller) podChanged(old, pod *corev1.Pod) {
 	keys, err := affectedServices(c.services, old, pod)
 	if err != nil {
@@ -141,8 +143,8 @@ func (c *Controller) batchDelay(key string) time.Duration {
 // changes to pod. For an added pod, old is nil; for a deleted pod, pod is nil.
 //
 //   - If no Endpoints contain old or pod, the result is empty.
-//   - If a field of podContribution has changed, the result contains all Services that
-//     select old or pod.
+//   - If a field has changed that Endpoints contain, such as the IP, the result contains all
+//     Services that select old or pod.
 //   - If only labels have changed, the result contains the Services that select exactly one
 //     of old and pod.
 func affectedServices(services cache.Indexer, old, pod *corev1.Pod) ([]string, error) {

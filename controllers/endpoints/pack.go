@@ -97,8 +97,8 @@ func pack(entries []addressEntry) []subset {
 	return groupByHosts(hosts, hostsByPort)
 }
 
-// addHost appends h to hosts. If the last element is the same host, addHost instead merges the
-// two. The merged host is ready if both are ready.
+// addHost appends h to hosts, which are sorted. If the last element is the same host, addHost
+// instead merges the two. The merged host is ready if both are ready.
 func addHost(hosts []portHost, h portHost) []portHost {
 	if last := len(hosts) - 1; last >= 0 && hosts[last].host == h.host {
 		hosts[last].ready = hosts[last].ready && h.ready
@@ -107,8 +107,8 @@ func addHost(hosts []portHost, h portHost) []portHost {
 	return append(hosts, h)
 }
 
-// groupByHosts returns one subset for each group of ports with the same hosts. The values of
-// hostsByPort are indexes in hosts.
+// groupByHosts returns one subset for each group of ports with the same hosts. The map hostsByPort
+// says which hosts serve a port. It contains indexes in hosts.
 func groupByHosts(hosts []address, hostsByPort map[portID][]portHost) []subset {
 	groups := map[string][]portID{}
 	for id, portHosts := range hostsByPort {

@@ -17,7 +17,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// maxBatchDelay is the maximum result of batchDelay.
+// maxBatchDelay is the maximum time for which the controller collects pod changes because a write
+// took long; see batchDelay.
 const maxBatchDelay = 250 * time.Millisecond
 
 // sync reconciles the Endpoints with the given key, "namespace/name", in these steps:

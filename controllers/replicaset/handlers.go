@@ -35,8 +35,9 @@ func (c *Controller) ownerChanged(object any) {
 
 // ownerUpdated enqueues the key of an updated owner.
 //
-// If an owner was deleted and recreated while the watch was interrupted, the informer reports
-// one update with different UIDs. ownerUpdated then calls forget for the deleted owner.
+// If an owner was deleted and recreated while the watch was interrupted, the informer reports one
+// update with different UIDs. ownerUpdated then drops the expectations and recorded writes for the
+// deleted owner.
 func (c *Controller) ownerUpdated(old, object any) {
 	before, after := ownership.IDOf(old.(metav1.Object)), ownership.IDOf(object.(metav1.Object))
 	if before.UID != after.UID {
@@ -45,10 +46,11 @@ func (c *Controller) ownerUpdated(old, object any) {
 	c.loop.Add(after.Key)
 }
 
-// ownerDeleted enqueues the key of a deleted owner, and calls forget for this owner.
+// ownerDeleted enqueues the key of a deleted owner. It drops the expectations and recorded writes
+// for this owner.
 //
-// A sync of the owner may still be running, and may record new expectations or writes. The sync
-// of the enqueued key finds no owner, and drops these expectations and writes.
+// A sync of the owner may still be running, and may record new expectations or writes. The sync of
+// the enqueued key finds no owner, and drops these expectations and writes.
 func (c *Controller) ownerDeleted(object any) {
 	owner, ok := tombstone.LastKnown[metav1.Object](c.logger, object)
 	if !ok {

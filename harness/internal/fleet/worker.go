@@ -52,9 +52,9 @@ const (
 	// failedStartsMax is how many consecutive runs may fail to start. The attempt then ends with
 	// an error.
 	failedStartsMax = 3
-	// killedMax is how many attempts may be killed during the same run. The next attempt then
-	// makes no such run, but records the verdict unknown. Without this limit, such a run could
-	// stop the index forever.
+	// killedMax is how many pods may be killed during the same run. The next pod then does not make
+	// this run, but records the verdict unknown for it. Without this limit, the run could stop the
+	// index of the Job forever.
 	killedMax = 5
 )
 

@@ -26,7 +26,8 @@ import (
 const (
 	// gcWorkers is the number of workers of the garbage collector, as kube-controller-manager has.
 	gcWorkers = 20
-	// never is the interval of work that has nothing to do here, such as a search for new kinds.
+	// never is the interval of periodic work that is unnecessary here, such as a resync of an
+	// informer.
 	never = 1000 * time.Hour
 	// syncTimeout is the maximum time until the caches of a controller are synced.
 	syncTimeout = 30 * time.Second
