@@ -18,31 +18,33 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
 // installOrder lists the Kinds of objects that install creates first, in this order. Objects of all
 // other Kinds follow.
-var installOrder = []string{"Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "Role"}
+var installOrder = []string{"Namespace", "Service", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "Role"}
+
+// installLast lists the Kinds of objects that install creates after all others.
+var installLast = []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
 
 // install creates the namespace and the objects that a subject needs, such as
 // CustomResourceDefinitions and roles. It binds the roles to account. install returns when the API
 // server serves the custom resources.
-func (e *Environment) install(ctx context.Context, d *subject.Definition, account rbacv1.Subject) error {
-	if err := e.createNamespace(ctx, d.Namespace); err != nil {
+func (e *Environment) install(ctx context.Context, namespace string, objects []*unstructured.Unstructured, account rbacv1.Subject) error {
+	if err := e.createNamespace(ctx, namespace); err != nil {
 		return err
 	}
-	objects := slices.Clone(d.Objects)
+	objects = slices.Clone(objects)
 	rank := func(o *unstructured.Unstructured) int {
 		if i := slices.Index(installOrder, o.GetKind()); i >= 0 {
 			return i
 		}
-		return len(installOrder)
+		return len(installOrder) + 1 + slices.Index(installLast, o.GetKind())
 	}
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return cmp.Compare(rank(a), rank(b)) })
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(e.Admin.Discovery()))
 	for _, o := range objects {
-		if err := e.installObject(ctx, mapper, withAccount(o, account), d.Namespace); err != nil {
+		if err := e.installObject(ctx, mapper, withAccount(o, account), namespace); err != nil {
 			return fmt.Errorf("creating %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 	}

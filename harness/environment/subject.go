@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -176,8 +177,9 @@ func (o *SubjectOptions) executable(upstreamDir string) (string, error) {
 // replicaSetup says how to start the replicas of a subject, and as which user they authenticate.
 type replicaSetup struct {
 	launch         subject.Launcher
-	account        rbacv1.Subject // user or ServiceAccount of the replicas
-	leaseNamespace string         // namespace of the leader-election lease
+	account        rbacv1.Subject    // user or ServiceAccount of the replicas
+	leaseNamespace string            // namespace of the leader-election lease
+	webhooks       *subject.Webhooks // nil, or the webhooks of a program with a Definition
 }
 
 // startSubject starts a subject with replicas that gauntlet manages. Faults can stop, pause and
@@ -197,9 +199,10 @@ func (e *Environment) startSubject(ctx context.Context, o *SubjectOptions) error
 	ctx, cancel := context.WithTimeout(ctx, subjectTimeout)
 	defer cancel()
 	if d := o.Target.Definition(); d != nil {
-		if err := e.install(ctx, d, replicas.account); err != nil {
+		if err := e.install(ctx, d.Namespace, replicas.webhooks.Objects(), replicas.account); err != nil {
 			return err
 		}
+		replicas.webhooks.CopySecret(ctx, e.Admin)
 	}
 	start := e.Clock.Now()
 	e.Subject, err = subject.Start(ctx, subject.Options{
@@ -225,10 +228,26 @@ func (e *Environment) startSubject(ctx context.Context, o *SubjectOptions) error
 		}
 		err = e.watches.wait(ctx)
 	}
+	if err == nil && replicas.webhooks != nil {
+		err = e.waitForWebhooks(ctx, replicas.webhooks)
+	}
 	if err != nil {
 		return e.Subject.ExplainStart(err, e.Clock.Since(start))
 	}
 	return nil
+}
+
+// waitForWebhooks waits until all replicas accept connections to their webhooks. If a replica ends
+// unexpectedly during the wait, waitForWebhooks returns that replica's error.
+func (e *Environment) waitForWebhooks(ctx context.Context, webhooks *subject.Webhooks) error {
+	const interval = 20 * time.Millisecond
+	err := cluster.Poll(ctx, interval, "the webhooks of the subject", func(ctx context.Context) error {
+		if e.Subject.Err() != nil {
+			return nil
+		}
+		return webhooks.Listening(ctx)
+	})
+	return cmp.Or(e.Subject.Err(), err)
 }
 
 // subjectRecords returns the recorder to which the Subject appends a record when a replica starts
@@ -272,7 +291,7 @@ func (e *Environment) route(replica string, config *rest.Config) error {
 // On a cluster of the provider existing, the subject's ServiceAccount and Lease are in the run's
 // namespace. Other people use such a cluster, so Stop deletes the subject's ClusterRoles and
 // ClusterRoleBindings.
-func (e *Environment) processReplicas(_ context.Context, o *SubjectOptions) (replicaSetup, error) {
+func (e *Environment) processReplicas(ctx context.Context, o *SubjectOptions) (replicaSetup, error) {
 	executable, err := o.executable(e.ControlPlane.UpstreamDir)
 	if err != nil {
 		return replicaSetup{}, err
@@ -282,9 +301,17 @@ func (e *Environment) processReplicas(_ context.Context, o *SubjectOptions) (rep
 		account, namespace = shared.SubjectAccount(), shared.Namespace()
 		e.teardowns = append(e.teardowns, func(ctx context.Context) error { return subject.Revoke(ctx, e.Admin) })
 	}
+	var webhooks *subject.Webhooks
+	if d := o.Target.Definition(); d != nil {
+		if webhooks, err = subject.ServeWebhooks(ctx, d, e.StateDir, o.Spec.Replicas); err != nil {
+			return replicaSetup{}, err
+		}
+		e.teardowns = append(e.teardowns, webhooks.Stop)
+	}
 	return replicaSetup{
 		launch: subject.Local{
 			Executable:  executable,
+			Webhooks:    webhooks,
 			Target:      o.Target,
 			Settings:    o.settings(namespace),
 			Cluster:     e.Cluster,
@@ -295,6 +322,7 @@ func (e *Environment) processReplicas(_ context.Context, o *SubjectOptions) (rep
 		}.Launcher(),
 		account:        account,
 		leaseNamespace: namespace,
+		webhooks:       webhooks,
 	}, nil
 }
 

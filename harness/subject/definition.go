@@ -2,8 +2,10 @@ package subject
 
 import (
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"maps"
+	"math/big"
 	"net"
 	"slices"
 	"strconv"
@@ -11,6 +13,7 @@ import (
 	"text/template"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Definition describes a program whose flags differ from those of kube-controller-manager, such
@@ -33,7 +36,17 @@ type Definition struct {
 	// gauntlet creates these objects before it starts the program. In role bindings, gauntlet
 	// replaces the subjects by the user of the replicas. Without a role binding, the replicas get
 	// all permissions.
+	//
+	// For webhook configurations and conversion webhooks, gauntlet replaces the address by that of
+	// the replicas, and the certificate authority; see [ServeWebhooks].
 	Objects []*unstructured.Unstructured
+	// WebhookPort is the port on which a replica serves webhooks. It only counts if Args and Env
+	// contain neither {{.Webhook}} nor {{.WebhookPort}}. 0 means [DefaultWebhookPort].
+	WebhookPort int
+	// CertificateSecret is a Secret to which the program itself writes its serving certificate. The
+	// program must then also set the certificate authority of its webhooks. If it is empty, gauntlet
+	// creates the certificate.
+	CertificateSecret types.NamespacedName
 	// File is the path of the YAML file that contained the definition. It is empty for a definition
 	// in Go code.
 	File string
@@ -48,6 +61,12 @@ type Values struct {
 	Address    string // loopback address that only this replica uses, such as 127.66.1.3
 	Metrics    string // Address with the port 8080
 	Health     string // Address with the port 8081
+	// WebhookPort is a port that only this replica uses, and Webhook is Address with this port.
+	WebhookPort int
+	Webhook     string
+	// Certificates is the directory with the serving certificate of the webhooks. Its files are
+	// tls.crt, tls.key and ca.crt.
+	Certificates string
 }
 
 // The ports in the fields Metrics and Health of [Values]. They are below the ephemeral port range
@@ -121,18 +140,46 @@ func expand(text string, values Values) (string, error) {
 		err = t.Execute(&out, values)
 	}
 	if err != nil {
-		return "", fmt.Errorf("found %q; expected text with {{.Kubeconfig}}, {{.Namespace}}, {{.Replica}}, {{.Address}}, {{.Metrics}} or {{.Health}}: %w", text, err)
+		return "", fmt.Errorf("found %q; expected text with {{.Kubeconfig}}, {{.Namespace}}, {{.Replica}}, {{.Address}}, {{.Metrics}}, {{.Health}}, {{.Webhook}}, {{.WebhookPort}} or {{.Certificates}}: %w", text, err)
 	}
 	return out.String(), nil
 }
 
 // valuesOf returns the Values of one replica, except the Namespace. It chooses a free loopback
-// address, on which the replica can serve metrics and health checks.
-func valuesOf(replica, kubeconfig string) (Values, error) {
+// address, on which the replica can serve metrics and health checks, and a free port for its
+// webhooks.
+func valuesOf(replica, kubeconfig, certificates string) (Values, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return Values{}, err
 	}
+	port, err := freePort()
+	if err != nil {
+		return Values{}, err
+	}
 	at := func(port int) string { return net.JoinHostPort(address.String(), strconv.Itoa(port)) }
-	return Values{Kubeconfig: kubeconfig, Replica: replica, Address: address.String(), Metrics: at(metricsPort), Health: at(healthPort)}, nil
+	return Values{
+		Kubeconfig: kubeconfig, Replica: replica, Address: address.String(), Metrics: at(metricsPort), Health: at(healthPort),
+		WebhookPort: port, Webhook: at(port), Certificates: certificates,
+	}, nil
+}
+
+// freePort returns a random port that is free on all addresses. The port is below the ephemeral
+// port range of Linux, so no client connection uses it.
+func freePort() (int, error) {
+	const tries, first, count = 10, 10000, 20000
+	var last error
+	for range tries {
+		offset, err := rand.Int(rand.Reader, big.NewInt(count))
+		if err != nil {
+			return 0, err
+		}
+		port := first + int(offset.Int64())
+		listener, err := net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(port)))
+		if err == nil {
+			return port, listener.Close()
+		}
+		last = err
+	}
+	return 0, fmt.Errorf("finding a free port for webhooks: %w", last)
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 
@@ -26,6 +28,10 @@ type Local struct {
 	// proxy. Unchanged, config connects directly to the API server. The Launcher calls Route once
 	// per replica; restarts use the same configuration.
 	Route func(replica string, config *rest.Config) error
+
+	// Webhooks connects the API server with the webhooks of the replicas. It is required for a
+	// target from [Operator], and nil for all others.
+	Webhooks *Webhooks
 
 	// ServesDebug makes the replicas serve their metrics and goroutine stacks; see [Subject.Fetch].
 	ServesDebug bool
@@ -81,10 +87,12 @@ func (l Local) files(replica string) (files replicaFiles, err error) {
 		return files, err
 	}
 	if definition := l.Target.definition; definition != nil {
-		values, err := valuesOf(replica, files.kubeconfig)
-		if err == nil {
-			files.args, files.env, err = definition.command(values)
+		values, err := valuesOf(replica, files.kubeconfig, l.Webhooks.dir)
+		if err != nil {
+			return files, err
 		}
+		l.Webhooks.add(replica, net.JoinHostPort(values.Address, strconv.Itoa(definition.webhookPort(values))))
+		files.args, files.env, err = definition.command(values)
 		return files, err
 	}
 	if l.ServesDebug {

@@ -1,12 +1,13 @@
 // Command notebook is a small operator. Tests of gauntlet insert bugs into its source.
 //
 // The operator reconciles Notebooks. A Notebook has a PersistentVolumeClaim if its spec.storage is
-// set, and none otherwise.
+// set, and none otherwise. With --webhook-bind-address, the operator serves admission webhooks.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"os"
 	"os/signal"
 	"slices"
@@ -43,6 +44,12 @@ type operator struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	webhooks := flag.String("webhook-bind-address", "", "the address for admission webhooks; without it, the operator serves none")
+	certificates := flag.String("webhook-cert-path", "", "the directory with tls.crt and tls.key")
+	flag.Parse()
+	if *webhooks != "" {
+		go serveWebhooks(ctx, *webhooks, *certificates)
+	}
 	client := dynamic.NewForConfigOrDie(must(clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))))
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
 	notebookInformer, claimInformer := factory.ForResource(notebooks).Informer(), factory.ForResource(claims).Informer()

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -110,20 +111,31 @@ func notebookCommand(t *testing.T, builder *mutant.Builder, tree string, m *muta
 	}
 	dir := filepath.Join(tree, filepath.Dir(notebookSource))
 	out = t.TempDir()
-	content, err := os.ReadFile(filepath.Join(dir, "notebook.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	subject := filepath.Join(t.TempDir(), "subject.yaml")
-	text := strings.NewReplacer("../../../bin/notebook", executable, "crd.yaml", filepath.Join(dir, "crd.yaml")).Replace(string(content))
-	if err := os.WriteFile(subject, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	subject := notebookSubject(t, dir, "notebook.yaml", executable)
 	args := append([]string{name, filepath.Join(dir, m.Scenarios[0]+".yaml"), "--subject=" + subject, "--seed=1", "--out=" + out}, flags...)
 	if _, err := command(t, args...); err != nil {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// notebookSubject writes a copy of one of the small operator's subject files, for another
+// executable. It returns the path of the copy. The argument dir is the directory of the original.
+func notebookSubject(t *testing.T, dir, name, executable string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(content), "../../../bin/notebook", executable)
+	for _, manifest := range []string{"crd.yaml", "crd-versions.yaml", "webhooks.yaml"} {
+		text = regexp.MustCompile(`([\[ ])`+regexp.QuoteMeta(manifest)).ReplaceAllString(text, "${1}"+filepath.Join(dir, manifest))
+	}
+	path := filepath.Join(t.TempDir(), "subject.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // failedChecks runs the small operator's scenario, and returns the IDs of the checks that failed.

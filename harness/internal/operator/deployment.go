@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +18,11 @@ type process struct {
 	args      []string
 	env       map[string]string
 	namespace string
+	// ports has the ports of the container, by name.
+	ports map[string]int
+	// secret is the name of the Secret with the serving certificate. It is empty if the Deployment
+	// does not mount such a Secret.
+	secret string
 }
 
 // processOf returns the arguments, environment variables and namespace of a Deployment's manager
@@ -26,23 +32,53 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &d); err != nil {
 		return process{}, err
 	}
-	p := process{env: map[string]string{}, namespace: d.Namespace}
+	p := process{env: map[string]string{}, namespace: d.Namespace, ports: map[string]int{}}
 	container, ok := managerOf(d.Spec.Template.Spec.Containers)
 	if !ok {
 		return p, nil
 	}
+	for _, port := range container.Ports {
+		p.ports[port.Name] = int(port.ContainerPort)
+	}
+	var directories []string
+	p.secret, directories = certificateMounts(container, d.Spec.Template.Spec.Volumes)
 	for _, variable := range container.Env {
 		if value, ok := valueOf(variable); ok {
-			p.env[variable.Name] = value
+			p.env[variable.Name] = inCertificates(value, directories)
 		}
 	}
 	for _, arg := range slices.Concat(container.Command[min(1, len(container.Command)):], container.Args) {
 		for name, value := range p.env {
 			arg = strings.ReplaceAll(arg, "$("+name+")", value)
 		}
-		p.args = append(p.args, listenOnReplicaAddress(arg))
+		p.args = append(p.args, inCertificates(listenOnReplicaAddress(arg), directories))
 	}
 	return p, nil
+}
+
+// certificateMounts returns the directories in which a container mounts certificates, and the name
+// of the first such Secret. A volume has certificates if it is a Secret, and if the Secret's name or
+// the directory contains "cert".
+func certificateMounts(container corev1.Container, volumes []corev1.Volume) (secret string, directories []string) {
+	for _, mount := range container.VolumeMounts {
+		for _, volume := range volumes {
+			if volume.Name != mount.Name || volume.Secret == nil || !strings.Contains(volume.Secret.SecretName+mount.MountPath, "cert") {
+				continue
+			}
+			secret = cmp.Or(secret, volume.Secret.SecretName)
+			directories = append(directories, mount.MountPath)
+		}
+	}
+	return secret, directories
+}
+
+// inCertificates replaces directories that the container mounts. The new directory has the serving
+// certificate on this machine.
+func inCertificates(text string, directories []string) string {
+	for _, directory := range directories {
+		text = strings.ReplaceAll(text, directory, "{{.Certificates}}")
+	}
+	return text
 }
 
 // managerOf returns the container that runs the controllers. This is the container named
@@ -78,9 +114,13 @@ func valueOf(variable corev1.EnvVar) (value string, ok bool) {
 // --metrics-bind-address=:8080.
 var listensEverywhere = regexp.MustCompile(`^(--?[\w-]+=)(0\.0\.0\.0|127\.0\.0\.1|localhost|\[::\])?:(\d+)$`)
 
+// webhookPort matches a flag with the port of webhooks, such as --webhook-port=9443.
+var webhookPort = regexp.MustCompile(`^(--?webhook-(?:bind-|server-)?port=)\d+$`)
+
 // listenOnReplicaAddress changes the address in a flag such as --metrics-bind-address=:8080. The
 // new address is the replica's own loopback address. Several replicas can then use the same
-// port.
+// port. In a flag with the port of webhooks, it changes the port.
 func listenOnReplicaAddress(arg string) string {
+	arg = webhookPort.ReplaceAllString(arg, "${1}{{.WebhookPort}}")
 	return listensEverywhere.ReplaceAllString(arg, "${1}{{.Address}}:${3}")
 }

@@ -18,7 +18,7 @@ import (
 // starts. Objects of other kinds are ignored, except for one Deployment.
 var installed = []string{
 	"Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
-	"ConfigMap", "Secret", "PriorityClass",
+	"ConfigMap", "Secret", "PriorityClass", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",
 }
 
 // objects contains what a run needs from the manifests of a subject file.
@@ -28,6 +28,9 @@ type objects struct {
 	kinds   []scenario.ExternalKind      // kinds that the CustomResourceDefinitions define
 	rules   []rbacv1.PolicyRule          // rules of all roles that a role binding names
 	ignored []string                     // kinds whose objects a run does not create
+	// services are the Services in the manifests. A run creates only those of webhooks, in another
+	// form.
+	services []*unstructured.Unstructured
 }
 
 // sort reads the manifests of a subject file, and returns what a run needs from them. It returns an
@@ -57,11 +60,6 @@ func (s *objects) add(o *unstructured.Unstructured, bound map[string]bool) error
 			return err
 		}
 		s.kinds = append(s.kinds, defined)
-		o = o.DeepCopy()
-		if strategy, _, _ := unstructured.NestedString(o.Object, "spec", "conversion", "strategy"); strategy == "Webhook" {
-			unstructured.RemoveNestedField(o.Object, "spec", "conversion")
-			s.ignored = append(s.ignored, "conversion webhook")
-		}
 	case kind == "ClusterRole" || kind == "Role":
 		var role rbacv1.ClusterRole // a Role has the same rules
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
@@ -70,6 +68,9 @@ func (s *objects) add(o *unstructured.Unstructured, bound map[string]bool) error
 		if bound[kind+"/"+o.GetName()] {
 			s.rules = append(s.rules, role.Rules...)
 		}
+	case kind == "Service":
+		s.services = append(s.services, o)
+		return nil
 	case !slices.Contains(installed, kind):
 		s.ignored = append(s.ignored, kind)
 		return nil

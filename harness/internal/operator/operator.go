@@ -108,10 +108,12 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 	if f.Subject.Args != nil {
 		arguments = f.Subject.Args
 	}
-	target, err := subject.Operator(subject.Definition{
+	definition := subject.Definition{
 		Executable: executable, Args: arguments, Env: environment,
 		Namespace: cmp.Or(f.Subject.Namespace, deployed.namespace), Objects: deployed.install, File: path,
-	})
+	}
+	deployed.serveWebhooks(&definition)
+	target, err := subject.Operator(definition)
 	if err != nil {
 		return nil, document.Errorf("subject", "%w", err)
 	}

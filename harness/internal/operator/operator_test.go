@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
@@ -105,7 +106,8 @@ func TestLoad(t *testing.T) {
 		{"arguments", []string{"--zap-devel", "--metrics-bind-address={{.Address}}:8443", "--leader-elect", "--watch=all"}, definition.Args},
 		{"environment", map[string]string{"WATCH": "one", "POD_NAMESPACE": "{{.Namespace}}"}, definition.Env},
 		{"installed", []string{"CustomResourceDefinition widgetry.example.com", "ClusterRole manager", "ClusterRole widget-editor", "ClusterRoleBinding manager"}, installed},
-		{"ignored", []string{"Service", "conversion webhook"}, loaded.Ignored},
+		{"ignored", []string{"Service"}, loaded.Ignored},
+		{"webhooks", true, definition.HasWebhooks()}, // the conversion webhook
 		{"kinds", []scenario.ExternalKind{
 			{APIVersion: "example.com/v1", Kind: "Widget", Plural: "widgetry"}, {APIVersion: "v1", Kind: "Secret", Plural: "secrets"},
 		}, loaded.Scenario.Kinds},
@@ -117,6 +119,79 @@ func TestLoad(t *testing.T) {
 		if diff := cmp.Diff(test.want, test.got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.what, diff)
 		}
+	}
+}
+
+// TestLoadWebhooks checks the port and the certificate of the webhooks in manifests.
+func TestLoadWebhooks(t *testing.T) {
+	const manager = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: manager, namespace: widgets-system}
+spec:
+  template:
+    spec:
+      containers:
+        - name: manager
+          args: [--webhook-cert-path=/tmp/k8s-webhook-server/serving-certs, --webhook-port=9443, --token=/token/t]
+          env: [{name: CERT, value: /tmp/k8s-webhook-server/serving-certs/tls.crt}]
+          ports: [{name: webhook-server, containerPort: 10250}]
+          volumeMounts:
+            - {name: token, mountPath: /token}
+            - {name: certificate, mountPath: /tmp/k8s-webhook-server/serving-certs}
+      volumes:
+        - {name: token, secret: {secretName: token}}
+        - {name: certificate, secret: {secretName: webhook-server-cert}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: webhook, namespace: widgets-system}
+spec: {ports: [{port: 443, targetPort: webhook-server}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: metrics, namespace: widgets-system}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: default}
+webhooks: [{name: a, clientConfig: {service: {name: webhook, namespace: widgets-system}}}]
+`
+	const secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: webhook-server-cert, namespace: widgets-system}\n"
+	for _, test := range []struct {
+		name, manifests string
+		secret          types.NamespacedName
+	}{
+		{"gauntlet creates the certificate", manager, types.NamespacedName{}},
+		{"the program creates the certificate", manager + secret, types.NamespacedName{Namespace: "widgets-system", Name: "webhook-server-cert"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir, "manager", "#!/bin/sh\n")
+			if err := os.Chmod(filepath.Join(dir, "manager"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir, "manager.yaml", test.manifests)
+			write(t, dir, "crd.yaml", widgets)
+			loaded, err := Load(t.Context(), write(t, dir, "subject.yaml", "subject: {exec: manager, manifests: [manager.yaml, crd.yaml]}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := loaded.Target.Definition()
+			for _, value := range []struct {
+				what      string
+				want, got any
+			}{
+				{"arguments", []string{"--webhook-cert-path={{.Certificates}}", "--webhook-port={{.WebhookPort}}", "--token=/token/t"}, d.Args},
+				{"environment", map[string]string{"CERT": "{{.Certificates}}/tls.crt"}, d.Env},
+				{"port", 10250, d.WebhookPort},
+				{"Secret", test.secret, d.CertificateSecret},
+				{"ignored", []string{"Service"}, loaded.Ignored}, // the Service of the metrics
+			} {
+				if diff := cmp.Diff(value.want, value.got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", value.what, diff)
+				}
+			}
+		})
 	}
 }
 

@@ -1,0 +1,48 @@
+package operator
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
+)
+
+// serveWebhooks sets the port of the webhooks in a definition, and the Secret with their certificate.
+// It adds Services of other purposes to s.ignored.
+func (s *objects) serveWebhooks(d *subject.Definition) {
+	namespace := cmp.Or(d.Namespace, subject.LeaseNamespace)
+	services := d.WebhookServices()
+	for _, service := range s.services {
+		if !services[types.NamespacedName{Namespace: cmp.Or(service.GetNamespace(), namespace), Name: service.GetName()}] {
+			s.ignored = append(s.ignored, "Service")
+			continue
+		}
+		d.WebhookPort = cmp.Or(d.WebhookPort, s.targetPort(service))
+	}
+	if s.secret != "" && slices.ContainsFunc(s.install, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Secret" && o.GetName() == s.secret }) {
+		d.CertificateSecret = types.NamespacedName{Namespace: namespace, Name: s.secret}
+	}
+}
+
+// targetPort returns the port of the program to which the first port of a Service leads. It returns
+// 0 if the manifests do not say it.
+func (s *objects) targetPort(o *unstructured.Unstructured) int {
+	var service corev1.Service
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &service); err != nil || len(service.Spec.Ports) == 0 {
+		return 0
+	}
+	port := service.Spec.Ports[0]
+	switch {
+	case port.TargetPort.Type == intstr.String:
+		return s.ports[port.TargetPort.StrVal]
+	case port.TargetPort.IntVal != 0:
+		return int(port.TargetPort.IntVal)
+	}
+	return int(port.Port)
+}
