@@ -144,9 +144,9 @@ func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, paralle
 	return code, nil
 }
 
-// loadBaseline reads the baseline file that the flag --baseline names. It returns nil if the flag
-// is not set. It returns an error if there are several scenarios, or if the baseline belongs to
-// another scenario.
+// loadBaseline reads the baseline file of --baseline, which says what runs without faults have in
+// common. It returns nil if the flag is not set. It returns an error if there are several
+// scenarios, or if the baseline belongs to another scenario.
 func loadBaseline(path string, scenarios []*scenario.Scenario) (*baseline.Baseline, error) {
 	if path == "" {
 		return nil, nil

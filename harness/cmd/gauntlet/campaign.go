@@ -31,7 +31,7 @@ type campaignFlags struct {
 	confirm  string // the provider that repeats failed runs in virtual time, or noProvider
 }
 
-// noProvider is the value of the flag --confirm that repeats no run.
+// noProvider is the value of the flag --confirm with which gauntlet repeats no failed run.
 const noProvider = "none"
 
 // add adds the flag --subjects to a command. It also adds the flags for running scenarios, such as

@@ -56,7 +56,8 @@ the scenarios that the seeds from 1 on generate.`,
 	return cmd
 }
 
-// scenarios returns the scenarios that the command counts: named, built-in or generated ones.
+// scenarios returns the named, built-in or generated scenarios that the command reads. It counts
+// their combinations, such as slow pods, a scale operation and late watch events.
 func (f *combinationsFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Scenario, error) {
 	if f.seeds == 0 {
 		if err := checkTier(cmd, len(names) > 0); err != nil {

@@ -46,8 +46,9 @@ nightly. It replaces an earlier table, and no other file.`,
 	return cmd
 }
 
-// writeCoverageOf prints the coverage table of the runs in the given directories. If out is not
-// empty, it also writes the table to this file.
+// writeCoverageOf prints the coverage table: how often faults acted in saved runs, by verb and
+// resource. The argument dirs contains the directories of the runs. If out is not empty,
+// writeCoverageOf also writes the table to this file.
 func writeCoverageOf(cmd *cobra.Command, dirs []string, out string) (*coverage.Table, error) {
 	files, err := findHistories(dirs)
 	if err != nil {

@@ -36,7 +36,7 @@ func newFleet(code *int) *cobra.Command {
 }
 
 // fleetCampaignFlags has the values of the flags that describe a campaign: seeds, subjects and
-// scenarios.
+// scenarios. A campaign is a series of runs, here in the pods of a Job.
 type fleetCampaignFlags struct {
 	campaign  fleet.Campaign
 	seeds     string

@@ -87,8 +87,8 @@ the credentials of "docker login".`,
 	return cmd
 }
 
-// fleetPrograms adds the programs that the pods of a fleet need to the contents of an image. It
-// builds programs that are missing, except that of the provider virtual.
+// fleetPrograms adds programs to an image: those that the pods of "gauntlet fleet" run. It builds
+// programs that are missing, except that of the provider virtual.
 func fleetPrograms(cmd *cobra.Command, spec *image.Spec, withVirtual bool) error {
 	if !cmd.Flags().Changed("reference") {
 		spec.Reference = fleetImageDefault

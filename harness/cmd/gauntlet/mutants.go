@@ -36,7 +36,8 @@ type mutantsFlags struct {
 	matrix   matrixFlags
 }
 
-// mutantProviders lists the providers on which mutants can run.
+// mutantProviders lists the providers on which mutants can run. A mutant is a controller that is
+// broken on purpose.
 var mutantProviders = []string{providers.Embedded, providers.Virtual}
 
 func newMutants(code *int) *cobra.Command {
@@ -219,8 +220,8 @@ func virtualMutants(all []mutant.Mutant) (selected []mutant.Mutant) {
 	return selected
 }
 
-// outcomesFile returns the path of the file in which "gauntlet mutants" saves the outcomes of all
-// its calls.
+// outcomesFile returns the path of the file with the outcomes of all calls of "gauntlet mutants".
+// An outcome says which check detected a mutant.
 func (f *mutantsFlags) outcomesFile() string { return filepath.Join(f.runs.out, "outcomes.json") }
 
 // runOne runs a scenario on a mutant or on the unmodified controllers. If the subject has the
@@ -262,8 +263,8 @@ func (f *mutantsFlags) removeExecutable(w *mutant.Builder, m *mutant.Mutant, o m
 	return os.RemoveAll(filepath.Join(w.Dir, m.ID))
 }
 
-// readAllOutcomes returns the latest outcome of each mutant. It reads the files in the source tree
-// and in the output directory.
+// readAllOutcomes returns the latest outcome of each mutant, which says whether a check detected
+// it. It reads the files in the source tree and in the output directory.
 func (f *mutantsFlags) readAllOutcomes() (map[string]mutant.Outcome, error) {
 	if f.virtual() {
 		return readOutcomes(mutants.All(), f.outcomesFile())
@@ -284,11 +285,11 @@ func (f *mutantsFlags) writeTable(outcomes map[string]mutant.Outcome) error {
 	return os.WriteFile(filepath.Join(f.runs.out, "TABLE.md"), table.Bytes(), 0o644)
 }
 
-// readOutcomes reads the files at paths and returns the latest outcome of each mutant, by the
-// mutant's ID.
+// readOutcomes reads the files at paths and returns the latest outcome of each mutant. An outcome
+// says whether a check detected the mutant. The key is the mutant's ID.
 //
-// It ignores files that do not exist. It also ignores outcomes that are out of date because the
-// mutant has changed.
+// readOutcomes ignores files that do not exist. It also ignores outcomes that are out of date
+// because the mutant has changed.
 func readOutcomes(all []mutant.Mutant, paths ...string) (map[string]mutant.Outcome, error) {
 	outcomes := map[string]mutant.Outcome{}
 	for _, path := range paths {

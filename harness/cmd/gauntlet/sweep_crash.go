@@ -25,7 +25,7 @@ type sweepCrashFlags struct {
 // writeActions has the faults that "gauntlet sweep crash" can inject at a write of the subject.
 var writeActions = []explore.Action{explore.Crash, explore.Lost}
 
-// actionNames returns the name of each action.
+// actionNames returns the names of faults, as the flag --at accepts them.
 func actionNames(actions []explore.Action) []string {
 	var names []string
 	for _, a := range actions {
