@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// serveWebhooks serves the webhooks for Notebooks until ctx is canceled. The directory has
-// the files tls.crt and tls.key. The address has the form "IP:PORT".
+// serveWebhooks serves the webhooks for Notebooks until ctx is canceled. The directory contains the
+// certificate, tls.crt, and its key, tls.key. The address has the form "IP:PORT".
 //
 //   - /default completes spec.storage: a plain number such as "2" becomes "2Gi".
 //   - /validate rejects Notebooks whose spec.storage is no quantity.
@@ -34,7 +34,8 @@ func serveWebhooks(ctx context.Context, address, directory string) {
 	}
 }
 
-// answer returns an HTTP handler for admission requests about Notebooks.
+// answer returns an HTTP handler for admission requests about Notebooks. The function review
+// decides about one Notebook.
 func answer(review func(notebook *unstructured.Unstructured) *admissionv1.AdmissionResponse) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var body admissionv1.AdmissionReview
@@ -84,7 +85,7 @@ func validate(notebook *unstructured.Unstructured) *admissionv1.AdmissionRespons
 	return &admissionv1.AdmissionResponse{Allowed: true}
 }
 
-// fieldNames has the name of the field for the storage in spec, by apiVersion.
+// fieldNames maps an apiVersion to the name of the field in spec that contains the storage size.
 var fieldNames = map[string]string{"example.com/v1": "storage", "example.com/v2": "capacity"}
 
 // conversionReview has the fields of a ConversionReview that convert needs.
@@ -94,7 +95,7 @@ type conversionReview struct {
 	Response        *conversionResponse `json:"response,omitempty"`
 }
 
-// conversionRequest asks for objects in another version.
+// conversionRequest asks for objects in another version, which desiredAPIVersion names.
 type conversionRequest struct {
 	UID               string                      `json:"uid"`
 	DesiredAPIVersion string                      `json:"desiredAPIVersion"`

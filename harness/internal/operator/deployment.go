@@ -72,8 +72,9 @@ func certificateMounts(container corev1.Container, volumes []corev1.Volume) (sec
 	return secret, directories
 }
 
-// inCertificates replaces directories that the container mounts. The new directory has the serving
-// certificate on this machine.
+// inCertificates replaces each given directory in an argument or environment variable by a
+// template. In a run, the template becomes a directory of this machine that contains the serving
+// certificate.
 func inCertificates(text string, directories []string) string {
 	for _, directory := range directories {
 		text = strings.ReplaceAll(text, directory, "{{.Certificates}}")
@@ -118,8 +119,8 @@ var listensEverywhere = regexp.MustCompile(`^(--?[\w-]+=)(0\.0\.0\.0|127\.0\.0\.
 var webhookPort = regexp.MustCompile(`^(--?webhook-(?:bind-|server-)?port=)\d+$`)
 
 // listenOnReplicaAddress changes the address in a flag such as --metrics-bind-address=:8080. The
-// new address is the replica's own loopback address. Several replicas can then use the same
-// port. In a flag with the port of webhooks, it changes the port.
+// new address is the replica's own loopback address. Several replicas can then use the same port.
+// In a flag such as --webhook-port=9443, it replaces the port by the one that the run chooses.
 func listenOnReplicaAddress(arg string) string {
 	arg = webhookPort.ReplaceAllString(arg, "${1}{{.WebhookPort}}")
 	return listensEverywhere.ReplaceAllString(arg, "${1}{{.Address}}:${3}")

@@ -28,8 +28,8 @@ type objects struct {
 	kinds   []scenario.ExternalKind      // kinds that the CustomResourceDefinitions define
 	rules   []rbacv1.PolicyRule          // rules of all roles that a role binding names
 	ignored []string                     // kinds whose objects a run does not create
-	// services are the Services in the manifests. A run creates only those of webhooks, in another
-	// form.
+	// services are the Services in the manifests. If a webhook refers to a Service, a run creates a
+	// Service of the same name with the type ExternalName. It creates no other Services.
 	services []*unstructured.Unstructured
 }
 

@@ -13,8 +13,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// serveWebhooks sets the port of the webhooks in a definition, and the Secret with their certificate.
-// It adds Services of other purposes to s.ignored.
+// serveWebhooks sets the port of the program's webhooks in d, and the Secret with their
+// certificate. The Services in the manifests say which port this is. Services of other purposes are
+// added to s.ignored.
 func (s *objects) serveWebhooks(d *subject.Definition) {
 	namespace := cmp.Or(d.Namespace, subject.LeaseNamespace)
 	services := d.WebhookServices()
@@ -30,8 +31,8 @@ func (s *objects) serveWebhooks(d *subject.Definition) {
 	}
 }
 
-// targetPort returns the port of the program to which the first port of a Service leads. It returns
-// 0 if the manifests do not say it.
+// targetPort returns the port on which the program serves a Service. It looks at the first port of
+// the Service. It returns 0 if the manifests do not contain the port.
 func (s *objects) targetPort(o *unstructured.Unstructured) int {
 	var service corev1.Service
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &service); err != nil || len(service.Spec.Ports) == 0 {

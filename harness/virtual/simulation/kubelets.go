@@ -96,8 +96,8 @@ func (k *kubelets) remove(ctx context.Context, pod *corev1.Pod) {
 	k.report(ctx, err, pod)
 }
 
-// update reads a pod from the API server, calls change, and writes the changed status. If change
-// returns false, no write is necessary. Because update reads the current version, it never
+// update reads a pod from the API server, lets change edit it, and writes its status. If change
+// returns false, update writes nothing. Because update reads the current version, it never
 // overwrites a terminal phase.
 func (k *kubelets) update(ctx context.Context, pod *corev1.Pod, change func(*corev1.Pod) bool) {
 	pods := k.client.CoreV1().Pods(pod.Namespace)
@@ -157,8 +157,8 @@ func restoreReady(pod *corev1.Pod) bool {
 	return setCondition(pod, corev1.PodReady, corev1.ConditionTrue, "")
 }
 
-// endContainers makes a Failed or Succeeded pod unready, and marks its containers as ended. It
-// returns false if nothing has changed.
+// endContainers makes a Failed or Succeeded pod unready, and marks its containers as terminated. It
+// returns false if the pod was already unready, so that no write is necessary.
 func endContainers(pod *corev1.Pod) bool {
 	phase := pod.Status.Phase
 	if phase != corev1.PodFailed && phase != corev1.PodSucceeded || pod.Status.Reason == cluster.PodCollapsed {
