@@ -233,8 +233,9 @@ func (write *statusWrite) failsThroughout(set *objects.Owner) bool {
 	return every(write.rollout.replicaSets, func(s cachedVersion[replicaSetsState]) bool { return in(s.value.cached) && in(s.value.withOwnWrites) })
 }
 
-// estimatesProgress reports whether a sync that evaluated the progress of the rollout certainly
-// wrote the status. Only such a sync copies the condition ReplicaFailure from the ReplicaSets.
+// estimatesProgress reports whether it is certain that the sync that wrote the status evaluated
+// the progress of the rollout. Only a sync that does so copies the condition ReplicaFailure from
+// the ReplicaSets.
 //
 // A sync has evaluated the progress if it changes the condition Progressing to the reason
 // ReplicaSetUpdated, NewReplicaSetAvailable or ProgressDeadlineExceeded.

@@ -89,7 +89,8 @@ func (checker *expectationsChecker) Observe(m *Model, _ *history.Record) {
 }
 
 // countDiffers reports whether the cached number of the owner's pods differs from its
-// spec.replicas. It returns false if the owner is terminating or not in the cache.
+// spec.replicas. A controller then has to act. The result is false if the owner is terminating or
+// not in the cache.
 func (state *ownerState) countDiffers() bool {
 	o := state.owner()
 	return o != nil && !o.Terminating && o.Replicas != state.podCounts.replicas

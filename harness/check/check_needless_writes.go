@@ -29,8 +29,8 @@ var needlessWritesCheck = Check{
 // needlessMax is the maximum number of updates of one object that a process may send without
 // changing the object.
 //
-// A correct controller may send such an update for two reasons. First, after a conflict, it
-// writes the status again without a comparison. Second, another client may write the same
+// A correct controller may send an unnecessary update for two reasons. First, after a conflict,
+// it writes the status again without a comparison. Second, another client may write the same
 // content between the controller's read and its write.
 const needlessMax = 5
 

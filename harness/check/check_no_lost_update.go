@@ -12,9 +12,9 @@ import (
 
 // noLostUpdateCheck examines patches, and updates without a resourceVersion.
 //
-// Such a write loses an update if it sets a field back to the value that the process had read,
-// although another client has changed the field since. The check compares four versions of the
-// object:
+// A write without a resourceVersion can lose an update. It then sets a field back to the value
+// that the process had read, although another client has changed the field since. The check
+// compares four versions of the object:
 //
 //   - the version that the process had read
 //   - the last version before the write
@@ -147,8 +147,9 @@ func (checker *noLostUpdateChecker) object(name objectName) *recentVersions {
 	return checker.objects[name]
 }
 
-// sent records a write that a process sends, with the versions that the process and etcd have at
-// this time.
+// sent records a write that a process sends. It also records the newest versions of the object
+// that the process had received and that etcd has. compare later finds changes between these two
+// versions.
 func (checker *noLostUpdateChecker) sent(m *Model, r *history.Request) {
 	w := &unansweredWrite{Request: r, seq: m.seq, name: objectName{r.Resource, r.Namespace, r.Name}}
 	if r.Verb == "create" {

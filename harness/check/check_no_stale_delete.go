@@ -63,7 +63,7 @@ type noStaleDeleteChecker struct {
 	// the object is created or scaled up again.
 	contradicted map[objectName]*dataWrite
 	// grownBy maps the UID of each object to the process that last created it or scaled it up.
-	// An object has no entry if this process has ended.
+	// This process may delete the object again. An object has no entry if this process has ended.
 	grownBy map[types.UID]string
 	// unreceived contains the owners whose latest change has reached no process of the subject
 	// yet.
@@ -77,8 +77,8 @@ type noStaleDeleteChecker struct {
 // such as a custom resource.
 type reconciledOwner struct {
 	*history.Object
-	// changed is the first version with the current UID, generation and deletionTimestamp. It is
-	// the current version if the kind has no generation.
+	// changed is the version in which the owner last changed its UID, generation or
+	// deletionTimestamp. If the kind has no generation, it is the current version.
 	changed recordVersion
 	// knownSeq is the sequence number of the record that shows that a process has received the
 	// version in changed. It is 0 if no process has received that version.
@@ -234,8 +234,8 @@ func (checker *noStaleDeleteChecker) recordKnown(m *Model) {
 }
 
 // sent records a write that a process sends. It also looks for an owner of the object whose last
-// change the process has not received. It does not look if this process itself created the object
-// or scaled it up.
+// change the process has not received. It skips a process that created the object or scaled it up
+// itself.
 func (checker *noStaleDeleteChecker) sent(m *Model, r *history.Request) {
 	name := objectName{r.Resource, r.Namespace, r.Name}
 	if r.Verb == "create" {

@@ -122,8 +122,8 @@ func (checker *orphanEndpointsChecker) Observe(m *Model, r *history.Record) {
 	checker.convergenceChecker.Observe(m, r)
 }
 
-// recordService records the time of a Service's first commit. It removes the time when the
-// Service is deleted.
+// recordService records the time of a Service's first commit, and removes the time when the
+// Service is deleted. The checker compares it with the time of a delete of the Endpoints.
 func (checker *orphanEndpointsChecker) recordService(m *Model, commit *history.Commit) {
 	name := nameOf(commit.Object.Ref)
 	if _, exists := checker.serviceSince[name]; !exists {

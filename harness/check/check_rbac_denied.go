@@ -53,7 +53,7 @@ type denials struct {
 }
 
 // transientSpan is how long before or after a transient refusal the check ignores all other
-// refusals.
+// refusals. A refusal is transient if another request that needs the same permission succeeds.
 const transientSpan = 5 * time.Second
 
 func newRBACDeniedChecker(Settings) Checker {

@@ -274,9 +274,10 @@ func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, re
 	return nil, nil, ""
 }
 
-// extremes contains the two pods that decide whether a scale-down respected one criterion of the
+// extremes contains two pods that show whether a scale-down respected one criterion of the
 // deletion order, such as readiness. The victim is the deleted pod that the order puts last. The
-// pod left is the remaining pod that the order puts first.
+// pod left is the remaining pod that the order puts first. If left comes before victim, the order
+// was wrong.
 type extremes struct{ victim, left *candidate }
 
 // include makes the given pod the new victim or left, if it is more likely to reveal a wrong

@@ -11,7 +11,8 @@ import (
 // lost-endpoints may occur. The next successful write of the same Endpoints removes the key.
 type lostEndpointsWrites map[workQueueKey]bool
 
-// observe adds or removes the key of a Service after the response to a write of its Endpoints.
+// observe adds the key of a Service when the response to a write of its Endpoints is lost. It
+// removes the key when a later write of these Endpoints succeeds.
 func (l lostEndpointsWrites) observe(m *Model, r *history.Record) {
 	if processStarts(r) {
 		dropEndedProcesses(l)

@@ -131,8 +131,8 @@ type answeredCall struct {
 	response *history.Response
 }
 
-// ownerChange says that a ReplicaSet or ReplicationController, or one of its pods, changed in
-// the caches of a process.
+// ownerChange says that a ReplicaSet or ReplicationController, or one of its pods, changed in the
+// caches of a process. The process may then sync this owner.
 type ownerChange struct {
 	*ownerState
 	objectChanged bool // true if the ReplicaSet or ReplicationController itself changed, false if only its pods did
@@ -201,8 +201,9 @@ type process struct {
 	// pod's controllerRef in the cache does not remove the pod.
 	deleting map[types.UID]*ownerState
 	// adopted maps each pod that the process adopted to the UID of the new owner. The response to
-	// the adoption adds the pod. A complete list or a bookmark removes the pod once the cache
-	// contains the new controllerRef or no longer contains the pod.
+	// the adoption adds the pod. The pod is removed when the cache has caught up: after a
+	// complete list or a bookmark, it contains the new controllerRef or no longer contains the
+	// pod.
 	adopted map[types.UID]types.UID
 	// liveReads contains, for each ReplicaSet or ReplicationController, the last successful GET
 	// request of the process to the API server. A controller must read an owner in this way
@@ -347,7 +348,8 @@ type objectSet struct {
 	// controller is under test: one that reconciles a kind whose fields the model does not know.
 	metadata *metadataSet
 	// noLongerActive contains the UIDs of the active pods that became inactive or were deleted
-	// since the last call of clearChanges.
+	// since the last call of clearChanges. The process has then observed its deletes of these
+	// pods.
 	noLongerActive []types.UID
 }
 
@@ -458,10 +460,11 @@ type ownerState struct {
 	creates outstandingCalls // outstanding creates of the owner's pods
 	deletes outstandingCalls // outstanding deletes of the owner's pods
 
-	// excessObserved counts the excess pods: pods of this owner that appeared in the cache although
-	// no response to a create of this process named them. A controller that only counts added pods
-	// takes excess pods for its own (allowed behaviors lost-response, client-retries).
-	// excessObservedAt is when the last excess pod appeared.
+	// excessObserved counts the excess pods: pods of this owner that appeared in the cache
+	// although no response to a create of this process named them. For example, the response was
+	// lost. A controller that only counts added pods takes excess pods for its own (allowed
+	// behaviors lost-response, client-retries). excessObservedAt is when the last excess pod
+	// appeared.
 	excessObserved   int
 	excessObservedAt time.Duration
 	// observedBeforeAnswer contains the UIDs of pods that appeared in the cache while a create

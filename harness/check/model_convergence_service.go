@@ -17,7 +17,7 @@ func (state *objectSet) pendingService(s *objects.Service) []pending {
 
 // pendingServiceWith returns how the Endpoints of a Service differ from what they must contain.
 // The map running contains the UIDs of failed or succeeded pods that count as if they were still
-// running.
+// running. A controller may not have noticed their end (known upstream issue unnoticed-end).
 func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types.UID]time.Duration) []pending {
 	if !s.Managed() || s.Terminating {
 		return nil

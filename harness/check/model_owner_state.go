@@ -302,8 +302,8 @@ func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
 // expectations of the process. An excess pod is one that no response to a create of this process
 // has named.
 //
-// An excess pod affects the next batch of creates, which may begin long before the first request
-// of the batch. forgetExcessObserved therefore waits for lag (1 s) after the last excess pod. It
+// The process may decide on its next batch of creates long before it sends the first request of
+// the batch. forgetExcessObserved therefore waits for lag (1 s) after the last excess pod. It
 // also waits while a create is outstanding or while client-go may resend a request.
 func (state *ownerState) forgetExcessObserved(at time.Duration) {
 	if state.creates.outstanding() == 0 && at-state.excessObservedAt > lag && !state.process.clientMayRetry(at) {

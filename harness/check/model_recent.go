@@ -115,8 +115,8 @@ func (c *countSinceIdle) add(at time.Duration, n int) {
 	c.sinceIdle += n
 }
 
-// total returns the number of events, or 0 if add has taken back more events than are still
-// counted.
+// total returns the number of events. It returns 0 if add has taken back more events than it had
+// counted since the process was idle.
 func (c *countSinceIdle) total() int { return max(0, c.sinceIdle) }
 
 // becameIdle records that the process was idle (sent nothing for a while) until the time at. It

@@ -150,9 +150,9 @@ func (s *scaling) evidence(m *Model, action, expected string) Evidence {
 	}
 }
 
-// checkableScaling returns the scaling of the request in the current record. It returns nil if
-// the record contains no such request. It also returns nil if the model has no cached state to
-// compare the request with.
+// checkableScaling returns what the request in the current record changes in the spec.replicas of
+// a ReplicaSet. It returns nil if the record contains no request that sets this field. It also
+// returns nil if the model has no cached state to compare the request with.
 func checkableScaling(m *Model) *scaling {
 	if m.sent == nil || m.sent.scaling == nil || !m.sent.scaling.hasCachedState() {
 		return nil

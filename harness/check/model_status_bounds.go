@@ -8,12 +8,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// statusBounds contains, for each field of an owner's status, the lowest and highest value that
-// a process may write. The owner is a ReplicaSet or ReplicationController.
+// statusBounds contains, for each field of an owner's status, the lowest and highest value that a
+// process may write. The owner is a ReplicaSet or ReplicationController.
 //
-// A sync begins after the process has received the owner's version on which the status write is
-// based. The ranges therefore leave out values from before that time, except for the last one to
-// two seconds (lag).
+// A status write is based on one version of the owner, and its sync began after the process had
+// received this version. The ranges therefore leave out values from before that time, except for
+// the last one to two seconds (lag).
 type statusBounds struct {
 	version             history.Version // the owner's highest resourceVersion that was delivered to the process
 	since               time.Duration   // when that version was delivered first

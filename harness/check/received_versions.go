@@ -11,8 +11,8 @@ import (
 // whether or not the process has a cache. Of each version, only the reference is stored.
 type receivedVersions map[string]map[objectName]history.Ref
 
-// observe reads the next record of the history, after the runner has updated the model m with the
-// record.
+// observe reads the next record of the history, and stores the versions that a process received
+// with it. The runner must have updated the model m with the record before.
 func (received receivedVersions) observe(m *Model, r *history.Record) {
 	switch {
 	case processStarts(r):

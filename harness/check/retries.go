@@ -33,8 +33,8 @@ type callAttempts struct {
 	// latestSent is the sequence number of the record that contains the request that failed last.
 	latestSent int64
 	// latestFailed is the sequence number of the last response that counted as a failure or as a
-	// retry by client-go. A failed request that was sent before that response is not counted,
-	// because it belongs to the same attempt.
+	// retry by client-go. A request that the process sent before that response belongs to the
+	// same attempt, so its failure is not counted.
 	latestFailed int64
 	// failedAt is when the request last failed, on the clock of the process. This clock
 	// (Model.processTime) stops while the process is paused.
