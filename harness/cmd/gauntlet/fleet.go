@@ -31,7 +31,7 @@ func newFleet(code *int) *cobra.Command {
   gauntlet fleet status nightly
   gauntlet fleet collect nightly --store=/mnt/results`,
 	}
-	cmd.AddCommand(newFleetRun(code), newFleetStatus(), newFleetCollect(code), newFleetDelete(), newFleetWorker(code))
+	cmd.AddCommand(newFleetRun(code), newFleetStatus(code), newFleetCollect(code), newFleetDelete(), newFleetWorker(code))
 	return cmd
 }
 
@@ -291,7 +291,7 @@ func followFleet(cmd *cobra.Command, cluster *fleet.Cluster, name string) (int, 
 // leftRunning returns the error for an interrupt. The error says that the Job still runs, and how
 // to observe or delete it.
 func leftRunning(name string) error {
-	return &unfinishedError{fmt.Errorf("interrupted; the job still runs: \"gauntlet fleet status %s\" shows the progress, and \"gauntlet fleet delete %s\" deletes the job", name, name)}
+	return &unfinishedError{fmt.Errorf("interrupted; the job still runs: \"gauntlet fleet status %s --follow\" shows the progress, and \"gauntlet fleet delete %s\" deletes the job", name, name)}
 }
 
 // fleetCode returns the exit code for the status of a campaign. It is exitPass if the campaign is
@@ -303,16 +303,24 @@ func fleetCode(status *fleet.Status) int {
 	return exitUnknown
 }
 
-func newFleetStatus() *cobra.Command {
+func newFleetStatus(code *int) *cobra.Command {
 	var flags fleetClusterFlags
+	var follow bool
 	cmd := &cobra.Command{
-		Use:     "status NAME",
-		Short:   "Print how far a campaign is",
-		Example: `  gauntlet fleet status nightly --namespace=chaos`,
-		Args:    cobra.ExactArgs(1),
+		Use:   "status NAME",
+		Short: "Print how far a campaign is",
+		Long: `Print how far a campaign is. With --follow, the command prints each change until the Job
+ends, as "gauntlet fleet run" does. It then has the same exit status.`,
+		Example: `  gauntlet fleet status nightly --namespace=chaos
+  gauntlet fleet status nightly --follow`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cluster, err := flags.connect()
 			if err != nil {
+				return err
+			}
+			if follow {
+				*code, err = followFleet(cmd, cluster, args[0])
 				return err
 			}
 			status, err := cluster.Status(cmd.Context(), args[0], time.Now())
@@ -323,6 +331,7 @@ func newFleetStatus() *cobra.Command {
 		},
 	}
 	flags.add(cmd.Flags())
+	cmd.Flags().BoolVar(&follow, "follow", false, "wait for the end of the Job, and print each change to standard error")
 	return cmd
 }
 

@@ -55,9 +55,11 @@ type Status struct {
 	Suspended                  bool
 	Age                        time.Duration // the time since the start of the Job; 0 before the start
 	// Waiting is the number of pods that cannot start, and WaitingReason is the reason of one of
-	// them, such as a missing image. Both are empty if gauntlet may not list pods.
+	// them, such as a missing image. Both are empty if gauntlet may not list pods, as is Failure.
 	Waiting       int
 	WaitingReason string
+	// Failure is the error message of a worker, if an index or the Job has failed. It may be empty.
+	Failure string
 	// End says how the Job ended: Complete or Failed. It is empty while the Job runs.
 	End string
 	// EndMessage explains End in a sentence. It may be empty.
@@ -77,6 +79,9 @@ func (s *Status) String() string {
 	}
 	if s.Waiting > 0 && s.End == "" {
 		line += fmt.Sprintf(", pods that cannot start: %d: %s", s.Waiting, s.WaitingReason)
+	}
+	if s.Failure != "" {
+		line += ", a pod has failed: " + s.Failure
 	}
 	switch {
 	case s.End != "":
@@ -121,25 +126,58 @@ func (k *Cluster) Status(ctx context.Context, name string, now time.Time) (*Stat
 		}
 	}
 	if s.Active > 0 {
-		s.Waiting, s.WaitingReason, err = k.waiting(ctx, name)
+		if s.Waiting, s.WaitingReason, err = k.waiting(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	if s.FailedIndexes != "" || s.End == string(batchv1.JobFailed) {
+		s.Failure, err = k.failure(ctx, name)
 	}
 	return s, err
 }
 
-// waiting returns how many pods of a campaign cannot start, and the reason of the first of them. It
-// returns 0 if gauntlet may not list pods, because the rest of the status is useful without.
-func (k *Cluster) waiting(ctx context.Context, name string) (n int, reason string, err error) {
+// pods returns the pods of a campaign that are in a phase. It returns no pods if gauntlet may not
+// list pods, because the rest of the status is useful without them.
+func (k *Cluster) pods(ctx context.Context, name string, phase corev1.PodPhase) ([]corev1.Pod, error) {
 	pods, err := k.Client.CoreV1().Pods(k.Namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: campaignLabel + "=" + name, FieldSelector: "status.phase=" + string(corev1.PodPending), ResourceVersion: "0",
+		LabelSelector: campaignLabel + "=" + name, FieldSelector: "status.phase=" + string(phase), ResourceVersion: "0",
 	})
 	if apierrors.IsForbidden(err) {
-		return 0, "", nil
+		return nil, nil
 	}
 	if err != nil {
-		return 0, "", fmt.Errorf("listing the pods of campaign %s: %w", name, err)
+		return nil, fmt.Errorf("listing the pods of campaign %s: %w", name, err)
 	}
-	for i := range pods.Items {
-		found := startProblem(&pods.Items[i])
+	return pods.Items, nil
+}
+
+// failure returns the error message of a worker that failed, with the name of its pod. It returns an
+// empty text if no pod has such a message.
+func (k *Cluster) failure(ctx context.Context, name string) (string, error) {
+	pods, err := k.pods(ctx, name, corev1.PodFailed)
+	if err != nil {
+		return "", err
+	}
+	for _, pod := range pods {
+		for _, status := range pod.Status.ContainerStatuses {
+			end := status.State.Terminated
+			if end == nil || end.ExitCode != ExitBroken && end.ExitCode != ExitUsage {
+				continue
+			}
+			if _, message, ok := strings.Cut("\n"+end.Message, "\ngauntlet: "); ok {
+				message, _, _ = strings.Cut(message, "\n")
+				return fmt.Sprintf("%s: %s", pod.Name, message), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// waiting returns how many pods of a campaign cannot start, and the reason of the first of them.
+func (k *Cluster) waiting(ctx context.Context, name string) (n int, reason string, err error) {
+	pods, err := k.pods(ctx, name, corev1.PodPending)
+	for i := range pods {
+		found := startProblem(&pods[i])
 		if found == "" {
 			continue
 		}
@@ -148,7 +186,7 @@ func (k *Cluster) waiting(ctx context.Context, name string) (n int, reason strin
 			reason = found
 		}
 	}
-	return n, reason, nil
+	return n, reason, err
 }
 
 // startProblem returns why a pod cannot start. It returns an empty text if the pod runs, or if its

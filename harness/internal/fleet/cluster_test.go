@@ -51,7 +51,13 @@ func TestCluster(t *testing.T) {
 	}
 	check("campaign night: 4 of 10 indexes complete, active pods: 3, failed indexes 5, pods that cannot start: 1: ErrImagePull: not found, about 1m30s left")
 	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Message: "too late"}}
-	check("campaign night: 4 of 10 indexes complete, active pods: 3, failed indexes 5, the job has ended: Failed: too late")
+	failed := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "night-5-x", Labels: Labels("night")}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
+		{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: ExitUsage, Message: "seed 1\ngauntlet: --store: missing\n"}}},
+	}}}
+	if _, err := cluster.Client.CoreV1().Pods("chaos").Create(ctx, failed, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	check("campaign night: 4 of 10 indexes complete, active pods: 3, failed indexes 5, a pod has failed: night-5-x: --store: missing, the job has ended: Failed: too late")
 	if err := cluster.Delete(ctx, "night"); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 )
 
 // Pods says where and how Kubernetes runs the pods of a campaign.
@@ -191,6 +193,9 @@ func workerContainer(c *Campaign, p *Pods) corev1.Container {
 			{Name: "HOME", Value: workDirectory},
 			{Name: "TMPDIR", Value: workDirectory},
 		},
+		// The end of the log says why the worker failed; see [Status.Failure].
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+
 		Ports: []corev1.ContainerPort{{Name: "metrics", ContainerPort: MetricsPort}},
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: p.CPU, corev1.ResourceMemory: p.Memory},
@@ -214,7 +219,10 @@ func workerArgs(c *Campaign) []string {
 		"fleet", "worker", "--store=" + storeDirectory, "--out=" + path.Join(workDirectory, "out"), "--name=" + c.Name,
 		"--seeds=" + c.Seeds.String(), fmt.Sprintf("--per-pod=%d", c.PerPod), "--subjects=" + strings.Join(c.Subjects, ","),
 		"--provider=" + c.Provider,
-		"--upstream-dir=" + ProgramDirectory, fmt.Sprintf("--metrics-address=:%d", MetricsPort),
+		fmt.Sprintf("--metrics-address=:%d", MetricsPort),
+	}
+	if c.Provider != providers.Virtual { // whose program contains the control plane
+		args = append(args, "--upstream-dir="+ProgramDirectory)
 	}
 	if c.Scenario != "" {
 		return append(args, "--scenario="+c.Scenario)
