@@ -136,8 +136,8 @@ func (l *learner) observe(r *history.Record) {
 	}
 }
 
-// commit reads a committed version of an object, by which objects that refer to each other are
-// found.
+// commit reads a committed version of an object. From these versions, the learner determines
+// which objects refer to each other.
 func (l *learner) commit(c *history.Commit) {
 	if !history.IsBookkeeping(c.Object.Resource) {
 		l.lesson.commits = append(l.lesson.commits, c.Object.Version)

@@ -43,8 +43,8 @@ func (w Write) selects(r *history.Request) bool {
 	return r.Verb == w.Verb && r.Resource == w.Resource && r.Subresource == w.Subresource && history.MatchGlob(w.Name, r.ObjectName())
 }
 
-// count returns how many of the given requests are the same kind of write as w; see the method
-// selects. The result is the number of the last of them.
+// count returns how many of the given requests have the verb, resource, subresource and name of
+// w. If the last request is the write itself, the result is its number Nth.
 func (w Write) count(requests []*history.Request) int {
 	n := 0
 	for _, r := range requests {
