@@ -13,8 +13,9 @@ import (
 )
 
 // Main runs the controllers under test in this process, like the function main of a controller
-// manager. The arguments args are those of the command line, without a kubeconfig. It returns when
-// ctx is canceled. An error means that a process would have exited with it.
+// manager. The arguments args are those of the command line, without a kubeconfig. Main returns
+// when ctx is canceled. If it returns an error, the replica counts as a process that has exited
+// with this error.
 type Main func(ctx context.Context, config *rest.Config, args []string) error
 
 // Linker is a cluster that runs the controllers under test in its own process. Its provider has
