@@ -19,7 +19,7 @@ var Policy = faults.Type{
 	Healing:     "The fault deletes the policy and waits until the API server admits the objects.",
 	Needs:       []cluster.Capability{cluster.OwnsControlPlane, cluster.ControlsAdmission},
 	Params: []faults.Param{
-		{Name: "resource", Description: "The resource of the objects, with its API group. It may also be a custom resource that the scenario's workload creates.", Bounds: faults.ResourceBounds, Default: "pods"},
+		{Name: "resource", Description: "The resource of the objects, with its API group. The resource may also be a custom resource that the scenario's workload creates.", Bounds: faults.ResourceBounds, Default: "pods"},
 		{Name: "reason", Description: "The Status reason of the refusal: Invalid (422) or Forbidden (403).", Bounds: "one of " + strings.Join(reasons, ", "), Default: reasons[0]},
 	},
 	New:    newPolicy,

@@ -39,7 +39,7 @@ const countMax = 1_000_000
 func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
 		{Name: "verb", Description: "The verb of the requests.", Bounds: "one of " + strings.Join(verbs, ", ")},
-		{Name: "resource", Description: "The resource of the requests, with its API group. It may also be a custom resource that the scenario's workload creates.", Bounds: faults.ResourceBounds},
+		{Name: "resource", Description: "The resource of the requests, with its API group. The resource may also be a custom resource that the scenario's workload creates.", Bounds: faults.ResourceBounds},
 		{Name: "subresource", Description: "The subresource of the requests. Without this parameter, requests for a subresource do not match.", Bounds: "such as status", Default: "none"},
 		{Name: "namespace", Description: "A glob for the namespace of the requests.", Bounds: "a glob (* ? [a-z])", Default: "any namespace"},
 		{Name: "name", Description: "A glob for the object's name. A create without a name matches by its generateName.", Bounds: "a glob (* ? [a-z])", Default: "any name"},

@@ -43,7 +43,7 @@ func withEventMatch(resource, nth string, own ...faults.Param) []faults.Param {
 // resourceParam returns the documentation of the parameter resource. Its text begins with
 // description.
 func resourceParam(description string) faults.Param {
-	return faults.Param{Name: "resource", Description: description + " It may also be a custom resource that the scenario's workload creates.", Bounds: faults.ResourceBounds}
+	return faults.Param{Name: "resource", Description: description + " The resource may also be a custom resource that the scenario's workload creates.", Bounds: faults.ResourceBounds}
 }
 
 // validate returns an error for the first invalid parameter, with its position in the
