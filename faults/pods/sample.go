@@ -14,7 +14,7 @@ import (
 // to such a pod.
 var sampledActions = []string{actionDelete, actionEvict, actionFail, actionSucceed, actionUnready, actionRestart, actionLinger}
 
-// sampleChurn draws random parameters of a pod-churn fault for a generated scenario.
+// sampleChurn draws the parameters of a pod-churn fault for a randomly generated scenario.
 func sampleChurn(r *rand.Rand, _ faults.SampleInput) any {
 	p := &ChurnParams{
 		Action: faults.Pick(r, sampledActions...),
@@ -39,7 +39,7 @@ func sampleTargets(r *rand.Rand) Targets {
 	return Targets{Every: faults.PickTime(r, 100*time.Millisecond, 800*time.Millisecond, 50*time.Millisecond), Times: 1 + r.IntN(10)}
 }
 
-// sampleRelabel draws random parameters of a pod-relabel fault for a generated scenario.
+// sampleRelabel draws the parameters of a pod-relabel fault for a randomly generated scenario.
 func sampleRelabel(r *rand.Rand, _ faults.SampleInput) any {
 	return &RelabelParams{Downtime: faults.PickTime(r, 100*time.Millisecond, time.Second, 100*time.Millisecond), Targets: sampleTargets(r)}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// sampleRestart draws random parameters of a restart fault for a generated scenario. The
+// sampleRestart draws the parameters of a restart fault for a randomly generated scenario. The
 // downtime is at most the time from the injection until the fault is healed.
 func sampleRestart(r *rand.Rand, o faults.SampleInput) any {
 	return &RestartParams{
@@ -17,12 +17,12 @@ func sampleRestart(r *rand.Rand, o faults.SampleInput) any {
 	}
 }
 
-// sampleCrash draws random parameters of a crash fault for a generated scenario.
+// sampleCrash draws the parameters of a crash fault for a randomly generated scenario.
 func sampleCrash(r *rand.Rand, o faults.SampleInput) any {
 	return &CrashParams{Downtime: faults.PickTime(r, 100*time.Millisecond, min(o.Span, time.Second), 100*time.Millisecond)}
 }
 
-// sampleFreeze draws random parameters of a freeze fault for a generated scenario.
+// sampleFreeze draws the parameters of a freeze fault for a randomly generated scenario.
 func sampleFreeze(r *rand.Rand, _ faults.SampleInput) any {
 	return &FreezeParams{Replica: faults.Pick(r, replicas...)}
 }

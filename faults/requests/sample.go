@@ -48,7 +48,7 @@ func sampleMatch(r *rand.Rand, o faults.SampleInput, times int) Match {
 	return m
 }
 
-// sampleError draws random parameters of an api-error fault for a generated scenario.
+// sampleError draws the parameters of an api-error fault for a randomly generated scenario.
 func sampleError(r *rand.Rand, o faults.SampleInput) any {
 	p := &ErrorParams{Match: sampleMatch(r, o, 20)}
 	p.Code = faults.Pick(r, codesByVerb[p.Verb]...)
@@ -58,12 +58,12 @@ func sampleError(r *rand.Rand, o faults.SampleInput) any {
 	return p
 }
 
-// sampleReset draws random parameters of a request-reset fault for a generated scenario.
+// sampleReset draws the parameters of a request-reset fault for a randomly generated scenario.
 func sampleReset(r *rand.Rand, o faults.SampleInput) any {
 	return &ResetParams{Match: sampleMatch(r, o, 6), Breaks: sampleBreak(r)}
 }
 
-// sampleSlow draws random parameters of a request-slow fault for a generated scenario.
+// sampleSlow draws the parameters of a request-slow fault for a randomly generated scenario.
 func sampleSlow(r *rand.Rand, o faults.SampleInput) any {
 	return &SlowParams{
 		Match:  sampleMatch(r, o, 0),
@@ -72,7 +72,7 @@ func sampleSlow(r *rand.Rand, o faults.SampleInput) any {
 	}
 }
 
-// sampleHang draws random parameters of a request-hang fault for a generated scenario.
+// sampleHang draws the parameters of a request-hang fault for a randomly generated scenario.
 func sampleHang(r *rand.Rand, o faults.SampleInput) any {
 	p := &HangParams{Match: sampleMatch(r, o, 4), Then: faults.Pick(r, "reset", "pass")}
 	p.Within = faults.PickTime(r, 200*time.Millisecond, o.Span, 100*time.Millisecond)
@@ -82,7 +82,7 @@ func sampleHang(r *rand.Rand, o faults.SampleInput) any {
 	return p
 }
 
-// sampleLost draws random parameters of a response-lost fault for a generated scenario.
+// sampleLost draws the parameters of a response-lost fault for a randomly generated scenario.
 func sampleLost(r *rand.Rand, o faults.SampleInput) any {
 	p := &LostParams{Match: sampleMatch(r, o, 6), How: faults.Pick(r, lossNames...)}
 	switch p.How {

@@ -7,7 +7,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// sampleDelay draws random parameters of a watch-delay fault for a generated scenario.
+// sampleDelay draws the parameters of a watch-delay fault for a randomly generated scenario.
 func sampleDelay(r *rand.Rand, o faults.SampleInput) any {
 	return &DelayParams{
 		EventMatch: EventMatch{Resource: faults.Pick(r, o.Resources...)},
@@ -15,12 +15,12 @@ func sampleDelay(r *rand.Rand, o faults.SampleInput) any {
 	}
 }
 
-// sampleStall draws random parameters of a watch-stall fault for a generated scenario.
+// sampleStall draws the parameters of a watch-stall fault for a randomly generated scenario.
 func sampleStall(r *rand.Rand, o faults.SampleInput) any {
 	return &StallParams{Resource: faults.Pick(r, o.Resources...)}
 }
 
-// sampleEnd draws random parameters of a watch-end fault for a generated scenario.
+// sampleEnd draws the parameters of a watch-end fault for a randomly generated scenario.
 func sampleEnd(r *rand.Rand, o faults.SampleInput) any {
 	p := &EndParams{Resource: faults.Pick(r, o.Resources...), How: faults.Pick(r, endings()...)}
 	if r.IntN(2) == 0 {
@@ -33,13 +33,13 @@ func sampleEnd(r *rand.Rand, o faults.SampleInput) any {
 	return p
 }
 
-// sampleBookmarks draws random parameters of a bookmark-loss fault for a generated
+// sampleBookmarks draws the parameters of a bookmark-loss fault for a randomly generated
 // scenario.
 func sampleBookmarks(r *rand.Rand, o faults.SampleInput) any {
 	return &BookmarksParams{Resource: faults.Pick(r, o.Resources...)}
 }
 
-// sampleStale draws random parameters of a stale-list fault for a generated scenario.
+// sampleStale draws the parameters of a stale-list fault for a randomly generated scenario.
 func sampleStale(r *rand.Rand, o faults.SampleInput) any {
 	return &StaleParams{Resource: faults.Pick(r, o.Resources...)}
 }
