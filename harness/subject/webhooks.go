@@ -31,7 +31,8 @@ import (
 // default.
 const DefaultWebhookPort = 9443
 
-// loopback is the address to which the API server sends its requests for webhooks.
+// loopback is the address of gauntlet's listener for webhooks, to which the API server sends its
+// webhook requests.
 var loopback = net.IPv4(127, 0, 0, 1)
 
 // Webhooks connects the API server with the webhooks that the replicas serve. In a cluster, a
@@ -111,8 +112,8 @@ func (w *Webhooks) createCertificate() error {
 	return w.write(map[string][]byte{"ca.crt": w.authority, "tls.crt": pair.Certificate, "tls.key": pair.Key})
 }
 
-// write writes files to w.dir. A program that reads a file meanwhile gets the old or the new
-// content.
+// write writes files, such as a certificate and its key, to w.dir. A program that reads a file
+// meanwhile gets the complete old or the complete new content.
 func (w *Webhooks) write(files map[string][]byte) error {
 	for name, content := range files {
 		path := filepath.Join(w.dir, name)
@@ -152,9 +153,10 @@ func (w *Webhooks) reservePort(ctx context.Context, replicas int) error {
 	}
 }
 
-// Objects returns the objects of the program for the API server. It replaces the address and the
-// certificate authority of each webhook. For each Service of a webhook, it adds a Service of the
-// type ExternalName, which leads to this machine.
+// Objects returns the objects of the program, changed so that the API server's webhook requests
+// reach gauntlet. It replaces the address and the certificate authority of each webhook. For
+// each Service of a webhook, it adds a Service of the type ExternalName, which leads to this
+// machine.
 func (w *Webhooks) Objects() []*unstructured.Unstructured {
 	if w.listener == nil {
 		return w.definition.Objects
@@ -184,7 +186,8 @@ func (w *Webhooks) Objects() []*unstructured.Unstructured {
 	return objects
 }
 
-// redirect changes the clientConfig of a webhook so that the API server connects to w.
+// redirect changes the clientConfig of a webhook so that the API server connects to gauntlet's
+// listener. It also sets the caBundle if gauntlet created the certificate.
 func (w *Webhooks) redirect(config map[string]any) {
 	port := w.listener.Addr().(*net.TCPAddr).Port
 	if w.authority != nil {
@@ -301,8 +304,8 @@ func (w *Webhooks) forward(from *net.TCPConn) {
 	<-ended
 }
 
-// dial connects to a replica that accepts the connection, or returns nil. It begins with another
-// replica each time, as kube-proxy does.
+// dial returns a connection to a replica that accepts it, or nil if no replica does. It begins
+// with another replica each time, as kube-proxy does.
 func (w *Webhooks) dial() net.Conn {
 	w.mu.Lock()
 	addresses := make([]string, 0, len(w.replicas))
@@ -362,13 +365,14 @@ func (w *Webhooks) Stop(context.Context) error {
 	return errors.Join(all...)
 }
 
-// HasWebhooks reports whether Objects contains a webhook that the program serves.
+// HasWebhooks reports whether Objects contains a webhook configuration or a
+// CustomResourceDefinition with a conversion webhook.
 func (d *Definition) HasWebhooks() bool {
 	return slices.ContainsFunc(d.Objects, func(o *unstructured.Unstructured) bool { return len(clientConfigs(o.DeepCopy())) > 0 })
 }
 
-// WebhookServices returns the Services in the webhooks of the program. A missing namespace means that
-// of the program.
+// WebhookServices returns the names of the Services to which the webhooks in Objects refer. For a
+// reference without a namespace, the name has the namespace of the program.
 func (d *Definition) WebhookServices() map[types.NamespacedName]bool {
 	services := map[types.NamespacedName]bool{}
 	for _, o := range d.Objects {
@@ -383,7 +387,7 @@ func (d *Definition) WebhookServices() map[types.NamespacedName]bool {
 	return services
 }
 
-// namespaceOf returns the given namespace, or that of the program if it is empty.
+// namespaceOf returns namespace, or the program's namespace if namespace is empty.
 func (d *Definition) namespaceOf(namespace string) string {
 	return cmp.Or(namespace, d.Namespace, LeaseNamespace)
 }
@@ -399,12 +403,14 @@ func (d *Definition) webhookPort(values Values) int {
 	return DefaultWebhookPort
 }
 
-// sharesWebhookPort reports whether all replicas listen on the same port of all addresses.
+// sharesWebhookPort reports whether all replicas listen for webhooks on the same port of all
+// addresses. Only one replica can then run on this machine.
 func (d *Definition) sharesWebhookPort() bool {
 	return !d.usesTemplate(".Webhook") && !d.usesTemplate(fmt.Sprintf("{{.Address}}:%d", d.webhookPort(Values{})))
 }
 
-// usesTemplate reports whether an argument or environment variable contains text.
+// usesTemplate reports whether an argument or environment variable of the program contains text,
+// such as {{.WebhookPort}}.
 func (d *Definition) usesTemplate(text string) bool {
 	for _, value := range d.Env {
 		if strings.Contains(value, text) {
@@ -414,8 +420,8 @@ func (d *Definition) usesTemplate(text string) bool {
 	return slices.ContainsFunc(d.Args, func(arg string) bool { return strings.Contains(arg, text) })
 }
 
-// clientConfigs returns the clientConfig of each webhook in a webhook configuration or in a
-// CustomResourceDefinition. Changes of the result change o.
+// clientConfigs returns the field clientConfig of each webhook in o. The object o is a webhook
+// configuration or a CustomResourceDefinition. Changes of the result change o.
 func clientConfigs(o *unstructured.Unstructured) []map[string]any {
 	switch o.GetKind() {
 	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
