@@ -83,7 +83,8 @@ type lossMode struct {
 // because another fault may have made it fail.
 func notReady(n *corev1.Node) bool { return !cluster.Ready(n) }
 
-// These are the ways in which the faults of this file make a node fail.
+// These are the ways in which the faults of this file make a node fail, such as a stopped
+// kubelet.
 var (
 	kubeletStopped = lossMode{
 		state:   state{"marked not ready", notReady},

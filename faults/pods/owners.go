@@ -130,7 +130,8 @@ func NewDisown(params faults.Params) (faults.Fault, error) {
 	return &churn{action: p.How, targets: p.Targets}, nil
 }
 
-// changedLabelPrefix is the text that pod-relabel puts in front of the value of a label.
+// changedLabelPrefix is the text that pod-relabel puts in front of a label's value. The owner's
+// selector then no longer matches the pod.
 const changedLabelPrefix = "changed-"
 
 // relabelDetail returns the text for the "fired" record of a label change.

@@ -35,7 +35,8 @@ type Options struct {
 // add more dead connections.
 const idleMax = 64
 
-// server runs the relay in the pod; see [Serve].
+// server is the relay that runs in the pod: it accepts connections of the subject and of the
+// gauntlet process. See [Serve].
 type server struct {
 	Options
 	controlTLS *tls.Config

@@ -31,8 +31,8 @@ type provider struct {
 	self          support.E2EClusterProvider // the exported provider that embeds this one, such as *kindProvider
 	name          string                     // the provider in gauntlet, such as "kind"
 	contextPrefix string                     // prefix of the kubeconfig context, such as "kind-"; the name of the cluster follows
-	// locate sets the options that say where the cluster or its executables are. It is nil for kind
-	// clusters.
+	// locate sets the options that say where the cluster or its executables are, such as the
+	// kubeconfig. It is nil for kind clusters.
 	locate func(*providers.Options)
 	// usersKubeconfig is true for an existing cluster, which the user's kubeconfig selects.
 	usersKubeconfig bool

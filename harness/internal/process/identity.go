@@ -88,8 +88,8 @@ const (
 	Elsewhere Existence = "elsewhere"
 )
 
-// Existence returns whether the process with this identity is still running: Lives, Gone or
-// Elsewhere.
+// Existence returns whether the process with this identity is still running. The result is
+// Lives, Gone, or Elsewhere for a process of another machine or PID namespace.
 func (id Identity) Existence() (Existence, error) {
 	local, err := localIdentity()
 	if err != nil {

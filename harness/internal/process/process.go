@@ -30,7 +30,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/logfile"
 )
 
-// Spec describes a process that [Start] starts.
+// Spec says which program [Start] starts, with which arguments and environment.
 type Spec struct {
 	// Name identifies the process in error messages.
 	Name string

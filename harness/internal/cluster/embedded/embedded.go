@@ -198,8 +198,8 @@ func (c *Cluster) launch(ctx context.Context, component component) error {
 	return nil
 }
 
-// fail sets c.err to err and closes the channel c.failed. After Stop or an earlier call, fail does
-// nothing.
+// fail marks the cluster as failed, because a component has exited unexpectedly. It sets c.err
+// to err and closes the channel c.failed. After Stop or an earlier call, fail does nothing.
 func (c *Cluster) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

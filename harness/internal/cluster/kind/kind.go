@@ -122,8 +122,8 @@ func (c *Cluster) Err() error {
 	return c.err
 }
 
-// fail sets c.err to err and closes the channel c.failed. After Stop or an earlier call, fail does
-// nothing.
+// fail marks the cluster as failed, because a node has exited unexpectedly. It sets c.err to err
+// and closes the channel c.failed. After Stop or an earlier call, fail does nothing.
 func (c *Cluster) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
