@@ -56,10 +56,11 @@ const (
 	templateSame  = "same"
 )
 
-// templates lists the permitted values of the parameter template.
+// templates lists the permitted values of the parameter template: other and same.
 var templates = []string{templateOther, templateSame}
 
-// namesMax is the largest permitted value of the parameter times.
+// namesMax is the largest permitted value of the parameter times, the number of names that a
+// fault takes.
 const namesMax = 100
 
 // newName returns a name-taken fault with the given parameters, or an error if a parameter

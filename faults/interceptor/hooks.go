@@ -182,7 +182,8 @@ func (h *hook[F]) call(use func(F)) {
 	}
 }
 
-// isRemoved reports whether the fault has been removed.
+// isRemoved reports whether the fault has been removed, because the run healed it. A delay of
+// this fault then ends early.
 func (h *hook[F]) isRemoved() bool {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

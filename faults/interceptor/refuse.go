@@ -52,7 +52,8 @@ func RefusalCodes() []int {
 	return codes
 }
 
-// CanRefuse reports whether a [Refusal] can have the HTTP status code.
+// CanRefuse reports whether a fault can refuse a request with this HTTP status. [RefusalCodes]
+// lists the possible values.
 func CanRefuse(code int) bool {
 	_, ok := refusals[code]
 	return ok

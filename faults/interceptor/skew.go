@@ -315,7 +315,7 @@ func decodeEvent(in encoding, frame []byte) (event metav1.WatchEvent, err error)
 	return event, err
 }
 
-// encode returns an object in the given encoding.
+// encode returns the bytes of an object in the given encoding, such as protobuf.
 func encode(in encoding, obj runtime.Object) ([]byte, error) {
 	codec, ok := codecs[in]
 	if !ok {

@@ -30,7 +30,8 @@ const (
 	EndExpired WatchEnding = "expired"
 )
 
-// Endings contains every value of [WatchEnding].
+// Endings contains every value of [WatchEnding], for the validation of a watch-end fault's
+// parameter how.
 var Endings = []WatchEnding{EndClosed, EndReset, EndDisconnected, EndExpired}
 
 // EndWatches ends each open watch for which matches returns true. It returns the requests that
@@ -68,7 +69,7 @@ func newInjectedEnd(fault string, ending WatchEnding) *streamEnd {
 	return end
 }
 
-// openStreams is the set of open watches, which faults can end.
+// openStreams contains the open watches of all replicas, so that a fault can end them.
 type openStreams struct {
 	mu  sync.Mutex
 	all map[*stream]bool

@@ -21,7 +21,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// countMax is the largest permitted value of the parameter count.
+// countMax is the largest permitted number of nodes for one fault, the parameter count.
 const countMax = 1000
 
 // countParam documents the parameter count, which all fault types of this package have.

@@ -188,7 +188,8 @@ func (c *churn) write(ctx context.Context, pod *corev1.Pod) (history.Version, er
 	return history.ParseVersion(written.ResourceVersion)
 }
 
-// controlled reports whether a pod has a controllerRef.
+// controlled reports whether a pod has a controllerRef, so that pod-disown can remove or replace
+// it.
 func controlled(pod *corev1.Pod) bool { return metav1.GetControllerOf(pod) != nil }
 
 // failOrExpire makes a pod fail. With simulated kubelets, it writes the status of a failed pod.

@@ -28,7 +28,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 )
 
-// Options contains the settings of a [Proxy].
+// Options says with which API server a [Proxy] connects the subject, and how it records and
+// changes requests.
 type Options struct {
 	// Target is the URL of the API server. It must have the scheme https and a host, and no
 	// path.

@@ -12,7 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// TunnelOptions contains the settings of a [Tunnel].
+// TunnelOptions says how a [Tunnel] reaches and authenticates the relay in the pod and the fault
+// proxy.
 type TunnelOptions struct {
 	// Name is the name in the relay's certificate, which the caller passed to [NewPair]. The
 	// Tunnel verifies it.

@@ -15,7 +15,7 @@ import (
 // Identity contains the TLS credentials of one side of a relay. The two sides are the relay in
 // the pod and the gauntlet process. All fields are in PEM.
 type Identity struct {
-	// Certificate is the certificate of this side.
+	// Certificate is the TLS certificate of this side: of the relay or of the gauntlet process.
 	Certificate []byte
 	// Key is the private key of Certificate.
 	Key []byte

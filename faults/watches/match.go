@@ -20,7 +20,7 @@ type EventMatch struct {
 	Nth      *int   `yaml:"nth"`
 }
 
-// eventTypes lists the permitted values of the parameter type.
+// eventTypes lists the permitted values of the parameter type: ADDED, MODIFIED and DELETED.
 var eventTypes = []string{string(history.Added), string(history.Modified), string(history.Deleted)}
 
 // nthMax is the largest permitted value of the parameter nth, which counts matching events.
