@@ -22,7 +22,8 @@ import (
 // The elements of Args and the values of Env are Go templates. They may use the fields of [Values],
 // such as {{.Kubeconfig}}.
 type Definition struct {
-	// Executable is the path of the program.
+	// Executable is the path of the program, which gauntlet runs as a local process for each
+	// replica.
 	Executable string
 	// Args are the arguments of the program.
 	Args []string

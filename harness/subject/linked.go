@@ -136,7 +136,8 @@ func (i *linked) Err() error {
 	}
 }
 
-// Usage returns nil, because the replicas share one process.
+// Usage returns nil, because the CPU time and memory of one replica are unknown: all replicas
+// share one process.
 func (*linked) Usage() *history.Usage { return nil }
 
 // LogTail returns "", because the replicas share one log.

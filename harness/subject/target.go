@@ -25,7 +25,7 @@ type Target struct {
 	name string
 }
 
-// The targets that have no path or name.
+// These are the targets that have neither a path nor an image name.
 var (
 	// Ours is the workload-controller-manager built from controllers/.
 	Ours = Target{kind: "ours"}

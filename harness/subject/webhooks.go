@@ -47,7 +47,7 @@ type Webhooks struct {
 	listener   net.Listener
 	reserved   net.Listener // nil, or reserves a port that all replicas on this machine would share
 	goroutines sync.WaitGroup
-	// stopCopying ends the copying of the Secret.
+	// stopCopying ends the goroutine of CopySecret.
 	stopCopying context.CancelFunc
 
 	mu          sync.Mutex
@@ -269,7 +269,8 @@ func (w *Webhooks) addresses() map[string]string {
 	return addresses
 }
 
-// accept forwards connections until the listener is closed.
+// accept accepts connections of the API server and forwards each to a replica, until the
+// listener is closed.
 func (w *Webhooks) accept() {
 	for {
 		conn, err := w.listener.Accept()
@@ -337,7 +338,7 @@ func (w *Webhooks) track(connections ...net.Conn) bool {
 	return true
 }
 
-// untrack removes connections that track has added.
+// untrack removes connections that track has added, because they are closed.
 func (w *Webhooks) untrack(connections ...net.Conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

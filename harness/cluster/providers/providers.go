@@ -198,7 +198,7 @@ const (
 	Virtual  = virtual.Name
 )
 
-// Default returns the name of the default provider.
+// Default returns the name of the provider that gauntlet uses without the flag --provider.
 func Default() string { return All[0].Name }
 
 // Names returns the names of all providers.

@@ -59,10 +59,11 @@ type Cluster struct {
 
 var _ cluster.Cluster = (*Cluster)(nil)
 
-// Name is the name of this provider.
+// Name is the name of this provider, as in the flag --provider=embedded.
 const Name = "embedded"
 
-// Capabilities lists what every embedded cluster supports.
+// Capabilities lists what every embedded cluster supports, such as simulated kubelets and
+// restarts of the control plane.
 var Capabilities = cluster.Capabilities{
 	cluster.OwnsControlPlane, cluster.ControlsAdmission, cluster.RestartsControlPlane, cluster.AccessesEtcd, cluster.StandingClusters, cluster.ParallelRuns,
 	cluster.SimulatedKubelets, cluster.ControlsContainers, cluster.ControlsKubelets,

@@ -10,7 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Options configures an embedded cluster.
+// Options says what [Start] starts: the number of nodes, the delays of simulated pods,
+// directories and so on.
 type Options struct {
 	// Nodes is the number of nodes, from 1 to [NodesMax]. Each node has capacity for 2000 pods
 	// ([podsPerNodeMax]).

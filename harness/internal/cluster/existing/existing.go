@@ -77,7 +77,7 @@ type Cluster struct {
 
 var _ cluster.Cluster = (*Cluster)(nil)
 
-// Name is the name of this provider.
+// Name is the name of this provider, as in the flag --provider=existing.
 const Name = "existing"
 
 // Capabilities lists what gauntlet can do on every existing cluster. The list has neither

@@ -177,7 +177,8 @@ func (c *Cluster) setHalted(part cluster.Component, halted bool) {
 	}
 }
 
-// anyHalted reports whether kube-apiserver or etcd is halted.
+// anyHalted reports whether Halt has killed kube-apiserver or etcd, and Resume has not started
+// it again.
 func (c *Cluster) anyHalted() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

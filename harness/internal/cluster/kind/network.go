@@ -17,7 +17,8 @@ import (
 // daemon. Each node has a route to the pod subnet of every other node, and forwards packets to its
 // own pods.
 
-// nodeNetwork contains the IP addresses of a node and its pods.
+// nodeNetwork contains the IP address of a node and the subnet of its pods. It determines the
+// node's routes and CNI configuration.
 type nodeNetwork struct {
 	node string       // name of the node
 	ip   netip.Addr   // address of the node in the container network

@@ -11,7 +11,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Options configures a kind cluster.
+// Options says what [Start] creates: the nodes and their image, directories, ports and so on.
 type Options struct {
 	// Workers is the number of worker nodes, from 0 to [WorkersMax]. In a cluster without worker
 	// nodes, pods run on the control plane node.

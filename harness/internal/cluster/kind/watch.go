@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// nodeWatch detects when a node's container exits.
+// nodeWatch runs `docker wait` for the container of a node, to detect when the container exits.
 type nodeWatch struct {
 	process *process.Process // `docker wait`, which exits when the container exits
 	// down means that KillNode has killed the container. The exit is then not a failure of the
@@ -66,7 +66,7 @@ func (c *Cluster) nodeExitError(ctx context.Context, node string) error {
 // unwatchStopGrace is the time between SIGTERM and SIGKILL for a `docker wait` process.
 const unwatchStopGrace = time.Second
 
-// unwatchAll stops the `docker wait` processes of all nodes.
+// unwatchAll stops the `docker wait` processes of all nodes. [Cluster.Stop] calls it.
 func (c *Cluster) unwatchAll(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
