@@ -145,10 +145,11 @@ func (c *Chaos) start(ctx context.Context, cfg *envconf.Config, f *feature) (_ c
 	return ctx, nil
 }
 
-// notInNames matches characters that a scenario's name must not contain.
+// notInNames matches characters that a scenario's name must not contain. A "-" replaces them
+// when a feature's name becomes a scenario's name.
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// nameMax is the maximum length of a scenario's name.
+// nameMax is the maximum length of a scenario's name. Longer names of features are cut off.
 const nameMax = 63
 
 // scenario returns the scenario with which a feature is recorded. The steps of the feature are the

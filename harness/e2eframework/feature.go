@@ -25,7 +25,8 @@ type feature struct {
 
 	heals    []func(context.Context) error // functions that heal the faults of steps, in the order of injection
 	injected int                           // number of background faults, plus number of faults that steps have injected
-	// background is nil if Chaos.Faults is empty.
+	// background runs the faults in Chaos.Faults while the steps run. It is nil if Chaos.Faults
+	// is empty.
 	background *background
 }
 
@@ -38,7 +39,8 @@ type background struct {
 
 type featureKey struct{}
 
-// currentFeature returns the feature that ctx contains, or nil.
+// currentFeature returns the feature that ctx contains. It returns nil before Chaos.Begin, and for a
+// feature that is neither recorded nor has a cluster of its own.
 func currentFeature(ctx context.Context) *feature {
 	f, _ := ctx.Value(featureKey{}).(*feature)
 	return f

@@ -53,7 +53,8 @@ const (
 	ActsByTime         Trait = "acts-by-time"
 )
 
-// TraitMeaning has a trait and its explanation for users, in sentences.
+// TraitMeaning is a row of the table [Traits]: a trait and its explanation for users, in
+// sentences.
 type TraitMeaning struct {
 	Trait   Trait
 	Meaning string

@@ -27,7 +27,8 @@ const (
 	validAfter = 30 * 24 * time.Hour
 )
 
-// Authority is a certificate authority with its private key.
+// Authority is a certificate authority with its private key. It signs the certificates of
+// components.
 type Authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -74,7 +75,8 @@ func NewAuthority(name string, now time.Time) (*Authority, error) {
 // PEM returns the authority's own certificate, PEM-encoded and without the private key.
 func (a *Authority) PEM() []byte { return encode("CERTIFICATE", a.certificate.Raw) }
 
-// Roots returns a certificate pool that contains only this authority.
+// Roots returns a certificate pool that contains only this authority, to verify the certificates
+// that it has signed.
 func (a *Authority) Roots() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.certificate)

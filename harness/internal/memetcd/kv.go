@@ -43,7 +43,7 @@ func (k kvServer) DeleteRange(ctx context.Context, r *pb.DeleteRangeRequest, _ .
 	return response.GetResponseDeleteRange(), nil
 }
 
-// write executes one operation as a transaction without comparisons.
+// write executes one put or delete as a transaction without comparisons.
 func (k kvServer) write(ctx context.Context, op *pb.RequestOp) (*pb.ResponseOp, error) {
 	response, err := k.Txn(ctx, &pb.TxnRequest{Success: []*pb.RequestOp{op}})
 	if err != nil {
@@ -223,7 +223,8 @@ type transaction struct {
 	events []*mvccpb.Event
 }
 
-// execute executes one operation. The caller holds the Store's mutex.
+// execute executes one operation of the transaction: a read, a put or a delete. The caller holds
+// the Store's mutex.
 func (t *transaction) execute(operation *pb.RequestOp) (*pb.ResponseOp, error) {
 	switch {
 	case operation.GetRequestRange() != nil:

@@ -146,7 +146,8 @@ func (w *watcher) notifyProgress() {
 	w.enqueue(clientv3.WatchResponse{Header: *w.owner.store.header()})
 }
 
-// enqueue appends a response to the watch's queue. It never blocks.
+// enqueue appends a response to the watch's queue, from which deliver sends it to the client. It
+// never blocks.
 func (w *watcher) enqueue(r clientv3.WatchResponse) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Package is a built main package of another module than gauntlet's.
+// Package is a program that [MainPackage] has built from another module, such as an operator.
 type Package struct {
 	Executable string // the path of the program
 	ModuleDir  string // the directory of the module's source, which is read-only

@@ -25,7 +25,7 @@ type progress struct {
 	current   string          // the current step, package or download
 }
 
-// newProgress returns a progress that prints to out.
+// newProgress returns a progress display of a build that prints to out.
 func newProgress(out *os.File) *progress {
 	info, err := out.Stat()
 	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
