@@ -26,43 +26,52 @@ const (
 // logs.
 var files = []struct {
 	name   string
-	render func(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) error
+	render func(w io.Writer, s series, dir string, detail func(*Run) *Detail) error
 }{
-	{verdictsName, func(w io.Writer, runs []Run, _ string, _ func(*Run) *Detail) error { return JSON(w, runs) }},
-	{"junit.xml", func(w io.Writer, runs []Run, _ string, _ func(*Run) *Detail) error { return JUnit(w, runs) }},
-	{"summary.md", func(w io.Writer, runs []Run, dir string, _ func(*Run) *Detail) error { return Markdown(w, runs, dir) }},
+	{verdictsName, func(w io.Writer, s series, _ string, _ func(*Run) *Detail) error { return s.json(w) }},
+	{"junit.xml", func(w io.Writer, s series, _ string, _ func(*Run) *Detail) error { return JUnit(w, s.runs) }},
+	{"summary.md", func(w io.Writer, s series, dir string, _ func(*Run) *Detail) error { return s.markdown(w, dir) }},
 	{PageName, writePage},
 }
 
 // writePage writes the HTML page of one or more runs. For a single run, it adds to the page what
 // the function detail returns, such as the timeline.
-func writePage(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) error {
-	if len(runs) == 1 {
-		return HTML(w, runs, detail(&runs[0]), dir)
+func writePage(w io.Writer, s series, dir string, detail func(*Run) *Detail) error {
+	if len(s.runs) == 1 {
+		return s.html(w, detail(&s.runs[0]), dir)
 	}
-	return HTML(w, runs, nil, dir)
+	return s.html(w, nil, dir)
 }
 
 // WriteFiles writes the reports of runs to a directory, and replaces earlier reports. If it cannot
 // write one of the reports, that report's earlier version remains. It still writes the other
 // reports, and returns all errors.
-func WriteFiles(dir string, runs ...Run) error { return writeFiles(dir, runs, ReadDetail) }
+func WriteFiles(dir string, runs ...Run) error {
+	return writeFiles(dir, series{runs: runs}, ReadDetail)
+}
+
+// WriteInterrupted writes the reports of a series of runs that was interrupted, as [WriteFiles]
+// does. The argument interrupted says when, such as "interrupted after 7 of 40 runs". The reports
+// contain this text. If no run failed, the verdict of the series is unknown.
+func WriteInterrupted(dir, interrupted string, runs ...Run) error {
+	return writeFiles(dir, series{runs, interrupted}, ReadDetail)
+}
 
 // WriteRun writes the reports of one run to the run's directory, as [WriteFiles] does.
 //
 // The argument draft is a timeline that was built during the run. If the draft has all records
 // that the timeline must show, WriteRun does not read the whole history again.
 func WriteRun(run Run, draft *timeline.Draft) error {
-	return writeFiles(run.Directory, []Run{run}, func(run *Run) *Detail { return finishDetail(run, draft) })
+	return writeFiles(run.Directory, series{runs: []Run{run}}, func(run *Run) *Detail { return finishDetail(run, draft) })
 }
 
 // writeFiles writes the reports of runs to a directory. It calls the function detail only if there
 // is a single run; see writePage.
-func writeFiles(dir string, runs []Run, detail func(*Run) *Detail) error {
+func writeFiles(dir string, s series, detail func(*Run) *Detail) error {
 	var all []error
 	for _, file := range files {
 		var content bytes.Buffer
-		err := file.render(&content, runs, dir, detail)
+		err := file.render(&content, s, dir, detail)
 		if err == nil {
 			err = replace(filepath.Join(dir, file.name), content.Bytes())
 		}

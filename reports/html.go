@@ -213,7 +213,13 @@ type drawnTimelines struct {
 // The argument detail has the details of a single run, and must be nil for several runs. Links to
 // the pages of runs are relative to the directory dir.
 func HTML(w io.Writer, runs []Run, detail *Detail, dir string) error {
-	verdict, reason := summarize(runs)
+	return series{runs: runs}.html(w, detail, dir)
+}
+
+// html writes the HTML page of the series; see [HTML].
+func (s series) html(w io.Writer, detail *Detail, dir string) error {
+	runs := s.runs
+	verdict, reason := s.summarize()
 	data := &pageData{Verdict: verdict, Reason: reason, Detail: detail}
 	for i, run := range sorted(runs) {
 		r := pageRun{Run: run, Sorted: run.sortedResults(), Marks: "s", CheckAnchor: "check-", Anchor: "v"}

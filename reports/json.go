@@ -84,10 +84,13 @@ type jsonEvidence struct {
 }
 
 // JSON writes runs in the format of verdicts.json, which the package documentation describes.
-func JSON(w io.Writer, runs []Run) error {
-	verdict, reason := summarize(runs)
+func JSON(w io.Writer, runs []Run) error { return series{runs: runs}.json(w) }
+
+// json writes the series in the format of verdicts.json.
+func (s series) json(w io.Writer) error {
+	verdict, reason := s.summarize()
 	report := jsonReport{Schema: schema, Verdict: verdict, Reason: reason, Runs: []jsonRun{}}
-	for _, run := range runs {
+	for _, run := range s.runs {
 		report.Runs = append(report.Runs, run.json())
 	}
 	if err := writeJSON(w, report); err != nil {

@@ -18,16 +18,19 @@ const maxEvidence = 3
 // The summary has a table of the runs, worst first, and a section for each failure group. A
 // collapsed table of checks follows for each run. Links to the pages of runs are relative to the
 // directory dir.
-func Markdown(w io.Writer, runs []Run, dir string) error {
+func Markdown(w io.Writer, runs []Run, dir string) error { return series{runs: runs}.markdown(w, dir) }
+
+// markdown writes the series as Markdown; see [Markdown].
+func (s series) markdown(w io.Writer, dir string) error {
 	var b strings.Builder
-	verdict, reason := summarize(runs)
+	verdict, reason := s.summarize()
 	fmt.Fprintf(&b, "## gauntlet: %s %s\n\n%s.\n\n", verdictSymbols[verdict], verdict, escape(reason))
-	listed := withDirectory(sorted(runs))
+	listed := withDirectory(sorted(s.runs))
 	markdownRuns(&b, listed, dir)
-	if deleted := len(runs) - len(listed); deleted > 0 {
+	if deleted := len(s.runs) - len(listed); deleted > 0 {
 		fmt.Fprintf(&b, "Not listed, because they passed and their directories were deleted: %s.\n\n", countRuns(deleted))
 	}
-	for _, f := range groupFailures(runs) {
+	for _, f := range groupFailures(s.runs) {
 		f.markdown(&b, dir)
 	}
 	if len(listed) > 0 {

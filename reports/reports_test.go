@@ -397,6 +397,27 @@ func TestSum(t *testing.T) {
 	}
 }
 
+// TestWriteInterrupted checks that all reports of an interrupted series say so.
+func TestWriteInterrupted(t *testing.T) {
+	const interrupted = "interrupted after 1 of 40 runs"
+	for sample, want := range map[string]check.Verdict{"one-passed": check.Unknown, "many": check.Fail} {
+		dir := t.TempDir()
+		if err := WriteInterrupted(dir, interrupted, samples[sample]...); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"verdicts.json", "summary.md", PageName} {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil || !strings.Contains(string(text), interrupted) {
+				t.Errorf("%s of %s: error %v; want the text %q", name, sample, err, interrupted)
+			}
+		}
+		var report jsonReport
+		if text, err := os.ReadFile(filepath.Join(dir, "verdicts.json")); err != nil || json.Unmarshal(text, &report) != nil || report.Verdict != want {
+			t.Errorf("%s: verdict %s, error %v; want %s", sample, report.Verdict, err, want)
+		}
+	}
+}
+
 // TestWriteErrors checks that every report function returns the error of a failed write.
 func TestWriteErrors(t *testing.T) {
 	full := errors.New("disk full")

@@ -163,6 +163,23 @@ func summarize(runs []Run) (check.Verdict, string) {
 	return worst, fmt.Sprintf("%s: %s", countRuns(len(runs)), countsByVerdict(count))
 }
 
+// series has the runs that a report is about. A campaign may have been interrupted before it made
+// all runs. The field interrupted then says so, such as "interrupted after 7 of 40 runs".
+type series struct {
+	runs        []Run
+	interrupted string // empty if the series is complete
+}
+
+// summarize returns the worst verdict of the runs, and counts by verdict. For an interrupted
+// series, the verdict is unknown unless a run failed, and the text begins with the interruption.
+func (s series) summarize() (check.Verdict, string) {
+	verdict, reason := summarize(s.runs)
+	if s.interrupted == "" {
+		return verdict, reason
+	}
+	return check.Worst(verdict, check.Unknown), s.interrupted + "; " + reason
+}
+
 // faultsText describes in one line how often the faults of a run took effect. It returns "" for a
 // run without faults. Faults of the same type share one count. An example is "api-error refused 2
 // of 11 matching requests, restart once; never fired: watch-delay".

@@ -38,7 +38,11 @@ type Gaps struct {
 //
 // Fill does not use the trial's fields Done and Now.
 func (t *Trial) Fill(ctx context.Context, g *Gaps) error {
-	return errors.Join(t.fillUnmodified(ctx, g), t.fillMutants(ctx, g), ctx.Err())
+	err := errors.Join(t.fillUnmodified(ctx, g), t.fillMutants(ctx, g))
+	if ctx.Err() != nil {
+		return errors.New("interrupted; run the same command to continue")
+	}
+	return err
 }
 
 // fillUnmodified makes the missing runs of the unmodified controllers, and saves the matrix after

@@ -294,3 +294,27 @@ func TestPreflight(t *testing.T) {
 		}
 	}
 }
+
+// TestTrialInterrupted checks that an interrupted trial returns a single error, which says after
+// how many mutants.
+func TestTrialInterrupted(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	all := []Mutant{{ID: "one", Base: Ours, Scenarios: []string{"first"}}, {ID: "two", Base: Ours, Scenarios: []string{"first"}}, {ID: "unseen", UnobservableReason: "nobody looks"}}
+	trial := Trial{
+		Mutants: all, Parallel: 1,
+		Unmodified: func(base Base) (string, error) { return string(base), nil },
+		Build:      func(_ context.Context, m *Mutant) (string, error) { return m.ID, nil },
+		Run: func(ctx context.Context, subject Subject, _ string) (*reports.Run, error) {
+			if subject.Mutant == "two" {
+				interrupt()
+				return nil, ctx.Err()
+			}
+			return &reports.Run{Verdict: check.Pass}, nil
+		},
+		Done: func(Outcome) error { return nil },
+	}
+	const want = "interrupted after 1 of 2 mutants"
+	if err := trial.Do(ctx); err == nil || err.Error() != want {
+		t.Errorf("error %v; want %q", err, want)
+	}
+}

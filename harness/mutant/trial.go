@@ -128,7 +128,8 @@ type baseRun struct {
 func (t *Trial) Do(ctx context.Context) error {
 	passes, err := t.unmodified(ctx)
 	failed := []error{err}
-	var mu sync.Mutex // guards failed and Done
+	var mu sync.Mutex // guards failed, done and Done
+	done, observable := 0, 0
 	var group errgroup.Group
 	group.SetLimit(t.Parallel)
 	for i := range t.Mutants {
@@ -136,18 +137,29 @@ func (t *Trial) Do(ctx context.Context) error {
 		if m.UnobservableReason != "" {
 			continue
 		}
+		observable++
 		group.Go(func() error {
 			outcome, err := t.try(ctx, m, passes)
 			mu.Lock()
 			defer mu.Unlock()
+			if err != nil && ctx.Err() != nil {
+				return nil // the interruption is reported once, below
+			}
 			if err != nil {
 				failed = append(failed, fmt.Errorf("running mutant %s: %w", m.ID, err))
 				return nil
 			}
+			done++
 			return t.Done(outcome)
 		})
 	}
-	return errors.Join(group.Wait(), errors.Join(failed...), ctx.Err())
+	if err := group.Wait(); err != nil {
+		failed = append(failed, err)
+	}
+	if ctx.Err() != nil && done < observable {
+		failed = append(failed, fmt.Errorf("interrupted after %d of %d mutants", done, observable))
+	}
+	return errors.Join(failed...)
 }
 
 // unmodified runs the unmodified controllers in all scenarios of the mutants. The map has true for
@@ -171,7 +183,7 @@ func (t *Trial) unmodified(ctx context.Context) (map[baseRun]bool, error) {
 			err := t.passesUnmodified(ctx, p)
 			mu.Lock()
 			defer mu.Unlock()
-			if passes[p] = err == nil; !passes[p] {
+			if passes[p] = err == nil; !passes[p] && ctx.Err() == nil {
 				failed = append(failed, fmt.Errorf("running the unmodified controllers of %s in scenario %s: %w", p.base, p.scenario, err))
 			}
 			return nil

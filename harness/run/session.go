@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -238,12 +239,30 @@ func (s *Session) End(ctx context.Context, runErr error) (*reports.Run, error) {
 	return s.checkHistory(diagnostics, errors.Join(runErr, s.tearDown(ctx, runErr)))
 }
 
+// UnrecordedError is the error of a run that was aborted before its history began. Such a run has
+// no reports.
+type UnrecordedError struct {
+	Directory string // the run directory
+	Err       error  // why the run was aborted
+}
+
+// Error returns why the run was aborted, and the directory of its logs.
+func (e *UnrecordedError) Error() string {
+	return fmt.Sprintf("%v\n(the logs are in %s)", e.Err, directory(e.Directory).logs())
+}
+
+// Unwrap returns why the run was aborted.
+func (e *UnrecordedError) Unwrap() error { return e.Err }
+
 // checkHistory checks the history and writes the reports. It returns no result if there is no
 // history. The argument runErr is nil, or the error that aborted the run. checkHistory returns it
 // together with its own errors.
 func (s *Session) checkHistory(diagnostics *snapshot, runErr error) (*reports.Run, error) {
 	if _, err := os.Stat(s.dir.history()); err != nil {
-		return nil, fmt.Errorf("%w\n(the logs are in %s)", errors.Join(runErr, err), s.dir.logs())
+		if runErr == nil || !errors.Is(err, fs.ErrNotExist) {
+			runErr = errors.Join(runErr, fmt.Errorf("reading the history: %w", err))
+		}
+		return nil, &UnrecordedError{Directory: string(s.dir), Err: runErr}
 	}
 	s.progress("checking the history")
 	result, draft, err := checkDirectory(string(s.dir))

@@ -110,11 +110,15 @@ func (f *baselineFlags) options(cmd *cobra.Command, s *scenario.Scenario) ([]run
 func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, parallel int) (int, error) {
 	var attempts []campaign.Attempt
 	for _, o := range all {
-		attempts = append(attempts, func(ctx context.Context) (*reports.Run, error) { return run.Run(ctx, o) })
+		attempts = append(attempts, discardInterrupted(func(ctx context.Context) (*reports.Run, error) { return run.Run(ctx, o) }))
 	}
 	var runs []reports.Run
 	var histories []iter.Seq2[*history.Record, error]
 	err := campaign.RunParallel(cmd.Context(), parallel, seriesOf(attempts), func(_ int, r *reports.Run, err error) error {
+		interrupted := err != nil && cmd.Context().Err() != nil
+		if interrupted && (r == nil || r.Verdict != check.Fail) {
+			return nil
+		}
 		if r != nil {
 			runs = append(runs, *r)
 			histories = append(histories, history.ReadFile(run.HistoryFile(r.Directory)))

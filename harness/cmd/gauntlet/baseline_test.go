@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/kube-gauntlet/gauntlet/harness/baseline"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -43,5 +47,31 @@ func TestBaselineKeepsFiles(t *testing.T) {
 	}
 	if _, err := command(t, "baseline", "burst", "--output="+path); err == nil || !strings.Contains(err.Error(), "the file exists already; name a new file") {
 		t.Errorf("error %v; want that the file exists", err)
+	}
+}
+
+// TestBaselineProgress checks that the progress lines of each run without faults have the run's
+// number.
+func TestBaselineProgress(t *testing.T) {
+	f := baselineFlags{runs: 2, run: runFlags{subject: startsOnce(t), provider: providers.Embedded, seed: 1}}
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	var progress bytes.Buffer
+	cmd.SetErr(&progress)
+	burst, err := loadScenario("burst", &progress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := f.options(cmd, burst)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range all {
+		o.Progress("begins")
+	}
+	for _, want := range []string{"burst without faults, 1 of 2: begins", "burst without faults, 2 of 2: begins"} {
+		if !strings.Contains(progress.String(), want) {
+			t.Errorf("progress %q; want %q", progress.String(), want)
+		}
 	}
 }

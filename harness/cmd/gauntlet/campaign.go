@@ -104,7 +104,7 @@ func (f *campaignFlags) checkConfirm(cmd *cobra.Command) error {
 // confirmed returns a function that makes one run. If the run is in virtual time and fails, the
 // function repeats it on the provider of the flag --confirm.
 func (f *campaignFlags) confirmed(o run.Options) campaign.Attempt {
-	once := attempt(o)
+	once := discardInterrupted(attempt(o))
 	if o.Provider != providers.Virtual || f.confirm == noProvider {
 		return once
 	}
@@ -113,7 +113,7 @@ func (f *campaignFlags) confirmed(o run.Options) campaign.Attempt {
 		again := o
 		again.Provider, again.Scenario = f.confirm, o.Scenario.Clone()
 		again.Scenario.Seed = seed
-		return attempt(again)
+		return discardInterrupted(attempt(again))
 	})
 }
 
@@ -128,6 +128,9 @@ func confirmFailure(once campaign.Attempt, provider string, repeat func(seed uin
 			return result, err
 		}
 		second, secondErr := repeat(result.Seed)(ctx)
+		if ctx.Err() != nil && secondErr != nil {
+			second = nil // the second run was interrupted, so its verdict says nothing
+		}
 		result.Repeated = describeSecondRun(provider, second, secondErr)
 		return result, err
 	}
@@ -158,6 +161,29 @@ func attempt(o run.Options) campaign.Attempt {
 		result, err := run.Run(ctx, o)
 		if result != nil {
 			o.Progress(string(result.Verdict))
+		}
+		return result, err
+	}
+}
+
+// discardInterrupted returns a function that makes a run. If ctx ends during the run and no check
+// has failed, the function removes the run directory. The verdict of such a run says nothing.
+func discardInterrupted(once campaign.Attempt) campaign.Attempt {
+	return func(ctx context.Context) (*reports.Run, error) {
+		result, err := once(ctx)
+		if err == nil || ctx.Err() == nil {
+			return result, err
+		}
+		dir := ""
+		var unrecorded *run.UnrecordedError
+		switch {
+		case result != nil && result.Verdict != check.Fail:
+			dir = result.Directory
+		case result == nil && errors.As(err, &unrecorded):
+			dir = unrecorded.Directory
+		}
+		if dir != "" {
+			err = errors.Join(err, os.RemoveAll(dir))
 		}
 		return result, err
 	}
@@ -228,6 +254,9 @@ func (f *campaignFlags) runCampaign(cmd *cobra.Command, name string, o campaign.
 	}
 	o.Parallel = parallel
 	results, campaignErr := campaign.Run(cmd.Context(), o)
+	if results.Interrupted != "" {
+		campaignErr = errors.Join(errors.New(results.Interrupted), campaignErr)
+	}
 	code := verdictCode(results.Failed)
 	if results.Runs > 0 && len(results.Failed) == 0 {
 		code = exitPass
@@ -244,6 +273,9 @@ func (f *campaignFlags) runCampaign(cmd *cobra.Command, name string, o campaign.
 // groups and the reports of all runs to dir.
 func reportCampaign(cmd *cobra.Command, dir string, results campaign.Results) error {
 	var lines bytes.Buffer
+	if results.Interrupted != "" {
+		fmt.Fprintf(&lines, "%s\n\n", results.Interrupted)
+	}
 	if err := reports.FailureGroups(&lines, results.Runs, results.Failed); err != nil {
 		return err
 	}
@@ -253,8 +285,14 @@ func reportCampaign(cmd *cobra.Command, dir string, results campaign.Results) er
 		return fmt.Errorf("creating the directory of the campaign: %w", err)
 	}
 	all := []error{annotated, os.WriteFile(filepath.Join(dir, "failures.md"), lines.Bytes(), 0o644)}
-	if results.Runs > 0 {
-		all = append(all, reports.WriteFiles(dir, slices.Concat(results.Failed, results.Passed)...))
+	runs := slices.Concat(results.Failed, results.Passed)
+	switch {
+	case results.Runs == 0:
+		return errors.Join(all...)
+	case results.Interrupted != "":
+		all = append(all, reports.WriteInterrupted(dir, results.Interrupted, runs...))
+	default:
+		all = append(all, reports.WriteFiles(dir, runs...))
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "\nreport: %s\n", filepath.Join(dir, reports.PageName))
 	return errors.Join(all...)

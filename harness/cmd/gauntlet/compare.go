@@ -112,6 +112,13 @@ func (f *compareFlags) compare(cmd *cobra.Command, format outputFormat, names []
 			break
 		}
 	}
+	made := 0
+	for i := range all {
+		made += len(all[i].Pairs)
+	}
+	if planned := len(pairs) * len(pairs[0][0]); cmd.Context().Err() != nil && made < planned {
+		errs = []error{fmt.Errorf("interrupted after %d of %d pairs", made, planned)}
+	}
 	out := cmd.OutOrStdout()
 	if format != asTable {
 		out = cmd.ErrOrStderr()

@@ -92,15 +92,19 @@ func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 		return exitPass, &unfinishedError{err}
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s\n", outcome)
-	err = errors.Join(err, reportCampaign(cmd, o.Directory, campaign.Results{Runs: outcome.Runs(), Failed: outcome.Failed}))
+	results := campaign.Results{Runs: outcome.Runs(), Failed: outcome.Failed}
+	if cmd.Context().Err() != nil && !outcome.Complete {
+		results.Interrupted = fmt.Sprintf("interrupted after %d runs with a result; run the same command to continue the search", results.Runs)
+	}
+	err = errors.Join(err, reportCampaign(cmd, o.Directory, results))
 	code := exitPass
 	if len(outcome.Failed) > 0 {
 		code = verdictCode(outcome.Failed)
 	}
 	switch {
 	case err != nil:
-	case cmd.Context().Err() != nil:
-		err = errors.New("interrupted; run the same command to continue the search")
+	case results.Interrupted != "":
+		err = errors.New(results.Interrupted)
 	case f.shrink:
 		err = f.shrinkFailures(cmd, outcome.Failed)
 	}

@@ -44,7 +44,7 @@ manifest sets POD_NAME and NODE_NAME.`,
 			}
 			if err != nil && cmd.Context().Err() != nil {
 				*code = fleet.ExitTerminated
-				fmt.Fprintln(cmd.ErrOrStderr(), "gauntlet: the pod was told to end; another pod continues the work:", err)
+				fmt.Fprintln(cmd.ErrOrStderr(), "gauntlet: received SIGTERM; another pod continues the work:", err)
 				return nil
 			}
 			return err

@@ -244,7 +244,7 @@ func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, subject m
 		options[0].Gauntlet = subject.Executable
 	}
 	options[0].BuiltFromUpstream = subject.Base == mutant.Upstream
-	result, err := attempt(options[0])(ctx)
+	result, err := discardInterrupted(attempt(options[0]))(ctx)
 	if result == nil {
 		return nil, err
 	}

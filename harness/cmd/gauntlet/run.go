@@ -279,7 +279,8 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	}
 	var all []run.Options
 	for _, s := range scenarios {
-		progress := func(message string) { terminal.progress(s.Name+f.label, message) }
+		name := s.Name + f.label
+		progress := func(message string) { terminal.progress(name, message) }
 		o := run.Options{
 			Scenario:    s,
 			Target:      target,

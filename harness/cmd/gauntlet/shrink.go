@@ -193,7 +193,7 @@ func (f *shrinkFlags) fails(ctx context.Context, cmd *cobra.Command, s *scenario
 	if err != nil {
 		return false, err
 	}
-	result, err := run.Run(ctx, options[0])
+	result, err := discardInterrupted(func(ctx context.Context) (*reports.Run, error) { return run.Run(ctx, options[0]) })(ctx)
 	if result == nil {
 		return false, err
 	}

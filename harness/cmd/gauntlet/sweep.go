@@ -65,5 +65,7 @@ func (f *sweepSeedsFlags) run(cmd *cobra.Command) (int, error) {
 		return exitPass, err // the options are wrong; no run has started
 	}
 	f.runs.announce(cmd, "running the generated scenarios of seeds %d to %d\n", f.from, f.to)
-	return f.runCampaign(cmd, "seeds", campaign.Options{Series: seriesOfRounds(f.from, f.to, round)})
+	return f.runCampaign(cmd, "seeds", campaign.Options{
+		Series: seriesOfRounds(f.from, f.to, round), Planned: int(min(f.to-f.from, math.MaxInt32)+1) * len(f.subjects),
+	})
 }

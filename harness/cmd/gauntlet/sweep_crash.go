@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -90,7 +91,7 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 		}
 		all = append(all, attempts...)
 	}
-	return f.runCampaign(cmd, "crash", campaign.Options{Series: seriesOf(all)})
+	return f.runCampaign(cmd, "crash", campaign.Options{Series: seriesOf(all), Planned: len(all)})
 }
 
 // plan returns a function for each combination of a write of the subject and a fault. The function
@@ -135,6 +136,9 @@ func (f *campaignFlags) subjectWrites(cmd *cobra.Command, withoutFaults *scenari
 		return nil, err
 	}
 	result, err := attempts[0](cmd.Context())
+	if err != nil && cmd.Context().Err() != nil {
+		err = errors.New("interrupted during the run without faults")
+	}
 	if err != nil {
 		return nil, &unfinishedError{err}
 	}

@@ -22,6 +22,8 @@ type Options struct {
 	// Series yields one function for each run, in the order in which the runs start. If Series
 	// yields an error, the campaign ends.
 	Series iter.Seq2[Attempt, error]
+	// Planned is the number of runs in Series, or 0 if the number is unknown.
+	Planned int
 	// Parallel is the maximum number of runs at the same time, at least 1.
 	Parallel int
 	// Duration is the time from the call of Run after which no further run starts. The campaign
@@ -41,6 +43,9 @@ type Results struct {
 	// campaign can have thousands of runs, it removes the directories of passed runs. The fields
 	// Directory, Reproduce, Results and Versions of these runs are empty.
 	Passed []reports.Run
+	// Interrupted says when ctx ended, such as "interrupted after 7 of 40 runs". It is empty if all
+	// runs were completed.
+	Interrupted string
 }
 
 // failedStartsMax is how many consecutive runs may fail to start. The campaign then ends. After
@@ -48,7 +53,7 @@ type Results struct {
 const failedStartsMax = 3
 
 // Run starts runs until Series ends, Duration has passed, or ctx ends. The end of ctx is not an
-// error.
+// error: [Results.Interrupted] says when it happened.
 //
 // An error means that the campaign could not continue. The returned results are valid even with an
 // error.
@@ -58,7 +63,7 @@ func Run(ctx context.Context, o Options) (Results, error) {
 	failedStarts := 0
 	err := RunParallel(ctx, o.Parallel, o.attemptsUntilDeadline(), func(index int, run *reports.Run, err error) error {
 		switch {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil && err != nil && (run == nil || run.Verdict != check.Fail):
 			return nil // the run was interrupted, so its verdict says nothing about the subject
 		case run == nil:
 			if failedStarts++; failedStarts == failedStartsMax {
@@ -82,6 +87,13 @@ func Run(ctx context.Context, o Options) (Results, error) {
 	})
 	for _, index := range slices.Sorted(maps.Keys(failed)) {
 		results.Failed = append(results.Failed, *failed[index])
+	}
+	switch {
+	case ctx.Err() == nil || o.Planned > 0 && results.Runs >= o.Planned:
+	case o.Planned > 0:
+		results.Interrupted = fmt.Sprintf("interrupted after %d of %d runs", results.Runs, o.Planned)
+	default:
+		results.Interrupted = fmt.Sprintf("interrupted after %d runs", results.Runs)
 	}
 	return results, err
 }

@@ -109,19 +109,53 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunInterrupted checks that a campaign does not count an interrupted run.
+// TestRunInterrupted checks which runs a campaign counts that is interrupted during its second run.
 func TestRunInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	interrupted := func(context.Context) (*reports.Run, error) {
-		cancel()
-		return &reports.Run{Verdict: check.Unknown}, errors.New("interrupted")
-	}
-	results, err := Run(ctx, Options{
-		Series: of(interrupted), Parallel: 1, Clock: clock,
-	})
-	if err != nil || results.Runs != 0 || len(results.Failed) != 0 {
-		t.Errorf("%+v, %v; want nothing", results, err)
+	aborted := errors.New("interrupted")
+	for _, test := range []struct {
+		name       string
+		second     *reports.Run // its directory is set by the test
+		err        error
+		planned    int
+		wantRuns   int
+		wantFailed int
+		want       string
+	}{
+		{"the run is aborted", &reports.Run{Verdict: check.Unknown}, aborted, 4, 1, 0, "interrupted after 1 of 4 runs"},
+		{"the run cannot start", nil, aborted, 4, 1, 0, "interrupted after 1 of 4 runs"},
+		{"the run fails before it is aborted", &reports.Run{Verdict: check.Fail}, aborted, 4, 2, 1, "interrupted after 2 of 4 runs"},
+		{"the run ends and passes", &reports.Run{Verdict: check.Pass}, nil, 4, 2, 0, "interrupted after 2 of 4 runs"},
+		{"the last run ends and passes", &reports.Run{Verdict: check.Pass}, nil, 2, 2, 0, ""},
+		{"the number of runs is unknown", &reports.Run{Verdict: check.Pass}, nil, 0, 2, 0, "interrupted after 2 runs"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			directory := t.TempDir()
+			if test.second != nil {
+				test.second.Directory = directory
+			}
+			results, err := Run(ctx, Options{
+				Series: of(
+					func(context.Context) (*reports.Run, error) { return &reports.Run{Verdict: check.Pass}, nil },
+					func(context.Context) (*reports.Run, error) {
+						cancel()
+						return test.second, test.err
+					},
+					func(context.Context) (*reports.Run, error) {
+						t.Error("a run started after the interruption")
+						return nil, nil
+					},
+				),
+				Planned: test.planned, Parallel: 1, Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
+			})
+			if err != nil || results.Runs != test.wantRuns || len(results.Failed) != test.wantFailed || results.Interrupted != test.want {
+				t.Errorf("%+v, error %v; want %d runs, %d failed, %q", results, err, test.wantRuns, test.wantFailed, test.want)
+			}
+			_, err = os.Stat(directory)
+			if passed := test.second != nil && test.second.Verdict == check.Pass; passed != os.IsNotExist(err) {
+				t.Errorf("the directory of the second run: %v; want it removed only if the run passed", err)
+			}
+		})
 	}
 }
 

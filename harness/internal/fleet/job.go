@@ -74,7 +74,7 @@ const (
 	// Kubernetes ends the Job.
 	ExitUsage = 3
 
-	// ExitTerminated means that the pod was told to end before its work was complete. Kubernetes
+	// ExitTerminated means that the worker received SIGTERM before its work was complete. Kubernetes
 	// replaces the pod.
 	ExitTerminated = 143
 
