@@ -50,8 +50,12 @@ func costsOf(subject, base string, ratios []compare.Ratio) costTable {
 
 // How returns a sentence that explains how the numbers in the table were computed.
 func (t costTable) How() string {
-	return fmt.Sprintf("medians of %d pairs; the finding is the result of a Mann-Whitney U test at the 5 %% level, "+
-		"which needs at least %d pairs", t.Pairs, compare.PairsMin)
+	pairs := "1 pair"
+	if t.Pairs != 1 {
+		pairs = fmt.Sprintf("%d pairs", t.Pairs)
+	}
+	return fmt.Sprintf("medians of %s; the finding is the result of a Mann-Whitney U test at the 5 %% level, "+
+		"which needs at least %d pairs", pairs, compare.PairsMin)
 }
 
 // table converts the costs to a table of package go-pretty, which renders text or Markdown.

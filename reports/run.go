@@ -17,6 +17,7 @@ type Run struct {
 	Description string // the description of the scenario
 	Subject     string // the name of the subject, such as ours or upstream
 	Provider    string // the name of the provider of the cluster
+	VirtualTime bool   // true if the run was on a virtual clock; Duration is then virtual time too
 	Seed        uint64 // the seed of the run
 	// Controllers has the names of the controllers under test, such as deployment-controller. It
 	// is empty if the default controllers are under test; see [kube.ControllersNamed].
@@ -180,6 +181,15 @@ func (s series) summarize() (check.Verdict, string) {
 	return check.Worst(verdict, check.Unknown), s.interrupted + "; " + reason
 }
 
+// durationText returns the duration of the run, such as "13.6 s" or "13.6 s of virtual time".
+func (r *Run) durationText() string {
+	text := fmt.Sprintf("%.1f s", r.Duration.Seconds())
+	if r.VirtualTime {
+		text += " of virtual time"
+	}
+	return text
+}
+
 // faultsText describes in one line how often the faults of a run took effect. It returns "" for a
 // run without faults. Faults of the same type share one count. An example is "api-error refused 2
 // of 11 matching requests, restart once; never fired: watch-delay".
@@ -243,7 +253,7 @@ func EvidenceLines(e check.Evidence) []string {
 		lines = append(lines, fmt.Sprintf("stalled: the subject or gauntlet had no CPU time for %s shortly before this violation", seconds(e.Stalled)))
 	}
 	if e.KnownIssue != "" {
-		lines = append(lines, "known upstream issue: "+e.KnownIssue)
+		lines = append(lines, "matches known upstream issue: "+e.KnownIssue)
 	}
 	if len(e.Records) > 0 {
 		lines = append(lines, "history.jsonl: "+records(e.Records))

@@ -1,10 +1,12 @@
 package check
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
@@ -81,4 +83,24 @@ func TestNoWritesWhenSettledOfEndpoints(t *testing.T) {
 		{name: "updates Endpoints without a change (mutant E10)", want: Fail, evidence: "sent update endpoints ns/web", build: rewritten("")},
 		{name: "updates truncated Endpoints (truncated-endpoints)", want: Pass, build: rewritten("truncated")},
 	})
+}
+
+// TestExcuseKnownUpstream checks the verdict and the reason of no-writes-when-settled in a run that
+// did not converge, with and without a known upstream issue.
+func TestExcuseKnownUpstream(t *testing.T) {
+	for _, test := range []struct {
+		other Verdict
+		want  Verdict
+		text  string
+	}{
+		{Pass, Unknown, "the run did not converge"},
+		{KnownUpstream, NotExercised, "a known upstream issue prevented convergence (see converged)"},
+	} {
+		checker := newNoWritesWhenSettledChecker(Settings{Quiet: 2 * time.Second, Controllers: kube.Controllers})
+		results := []Result{{Check: "converged", Verdict: test.other}, checker.Result()}
+		excuseKnownUpstream([]*runnerEntry{{}, {checker: checker}}, results)
+		if got := results[1]; got.Verdict != test.want || !strings.HasPrefix(got.Reason, test.text) {
+			t.Errorf("%s: %s, %q; want %s, %q", test.other, got.Verdict, got.Reason, test.want, test.text)
+		}
+	}
 }

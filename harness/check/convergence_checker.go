@@ -163,11 +163,12 @@ func (checker *convergenceChecker) conclude(m *Model) Result {
 	case result.Violations > 0:
 		result.Verdict = Fail
 		result.Reason = fmt.Sprintf("the objects had not converged %v after the faults were healed: %s", waited.Round(time.Millisecond), result.Evidence[0].Summary)
-		if known != nil {
-			result.Reason += "; " + known.String()
-		}
-		if known != nil && checker.upstream {
+		switch {
+		case known != nil && checker.upstream:
 			result.Verdict = KnownUpstream
+			result.Reason += "; " + known.String()
+		case known != nil:
+			result.Reason += "; " + known.noExcuse()
 		}
 	case result.Exercised == 0:
 		result.Verdict, result.Reason = NotExercised, checker.noneReason

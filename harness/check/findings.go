@@ -102,14 +102,16 @@ func (f *findings) Result() Result {
 	case f.violations > 0:
 		result.Verdict = Fail
 		result.Reason = "the guarantee was violated " + times(f.violations) + "; first violation: " + f.evidence[0].reason()
-		if f.knownViolations == f.violations {
-			result.Reason += "; " + f.knownIssue.String()
-		}
-		if f.knownViolations == f.violations && f.upstream {
+		known := f.knownViolations == f.violations
+		switch {
+		case known && f.upstream:
 			result.Verdict = KnownUpstream
-		} else if f.doubtful == f.violations {
+			result.Reason += "; " + f.knownIssue.String()
+		case f.doubtful == f.violations:
 			result.Verdict = Unknown
 			result.Reason = fmt.Sprintf("the machine stalled for %s shortly before this violation, which therefore proves nothing: %s", seconds(f.stalled), f.evidence[0].reason())
+		case known:
+			result.Reason += "; " + f.knownIssue.noExcuse()
 		}
 	case f.exercised == 0:
 		result.Verdict, result.Reason = NotExercised, "this run never exercised the guarantee"

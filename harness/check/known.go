@@ -153,6 +153,12 @@ func (issue *KnownIssue) String() string {
 	return text
 }
 
+// noExcuse says that another subject than kube-controller-manager has violated a guarantee in the
+// way of the issue. Such a violation is a failure.
+func (issue *KnownIssue) noExcuse() string {
+	return fmt.Sprintf("kube-controller-manager has the same bug (known upstream issue %s), but no other subject may have it", issue.Slug)
+}
+
 // knownRolloutIssue returns the known upstream issue that explains why a Deployment has not
 // converged. It returns nil if no such issue explains this.
 //

@@ -66,13 +66,15 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 //
 // It assumes that an issue prevented convergence if any check has the verdict known-upstream.
 func excuseKnownUpstream(entries []*runnerEntry, results []Result) {
-	if !slices.ContainsFunc(results, func(r Result) bool { return r.Verdict == KnownUpstream }) {
+	known := slices.IndexFunc(results, func(r Result) bool { return r.Verdict == KnownUpstream })
+	if known < 0 {
 		return
 	}
 	for i, entry := range entries {
 		waiting, ok := entry.checker.(interface{ neverConverged() bool })
 		if ok && waiting.neverConverged() && results[i].Verdict == Unknown {
 			results[i].Verdict = NotExercised
+			results[i].Reason = fmt.Sprintf("a known upstream issue prevented convergence (see %s), so this run never exercised the guarantee", results[known].Check)
 		}
 	}
 }
