@@ -32,6 +32,7 @@ type jsonRun struct {
 	Size            int               `json:"size"`
 	Started         time.Time         `json:"started,omitzero"`
 	DurationSeconds float64           `json:"durationSeconds"`
+	VirtualTime     bool              `json:"virtualTime,omitempty"`
 	Versions        map[string]string `json:"versions"`
 	Verdict         check.Verdict     `json:"verdict"`
 	Reason          string            `json:"reason"`
@@ -120,6 +121,7 @@ func (r *Run) json() jsonRun {
 		Size:            r.Size,
 		Started:         r.Started,
 		DurationSeconds: r.Duration.Seconds(),
+		VirtualTime:     r.VirtualTime,
 		Versions:        r.Versions,
 		Verdict:         r.Verdict,
 		Reason:          r.Reason,

@@ -113,8 +113,8 @@ func markdownEvidence(b *strings.Builder, result check.Result) {
 
 // markdownTable writes a collapsed section about a run, which contains the table of checks.
 func (r *Run) markdownTable(b *strings.Builder, dir string) {
-	fmt.Fprintf(b, "<details><summary>%s %s: %s in %.1f s</summary>\n\n%s\n\n",
-		verdictSymbols[r.Verdict], escape(r.Scenario), r.Verdict, r.Duration.Seconds(), escape(r.Description))
+	fmt.Fprintf(b, "<details><summary>%s %s: %s in %s</summary>\n\n%s\n\n",
+		verdictSymbols[r.Verdict], escape(r.Scenario), r.Verdict, r.durationText(), escape(r.Description))
 	fmt.Fprintf(b, "Subject %s on %s, seed %d: %s\n\nReproduce: %s. Directory: %s.\n\n",
 		code(r.Subject), code(r.Provider), r.Seed, escape(r.Reason), code(r.Reproduce), code(r.Directory))
 	if text := r.faultsText(); text != "" {

@@ -77,6 +77,7 @@ func (r *jsonRun) run() Run {
 		Directory:   r.Directory,
 		Size:        r.Size,
 		Started:     r.Started,
+		VirtualTime: r.VirtualTime,
 		Duration:    time.Duration(r.DurationSeconds * float64(time.Second)).Round(time.Microsecond),
 		Versions:    r.Versions,
 		Verdict:     currentVerdict(r.Verdict),

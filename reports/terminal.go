@@ -263,7 +263,7 @@ func (p layout) matrix(ids []string, runs []Run) string {
 func (p layout) locations(b *strings.Builder, runs []Run) {
 	for _, run := range runs {
 		blankLine(b)
-		fmt.Fprintf(b, "%s, %s, seed %d: %s in %.1f s\n", run.Scenario, run.Subject, run.Seed, p.verdict(run.Verdict), run.Duration.Seconds())
+		fmt.Fprintf(b, "%s, %s, seed %d: %s in %s\n", run.Scenario, run.Subject, run.Seed, p.verdict(run.Verdict), run.durationText())
 		fmt.Fprintf(b, "    directory  %s\n", run.Directory)
 		fmt.Fprintf(b, "    reproduce  %s\n", run.Reproduce)
 		if text := run.faultsText(); text != "" {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
@@ -157,7 +159,9 @@ func missedFirings(counts []check.FaultCount) (missed []string) {
 func summarize(dir directory, spec *scenario.Scenario, environment *Environment, results []check.Result) *reports.Run {
 	versions := map[string]string{"gauntlet": environment.Revision, "go": environment.Go}
 	maps.Copy(versions, environment.Versions)
+	provider, err := providers.Named(environment.Provider)
 	return &reports.Run{
+		VirtualTime: err == nil && provider.Capabilities.Has(cluster.VirtualTime),
 		Scenario:    spec.Name,
 		Description: spec.Description,
 		Subject:     environment.Subject,

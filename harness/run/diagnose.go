@@ -27,6 +27,9 @@ const (
 	debugFetchTimeout = 3 * time.Second
 )
 
+// pendingName is the name of the file of a snapshot that lists what has not converged.
+const pendingName = "pending.txt"
+
 // snapshot contains diagnostics of a run, such as all objects, in memory. Every run takes a
 // snapshot before it stops the subject, because the verdict is not yet known. The run writes the
 // snapshot to files only if a check failed or objects did not converge.
@@ -64,7 +67,7 @@ func (s *Session) takeSnapshot(ctx context.Context, runErr error) *snapshot {
 	diagnostics := &snapshot{pending: s.monitor.settled.Pending()}
 	if len(diagnostics.pending) > 0 {
 		s.progress("not converged: %s", diagnostics.pending[0])
-		diagnostics.add("pending.txt", []byte(strings.Join(diagnostics.pending, "\n")+"\n"))
+		diagnostics.add(pendingName, []byte(strings.Join(diagnostics.pending, "\n")+"\n"))
 	}
 	if errors.Is(runErr, errInterrupted) || s.Environment.Cluster.Err() != nil {
 		return diagnostics
@@ -151,6 +154,17 @@ func (s *Session) fetchDebug(ctx context.Context, replica, path string) ([]byte,
 // environment did not start, is never needed.
 func (s *snapshot) neededFor(result *reports.Run) bool {
 	return s != nil && (len(s.pending) > 0 || result.Verdict == check.Fail)
+}
+
+// removeNeedlessDiagnostics removes the diagnostics of a run in virtual time that converged and did
+// not fail. The program that makes such a run always writes them, because it does not know the
+// verdict. See [snapshot.neededFor].
+func (d directory) removeNeedlessDiagnostics(result *reports.Run) error {
+	_, err := os.Stat(filepath.Join(d.diagnostics(), pendingName))
+	if err == nil || result == nil || result.Verdict == check.Fail {
+		return nil
+	}
+	return os.RemoveAll(d.diagnostics())
 }
 
 // write creates the directory dir and writes the files of the snapshot.

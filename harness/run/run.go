@@ -116,7 +116,8 @@ func Run(ctx context.Context, o Options) (*reports.Run, error) {
 	}
 	if o.inVirtualTime() {
 		defer s.unlock()
-		return s.checkHistory(nil, s.recordInVirtualTime(ctx))
+		result, err := s.checkHistory(nil, s.recordInVirtualTime(ctx))
+		return result, errors.Join(err, s.dir.removeNeedlessDiagnostics(result))
 	}
 	if err = s.setUp(ctx); err == nil {
 		err = s.runPhases(ctx)

@@ -1,11 +1,17 @@
 package run
 
 import (
+	"bufio"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -13,6 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/virtual"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
@@ -37,16 +44,100 @@ func (o *Options) inVirtualTime() bool {
 // preflightVirtual returns an error if a run in virtual time cannot support the options, such as
 // KeepUp. It also returns an error if the program gauntlet-virtual is missing.
 func (o *Options) preflightVirtual() error {
-	if o.Scenario.ExternalWorkload != nil || o.KeepUp != nil || o.OnRecord != nil || o.Direct {
-		return fmt.Errorf("provider %s: found an external workload, --keep, --verbose, or another use of Options.KeepUp, OnRecord or Direct; expected none of these, or another provider, because %s records the run", o.Provider, virtual.Program)
+	for _, unsupported := range []struct {
+		set  bool
+		what string
+	}{
+		{o.KeepUp != nil, "--keep (Options.KeepUp)"},
+		{o.OnRecord != nil, "--verbose (Options.OnRecord)"},
+		{o.Scenario.ExternalWorkload != nil, "externalWorkload"},
+		{o.Direct, "Options.Direct"},
+	} {
+		if unsupported.set {
+			return fmt.Errorf("%s has no effect on the provider %s, because the program %s makes the run: expected another provider, such as --provider=embedded", unsupported.what, o.Provider, virtual.Program)
+		}
 	}
 	_, err := virtual.Find(o.Gauntlet)
 	return err
 }
 
-// recordInVirtualTime starts the program gauntlet-virtual, which records the history of the run,
-// and waits until it has exited. The program calls [Record].
+// recordInVirtualTime makes the run in virtual time. If the run was aborted, the history then says
+// why.
 func (s *Session) recordInVirtualTime(ctx context.Context) error {
+	err := s.runVirtual(ctx)
+	progress, progressErr := readMessages(s.dir.progress())
+	for _, message := range progress {
+		s.progress("%s", message)
+	}
+	if progressErr != nil {
+		s.progress("reading the progress of the run: %v", progressErr)
+	}
+	err = errors.Join(err, os.RemoveAll(s.dir.state()))
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, s.recordAbort(err))
+}
+
+// recordAbort adds a gap to the history, which says why the run was aborted. If there is no
+// history, recordAbort creates one, so that the run has reports.
+func (s *Session) recordAbort(reason error) error {
+	gap := history.Gap{Source: "the run", Detail: abortReason(reason)}
+	err := history.EndWithGap(s.dir.history(), gap)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, history.ErrNoRecord):
+		if err := os.Remove(s.dir.history()); err != nil {
+			return err
+		}
+	default:
+		return err
+	}
+	recorder, err := history.Create(s.dir.history(), history.Start{
+		Scenario: s.Scenario.Name, Seed: s.Scenario.Seed, Subject: s.Target.String(), Controllers: s.Scenario.Subject.Controllers,
+		Provider: s.Provider, Namespace: cmp.Or(s.Namespace, environment.Namespace),
+	}, s.Clock)
+	if err != nil {
+		return err
+	}
+	recorder.Append(history.Record{Gap: &gap})
+	return recorder.Close()
+}
+
+// abortReason returns the text of an error that aborted a run. If the error has the end of a log,
+// the first line also has the most informative line of that log, because reports show only the
+// first line.
+func abortReason(err error) string {
+	var exit *process.ExitError
+	if !errors.As(err, &exit) {
+		return err.Error()
+	}
+	how, rest, _ := strings.Cut(exit.Error(), "; ")
+	if line := telling(exit.LogPath, exit.LogTail); line != "" {
+		how += ": " + line
+	}
+	return how + "\n" + rest
+}
+
+// telling returns the line of a log that most likely says why the process has exited: the last
+// line that begins with "panic: " or "fatal error: ", otherwise the last line of tail.
+func telling(logPath, tail string) string {
+	lines := strings.Split(tail, "\n")
+	if log, err := os.ReadFile(logPath); err == nil {
+		for line := range strings.Lines(string(log)) {
+			if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+				lines = append(lines[:0], strings.TrimSpace(line))
+			}
+		}
+	}
+	const lengthMax = 300
+	line := []rune(strings.ToValidUTF8(lines[len(lines)-1], "?"))
+	return string(line[:min(len(line), lengthMax)])
+}
+
+// runVirtual starts the program that records the history of the run, and waits until it has exited.
+// The program calls [Record].
+func (s *Session) runVirtual(ctx context.Context) error {
 	program, err := virtual.Find(s.Gauntlet)
 	if err != nil {
 		return err
@@ -65,7 +156,10 @@ func (s *Session) recordInVirtualTime(ctx context.Context) error {
 	select {
 	case <-p.Done():
 	case <-ctx.Done():
-		return errors.Join(errInterrupted, p.Stop(context.WithoutCancel(ctx), virtualStopGrace))
+		if err := p.Stop(context.WithoutCancel(ctx), virtualStopGrace); err != nil {
+			return fmt.Errorf("%w; stopping %s: %w", errInterrupted, virtual.Program, err)
+		}
+		return errInterrupted
 	case <-timer.C:
 		return errors.Join(fmt.Errorf("%s did not exit within %s; see %s", virtual.Program, virtualTimeout, filepath.Join(s.dir.logs(), virtual.Program+".log")), p.Kill())
 	}
@@ -91,6 +185,19 @@ func Record(ctx context.Context, path string, start func(seed uint64, o provider
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(dir.state(), 0o700); err != nil { // gauntlet removes it after the run
+		return err
+	}
+	messages, err := os.Create(dir.progress())
+	if err != nil {
+		return err
+	}
+	defer messages.Close()
+	log := progress
+	progress = func(message string) {
+		log(message)
+		_ = json.NewEncoder(messages).Encode(message) // only progress is lost; the log has the message
+	}
 	o := &Options{Scenario: spec, Target: target, Provider: created.Provider, Clock: clock.RealClock{}, Progress: progress}
 	c, err := start(spec.Seed, o.controlPlane())
 	if err != nil {
@@ -107,8 +214,33 @@ func Record(ctx context.Context, path string, start func(seed uint64, o provider
 	if err = s.setUp(ctx); err == nil {
 		err = s.runPhases(ctx)
 	}
-	if pending := s.monitor.settled.Pending(); len(pending) > 0 {
-		s.progress("not converged: %s", pending[0])
+	if s.ready {
+		if writeErr := s.takeSnapshot(ctx, err).write(dir.diagnostics()); writeErr != nil {
+			s.progress("writing the diagnostics failed: %v", writeErr)
+		}
 	}
 	return errors.Join(err, s.tearDown(ctx, err))
+}
+
+// readMessages reads the messages that [Record] has passed to progress. It returns the messages
+// before the first one that is not complete.
+func readMessages(path string) (all []string, err error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	for decoder := json.NewDecoder(bufio.NewReader(file)); ; {
+		var message string
+		if err := decoder.Decode(&message); err != nil {
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				err = nil
+			}
+			return all, err
+		}
+		all = append(all, message)
+	}
 }

@@ -94,7 +94,7 @@ func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 	fmt.Fprintf(cmd.OutOrStdout(), "%s\n", outcome)
 	results := campaign.Results{Runs: outcome.Runs(), Failed: outcome.Failed}
 	if cmd.Context().Err() != nil && !outcome.Complete {
-		results.Interrupted = fmt.Sprintf("interrupted after %d runs with a result; run the same command to continue the search", results.Runs)
+		results.Interrupted = fmt.Sprintf("interrupted; runs with a result: %d; run the same command to continue the search", results.Runs)
 	}
 	err = errors.Join(err, reportCampaign(cmd, o.Directory, results))
 	code := exitPass

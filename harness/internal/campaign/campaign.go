@@ -93,7 +93,7 @@ func Run(ctx context.Context, o Options) (Results, error) {
 	case o.Planned > 0:
 		results.Interrupted = fmt.Sprintf("interrupted after %d of %d runs", results.Runs, o.Planned)
 	default:
-		results.Interrupted = fmt.Sprintf("interrupted after %d runs", results.Runs)
+		results.Interrupted = fmt.Sprintf("interrupted; runs completed: %d", results.Runs)
 	}
 	return results, err
 }

@@ -126,7 +126,7 @@ func TestRunInterrupted(t *testing.T) {
 		{"the run fails before it is aborted", &reports.Run{Verdict: check.Fail}, aborted, 4, 2, 1, "interrupted after 2 of 4 runs"},
 		{"the run ends and passes", &reports.Run{Verdict: check.Pass}, nil, 4, 2, 0, "interrupted after 2 of 4 runs"},
 		{"the last run ends and passes", &reports.Run{Verdict: check.Pass}, nil, 2, 2, 0, ""},
-		{"the number of runs is unknown", &reports.Run{Verdict: check.Pass}, nil, 0, 2, 0, "interrupted after 2 runs"},
+		{"the number of runs is unknown", &reports.Run{Verdict: check.Pass}, nil, 0, 2, 0, "interrupted; runs completed: 2"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())

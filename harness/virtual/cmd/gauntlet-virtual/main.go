@@ -2,8 +2,9 @@
 //go:debug randseednop=0
 
 // Command gauntlet-virtual records the history of one run in virtual time: clocks skip the time in
-// which all goroutines wait. gauntlet starts it for the provider virtual, with the run directory as
-// the only argument. The exit status is 0 if the run is complete, and 1 otherwise.
+// which all goroutines wait. gauntlet starts it for
+// the provider virtual, with the run directory as the only argument. The exit status is 0 if the run
+// is complete, 3 if the arguments are wrong, and 1 otherwise.
 //
 // The whole run is in one bubble of testing/synctest: control plane, subject, faults and workload.
 // The program exits inside of the bubble. It thus need not stop goroutines of other projects that
@@ -14,9 +15,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -27,10 +31,41 @@ import (
 // needs 100 to 300 MB.
 const gcPercent = 400
 
+const usage = `Usage: gauntlet-virtual RUNDIR
+
+gauntlet-virtual records the history of one run in virtual time. "gauntlet run
+--provider=virtual" creates the directory RUNDIR and starts this program for each run.
+
+Exit status: 0 the run is complete; 1 it is not; 3 the arguments are wrong.
+`
+
+// exitUsage is the exit status for wrong arguments, as of gauntlet.
+const exitUsage = 3
+
+// checkArguments returns an error if the arguments are not the path of a run directory.
+func checkArguments(args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("found %d arguments; expected one, the run directory", len(args))
+	}
+	if strings.HasPrefix(args[0], "-") {
+		return fmt.Errorf("unknown flag: %s; expected the run directory", args[0])
+	}
+	for _, name := range []string{"scenario.yaml", "environment.json"} {
+		if _, err := os.Stat(filepath.Join(args[0], name)); err != nil {
+			return fmt.Errorf("%s: found no %s; expected a run directory", args[0], name)
+		}
+	}
+	return nil
+}
+
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintf(os.Stderr, "found %d arguments; expected the run directory\n", len(os.Args)-1)
-		os.Exit(1)
+	if slices.Contains(os.Args[1:], "--help") || slices.Contains(os.Args[1:], "-h") {
+		fmt.Print(usage)
+		return
+	}
+	if err := checkArguments(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "gauntlet-virtual:", err)
+		os.Exit(exitUsage)
 	}
 	if err := apiserver.Prepare(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)

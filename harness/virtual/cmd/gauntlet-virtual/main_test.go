@@ -1,9 +1,11 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
@@ -28,8 +30,8 @@ func gauntlet(t *testing.T) string {
 }
 
 // checkVerdict runs a scenario in virtual time, as `gauntlet run --provider=virtual` does, and
-// compares the verdict.
-func checkVerdict(t *testing.T, gauntlet string, spec *scenario.Scenario, target subject.Target, want check.Verdict) {
+// compares the verdict. It returns the run directory.
+func checkVerdict(t *testing.T, gauntlet string, spec *scenario.Scenario, target subject.Target, want check.Verdict) string {
 	t.Helper()
 	spec = spec.Clone()
 	spec.Seed = 1
@@ -42,6 +44,11 @@ func checkVerdict(t *testing.T, gauntlet string, spec *scenario.Scenario, target
 	if result.Verdict != want {
 		t.Errorf("verdict %s, want %s: %s", result.Verdict, want, result.Reason)
 	}
+	_, err = os.Stat(filepath.Join(result.Directory, "diagnostics"))
+	if has := err == nil; !result.VirtualTime || has && want == check.Pass {
+		t.Errorf("virtual time: %t, diagnostics: %t; want virtual time, and no diagnostics of a run that passed", result.VirtualTime, has)
+	}
+	return result.Directory
 }
 
 // TestLibrary runs scenarios of the library on both subjects.
@@ -58,6 +65,66 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
+// TestArguments checks which arguments the program refuses.
+func TestArguments(t *testing.T) {
+	dir := t.TempDir()
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "found 0 arguments; expected one, the run directory"},
+		{[]string{dir, dir}, "found 2 arguments; expected one, the run directory"},
+		{[]string{"--verbose"}, "unknown flag: --verbose; expected the run directory"},
+		{[]string{dir}, dir + ": found no scenario.yaml; expected a run directory"},
+	} {
+		if err := checkArguments(test.args); err == nil || err.Error() != test.want {
+			t.Errorf("arguments %v: error %v; want %q", test.args, err, test.want)
+		}
+	}
+}
+
+// TestDeath checks the reports of a run whose program dies before and after the history begins.
+func TestDeath(t *testing.T) {
+	program := filepath.Join(filepath.Dir(gauntlet(t)), "gauntlet-virtual")
+	for _, test := range []struct{ name, script, want string }{
+		{"before the history", "echo 'it begins'\necho 'panic: boom'\necho 'at main.go:7'\nexit 2\n", "the run: gauntlet-virtual exited with status 2: panic: boom"},
+		{"with an empty history", ": > \"$1/history.jsonl\"\nkill -9 $$\n", "the run: gauntlet-virtual was terminated by SIGKILL"},
+		{
+			"with a history",
+			program + " \"$1\"\nhead -n 200 \"$1/history.jsonl\" | head -c -9 > \"$1/cut\"\nmv \"$1/cut\" \"$1/history.jsonl\"\necho 'fatal error: all goroutines are asleep'\nexit 2\n",
+			"the run: gauntlet-virtual exited with status 2: fatal error: all goroutines are asleep",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			bin := t.TempDir()
+			if err := os.WriteFile(filepath.Join(bin, "gauntlet-virtual"), []byte("#!/bin/sh\n"+test.script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			spec, _ := library.Find("crash")
+			spec = spec.Clone()
+			spec.Seed = 1
+			result, err := run.Run(t.Context(), run.Options{
+				Scenario: spec, Target: subject.Ours, Provider: providers.Virtual, Out: t.TempDir(), Gauntlet: filepath.Join(bin, "gauntlet"),
+			})
+			if result == nil || err == nil {
+				t.Fatalf("result %v, error %v; want a result and an error", result, err)
+			}
+			for _, name := range []string{"verdicts.json", "report.html"} {
+				if text, err := os.ReadFile(filepath.Join(result.Directory, name)); err != nil || !strings.Contains(string(text), test.want) {
+					t.Errorf("%s: error %v, no %q; the reason is %s", name, err, test.want, result.Reason)
+				}
+			}
+			again, err := run.Check(result.Directory)
+			if err != nil || again.Verdict != check.Unknown || again.Reason != result.Reason {
+				t.Errorf("checked again: %+v, error %v; want the reason %q", again, err, result.Reason)
+			}
+			if _, err := os.Stat(filepath.Join(result.Directory, "state")); !os.IsNotExist(err) {
+				t.Errorf("the directory state: error %v; want that it does not exist", err)
+			}
+		})
+	}
+}
+
 // TestMutant builds a mutant of our controllers into the program. A check must detect the mutant.
 func TestMutant(t *testing.T) {
 	all := mutants.All()
@@ -71,7 +138,12 @@ func TestMutant(t *testing.T) {
 	if !ok {
 		t.Fatalf("no scenario %s", m.Scenarios[0])
 	}
-	checkVerdict(t, program, spec, subject.Ours, check.Fail)
+	dir := checkVerdict(t, program, spec, subject.Ours, check.Fail)
+	for _, name := range []string{"pods.yaml", "events.yaml", "subject-0.metrics.txt"} {
+		if _, err := os.Stat(filepath.Join(dir, "diagnostics", name)); err != nil {
+			t.Errorf("the diagnostics of a failed run: %v", err)
+		}
+	}
 	upstream := all[slices.IndexFunc(all, func(m mutant.Mutant) bool { return m.Base == mutant.Upstream && m.UnobservableReason == "" })]
 	if _, err := builder.Build(t.Context(), &upstream); err == nil {
 		t.Errorf("Build of %s succeeded, want an error: it is a mutant of upstream", upstream.ID)
