@@ -119,8 +119,9 @@ func abortReason(err error) string {
 	return how + "\n" + rest
 }
 
-// telling returns the line of a log that most likely says why the process has exited: the last
-// line that begins with "panic: " or "fatal error: ", otherwise the last line of tail.
+// telling returns the line of a log that most likely says why the process has exited. This is the
+// last line that begins with "panic: " or "fatal error: ". Without such a line, it is the last line
+// of tail.
 func telling(logPath, tail string) string {
 	lines := strings.Split(tail, "\n")
 	if log, err := os.ReadFile(logPath); err == nil {
