@@ -286,22 +286,22 @@ func (write *statusWrite) checkProgressing() {
 	found := fmt.Sprintf("condition Progressing=%s (%s)", after.Status, after.Reason)
 	write.expect(write.written.ProgressDeadline > 0, found, "no condition Progressing, because progressDeadlineSeconds is not set")
 	status, valid := progressStatus[after.Reason]
-	write.expect(valid && status == after.Status, found, "a valid reason of condition Progressing, with the status that belongs to this reason")
+	write.expect(valid && status == after.Status, found, "condition Progressing with a valid reason, and with the status that belongs to the reason")
 	if after.Reason != before.Reason {
 		write.expect(!after.LastUpdateTime.Before(write.earliestDecision.Truncate(time.Second).Add(-tolerance)),
 			fmt.Sprintf("%s with lastUpdateTime %s", found, after.LastUpdateTime.Format(time.TimeOnly)), "a lastUpdateTime that is not before the change of the reason")
 	}
 	switch after.Reason {
 	case objects.NewReplicaSetAvailableReason:
-		write.expect(write.complete(), found, "this reason only if status.replicas, updatedReplicas and availableReplicas equal spec.replicas")
+		write.expect(write.complete(), found, "reason NewReplicaSetAvailable only if status.replicas, updatedReplicas and availableReplicas equal spec.replicas")
 	case objects.ReplicaSetUpdatedReason:
 		write.expect(write.progressed(), found+" with a new lastUpdateTime", "a new lastUpdateTime only if a replica count shows progress since the last status")
 	case objects.DeadlineExceededReason:
 		write.checkDeadline(found, before)
 	case objects.DeploymentPausedReason:
-		write.expect(write.written.Paused, found, "this reason only while spec.paused is true")
+		write.expect(write.written.Paused, found, "reason DeploymentPaused only while spec.paused is true")
 	case objects.DeploymentResumedReason:
-		write.expect(!write.written.Paused && before.Reason == objects.DeploymentPausedReason, found, "this reason only if spec.paused is false and the last reason was DeploymentPaused")
+		write.expect(!write.written.Paused && before.Reason == objects.DeploymentPausedReason, found, "reason DeploymentResumed only if spec.paused is false and the last reason was DeploymentPaused")
 	}
 }
 
@@ -316,7 +316,7 @@ func (write *statusWrite) checkProgressing() {
 func (write *statusWrite) checkDeadline(found string, before objects.ConditionWithTime) {
 	due := before.LastUpdateTime.Add(write.written.ProgressDeadline)
 	write.expect(before != objects.ConditionWithTime{} && !write.now.Add(tolerance).Before(due), found,
-		fmt.Sprintf("this reason only after the progress deadline, which is at %s", due.Format(time.TimeOnly)))
+		fmt.Sprintf("reason ProgressDeadlineExceeded only after the progress deadline, which is at %s", due.Format(time.TimeOnly)))
 	write.expect(before.Reason != objects.NewReplicaSetAvailableReason, found, "no missed deadline, because the last rollout was already complete")
 	write.expect(!write.written.Paused, found, "no missed deadline, because spec.paused is true")
 	write.expect(!write.complete(), found, "no missed deadline, because the rollout is complete")

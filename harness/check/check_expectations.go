@@ -152,9 +152,9 @@ func (checker *expectationsChecker) send(m *Model, c *call) {
 	}
 	checker.addViolation(func() Evidence {
 		return Evidence{
-			Summary: fmt.Sprintf("%s: %s sent a %s before it had observed its earlier calls: %d active pods in its cache, %d wanted; %d earlier creates and %d earlier deletes not yet observed",
+			Summary: fmt.Sprintf("%s: %s sent a %s before it had observed its earlier creates and deletes: %d active pods in its cache, %d wanted; %d earlier creates and %d earlier deletes not yet observed",
 				state.name(), state.process.name, verbName, state.podCounts.replicas, state.createBound.recent.value.high, state.creates.outstandingExcept(c), state.deletes.outstandingExcept(c)),
-			Expected: "no further create or delete until the process has observed its earlier calls",
+			Expected: "no further create or delete until the process has observed its earlier ones",
 			Object:   state.ref(),
 			At:       m.now,
 			Records:  append(append(state.creates.records(), state.deletes.records()...), m.seq),

@@ -34,7 +34,7 @@ func TestExpectations(t *testing.T) {
 			h.wait(time.Second)
 			h.deliver(pods[2])
 		}},
-		{name: "creates more before it observes the first ones", want: Fail, evidence: "sent a create before it had observed its earlier calls: 0 active pods in its cache, 3 wanted; 3 earlier creates", build: func(h *historyBuilder) {
+		{name: "creates more before it observes the first ones", want: Fail, evidence: "sent a create before it had observed its earlier creates and deletes: 0 active pods in its cache, 3 wanted; 3 earlier creates", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.create(rs)
@@ -161,7 +161,7 @@ func TestExpectations(t *testing.T) {
 			h.deliver(h.terminate(pods[1]))
 			h.delete(pods[2]).answered(200)
 		}},
-		{name: "deletes more before it observes the first ones", want: Fail, evidence: "sent a delete before it had observed its earlier calls", build: func(h *historyBuilder) {
+		{name: "deletes more before it observes the first ones", want: Fail, evidence: "sent a delete before it had observed its earlier creates and deletes", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.running(rs, 3)
 			h.deliver(h.scale("web", 1))

@@ -60,7 +60,7 @@ func (checker *rollbackChecker) Observe(m *Model, r *history.Record) {
 	case !to.Template.Same(from.Template):
 		expected = c.rollout.wrongRollback(from, to)
 	case from.RollbackTo >= 0 && to.RollbackTo < 0:
-		found, expected = "removed the rollback annotation without a rollback", c.rollout.wrongRefusal(from)
+		found, expected = "removed the annotation "+objects.RollbackAnnotation+" without a rollback", c.rollout.wrongRefusal(from)
 	default:
 		return
 	}

@@ -50,7 +50,7 @@ func TestRollback(t *testing.T) {
 			o := edited(*requested(h, "0"), "spec", fields{"template": podTemplate("web", "v2", "")})
 			h.request(history.Request{Verb: "update", Resource: objects.DeploymentResource, Namespace: namespace, Name: "web", Object: &o}).answered(200)
 		}},
-		{name: "removes the rollback annotation without a rollback", want: Fail, evidence: "removed the rollback annotation without a rollback", build: func(h *historyBuilder) {
+		{name: "removes the rollback annotation without a rollback", want: Fail, evidence: "removed the annotation deprecated.deployment.rollback.to without a rollback", build: func(h *historyBuilder) {
 			h.rollBack(requested(h, "1"), "v3").answered(200)
 		}},
 		{name: "removes the rollback annotation because the revision has the template already", want: Pass, build: func(h *historyBuilder) {

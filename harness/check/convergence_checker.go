@@ -77,7 +77,7 @@ func newConvergenceChecker(s Settings, kind convergingKind) *convergenceChecker 
 		convergingKind: kind,
 		within:         s.Within,
 		upstream:       s.Upstream,
-		result:         Result{Verdict: Unknown, Reason: "the run ended before the phase settle began"},
+		result:         Result{Verdict: Unknown, Reason: "the run ended before all faults were healed (phase settle)"},
 	}
 }
 
