@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/virtual"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/runtimepatch"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 )
 
@@ -140,6 +142,11 @@ func (w *Builder) buildOurs(ctx context.Context, dir string, edited map[string]s
 	for file := range edited {
 		file = filepath.FromSlash(file)
 		replaced[filepath.Join(tree, file)] = filepath.Join(dir, file)
+	}
+	if module == virtualModule {
+		// An unknown version of Go has no patches. The mutant then still runs, but not always alike.
+		patched, _ := runtimepatch.Write(ctx, filepath.Join(dir, "runtime"))
+		maps.Copy(replaced, patched)
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/virtual"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/runtimepatch"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
@@ -140,13 +141,18 @@ func telling(logPath, tail string) string {
 // The program calls [Record].
 func (s *Session) runVirtual(ctx context.Context) error {
 	program, err := virtual.Find(s.Gauntlet)
+	if err == nil {
+		program, err = filepath.Abs(program)
+	}
 	if err != nil {
 		return err
 	}
 	s.progress("running in virtual time")
 	p, err := process.Start(ctx, process.Spec{
-		Name: virtual.Program, Path: program, Args: []string{string(s.dir)},
-		Env:     []string{"HOME=" + os.Getenv("HOME"), "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()},
+		Name: virtual.Program, Path: program,
+		// The history may depend on the length of each argument and variable, so they are the same on
+		// each machine.
+		Dir: string(s.dir), Args: []string{"."}, Env: runtimepatch.Environment(s.Scenario.Seed),
 		LogPath: filepath.Join(s.dir.logs(), virtual.Program+".log"),
 	})
 	if err != nil {

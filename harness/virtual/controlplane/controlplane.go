@@ -11,10 +11,6 @@ package controlplane
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"net/http"
-	"sync"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
@@ -48,24 +44,6 @@ var (
 	_ cluster.EtcdProvider = (*ControlPlane)(nil)
 	_ subject.Linker       = (*ControlPlane)(nil)
 )
-
-// latencyMax is the maximum time between the arrival of a request and its execution. Without
-// latency, the virtual clock would not advance between requests. Names of Events then collide,
-// because controllers derive them from the time.
-const latencyMax = 2 * time.Millisecond
-
-// withLatency delays each request by a random time, which depends on the seed.
-func withLatency(next http.Handler, seed uint64) http.Handler {
-	var mu sync.Mutex
-	random := rand.New(rand.NewPCG(seed, 0))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		latency := random.Int64N(int64(latencyMax))
-		mu.Unlock()
-		time.Sleep(time.Duration(latency))
-		next.ServeHTTP(w, r)
-	})
-}
 
 // Start starts a control plane in virtual time. The seed determines the latency of requests. Of the
 // options, Start uses only Nodes, PodStartDelay and PodStopDelay. The caller must have called

@@ -2,9 +2,12 @@
 //go:debug randseednop=0
 
 // Command gauntlet-virtual records the history of one run in virtual time: clocks skip the time in
-// which all goroutines wait. gauntlet starts it for
-// the provider virtual, with the run directory as the only argument. The exit status is 0 if the run
-// is complete, 3 if the arguments are wrong, and 1 otherwise.
+// which all goroutines wait. gauntlet starts it for the provider virtual, with the run directory as
+// the only argument. The exit status is 0 if the run is complete, 3 if the arguments are wrong, and
+// 1 otherwise.
+//
+// A seed has one history on two conditions. "make virtual" built the program with a patched Go
+// runtime, and the program has the environment of package runtimepatch. gauntlet sets it.
 //
 // The whole run is in one bubble of testing/synctest: control plane, subject, faults and workload.
 // The program exits inside of the bubble. It thus need not stop goroutines of other projects that
@@ -18,7 +21,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -26,10 +28,6 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/virtual/apiserver"
 )
-
-// gcPercent is the growth of the heap, in percent, after which a garbage collection starts. A run
-// needs 100 to 300 MB.
-const gcPercent = 400
 
 const usage = `Usage: gauntlet-virtual RUNDIR
 
@@ -72,9 +70,9 @@ func main() {
 		os.Exit(1)
 	}
 	dir := os.Args[1]
-	// gauntlet runs one program for each core. A garbage collection that starts later saves time.
-	runtime.GOMAXPROCS(1)
-	debug.SetGCPercent(gcPercent)
+	// The first collection starts the runtime's workers, and waits for them in real time. Do this now,
+	// while no other goroutine runs.
+	runtime.GC()
 	// Only package testing makes bubbles. It reads its own flags from the command line.
 	os.Args = os.Args[:1]
 	testing.Main(regexp.MatchString, []testing.InternalTest{{Name: "run", F: func(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/runtimepatch"
 	"github.com/kube-gauntlet/gauntlet/harness/mutant"
 	mutants "github.com/kube-gauntlet/gauntlet/harness/mutant/library"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
@@ -22,8 +24,12 @@ import (
 // gauntlet itself does not exist.
 func gauntlet(t *testing.T) string {
 	t.Helper()
-	bin := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", bin, ".").CombinedOutput(); err != nil {
+	bin, patched := t.TempDir(), t.TempDir()
+	if err := runtimepatch.WriteOverlay(t.Context(), patched); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-overlay="+filepath.Join(patched, "overlay.json"), "-o", bin, ".")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return filepath.Join(bin, "gauntlet")
@@ -35,8 +41,9 @@ func checkVerdict(t *testing.T, gauntlet string, spec *scenario.Scenario, target
 	t.Helper()
 	spec = spec.Clone()
 	spec.Seed = 1
+	out := t.TempDir()
 	result, err := run.Run(t.Context(), run.Options{
-		Scenario: spec, Target: target, Provider: providers.Virtual, Out: t.TempDir(), Gauntlet: gauntlet,
+		Scenario: spec, Target: target, Provider: providers.Virtual, Out: out, Gauntlet: gauntlet,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -49,6 +56,34 @@ func checkVerdict(t *testing.T, gauntlet string, spec *scenario.Scenario, target
 		t.Errorf("virtual time: %t, diagnostics: %t; want virtual time, and no diagnostics of a run that passed", result.VirtualTime, has)
 	}
 	return result.Directory
+}
+
+// TestOneSeedOneHistory runs scenarios several times with one seed. The histories must be equal to
+// the last byte. The scenario burst-down also collects garbage and fills the run queue.
+func TestOneSeedOneHistory(t *testing.T) {
+	program := gauntlet(t)
+	for _, name := range []string{"failover", "burst-down"} {
+		spec, ok := library.Find(name)
+		if !ok {
+			t.Fatalf("no scenario %s", name)
+		}
+		for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
+			t.Run(name+" "+target.String(), func(t *testing.T) {
+				var first []byte
+				for i := range 3 {
+					history, err := os.ReadFile(filepath.Join(checkVerdict(t, program, spec, target, check.Pass), "history.jsonl"))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if i == 0 {
+						first = history
+					} else if !bytes.Equal(history, first) {
+						t.Fatalf("history %d differs from the first one", i+1)
+					}
+				}
+			})
+		}
+	}
 }
 
 // TestLibrary runs scenarios of the library on both subjects.

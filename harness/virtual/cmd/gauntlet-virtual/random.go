@@ -10,8 +10,8 @@ import (
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 )
 
-// seedRandomNumbers makes generated names, UIDs and the jitter of timers depend on the seed. Two
-// runs with one seed may still differ, because the order of goroutines does not depend on it.
+// seedRandomNumbers makes generated names, UIDs and the jitter of timers depend on the seed. The
+// package runtimepatch does this for the order of goroutines.
 func seedRandomNumbers(seed uint64) {
 	utilrand.Seed(int64(seed))
 	oldrand.Seed(int64(seed)) //nolint:staticcheck // the only way to seed the jitter of client-go

@@ -1,0 +1,157 @@
+// Package runtimepatch makes the order of the goroutines of a Go program depend on a seed.
+//
+// The package edits copies of a few files of Go's runtime, and the go command builds the program
+// with these copies. In an ordinary program, real time and random numbers of the kernel influence
+// which goroutine runs next. In a patched program, only the seed and the program's input do.
+//
+// A patched program must start with the variables of [Environment], which turn off what cannot be
+// patched: parallel threads and garbage collection.
+package runtimepatch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// SeedVariable is the environment variable that contains the seed of a patched program.
+const SeedVariable = "GAUNTLET_RUNTIME_SEED"
+
+// Environment returns the environment variables with which a patched program orders its goroutines
+// by the seed. The program must collect garbage itself, by calling runtime.GC.
+func Environment(seed uint64) []string {
+	return []string{
+		fmt.Sprintf("%s=%d", SeedVariable, seed),
+		"GOMAXPROCS=1", // goroutines on two threads would run in an order of real time
+		"GOGC=off",     // real time decides when and how long the runtime collects garbage
+		// The program waits during a collection, and nothing interrupts a goroutine.
+		"GODEBUG=gcstoptheworld=2,asyncpreemptoff=1,memprofilerate=0",
+	}
+}
+
+// edit replaces a text of one of Go's source files. The file contains the text count times.
+type edit struct {
+	file     string // relative to GOROOT/src
+	old, new string
+	count    int
+}
+
+// edits are the changes to Go 1.26.
+var edits = []edit{
+	// The thread sysmon interrupts goroutines after 10 ms, and gives away the core of a system call.
+	{"runtime/proc.go", `const haveSysmon = GOARCH != "wasm"`, `const haveSysmon = false`, 1},
+	// A mutex stops to prefer running goroutines after another one has waited for 1 ms.
+	{"internal/sync/mutex.go", "starvationThresholdNs = 1e6", "starvationThresholdNs = 1 << 62", 1},
+	// The name of the machine is part of the identity of a replica.
+	{"os/sys.go", "return hostname()", `return "virtual", nil`, 1},
+	// The scheduler looks at the global queue each 61 goroutines. The workers of garbage collection and
+	// other goroutines outside of a bubble run in real time, so they must not count.
+	{"runtime/proc.go", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n", "\tif !inheritTime && gp.bubble != nil {\n\t\tmp.p.ptr().schedtick++\n", 1},
+	// The kernel gives each process other random bytes.
+	{"runtime/rand.go", "\tglobalRand.state.Init(*seed)\n", "\tclear(seed[:])\n\tglobalRand.state.Init(*seed)\n", 1},
+	// Each thread has its own random numbers, and real time decides which thread runs a goroutine.
+	// Goroutines thus get a source of their own. Only select statements, timers, maps and type
+	// switches use it, because the runtime draws other numbers at times that no seed determines.
+	{"runtime/rand.go", "\tmp := getg().m\n\tc := &mp.chacha8\n", "\tmp := getg().m\n\tif getg() != mp.g0 {\n\t\treturn seededRand()\n\t}\n\tc := &mp.chacha8\n", 1},
+	{"runtime/rand.go", "// mrandinit initializes the random state of an m.\n", seededRand + "\n// mrandinit initializes the random state of an m.\n", 1},
+	// A thread that becomes idle races with the start of the next one. Without a wait, the number of
+	// threads would vary, and with it the addresses of all later objects, which maps may hash.
+	{"runtime/proc.go", "\tnmp := mget()\n\tif nmp == nil {\n", "\tnmp := mget()\n" + waitForThread + "\tif nmp == nil {\n", 1},
+	{"runtime/select.go", "cheaprandn(uint32(norder + 1))", "uint32(seededRand() % uint64(norder+1))", 1},
+	{"runtime/time.go", "t.rand = cheaprand()", "t.rand = uint32(seededRand())", 1},
+	{"runtime/iface.go", "cheaprand()", "uint32(seededRand())", 4},
+	{"runtime/proc.go", "\tmainStarted = true\n", "\tmainStarted = true\n\tseedRand(gogetenv(\"" + SeedVariable + "\"))\n", 1},
+}
+
+// waitForThread is the source code that waits up to about 20 ms until a thread is idle.
+const waitForThread = `	for i := 0; nmp == nil && i < 1000; i++ {
+		unlock(&sched.lock)
+		usleep(20)
+		lock(&sched.lock)
+		nmp = mget()
+	}
+`
+
+// seededRand is the source code of the random numbers of goroutines. Goroutines in a bubble of
+// testing/synctest have their own sequence, because real time wakes those outside of it.
+const seededRand = `var seededRandStates [2]uint64
+
+func seedRand(seed string) {
+	for i := range len(seed) {
+		seededRandStates[0] = seededRandStates[0]*31 + uint64(seed[i])
+	}
+	seededRandStates[1] = ^seededRandStates[0]
+}
+
+//go:nosplit
+func seededRand() uint64 {
+	state := &seededRandStates[0]
+	if getg().bubble != nil {
+		state = &seededRandStates[1]
+	}
+	*state += 0x9e3779b97f4a7c15
+	hi, lo := math.Mul64(*state, *state^0xbf58476d1ce4e5b9)
+	return hi ^ lo
+}
+`
+
+// Write writes edited copies of Go's source files to the directory dir. It returns the original path
+// of each file, and the path of its copy, for the flag -overlay of the go command.
+//
+// Write returns an error if the go command belongs to a version of Go that the edits do not fit.
+func Write(ctx context.Context, dir string) (map[string]string, error) {
+	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env GOROOT: %w", err)
+	}
+	source := filepath.Join(strings.TrimSpace(string(root)), "src")
+	contents := map[string]string{}
+	for _, e := range edits {
+		path := filepath.Join(source, filepath.FromSlash(e.file))
+		content, ok := contents[path]
+		if !ok {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return nil, err
+			}
+			content = string(data)
+		}
+		if found := strings.Count(content, e.old); found != e.count {
+			return nil, fmt.Errorf("%s contains %q %d times; expected %d times, as in Go 1.26", path, e.old, found, e.count)
+		}
+		contents[path] = strings.ReplaceAll(content, e.old, e.new)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	copies := map[string]string{}
+	for path, content := range contents {
+		name, err := filepath.Rel(source, path)
+		if err != nil {
+			return nil, err
+		}
+		copies[path] = filepath.Join(dir, strings.ReplaceAll(name, string(filepath.Separator), "-"))
+		if err := os.WriteFile(copies[path], []byte(content), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	return copies, nil
+}
+
+// WriteOverlay writes edited copies of Go's source files and the file overlay.json to the directory
+// dir. The flag -overlay of the go command needs the path of overlay.json. See [Write] for errors.
+func WriteOverlay(ctx context.Context, dir string) error {
+	copies, err := Write(ctx, dir)
+	if err != nil {
+		return err
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": copies})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o644)
+}

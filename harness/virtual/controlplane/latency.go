@@ -1,0 +1,68 @@
+package controlplane
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"runtime"
+	"runtime/metrics"
+	"sync"
+	"time"
+)
+
+// latencyMax is the maximum time between the arrival of a request and its execution. Without
+// latency, the virtual clock would not advance between requests. Names of Events then collide,
+// because controllers derive them from the time.
+const latencyMax = 2 * time.Millisecond
+
+// withLatency delays each request by a random time, which depends on the seed. Some requests also
+// wait for a garbage collection, which takes no virtual time.
+func withLatency(next http.Handler, seed uint64) http.Handler {
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(seed, 0))
+	garbage := newCollector()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		latency := random.Int64N(int64(latencyMax))
+		collect := garbage.due()
+		mu.Unlock()
+		time.Sleep(time.Duration(latency))
+		if collect {
+			runtime.GC()
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// collector decides when to collect garbage. The program runs with GOGC=off, because the Go runtime
+// starts its collections by real time. One seed could then have several histories.
+type collector struct {
+	requests  int
+	collected uint64 // number of bytes that the program had allocated at the last collection
+	allocated []metrics.Sample
+}
+
+const (
+	// collectBytes is the number of bytes that the program allocates between two collections.
+	collectBytes = 256 << 20
+	// collectRequests is the number of requests after which the collector reads the allocated bytes.
+	collectRequests = 20
+)
+
+func newCollector() *collector {
+	return &collector{allocated: []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}}
+}
+
+// due counts a request, and reports whether to collect garbage now.
+func (c *collector) due() bool {
+	c.requests++
+	if c.requests%collectRequests != 0 {
+		return false
+	}
+	metrics.Read(c.allocated)
+	bytes := c.allocated[0].Value.Uint64()
+	if bytes-c.collected < collectBytes {
+		return false
+	}
+	c.collected = bytes
+	return true
+}
