@@ -179,9 +179,9 @@ test-virtual: ## run the tests of the control plane in virtual time, which is a 
 
 .PHONY: virtual
 virtual: ## build bin/gauntlet-virtual, which `gauntlet run --provider=virtual` needs
-	@# The overlay patches Go's runtime, so that a seed has one history.
-	$(GO) run ./harness/internal/runtimepatch/cmd/write $(CURDIR)/bin/runtime
-	cd harness/virtual && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -overlay=../../bin/runtime/overlay.json -o ../../bin/ ./cmd/gauntlet-virtual
+	@# The overlay patches the Go runtime, so that a seed has one history. The go command ignores names with _.
+	$(GO) run ./harness/internal/runtimepatch/cmd/write $(CURDIR)/bin/_runtime
+	cd harness/virtual && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -overlay=../../bin/_runtime/overlay.json -o ../../bin/ ./cmd/gauntlet-virtual
 
 .PHONY: build
 build: ## build gauntlet, our controllers and the stand-in for pods into bin/
