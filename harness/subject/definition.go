@@ -7,6 +7,8 @@ import (
 	"maps"
 	"math/big"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +32,9 @@ type Definition struct {
 	// Env maps names of environment variables to values. gauntlet also sets HOME, TMPDIR, PATH and
 	// KUBECONFIG.
 	Env map[string]string
+	// Files maps names of files to their contents, which are templates. Each replica has the files in
+	// its directory {{.Files}}.
+	Files map[string]string
 	// Namespace is the namespace of the program's own objects, such as its Lease. gauntlet creates
 	// the namespace if necessary. Empty means [LeaseNamespace].
 	Namespace string
@@ -68,6 +73,8 @@ type Values struct {
 	// Certificates is the directory with the serving certificate of the webhooks. Its files are
 	// tls.crt, tls.key and ca.crt.
 	Certificates string
+	// Files is the directory with the replica's Definition.Files.
+	Files string
 }
 
 // The ports in the fields Metrics and Health of [Values]. They are below the ephemeral port range
@@ -90,6 +97,14 @@ func Operator(d Definition) (Target, error) {
 	}
 	if _, _, err := d.command(Values{}); err != nil {
 		return Target{}, err
+	}
+	for name, text := range d.Files {
+		if !filepath.IsLocal(name) || filepath.Base(name) != name {
+			return Target{}, fmt.Errorf("files: found the name %q; expected the name of a file without a directory", name)
+		}
+		if _, err := expand(text, Values{}); err != nil {
+			return Target{}, fmt.Errorf("files.%s: %w", name, err)
+		}
 	}
 	return Target{kind: operatorKind, name: t.name, definition: &d}, nil
 }
@@ -133,6 +148,27 @@ func (d *Definition) command(values Values) (args, env []string, err error) {
 	return args, env, nil
 }
 
+// writeFiles writes the files of a replica to the directory values.Files.
+func (d *Definition) writeFiles(values Values) error {
+	if len(d.Files) == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(values.Files, 0o700); err != nil {
+		return err
+	}
+	values.Namespace = d.Namespace
+	for name, text := range d.Files {
+		content, err := expand(text, values)
+		if err != nil {
+			return fmt.Errorf("files.%s: %w", name, err)
+		}
+		if err := os.WriteFile(filepath.Join(values.Files, name), []byte(content), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // expand executes a template such as "--kubeconfig={{.Kubeconfig}}" with values.
 func expand(text string, values Values) (string, error) {
 	t, err := template.New("").Parse(text)
@@ -141,7 +177,7 @@ func expand(text string, values Values) (string, error) {
 		err = t.Execute(&out, values)
 	}
 	if err != nil {
-		return "", fmt.Errorf("found %q; expected text with {{.Kubeconfig}}, {{.Namespace}}, {{.Replica}}, {{.Address}}, {{.Metrics}}, {{.Health}}, {{.Webhook}}, {{.WebhookPort}} or {{.Certificates}}: %w", text, err)
+		return "", fmt.Errorf("found %q; expected text with {{.Kubeconfig}}, {{.Namespace}}, {{.Replica}}, {{.Address}}, {{.Metrics}}, {{.Health}}, {{.Webhook}}, {{.WebhookPort}}, {{.Certificates}} or {{.Files}}: %w", text, err)
 	}
 	return out.String(), nil
 }
@@ -149,7 +185,7 @@ func expand(text string, values Values) (string, error) {
 // valuesOf returns the Values of one replica, except the Namespace. It chooses a free loopback
 // address, on which the replica can serve metrics and health checks, and a free port for its
 // webhooks.
-func valuesOf(replica, kubeconfig, certificates string) (Values, error) {
+func valuesOf(replica, kubeconfig, certificates, files string) (Values, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return Values{}, err
@@ -161,7 +197,7 @@ func valuesOf(replica, kubeconfig, certificates string) (Values, error) {
 	at := func(port int) string { return net.JoinHostPort(address.String(), strconv.Itoa(port)) }
 	return Values{
 		Kubeconfig: kubeconfig, Replica: replica, Address: address.String(), Metrics: at(metricsPort), Health: at(healthPort),
-		WebhookPort: port, Webhook: at(port), Certificates: certificates,
+		WebhookPort: port, Webhook: at(port), Certificates: certificates, Files: files,
 	}, nil
 }
 

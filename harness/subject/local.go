@@ -87,8 +87,11 @@ func (l Local) files(replica string) (files replicaFiles, err error) {
 		return files, err
 	}
 	if definition := l.Target.definition; definition != nil {
-		values, err := valuesOf(replica, files.kubeconfig, l.Webhooks.dir)
+		values, err := valuesOf(replica, files.kubeconfig, l.Webhooks.dir, filepath.Join(l.StateDir, replica+".files"))
 		if err != nil {
+			return files, err
+		}
+		if err := definition.writeFiles(values); err != nil {
 			return files, err
 		}
 		l.Webhooks.add(replica, net.JoinHostPort(values.Address, strconv.Itoa(definition.webhookPort(values))))

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -136,7 +137,7 @@ func (w *Webhooks) reservePort(ctx context.Context, replicas int) error {
 	}
 	port := w.definition.webhookPort(Values{})
 	if replicas > 1 {
-		return fmt.Errorf("the program serves webhooks on port %d of all addresses, so %d replicas cannot run on one machine; expected the port in args or env as {{.WebhookPort}} or {{.Webhook}}, or 1 replica", port, replicas)
+		return fmt.Errorf("the program serves webhooks on port %d of all addresses, so %d replicas cannot run on one machine; expected the port in args, env or files as {{.WebhookPort}} or {{.Webhook}}, or 1 replica", port, replicas)
 	}
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -262,11 +263,7 @@ func (w *Webhooks) add(replica, address string) {
 func (w *Webhooks) addresses() map[string]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	addresses := map[string]string{}
-	for replica, address := range w.replicas {
-		addresses[replica] = address
-	}
-	return addresses
+	return maps.Clone(w.replicas)
 }
 
 // accept accepts connections of the API server and forwards each to a replica, until the
@@ -410,15 +407,11 @@ func (d *Definition) sharesWebhookPort() bool {
 	return !d.usesTemplate(".Webhook") && !d.usesTemplate(fmt.Sprintf("{{.Address}}:%d", d.webhookPort(Values{})))
 }
 
-// usesTemplate reports whether an argument or environment variable of the program contains text,
-// such as {{.WebhookPort}}.
+// usesTemplate reports whether an argument, an environment variable or a file of the program
+// contains text, such as {{.WebhookPort}}.
 func (d *Definition) usesTemplate(text string) bool {
-	for _, value := range d.Env {
-		if strings.Contains(value, text) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(d.Args, func(arg string) bool { return strings.Contains(arg, text) })
+	all := slices.Concat(d.Args, slices.Collect(maps.Values(d.Env)), slices.Collect(maps.Values(d.Files)))
+	return slices.ContainsFunc(all, func(value string) bool { return strings.Contains(value, text) })
 }
 
 // clientConfigs returns the field clientConfig of each webhook in o. The object o is a webhook

@@ -183,7 +183,7 @@ func TestSharedWebhookPort(t *testing.T) {
 	}
 	serve(t, d, t.TempDir())
 
-	for _, own := range []Definition{{Args: []string{"--port={{.WebhookPort}}"}}, {Env: map[string]string{"AT": "{{.Webhook}}"}}, {Args: []string{"--at={{.Address}}:9443"}}} {
+	for _, own := range []Definition{{Args: []string{"--port={{.WebhookPort}}"}}, {Env: map[string]string{"AT": "{{.Webhook}}"}}, {Args: []string{"--at={{.Address}}:9443"}}, {Files: map[string]string{"a": "port: {{.WebhookPort}}"}}} {
 		if own.sharesWebhookPort() {
 			t.Errorf("%v %v: found a shared port", own.Args, own.Env)
 		}
@@ -222,5 +222,18 @@ func TestCopySecret(t *testing.T) {
 			got, _ := os.ReadFile(filepath.Join(w.dir, "tls.crt"))
 			found = string(got)
 		}
+	}
+}
+
+// TestDefinitionFiles checks the files of a replica.
+func TestDefinitionFiles(t *testing.T) {
+	d := &Definition{Namespace: "own", Files: map[string]string{"config.yaml": "port: {{.WebhookPort}}\nnamespace: {{.Namespace}}\n"}}
+	dir := filepath.Join(t.TempDir(), "files")
+	if err := d.writeFiles(Values{WebhookPort: 12345, Files: dir}); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(filepath.Join(dir, "config.yaml"))
+	if want := "port: 12345\nnamespace: own\n"; err != nil || string(content) != want {
+		t.Errorf("found %q, %v; want %q", content, err, want)
 	}
 }

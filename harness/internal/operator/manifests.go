@@ -66,11 +66,16 @@ func kustomize(dir string) ([]*unstructured.Unstructured, error) {
 	}
 	var objects []*unstructured.Unstructured
 	for _, resource := range built.Resources() {
-		fields, err := resource.Map()
+		// The numbers in resource.Map have types that an Unstructured must not have.
+		text, err := resource.MarshalJSON()
 		if err != nil {
 			return nil, err
 		}
-		objects = append(objects, &unstructured.Unstructured{Object: fields})
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON(text); err != nil {
+			return nil, err
+		}
+		objects = append(objects, o)
 	}
 	return objects, nil
 }

@@ -36,6 +36,8 @@ type file struct {
 		// precedence.
 		Args []string          `yaml:"args,omitempty"`
 		Env  map[string]string `yaml:"env,omitempty"`
+		// Files maps names of files to contents, which are templates. {{.Files}} is their directory.
+		Files map[string]string `yaml:"files,omitempty"`
 		// Namespace is the namespace of the program's own objects, such as its Lease. The
 		// default is the namespace of the Deployment.
 		Namespace string `yaml:"namespace,omitempty"`
@@ -109,7 +111,7 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 		arguments = f.Subject.Args
 	}
 	definition := subject.Definition{
-		Executable: executable, Args: arguments, Env: environment,
+		Executable: executable, Args: arguments, Env: environment, Files: f.Subject.Files,
 		Namespace: cmp.Or(f.Subject.Namespace, deployed.namespace), Objects: deployed.install, File: path,
 	}
 	deployed.serveWebhooks(&definition)

@@ -22,7 +22,9 @@ spec:
   conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1]}}
   versions:
     - {name: v1alpha1, served: true, storage: false}
-    - {name: v1, served: true, storage: true}
+    - name: v1
+      served: true
+      storage: true
 `
 
 const roles = `apiVersion: rbac.authorization.k8s.io/v1
@@ -77,7 +79,8 @@ func TestLoad(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, "manager"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write(t, dir, "config/crd/widgets.yaml", widgets)
+	write(t, dir, "config/crd/widgets.yaml", widgets+"      schema: {openAPIV3Schema: {type: object, properties: {size: {type: integer, minimum: 1}}}}\n")
+	write(t, dir, "config/crd/kustomization.yaml", "resources: [widgets.yaml]\n") // decodes numbers in its own way
 	write(t, dir, "config/crd/notes.txt", "no manifest")
 	write(t, dir, "config/rbac/roles.yaml", roles)
 	write(t, dir, "config/default/kustomization.yaml", "namePrefix: my-\nresources: [deployment.yaml]\n")
@@ -211,7 +214,7 @@ func TestErrors(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"no program", "subject: {args: [x]}", ":1:10: subject: set either exec, the path of a program, or module, a Go main package with a version"},
 		{"two programs", "subject: {exec: x, module: y}", "subject: set either exec"},
-		{"unknown field", "subject:\n  binary: x\n", `:2:3: subject: unknown field "binary"; expected exec, module, args, env, namespace or manifests`},
+		{"unknown field", "subject:\n  binary: x\n", `:2:3: subject: unknown field "binary"; expected exec, module, args, env, files, namespace or manifests`},
 		{"not executable", "subject: {exec: manager, manifests: [widgets.yaml]}", "found a file of mode -rw"},
 		{"module without version", "subject:\n  module: example.com/operator\n", `:2:11: subject.module: found "example.com/operator"; expected the path of a main package and a version`},
 		{"missing manifest", "subject: {exec: run, manifests: [none.yaml]}", ":1:34: subject.manifests[0]: stat " + dir + "/none.yaml: no such file"},
@@ -221,6 +224,8 @@ func TestErrors(t *testing.T) {
 		{"kustomization that is too old", "subject: {exec: run, manifests: [old]}", "list its files in subject.manifests instead"},
 		{"no controller", "subject: {exec: run}", "operator.controllers: found no controller here, and no CustomResourceDefinition in subject.manifests"},
 		{"unknown template", "subject: {exec: run, manifests: [widgets.yaml], args: ['{{.Port}}']}", "subject: args[0]: found \"{{.Port}}\"; expected text with {{.Kubeconfig}}"},
+		{"unknown template in a file", "subject: {exec: run, manifests: [widgets.yaml], files: {a.yaml: '{{.Port}}'}}", "subject: files.a.yaml: found \"{{.Port}}\""},
+		{"file with a directory", "subject: {exec: run, manifests: [widgets.yaml], files: {../a.yaml: x}}", "subject: files: found the name \"../a.yaml\"; expected the name of a file without a directory"},
 		{"unknown kind", "subject: {exec: run}\noperator:\n  controllers: [{name: widget, kind: Widget}]\n", `:3:38: operator.controllers[0].kind: found "Widget"; expected a kind of operator.kinds`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
