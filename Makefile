@@ -81,8 +81,8 @@ e2e: build upstream ## run scenarios and conformance specs on kind clusters, on 
 	@$(MAKE) --no-print-directory --keep-going e2e-clusters e2e-scenarios e2e-specs
 
 .PHONY: e2e-clusters
-e2e-clusters: build ## test that kind clusters start, and are removed however gauntlet ends
-	@attempt=1; until $(GO) test -p=1 -count=1 -timeout 20m ./harness/internal/cluster/kind ./harness/internal/standing ./harness/e2eframework; do \
+e2e-clusters: build virtual upstream ## test that kind clusters start, are removed however gauntlet ends, and run a fleet
+	@attempt=1; until $(GO) test -p=1 -count=1 -timeout 20m ./harness/internal/cluster/kind ./harness/internal/standing ./harness/e2eframework ./harness/internal/fleet; do \
 		[ $$attempt -lt $(ATTEMPTS) ] || exit 1; \
 		attempt=$$((attempt + 1)); echo "attempt $$attempt of $(ATTEMPTS)"; \
 	done
