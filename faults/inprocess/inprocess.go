@@ -22,6 +22,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"os"
+	"runtime/pprof"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -131,6 +132,7 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	})
 	go func() {
+		pprof.SetGoroutineLabels(ctx) // instead of the client's: the handler is not the client's code
 		defer c.handlers.Done()
 		defer close(handled)
 		response.finish(c.call(on, response, serverRequest(ctx, r)))

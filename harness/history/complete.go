@@ -6,17 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 )
 
 // ErrNoRecord means that a history file contains no complete record.
 var ErrNoRecord = errors.New("found no complete record; expected a start record")
 
-// EndWithGap appends a gap and an End record to the history file at path. It is called after the
-// process that recorded the history has died, so that the history says why its end is missing.
+// EndWith appends records and an End record to the history file at path. EndWith sets the records'
+// sequence numbers and times. It is called after the process that recorded the history has died, so
+// that the history says why its end is missing.
 //
-// EndWithGap first removes an incomplete last line. If the history already has an End record,
-// EndWithGap does nothing. If the history has no complete record, the error wraps [ErrNoRecord].
-func EndWithGap(path string, gap Gap) error {
+// EndWith first removes an incomplete last line. If the history already has an End record, EndWith
+// does nothing. If the history has no complete record, the error wraps [ErrNoRecord].
+func EndWith(path string, records ...Record) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("reading the history: %w", err)
@@ -40,12 +42,11 @@ func EndWithGap(path string, gap Gap) error {
 	var ending bytes.Buffer
 	encoder := json.NewEncoder(&ending)
 	encoder.SetEscapeHTML(false)
-	err = errors.Join(
-		encoder.Encode(Record{Seq: last.Seq + 1, At: last.At, Gap: &gap}),
-		encoder.Encode(Record{Seq: last.Seq + 2, At: last.At, End: &End{}}),
-	)
-	if err != nil {
-		return err
+	for i, r := range append(slices.Clone(records), Record{End: &End{}}) {
+		r.Seq, r.At = last.Seq+1+int64(i), last.At
+		if err := encoder.Encode(r); err != nil {
+			return err
+		}
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestEndWithGap checks what EndWithGap appends to histories whose recorder died.
-func TestEndWithGap(t *testing.T) {
+// TestEndWith checks what EndWith appends to histories whose recorder died.
+func TestEndWith(t *testing.T) {
 	const (
 		start = `{"seq":1,"at":1,"start":{"format":2,"ends":true,"time":"2026-03-01T06:00:00Z","scenario":"x","seed":7,"subject":"ours","provider":"virtual","namespace":"gauntlet"}}` + "\n"
 		phase = `{"seq":2,"at":5,"phase":{"name":"chaos"}}` + "\n"
@@ -34,9 +34,9 @@ func TestEndWithGap(t *testing.T) {
 				t.Fatal(err)
 			}
 			gap := Gap{Source: "the run", Detail: "it <died>\nlast line"}
-			err := EndWithGap(path, gap)
+			err := EndWith(path, Record{Gap: &gap})
 			if test.err != nil {
-				if err == nil || test.err != errAny && !errors.Is(err, test.err) {
+				if err == nil || !errors.Is(test.err, errAny) && !errors.Is(err, test.err) {
 					t.Errorf("error %v; want %v", err, test.err)
 				}
 				return

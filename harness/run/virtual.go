@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -80,11 +81,16 @@ func (s *Session) recordInVirtualTime(ctx context.Context) error {
 	return errors.Join(err, s.recordAbort(err))
 }
 
-// recordAbort adds a gap to the history, which says why the run was aborted. If there is no
-// history, recordAbort creates one, so that the run has reports.
+// recordAbort adds a gap to the history, which says why the run was aborted. If the subject
+// panicked, a process record before the gap says so. If there is no history, recordAbort creates
+// one, so that the run has reports.
 func (s *Session) recordAbort(reason error) error {
-	gap := history.Gap{Source: "the run", Detail: abortReason(reason)}
-	err := history.EndWithGap(s.dir.history(), gap)
+	gap := history.Record{Gap: &history.Gap{Source: "the run", Detail: abortReason(reason)}}
+	ending := []history.Record{gap}
+	if died := subjectPanic(reason); died != nil {
+		ending = []history.Record{{Process: died}, gap}
+	}
+	err := history.EndWith(s.dir.history(), ending...)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case errors.Is(err, history.ErrNoRecord):
@@ -101,7 +107,7 @@ func (s *Session) recordAbort(reason error) error {
 	if err != nil {
 		return err
 	}
-	recorder.Append(history.Record{Gap: &gap})
+	recorder.Append(gap)
 	return recorder.Close()
 }
 
@@ -118,6 +124,42 @@ func abortReason(err error) string {
 		how += ": " + line
 	}
 	return how + "\n" + rest
+}
+
+// subjectPanic returns the record of the replica whose panic ended the program. It returns nil if the
+// program ended for another reason.
+func subjectPanic(err error) *history.Process {
+	var exit *process.ExitError
+	if !errors.As(err, &exit) {
+		return nil
+	}
+	log, err := os.ReadFile(exit.LogPath)
+	if err != nil {
+		return nil
+	}
+	return panicOf(string(log))
+}
+
+// replicaLabel matches the label of a replica in the header of a goroutine's stack.
+var replicaLabel = regexp.MustCompile(`labels:\{"` + subject.ReplicaLabel + `": "([^"]+)"\}`)
+
+// panicOf returns the record of the replica that panicked, according to a log of gauntlet-virtual.
+// It returns nil if no goroutine of a replica panicked.
+//
+// After a panic, the Go runtime prints the stacks of goroutines. The first one panicked.
+func panicOf(log string) *history.Process {
+	i := strings.LastIndex("\n"+log, "\npanic: ")
+	if i < 0 {
+		return nil
+	}
+	message, rest, _ := strings.Cut(log[i:], "\n")
+	_, stacks, _ := strings.Cut(rest, "\ngoroutine ")
+	header, _, _ := strings.Cut(stacks, "\n")
+	label := replicaLabel.FindStringSubmatch(header)
+	if label == nil {
+		return nil
+	}
+	return &history.Process{Name: label[1], Event: history.ProcessDied, Detail: message}
 }
 
 // telling returns the line of a log that most likely says why the process has exited. This is the

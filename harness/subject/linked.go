@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/pprof"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -39,6 +40,10 @@ type Linked struct {
 	Disconnect func(replica string)
 }
 
+// ReplicaLabel is the key of a label of all goroutines of a linked replica. The label's value is the
+// name of the replica. A panic prints the labels of its goroutine, so it shows whose bug it is.
+const ReplicaLabel = "replica"
+
 // Launcher returns a [Launcher] that starts each replica as goroutines of this process.
 func (l Linked) Launcher() Launcher {
 	return func(ctx context.Context, replica string) (Instance, error) {
@@ -55,6 +60,7 @@ func (l Linked) Launcher() Launcher {
 			done:       make(chan struct{}),
 		}
 		go func() {
+			pprof.SetGoroutineLabels(pprof.WithLabels(ctx, pprof.Labels(ReplicaLabel, replica)))
 			defer close(i.done)
 			defer i.disconnect()
 			i.err = errors.New("the main function of the controllers did not return: it called runtime.Goexit")
