@@ -42,6 +42,19 @@ func (f *campaignFlags) add(flags *pflag.FlagSet) {
 	f.runs.addShared(flags)
 }
 
+// checkSubjects returns an error if the flag --subjects names no subject or an unknown one.
+func (f *campaignFlags) checkSubjects() error {
+	if len(f.subjects) == 0 {
+		return errors.New("--subjects: found no subject; name one or more, separated by commas")
+	}
+	for _, name := range f.subjects {
+		if err := checkSubject(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // attemptsOf returns one function for each combination of scenario and subject. The function makes
 // one run with the given seed. With seed 0, each run uses the seed in its scenario.
 //
@@ -49,13 +62,8 @@ func (f *campaignFlags) add(flags *pflag.FlagSet) {
 // scenarios. A run changes the seed in its scenario, so attemptsOf calls load once for each
 // subject.
 func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.Scenario, error), seed uint64) ([]campaign.Attempt, error) {
-	if len(f.subjects) == 0 {
-		return nil, errors.New("--subjects: found no subject; name one or more, separated by commas")
-	}
-	for _, name := range f.subjects {
-		if err := checkSubject(name); err != nil {
-			return nil, err // report a wrong subject before load prints warnings about skipped scenarios
-		}
+	if err := f.checkSubjects(); err != nil {
+		return nil, err // before load prints warnings about skipped scenarios
 	}
 	if err := f.checkConfirm(cmd); err != nil {
 		return nil, err

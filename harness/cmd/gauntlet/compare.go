@@ -67,6 +67,7 @@ document instead. Everything else goes to standard error.`,
 	outputFlag(cmd, &format, "the format of what is printed to standard output")
 	flags.runs.addAttempts(f)
 	flags.runs.addShared(f)
+	f.Lookup("parallel").Hidden = true // it has no effect; compare refuses it
 	return cmd
 }
 
@@ -77,6 +78,9 @@ func (f *compareFlags) compare(cmd *cobra.Command, format outputFormat, names []
 	}
 	if f.pairs < 1 {
 		return exitPass, fmt.Errorf("--pairs: found %d; expected 1 or more", f.pairs)
+	}
+	if cmd.Flags().Changed("parallel") {
+		return exitPass, errors.New("--parallel has no effect on compare, because runs at the same time would change each other's cost; omit the flag")
 	}
 	if err := errors.Join(f.runs.checkAttempts(), checkTier(cmd, len(names) > 0)); err != nil {
 		return exitPass, err

@@ -104,6 +104,9 @@ func (f *fleetClusterFlags) add(flags *pflag.FlagSet) {
 
 // connect returns a client for the selected cluster and namespace. It sends no request.
 func (f *fleetClusterFlags) connect() (*fleet.Cluster, error) {
+	if err := checkKubeconfig(f.existing.Kubeconfig); err != nil {
+		return nil, err
+	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.existing.Kubeconfig
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.existing.Context})

@@ -72,6 +72,9 @@ mutants matrix" in the source tree.`,
 		Example: `  gauntlet mutants tiers`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkTree(tree); err != nil {
+				return err
+			}
 			outcomes, err := readOutcomes(mutants.All(), filepath.Join(tree, "harness", "mutant", "outcomes.json"))
 			if err != nil {
 				return err

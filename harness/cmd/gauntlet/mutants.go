@@ -89,6 +89,14 @@ func (f *mutantsFlags) add(flags *pflag.FlagSet) {
 	upstreamDirFlag(flags, &f.runs.upstreamDir)
 }
 
+// checkTree returns an error if the value of the flag --tree is not the source tree of gauntlet.
+func checkTree(tree string) error {
+	if _, err := os.Stat(filepath.Join(tree, "harness", "mutant")); err != nil {
+		return fmt.Errorf("--tree=%s: %w; expected the root directory of gauntlet's source tree", tree, err)
+	}
+	return nil
+}
+
 // treeFlag adds to a command the flag --tree, which names the source tree of gauntlet.
 func treeFlag(f *pflag.FlagSet, tree *string) {
 	f.StringVar(tree, "tree", ".", "the root `directory` of the source tree")

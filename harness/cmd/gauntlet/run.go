@@ -15,12 +15,14 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/operator"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
@@ -191,6 +193,30 @@ func absolutePath(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
+// checkKubeconfig returns an error if the value of the flag --kubeconfig is not the path of a
+// kubeconfig. An empty path means that the flag is not set.
+func checkKubeconfig(path string) error {
+	if path == "" {
+		return nil
+	}
+	content, err := inputfile.Read(path)
+	var pathError *fs.PathError
+	switch {
+	case errors.As(err, &pathError):
+		return fmt.Errorf("--kubeconfig: %s: %w; expected a kubeconfig", path, pathError.Err)
+	case err != nil: // a pipe or a directory; the error has the path
+		return fmt.Errorf("--kubeconfig: %w", err)
+	}
+	config, err := clientcmd.Load(content)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--kubeconfig: %s: expected a kubeconfig: %w", path, err)
+	case len(config.Clusters) == 0:
+		return fmt.Errorf("--kubeconfig: %s: found no clusters; expected a kubeconfig", path)
+	}
+	return nil
+}
+
 // existingFlags adds to a command the flags --kubeconfig and --context, which select an existing
 // cluster.
 func existingFlags(f *pflag.FlagSet, o *cluster.Existing) {
@@ -260,6 +286,9 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	gauntlet, ours, err := executables(cmd.Context(), target)
 	if err != nil {
 		return nil, &unfinishedError{err}
+	}
+	if err := checkKubeconfig(f.existing.Kubeconfig); err != nil {
+		return nil, err
 	}
 	if f.existing.Kubeconfig, err = absolutePath(f.existing.Kubeconfig); err != nil {
 		return nil, err

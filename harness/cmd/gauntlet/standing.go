@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -222,10 +221,8 @@ on an existing cluster.`,
 			if provider != "" && provider != providers.Existing {
 				return fmt.Errorf("--provider=%s: expected existing; to remove leftovers on this machine, omit --provider", provider)
 			}
-			if onExisting.Kubeconfig != "" {
-				if _, err := os.Stat(onExisting.Kubeconfig); err != nil {
-					return fmt.Errorf("--kubeconfig: %w", err)
-				}
+			if err := checkKubeconfig(onExisting.Kubeconfig); err != nil {
+				return err
 			}
 			if provider != "" {
 				return cleanExisting(cmd, onExisting)

@@ -77,6 +77,9 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	if err != nil {
 		return exitPass, fmt.Errorf("--at: %w", err)
 	}
+	if err := f.checkSubjects(); err != nil {
+		return exitPass, err
+	}
 	s, err := loadScenario(name, cmd.ErrOrStderr())
 	if err != nil {
 		return exitPass, err
