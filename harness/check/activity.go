@@ -42,8 +42,8 @@ type FaultCount struct {
 // (MustFire). The run then tested nothing.
 func (c FaultCount) Missed() bool { return c.MustFire && c.Fired == 0 }
 
-// observe reads the next record of the history. It counts write requests and fault events, and
-// stores the texts of failed faults and steps.
+// observe reads the next record of the history. It counts write requests and fault events. It
+// adds the error message of each failed fault or workload step to Failures.
 func (a *Activity) observe(r *history.Record) {
 	switch {
 	case r.Request != nil && r.Request.IsWrite():

@@ -12,8 +12,8 @@ import (
 type answeredWrites map[uint64]*history.Request
 
 // observe reads the next record of the history. If the record is a successful response that
-// contains the written object, observe returns the request of that response. Otherwise it returns
-// nil.
+// contains the written object, observe returns the request for which this response arrived.
+// Otherwise it returns nil.
 func (writes answeredWrites) observe(r *history.Record) *history.Request {
 	switch {
 	case r.Request != nil && r.Request.IsWrite():

@@ -28,7 +28,8 @@ type comparison func(b *baseline.Baseline, run *baseline.Observer) (compared int
 var changeWishes = []string{"user-edit", "namespace-terminating", "name-taken"}
 
 // newBaselineChecker returns a checker that compares a run with the baseline in the settings. The
-// checker does not compare a run in which one of the faults in excludes fired.
+// parameter excludes lists the names of faults. If one of these faults fired, the checker does
+// not compare the run.
 func newBaselineChecker(s Settings, excludes []string, compare comparison) *baselineChecker {
 	return &baselineChecker{baseline: s.Baseline, observer: baseline.NewObserver(), excludes: excludes, compare: compare}
 }

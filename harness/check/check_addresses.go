@@ -72,12 +72,12 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// mismatch compares the written Endpoints e with what one version of the Service requires. The
-// parameter got contains the addresses in e.
+// mismatch compares written Endpoints (the parameter e) with what one version of the Service
+// requires. The parameter got contains the addresses in these Endpoints.
 //
 // The first result says what is wrong with the Endpoints, and the second what was expected. Both
 // results are empty if nothing is wrong. For each pod, the Endpoints may match any version that
-// was in the cache at the time since or later.
+// the cache contained recently. The parameter since is the beginning of this recent period.
 func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, got objects.AddressSet, since time.Duration) (wrong, expected string) {
 	if want := expectedLabels(s); !maps.Equal(e.Labels, want) {
 		return fmt.Sprintf("have labels %v", map[string]string(e.Labels)), fmt.Sprintf("labels %v, according to the Service", want)

@@ -102,9 +102,9 @@ func (checker *adoptAndReleaseChecker) recordAttempt(c *call, at time.Duration) 
 // notAttempted returns a pod that the process should have tried to adopt or release before a
 // status write.
 //
-// The adoption or release must have been due at the time since, and ever after. An attempt that
-// the API server rejected counts as an attempt. If there are several such pods, notAttempted
-// returns the one whose name comes first. If there is none, it returns nil.
+// The adoption or release must have been due for the whole time from the parameter since until
+// now. An attempt that the API server rejected counts as an attempt. If there are several such
+// pods, notAttempted returns the pod whose name comes first. If there is none, it returns nil.
 func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration) (first *objects.Pod) {
 	o, view := c.ownerState.owner(), c.process.view
 	counts := view.podCountsOf(o.UID)

@@ -45,7 +45,8 @@ type deletionCompletesChecker struct {
 	tooEarly   string                         // a terminating object whose time for deletion was not over at the end of the run; "" if there is none
 }
 
-// finalizedObject is the latest committed version of an object that has or had finalizers.
+// finalizedObject is the latest committed version of one object. This object has finalizers, or
+// had finalizers earlier.
 type finalizedObject struct {
 	history.Ref
 	finalizers []string   // the current finalizers
@@ -114,9 +115,9 @@ func (checker *deletionCompletesChecker) commit(m *Model, c *history.Commit) {
 	}
 }
 
-// blockedBy returns the first finalizer in the given lists that the subject added to an object of
-// the resource. Until the subject removes this finalizer, a deletion cannot complete. The result
-// is "" if the lists contain no such finalizer.
+// blockedBy returns a finalizer that the subject must remove before a deletion can complete. It
+// returns the first finalizer in the given lists that the subject added to an object of the given
+// resource. The result is "" if the lists contain no such finalizer.
 func (checker *deletionCompletesChecker) blockedBy(resource string, lists ...[]string) string {
 	for _, f := range slices.Concat(lists...) {
 		if checker.finalizers[[2]string{resource, f}] {
@@ -149,8 +150,8 @@ func (checker *deletionCompletesChecker) end(m *Model) {
 	}
 }
 
-// Result returns the verdict of the check. It is unknown if there is no violation, but the time
-// for some deletion was not over at the end of the run.
+// Result returns the verdict of the check. The verdict is unknown if the checker found no
+// violation, but the run ended before the time for some deletion was over.
 func (checker *deletionCompletesChecker) Result() Result {
 	result := checker.findings.Result()
 	if result.Verdict == Pass && checker.tooEarly != "" {
@@ -159,6 +160,6 @@ func (checker *deletionCompletesChecker) Result() Result {
 	return result
 }
 
-// ObjectRef returns the reference to the committed version of the object, by which sortedByName
-// sorts objects.
+// ObjectRef returns the reference to the latest committed version of the object. The function
+// sortedByName sorts objects by this reference.
 func (o *finalizedObject) ObjectRef() *history.Ref { return &o.Ref }

@@ -81,8 +81,9 @@ type statusWrite struct {
 	// stalledSince returns for how long the process, or the whole machine, got no CPU time after
 	// the given time.
 	stalledSince func(time.Time) time.Duration
-	// earliestDecision is when the process received the Deployment version on which the write is
-	// based (the field from). The process cannot have decided on the write earlier.
+	// earliestDecision is when the process received the version of the Deployment in the field
+	// from. The write is based on this version. The process cannot have decided on the write
+	// earlier.
 	earliestDecision time.Time
 	// allStatesKnown is true if the model has every version of the ReplicaSets that the cache
 	// contained since earliestDecision. If it is false, the checker compares no replica counts,
@@ -95,8 +96,8 @@ type statusWrite struct {
 // expected "3". No cached version justifies the found value.
 type mismatch struct{ found, expected string }
 
-// expect records a mismatch if ok is false. The parameters found and expected describe the two
-// values for the report of a violation.
+// expect records a mismatch unless the parameter ok is true. The parameters found and expected
+// describe the two values for the report of a violation.
 func (write *statusWrite) expect(ok bool, found, expected string) {
 	if !ok {
 		write.mismatches = append(write.mismatches, mismatch{found, expected})
@@ -163,7 +164,8 @@ func (write *statusWrite) countBounds() []fieldBounds {
 }
 
 // sumRange returns the lowest and the highest possible sum of a replica count over all
-// ReplicaSets of the Deployment. The function of reads the count from one ReplicaSet.
+// ReplicaSets of the Deployment. The parameter of is a function that reads this count from one
+// ReplicaSet.
 //
 // Each ReplicaSet may have any of its recent versions, in any combination with the versions of
 // the other ReplicaSets.
@@ -308,10 +310,10 @@ func (write *statusWrite) checkProgressing() {
 // checkDeadline checks a write that sets the reason ProgressDeadlineExceeded.
 //
 // The parameter found describes the written condition for evidence. The parameter before is the
-// condition Progressing before the write.
+// previous condition Progressing, which the write replaces.
 //
-// The reason is right only if the deadline has passed since the last progress, and the rollout
-// is neither paused nor complete. If the condition before says that the rollout was complete, no
+// The reason is right only if the deadline has passed since the last progress, and the rollout is
+// neither paused nor complete. If the previous condition says that the rollout was complete, no
 // deadline applies (allowed behavior no-deadline-after-completion).
 func (write *statusWrite) checkDeadline(found string, before objects.ConditionWithTime) {
 	due := before.LastUpdateTime.Add(write.written.ProgressDeadline)
@@ -388,10 +390,11 @@ func (write *statusWrite) checkOverdue() {
 // mayBeDelayed reports whether the controller may have had a good reason to take its next step
 // for the Deployment late. A step scales a ReplicaSet, or reports a missed deadline.
 //
-// The parameter due is the time at which the step was due. There are two good reasons:
+// The parameter due is the time at which the controller should have taken the step. There are two
+// good reasons:
 //
-//   - A request for the Deployment failed or took longer than lag (1 s). This happened after
-//     due, or at most decisionWindowMax (90 s) before.
+//   - A request for the Deployment failed or took longer than lag (1 s). This happened at most
+//     decisionWindowMax (90 s) before the step was due, or later.
 //   - The Deployment was being scaled. A sync then only scales ReplicaSets.
 func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
 	return r.delayedAt >= due-decisionWindowMax || slices.ContainsFunc(r.deployments, func(d cachedVersion[*objects.Deployment]) bool {

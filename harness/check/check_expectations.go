@@ -99,8 +99,8 @@ func (state *ownerState) countDiffers() bool {
 // decide permits the creates or deletes that the cache justifies now. It does nothing while the
 // process waits for the effect of earlier creates or deletes for the owner.
 //
-// The parameter except is the request that the process sends at this moment, or nil. It does not
-// count as an earlier one.
+// The parameter except is the request that the process sends at this moment, or nil. This request
+// does not count as an earlier create or delete.
 func (permitted *permittedCalls) decide(state *ownerState, except *call, at time.Duration) {
 	if !state.expectationsSatisfied(except) {
 		return
@@ -162,8 +162,8 @@ func (checker *expectationsChecker) send(m *Model, c *call) {
 	})
 }
 
-// deletedTwice reports a second delete of a pod. The process sent it before its cache showed the
-// effect of the first.
+// deletedTwice reports a second delete of the same pod. The process sent this delete before its
+// cache showed the effect of the first delete.
 func (checker *expectationsChecker) deletedTwice(m *Model, c, before *call) {
 	checker.addViolation(func() Evidence {
 		return Evidence{

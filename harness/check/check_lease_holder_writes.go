@@ -45,9 +45,9 @@ type leaseHolderWritesChecker struct {
 	resumingUntil time.Duration
 }
 
-// sentCall is the time at which a process sent a request, on two clocks. The field processTime is
-// on the clock of the process (Model.processTime). The field at is on the clock of the run
-// (Model.now).
+// sentCall is the time at which a process sent a request, on two clocks. The field processTime
+// has the time on the clock of the process (Model.processTime). The other field has the time on
+// the clock of the run (Model.now).
 type sentCall struct{ processTime, at time.Duration }
 
 // resumeMax is the maximum time after a stall (a time without CPU) in which all requests are
@@ -92,12 +92,12 @@ func (checker *leaseHolderWritesChecker) Observe(m *Model, r *history.Record) {
 		write := fmt.Sprintf("%s sent %s %s", c.process.name, r.Request.Verb, requestRef(r.Request))
 		switch {
 		case lease.seq == 0:
-			e.Summary = write + " before it acquired the lease"
+			e.Summary = write + " before " + c.process.name + " acquired the lease"
 			return e
 		case lease.held:
-			e.Summary = fmt.Sprintf("%s %s after it last renewed the lease, which has a duration of %s", write, seconds(m.processTime+lease.stalled-lease.since), seconds(lease.duration))
+			e.Summary = fmt.Sprintf("%s %s after %s last renewed the lease, which has a duration of %s", write, seconds(m.processTime+lease.stalled-lease.since), c.process.name, seconds(lease.duration))
 		default:
-			e.Summary = fmt.Sprintf("%s %s after it released the lease", write, seconds(m.processTime+lease.stalled-lease.since))
+			e.Summary = fmt.Sprintf("%s %s after %s released the lease", write, seconds(m.processTime+lease.stalled-lease.since), c.process.name)
 		}
 		e.Records = []int64{lease.seq, m.seq}
 		return e

@@ -44,7 +44,7 @@ func TestLeaseHolderWrites(t *testing.T) {
 			h.wait(14 * time.Second)
 			createPods(h)
 		}},
-		{name: "writes long after another process has the lease, with the recorder stalled", want: Fail, evidence: "after it last renewed the lease", build: func(h *historyBuilder) {
+		{name: "writes long after another process has the lease, with the recorder stalled", want: Fail, evidence: "after subject-0 last renewed the lease", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.findLease("other")
 			for range 40 {
@@ -55,21 +55,21 @@ func TestLeaseHolderWrites(t *testing.T) {
 			h.wait(time.Second)
 			createPods(h)
 		}},
-		{name: "writes before it acquires the lease", want: Fail, evidence: "before it acquired the lease", build: func(h *historyBuilder) {
+		{name: "writes before it acquires the lease", want: Fail, evidence: "before subject-0 acquired the lease", build: func(h *historyBuilder) {
 			h.findLease("other")
 			h.renew("me").answered(409)
 			createPods(h)
 		}},
-		{name: "writes while its lease request has no answer", want: Fail, evidence: "before it acquired the lease", build: func(h *historyBuilder) {
+		{name: "writes while its lease request has no answer", want: Fail, evidence: "before subject-0 acquired the lease", build: func(h *historyBuilder) {
 			h.renew("me")
 			createPods(h)
 		}},
-		{name: "reads the lease as its own after a failed request", want: Fail, evidence: "before it acquired the lease", build: func(h *historyBuilder) {
+		{name: "reads the lease as its own after a failed request", want: Fail, evidence: "before subject-0 acquired the lease", build: func(h *historyBuilder) {
 			h.renew("me").answered(500)
 			h.findLease("me")
 			createPods(h)
 		}},
-		{name: "writes after the lease has expired", want: Fail, evidence: "17s after it last renewed the lease, which has a duration of 15s", build: func(h *historyBuilder) {
+		{name: "writes after the lease has expired", want: Fail, evidence: "17s after subject-0 last renewed the lease, which has a duration of 15s", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.wait(9 * time.Second)
 			h.renew("me").answered(500)
@@ -90,7 +90,7 @@ func TestLeaseHolderWrites(t *testing.T) {
 			h.stall(4 * time.Second)
 			createPods(h)
 		}},
-		{name: "writes for longer than a moment after such a stall", want: Fail, evidence: "22.1s after it last renewed the lease", build: func(h *historyBuilder) {
+		{name: "writes for longer than a moment after such a stall", want: Fail, evidence: "22.1s after subject-0 last renewed the lease", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.wait(9 * time.Second)
 			h.stall(8 * time.Second)
@@ -99,7 +99,7 @@ func TestLeaseHolderWrites(t *testing.T) {
 			h.wait(1100 * time.Millisecond)
 			createPods(h)
 		}},
-		{name: "writes after a stall that began after the lease had expired", want: Fail, evidence: "21s after it last renewed the lease", build: func(h *historyBuilder) {
+		{name: "writes after a stall that began after the lease had expired", want: Fail, evidence: "21s after subject-0 last renewed the lease", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.wait(17 * time.Second)
 			h.renew("me").answered(500)
@@ -126,13 +126,13 @@ func TestLeaseHolderWrites(t *testing.T) {
 			h.wait(5 * time.Second)
 			createPods(h)
 		}},
-		{name: "writes long after another process acquired the lease", want: Fail, evidence: "after it last renewed the lease", build: func(h *historyBuilder) {
+		{name: "writes long after another process acquired the lease", want: Fail, evidence: "after subject-0 last renewed the lease", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.findLease("other")
 			h.wait(17 * time.Second)
 			createPods(h)
 		}},
-		{name: "writes after it released the lease", want: Fail, evidence: "after it released the lease", build: func(h *historyBuilder) {
+		{name: "writes after it released the lease", want: Fail, evidence: "after subject-0 released the lease", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.renew("").answered(200)
 			h.wait(2 * time.Second)
@@ -143,7 +143,7 @@ func TestLeaseHolderWrites(t *testing.T) {
 			h.renew("").answered(200)
 			createPods(h)
 		}},
-		{name: "a restarted process has not acquired the lease", want: Fail, evidence: "before it acquired the lease", build: func(h *historyBuilder) {
+		{name: "a restarted process has not acquired the lease", want: Fail, evidence: "before subject-0 acquired the lease", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.restart("subject-0")
 			h.findLease("me")

@@ -87,15 +87,15 @@ type unansweredWrite struct {
 	name objectName
 	seq  int64 // sequence number of the request record
 	// read is the newest version of the object that the process had received when it sent the
-	// write. It is 0 if the process had received none.
+	// write. The value is 0 if the process had received no version.
 	read history.Version
-	// before is the newest committed version of the object when the process sent the write.
+	// before is the version of the object in etcd at the time when the process sent the write.
 	before history.Version
 	// made is the version of the object that the write made. It is 0 before the response.
 	made history.Version
-	// object contains the committed versions of the written object. It is nil if the object did
-	// not exist when the process sent the write. Until the response arrives, object.unanswered
-	// includes this write.
+	// object contains the committed versions of the object that this request writes. It is nil if
+	// the object did not exist when the process sent the write. Until the response arrives,
+	// object.unanswered includes this write.
 	object *recentVersions
 }
 
@@ -147,9 +147,9 @@ func (checker *noLostUpdateChecker) object(name objectName) *recentVersions {
 	return checker.objects[name]
 }
 
-// sent records a write that a process sends. It also records the newest versions of the object
-// that the process had received and that etcd has. compare later finds changes between these two
-// versions.
+// sent records a write that a process sends. It also records two versions of the object: the
+// newest that the process had received, and the newest in etcd. The method compare later finds
+// changes between these two versions.
 func (checker *noLostUpdateChecker) sent(m *Model, r *history.Request) {
 	w := &unansweredWrite{Request: r, seq: m.seq, name: objectName{r.Resource, r.Namespace, r.Name}}
 	if r.Verb == "create" {
@@ -291,11 +291,12 @@ func (o *recentVersions) index(version history.Version) int {
 	return slices.IndexFunc(o.versions, func(v committedVersion) bool { return v.Version == version })
 }
 
-// changes returns the position in o.versions of the first version in which another client changed
-// a field. It returns -1 if nobody changed the field, or if the subject also changed it.
+// changes looks for the first version in which another client changed a field. It returns the
+// position of this version in o.versions. It returns -1 if nobody changed the field, or if the
+// subject also changed it.
 //
 // The parameter path names the field. The parameter fields contains the fields of consecutive
-// versions; fields[0] belongs to o.versions[from].
+// versions. Its first element belongs to the version o.versions[from].
 func (o *recentVersions) changes(fields []map[string]string, from int, path string) int {
 	first := -1
 	for i := 1; i < len(fields); i++ {
@@ -329,8 +330,9 @@ func (o *recentVersions) origin(fields []map[string]string, path string) *commit
 	return &o.versions[0]
 }
 
-// contains reports whether the write sets the field at path to the given value. If has is false,
-// the field must be absent: an update must then not contain it.
+// contains reports whether the write gives a field this value. The parameter path names the
+// field. If the parameter has is false, the field must be absent: an update must then not contain
+// it.
 func (w *unansweredWrite) contains(path, value string, has bool) bool {
 	if w.Verb == "patch" {
 		return patchSets(w.Request, path, value)

@@ -110,7 +110,7 @@ type dataWrite struct {
 	target dataObject  // the committed state of the object when the process sent the write
 	cached history.Ref // the newest version with this name that the process had received
 	// owner is an owner of the written object. The process had not received the owner's last
-	// change when it sent the write. The field is nil if there is no such owner. The field
+	// change when it sent the write. The field owner is nil if there is no such owner. The field
 	// changed is the first version with that change. The field read is the newest version of the
 	// owner that the process may have received.
 	owner   *history.Ref
@@ -286,12 +286,12 @@ func hasLabelValue(o *history.Object, value string) bool {
 	return slices.Contains(slices.Collect(maps.Values(o.Labels)), value)
 }
 
-// contradict marks the write w as suspicious if the process had not received the last change of
-// the given owner.
+// contradict marks a write (the parameter w) as suspicious if the process had not received the
+// last change of the given owner.
 //
-// The subject must have known this change before the object was created or scaled up. The
-// parameter since is the sequence number of that creation or scale-up. Otherwise, contradict does
-// nothing.
+// A process of the subject must have received this change before the object was created or scaled
+// up. The parameter since is the sequence number of that creation or scale-up. Otherwise,
+// contradict does nothing.
 func (checker *noStaleDeleteChecker) contradict(m *Model, w *dataWrite, owner *reconciledOwner, since int64) {
 	process := m.processes[w.Subject]
 	if process == nil || owner.Terminating() || owner.knownSeq == 0 || owner.knownSeq >= since {

@@ -60,8 +60,8 @@ func (checker *notAboveDesiredChecker) Observe(m *Model, _ *history.Record) {
 	}
 	checker.addViolation(func() Evidence {
 		return Evidence{
-			Summary: fmt.Sprintf("%s: %s created a pod, for a total of %d (%d wanted); %d active pods in its cache, %d earlier creates not yet observed, %d active pods in etcd",
-				state.name(), state.process.name, pods, desired, state.podCounts.replicas, state.creates.outstanding()-1, m.committed.podCountsOf(state.uid).replicas),
+			Summary: fmt.Sprintf("%s: %s created a pod, for a total of %d (%d wanted): %d active pods in its cache, plus %d earlier creates not yet observed, plus this create, minus %d pods that the process may not have counted; etcd has %d active pods",
+				state.name(), state.process.name, pods, desired, state.podCounts.replicas, state.creates.outstanding()-1, state.noLongerAwaited()+state.gained.total(), m.committed.podCountsOf(state.uid).replicas),
 			Expected: fmt.Sprintf("at most %d active pods", desired),
 			Object:   state.ref(),
 			At:       m.now,

@@ -231,6 +231,6 @@ func (checker *observedGenerationChecker) end(m *Model) {
 	}
 }
 
-// ObjectRef returns the reference to the committed version of the object, by which sortedByName
-// sorts objects.
+// ObjectRef returns the reference to the latest committed version of the object. The function
+// sortedByName sorts objects by this reference.
 func (o *generationState) ObjectRef() *history.Ref { return &o.Ref }

@@ -108,12 +108,13 @@ func (s *scaling) olderToGoFirst() (older *objects.Owner) {
 	return older
 }
 
-// allowedSizes contains the values of spec.replicas that the controller may set for a
-// ReplicaSet. Allowed are the values from low to high, and the current value, now.
+// allowedSizes contains the values of spec.replicas that the controller may set for a ReplicaSet.
+// These are all values between low and high, both included. The field now is the present value,
+// which the controller may also keep.
 type allowedSizes struct{ now, low, high int }
 
-// holds reports whether the controller may set spec.replicas of the ReplicaSet to the given
-// value.
+// holds reports whether the controller may set spec.replicas of the ReplicaSet to the value in
+// the parameter to.
 func (s allowedSizes) holds(to int) bool { return to == s.now || to >= s.low && to <= s.high }
 
 // String formats the allowed values for the evidence of a violation, such as "2 to 4 replicas, or
@@ -125,8 +126,8 @@ func (s allowedSizes) String() string {
 	return fmt.Sprintf("%s replicas, or %d (unchanged)", rangeText(s.low, s.high), s.now)
 }
 
-// allowedSizesOf returns the sizes that the controller may set for the ReplicaSet set. The
-// parameters d and sets are one cached state of the Deployment and all its ReplicaSets.
+// allowedSizesOf returns the sizes that the controller may set for one ReplicaSet, the parameter
+// set. The parameters d and sets are one cached state of the Deployment and all its ReplicaSets.
 func allowedSizesOf(d *objects.Deployment, sets []*objects.Owner, set *objects.Owner) allowedSizes {
 	current := oldestOf(sets, d.Template)
 	switch {
@@ -143,8 +144,9 @@ func allowedSizesOf(d *objects.Deployment, sets []*objects.Owner, set *objects.O
 	}
 }
 
-// scaledSizes returns the allowed sizes of the ReplicaSet set while the Deployment is paused or
-// being scaled. The parameter current is the new ReplicaSet, or nil if it does not exist yet.
+// scaledSizes returns the allowed sizes of one ReplicaSet (the parameter set) while the
+// Deployment is paused or being scaled. The parameter current is the new ReplicaSet, or nil if it
+// does not exist yet.
 func scaledSizes(d *objects.Deployment, sets []*objects.Owner, set, current *objects.Owner) allowedSizes {
 	var active []*objects.Owner
 	for _, other := range sets {
@@ -166,8 +168,8 @@ func scaledSizes(d *objects.Deployment, sets []*objects.Owner, set, current *obj
 	return proportionalSizes(d, active, set)
 }
 
-// proportionalSizes returns the allowed sizes of the ReplicaSet set if several active ReplicaSets
-// are scaled in proportion.
+// proportionalSizes returns the allowed sizes of one ReplicaSet (the parameter set) if several
+// active ReplicaSets are scaled in proportion.
 //
 // If exactSize can compute the size, only this size is allowed. Otherwise the ReplicaSet may get
 // any size between its current size and its proportional share.
@@ -197,9 +199,9 @@ func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *obje
 	return result
 }
 
-// exactSize returns the size that the controller must give the ReplicaSet set, if this size can
-// be computed exactly. The parameter active contains all ReplicaSets that are scaled in
-// proportion. The parameter most is the sum of their sizes after scaling.
+// exactSize returns the size that the controller must give one ReplicaSet (the parameter set), if
+// this size can be computed exactly. The parameter active contains all ReplicaSets that are
+// scaled in proportion. The parameter most is the sum of their sizes after scaling.
 //
 // The controller gives each ReplicaSet its share in turn, until no replicas are left to
 // distribute. The first ReplicaSet also gets the remainder.
@@ -264,8 +266,8 @@ func sortForScaling(active []*objects.Owner, growing bool) (ordered []*objects.O
 // proportionalShare returns the size that a ReplicaSet should get in proportion to its current
 // size.
 //
-// The parameter most is the sum of the sizes of all ReplicaSets after scaling. Because each
-// share is rounded, the sum of all shares may differ from most.
+// The parameter most is the sum of the sizes of all ReplicaSets after scaling. Because each share
+// is rounded, the sum of all shares may differ from that sum.
 func proportionalShare(d *objects.Deployment, set *objects.Owner, most int) int {
 	before := set.MaxReplicas
 	if before <= 0 { // the ReplicaSet has no max-replicas annotation

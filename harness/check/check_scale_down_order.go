@@ -69,8 +69,8 @@ type scaleDown struct {
 	now                     time.Time                // wall-clock time of the first delete
 	candidates              map[types.UID]*candidate // by UID of the pod
 	allPodsKnown            bool                     // every pod of the owner is a candidate
-	// excess is the highest number of pods that the process may have needed to delete. The map
-	// sent contains the UIDs of the pods for which the process sent a delete.
+	// excess is the highest number of pods that the process may have needed to delete. The keys
+	// of the map sent are the UIDs of the pods for which the process sent a delete.
 	excess int
 	sent   map[types.UID]bool
 }
@@ -180,8 +180,9 @@ func (c *scaleDown) addStates(v *view) {
 	}
 }
 
-// checkAll examines the scale-downs that are still unchecked, for owners for which the function
-// selected returns true. It drops scale-downs of ended processes without a check.
+// checkAll examines the scale-downs that are still unchecked. It examines only those of owners
+// for which the function in the parameter selected returns true. It drops scale-downs of ended
+// processes without a check.
 func (checker *scaleDownOrderChecker) checkAll(m *Model, selected func(*ownerState) bool) {
 	for state := range checker.pending {
 		switch {
@@ -235,8 +236,9 @@ func (c *scaleDown) hasAlternatives() bool {
 	return deleted > 0 && left > 0
 }
 
-// findMistake returns a deleted pod (victim), a remaining pod that the controller had to delete
-// first (left), and the reason. It returns two nil pods and "" if the order was right.
+// findMistake finds a remaining pod (the result left) that the controller had to delete before a
+// deleted pod (the result victim). It also returns the reason. It returns two nil pods and "" if
+// the order was right.
 //
 // findMistake does not compare all pairs of pods. For each criterion of the deletion order, such
 // as readiness, it compares only two pods. One is the deleted pod that the order puts last. The
@@ -275,14 +277,15 @@ func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, re
 }
 
 // extremes contains two pods that show whether a scale-down respected one criterion of the
-// deletion order, such as readiness. The victim is the deleted pod that the order puts last. The
-// pod left is the remaining pod that the order puts first. If left comes before victim, the order
-// was wrong.
+// deletion order, such as readiness. The field victim is the deleted pod that the order puts
+// last. The field left is the remaining pod that the order puts first. If the remaining pod comes
+// before the deleted pod, the order was wrong.
 type extremes struct{ victim, left *candidate }
 
-// include makes the given pod the new victim or left, if it is more likely to reveal a wrong
-// order. A deleted pod replaces victim if the deletion order puts it later. A remaining pod
-// replaces left if the order puts it earlier. The function by compares two pods by one criterion.
+// include updates victim or left if the given pod is more likely to reveal a wrong order. A
+// deleted pod replaces victim if the deletion order puts it later. A remaining pod replaces left
+// if the order puts it earlier. The parameter by is a function that compares two pods by one
+// criterion.
 //
 // If the cache had several versions of a pod, include uses the version that favors the subject
 // most.
@@ -323,13 +326,14 @@ type ageOrder struct {
 	created bool // compare the container restarts, then the time since the creation of the pods
 }
 
-// decidingAges returns by which ages the checker may compare the candidates of this scale-down.
+// decidingAges returns which ages the checker may use to compare the candidates of this
+// scale-down.
 //
 // If the pods became ready at different times, the checker compares only these times. Otherwise
 // the controller compares the container restarts, and then the creation times. The checker
 // compares restarts and creation times only if every pod of the owner is a candidate with a
-// single cached version. If not, the controller may have sorted pods or versions that the
-// checker does not know.
+// single cached version. If not, the controller may have sorted pods or versions that the checker
+// does not know.
 //
 // The checker compares no ages for the ReplicaSet of a Deployment.
 func (c *scaleDown) decidingAges(o *objects.Owner) ageOrder {
@@ -366,8 +370,9 @@ func (a ageOrder) orders() []func(a, b *objects.Pod) int {
 	return nil
 }
 
-// precedes returns the reason why scale-down must delete the pod one before the pod other, such
-// as "is not ready". It returns "" if any combination of their cached versions gives no reason.
+// precedes returns the reason why scale-down must delete one pod before another, such as "is not
+// ready". The pod in the parameter one must be deleted first. It returns "" if any combination of
+// the pods' cached versions gives no reason.
 func (c *scaleDown) precedes(one, other *candidate, ages ageOrder) string {
 	reason := ""
 	for _, a := range one.states {
@@ -380,8 +385,9 @@ func (c *scaleDown) precedes(one, other *candidate, ages ageOrder) string {
 	return reason
 }
 
-// before returns the reason why scale-down must delete version a of one pod before version b of
-// another pod. It returns "" if there is no reason.
+// before returns the reason why scale-down must delete one pod before another pod. The parameter
+// a is a cached version of the first pod, and b of the second. The result is "" if there is no
+// reason.
 func (c *scaleDown) before(a, b *objects.Pod, ages ageOrder) string {
 	if order := compareClass(a, b); order != 0 {
 		return classBefore(a, b, order)
@@ -424,11 +430,11 @@ func compareClass(p, other *objects.Pod) int {
 	)
 }
 
-// classBefore returns the reason why the pod p comes before the pod other in the deletion order.
-// The reason names the first field in which the classes of the two pods differ.
+// classBefore returns the reason why one pod (the parameter p) comes before the other in the
+// deletion order. The reason names the first field in which the classes of the two pods differ.
 //
-// The parameter order is the result of compareClass for the two pods. If order is positive, p
-// comes last, and classBefore returns "".
+// The parameter order is the result of compareClass for the two pods. If it is positive, p comes
+// last, and classBefore returns "".
 func classBefore(p, other *objects.Pod, order int) string {
 	switch {
 	case order > 0:
@@ -443,7 +449,8 @@ func classBefore(p, other *objects.Pod, order int) string {
 	return fmt.Sprintf("has pod-deletion-cost %d; the deleted pod has %d", p.DeletionCost, other.DeletionCost)
 }
 
-// ageRatio is the ratio of two ages above which two pods are certainly in different age classes.
+// ageRatio is the minimum ratio of the ages of two pods that are certainly in different age
+// classes.
 //
 // Scale-down treats pods of one age class as equally old. The limits of the age classes are
 // powers of two, so a ratio of 2 would be enough. The constant is higher because clocks differ a

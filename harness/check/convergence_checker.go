@@ -145,8 +145,8 @@ func (checker *convergenceChecker) explain(m *Model, uid types.UID) *KnownIssue 
 }
 
 // conclude computes the verdict when the run ends. The verdict is fail if an object has not
-// converged, or converged too late. It is unknown if the objects had too little time: the run
-// ended early, or the machine gave the processes no CPU time.
+// converged, or converged too late. The verdict is unknown if the objects had too little time:
+// the run ended early, or the machine gave the processes no CPU time.
 func (checker *convergenceChecker) conclude(m *Model) Result {
 	result, known := checker.countPending(m)
 	converged := checker.lastChange

@@ -50,8 +50,8 @@ func (f *findings) addViolation(describe func() Evidence) {
 	}
 }
 
-// addKnownViolation counts a violation that the given known upstream issue explains. For
-// describe, see addViolation.
+// addKnownViolation counts a violation that the given known upstream issue explains. The function
+// describe returns the evidence, as for addViolation.
 func (f *findings) addKnownViolation(issue *KnownIssue, describe func() Evidence) {
 	f.knownViolations++
 	f.knownIssue = cmp.Or(f.knownIssue, issue)
@@ -66,7 +66,8 @@ func (f *findings) addKnownViolation(issue *KnownIssue, describe func() Evidence
 func (f *findings) all() *findings { return f }
 
 // addContext adds the cached pods and the stalls to the evidence of the violations that the
-// current record caused. The parameter before is the number of violations before this record.
+// current record caused. The parameter before is the number of violations that the checker had
+// found before this record.
 //
 // During a stall, the machine gives the processes no CPU time. If a stall of lag (1 s) or longer
 // happened within the last 2 s, these violations count as doubtful. The subject may then have
@@ -164,8 +165,9 @@ func callName(c *call) string {
 	return strings.Join(strings.Fields(key), " ")
 }
 
-// evidenceOf returns evidence about the object ref. The parameters found and expected say what
-// the check found and expected. Time and record are those of the current record.
+// evidenceOf returns evidence about one object, given by the parameter ref. The parameters found
+// and expected say what the check found and expected. The time and the sequence number in the
+// evidence are those of the current record.
 func (m *Model) evidenceOf(ref *history.Ref, found, expected string) Evidence {
 	return Evidence{Summary: found, Expected: expected, Object: ref, At: m.now, Records: []int64{m.seq}}
 }

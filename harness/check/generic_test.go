@@ -284,7 +284,7 @@ func TestGenericControllers(t *testing.T) {
 			h.holdLease()
 			widget(h)
 		}}},
-		{check: "lease-holder-writes", controllers: wide, testCase: testCase{name: "writes before it acquires the lease", want: Fail, evidence: "before it acquired the lease", build: func(h *historyBuilder) {
+		{check: "lease-holder-writes", controllers: wide, testCase: testCase{name: "writes before it acquires the lease", want: Fail, evidence: "before subject-0 acquired the lease", build: func(h *historyBuilder) {
 			h.findLease("other")
 			h.renew("me").answered(409)
 			widget(h)

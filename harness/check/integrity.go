@@ -74,7 +74,7 @@ func (i *integrity) observe(r *history.Record) string {
 }
 
 // withoutRequest returns an error text if the history contains no request with the given ID, and
-// otherwise "". The parameter what names the content of the record, such as "a response".
+// otherwise "". The parameter what says what the record contains, such as "a response".
 func (i *integrity) withoutRequest(seq int64, what string, id uint64) string {
 	if _, exists := i.answered[id]; exists {
 		return ""

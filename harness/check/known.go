@@ -195,8 +195,8 @@ func processStarts(r *history.Record) bool {
 	return r.Process != nil && r.Process.Event == history.ProcessStarted
 }
 
-// dropEndedProcesses removes from a map all work queue keys whose process has ended. A new
-// process starts with an empty work queue.
+// dropEndedProcesses removes all work queue keys of ended processes from a map. A new process
+// starts with an empty work queue.
 func dropEndedProcesses[V any](of map[workQueueKey]V) {
 	maps.DeleteFunc(of, func(key workQueueKey, _ V) bool { return key.process.ended })
 }
@@ -216,9 +216,10 @@ func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 	}
 }
 
-// hasKey reports whether the map has a true entry for an object in any process that may reconcile
-// it now. A process that is paused or does not hold the lease may not reconcile it. The parameter i
-// names the object; its field process is ignored.
+// hasKey reports whether the map contains true for an object in any process that may reconcile it
+// now. A process that is paused or does not hold the lease may not reconcile it. The field
+// process of the map's keys names the process. The parameter i names the object; its own field
+// process is ignored.
 func hasKey(m *Model, of map[workQueueKey]bool, i workQueueKey) bool {
 	for key := range m.activeKeys(i) {
 		if of[key] {
@@ -270,8 +271,8 @@ func enqueuesService(m *Model, r *history.Record, key workQueueKey) (enqueues bo
 }
 
 // podEnqueuesService reports whether the current list or watch event changed a pod in a way that
-// enqueues the pod's Services. If it did not, the result ends says whether the pod just became
-// Failed or Succeeded.
+// enqueues the pod's Services. The result enqueues is true if it did. Otherwise, the result ends
+// is true if the pod just became Failed or Succeeded.
 func podEnqueuesService(m *Model, p *process, uid types.UID) (enqueues, ends bool) {
 	versions := p.view.podVersions.byPod[uid]
 	n := len(versions)
@@ -288,11 +289,11 @@ func podEnqueuesService(m *Model, p *process, uid types.UID) (enqueues, ends boo
 	return false, now.Ended && !before.Ended
 }
 
-// sameForServices reports whether two versions of a pod are equal in every field whose change
-// enqueues the pod's Services. These fields are in contract Endpoints 1. The result is false if
-// the pod is missing from the cache in one version.
+// sameForServices compares two versions of a pod. It reports whether they are equal in every
+// field whose change enqueues the pod's Services. Contract Endpoints 1 lists these fields. The
+// result is false if the pod is missing from the cache in one version.
 //
-// It does not compare hostname and subdomain, which never change.
+// The method does not compare hostname and subdomain, which never change.
 func (version podVersion) sameForServices(before podVersion) bool {
 	if version.Pod == nil || before.Pod == nil || version.Ready != before.Ready || version.Terminating != before.Terminating || !maps.Equal(version.Labels, before.Labels) {
 		return false

@@ -18,9 +18,9 @@ import (
 // Endpoints 1). The next event that enqueues the Service removes its entry.
 type unnoticedEnds map[workQueueKey]map[types.UID]time.Duration
 
-// observe adds each pod that failed or succeeded with the current record. It removes the pods of
-// a Service when an event enqueues the Service. It also removes them when the process writes the
-// Endpoints.
+// observe adds each pod that the current record shows as newly failed or succeeded. It removes
+// the pods of a Service when an event enqueues the Service. It also removes them when the process
+// writes the Endpoints.
 func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
 	switch {
 	case processStarts(r):
@@ -46,8 +46,8 @@ func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
 	}
 }
 
-// add records that a pod failed or succeeded, but that this did not enqueue the Service with the
-// given key.
+// add records that a pod failed or succeeded. This did not enqueue the given work queue key of
+// the Service.
 func (ends unnoticedEnds) add(m *Model, key workQueueKey, pod types.UID) {
 	if ends[key] == nil {
 		ends[key] = map[types.UID]time.Duration{}

@@ -152,8 +152,8 @@ type workQueueKey struct {
 	service objectName
 }
 
-// process is one run of the subject's binary, from its start to its end. After a restart, a new
-// process value with empty caches, work queues and expectations takes its place.
+// process is one run of the subject's binary, between its start and its end. After a restart, the
+// model uses a new value with empty caches, work queues and expectations.
 type process struct {
 	name        string
 	ended       bool // true after the binary has exited, was stopped or was restarted
@@ -217,9 +217,9 @@ type process struct {
 	leaseFailed bool
 }
 
-// call is one request of the subject to the API server, of any verb except watch. It contains
-// what checkers need to know about the request. For example, it names the object that the
-// controller was reconciling.
+// call is one request of the subject to the API server. It may have any verb except watch. It
+// contains what checkers need to know about the request. For example, it names the object that
+// the controller was reconciling.
 type call struct {
 	process *process
 	id      uint64        // the ID of the request
@@ -390,8 +390,8 @@ type objectMetadata struct {
 	object       *history.Object // the object itself; nil if no generic controller reconciles it, or if metadataSet.decoder is nil
 }
 
-// change says whether an object itself changed, and which new pods it controls, since the last
-// call of objectSet.clearChanges.
+// change says what changed for one object since the last call of objectSet.clearChanges. It says
+// whether the object itself changed, and which new pods it controls.
 type change struct {
 	objectChanged bool        // true if the object itself changed, false if only its pods, ReplicaSets or Endpoints did
 	newPods       []types.UID // UIDs of pods that the object controls and that are new in the set
@@ -423,7 +423,7 @@ type view struct {
 	// selector, and so without leaving out objects.
 	requestedAll map[string]bool
 	// listPages contains the objects of paged lists whose last page has not arrived yet. The key
-	// says which objects the list covers.
+	// says which objects such a list covers, for example all pods of a namespace.
 	listPages map[watchScope][]history.Object
 	// podStateSince maps each pod in the cache to the sequence number of the record that delivered
 	// the pod's current state. A new state begins when the labels or the controllerRef change, or
@@ -509,15 +509,16 @@ type ownerState struct {
 type outstandingCalls struct {
 	// inFlight contains the requests without a response, by request ID.
 	inFlight map[uint64]*call
-	// unobserved contains the successful requests whose effect has not reached the cache, by the
-	// pod's UID. A create has reached the cache when the cache contains the pod; a delete, when
-	// the pod is no longer active there.
+	// unobserved contains the successful requests whose effect has not reached the cache. The key
+	// is the UID of the pod in the request. The effect of a create has reached the cache when the
+	// cache contains the pod. The effect of a delete has reached it when the pod is no longer
+	// active there.
 	unobserved map[types.UID]*call
 	// oldestUnobserved is no later than the time when the oldest request in unobserved was sent.
 	// While it is recent, no request can expire, and the model need not search for expired ones.
 	oldestUnobserved time.Duration
 	// expired contains the successful requests whose effect did not reach the cache within
-	// expectationsTimeout, by the pod's UID.
+	// expectationsTimeout (about 5 minutes). The key is the UID of the pod in the request.
 	expired map[types.UID]*call
 }
 
@@ -575,9 +576,9 @@ type serviceState struct {
 	// version is the highest resourceVersion of the Endpoints in the cache so far, with the time
 	// when the cache first contained it.
 	version cachedVersion[history.Version]
-	// answered is when the process last got a response to a write of the Endpoints. lastWriteFailed
-	// is true if the response was an error. After a failed write, the process may have read the
-	// Endpoints from the API server before the next write.
+	// answered is the time of the last response that the process got to a write of the Endpoints.
+	// lastWriteFailed is true if this response was an error. After a failed write, the process
+	// may have read the Endpoints from the API server before the next write.
 	answered        time.Duration
 	lastWriteFailed bool
 }

@@ -14,12 +14,12 @@ import (
 // sets of pairs of an address and a port. The order of addresses in Endpoints, and their
 // grouping into subsets, therefore do not matter.
 
-// expectedAddresses returns the pairs of IP address and port that the Endpoints of a Service
-// must contain.
+// expectedAddresses returns all combinations of IP address and port that the Endpoints of a
+// Service must contain.
 //
-// It leaves out pods that have failed or succeeded, unless the map running contains the pod's
-// UID. Such pods count as if they were still running. It returns an error if a pod cannot be
-// decoded.
+// It leaves out pods that have failed or succeeded. A pod whose UID is a key of the map running
+// is an exception: it counts as if its containers still ran. The values of the map are not used.
+// It returns an error if a pod cannot be decoded.
 func (state *objectSet) expectedAddresses(s *objects.Service, running map[types.UID]time.Duration) (objects.AddressSet, error) {
 	all := objects.AddressSet{}
 	for uid, p := range state.pods {
@@ -37,8 +37,9 @@ func (state *objectSet) expectedAddresses(s *objects.Service, running map[types.
 	return all, nil
 }
 
-// addAddresses adds one pod's pairs of IP address and port to the set all. It adds nothing if
-// the Service does not select the pod, or if the Endpoints must not list the pod.
+// addAddresses adds all combinations of one pod's IP address with its ports to a set, the
+// parameter all. It adds nothing if the Service does not select the pod, or if the Endpoints must
+// not list the pod.
 func addAddresses(s *objects.Service, all objects.AddressSet, version podVersion) error {
 	publishAll := s.Spec.PublishNotReadyAddresses
 	if version.Ended || version.Terminating && !publishAll || version.Namespace != s.Namespace || !s.Selector.Matches(version.Labels) {
@@ -66,13 +67,13 @@ func addAddresses(s *objects.Service, all objects.AddressSet, version podVersion
 	return nil
 }
 
-// describeDifference describes the first difference between the addresses found in Endpoints
-// (got) and the expected addresses (want). It returns "" if there is no difference. An example
-// is "lack 10.0.0.7:80 (Pod default/web-1)".
+// describeDifference describes the first difference between the addresses that the Endpoints list
+// and the expected addresses. The parameters got and want contain these two sets. It returns ""
+// if there is no difference. An example is "lack 10.0.0.7:80 (Pod default/web-1)".
 //
-// If more than AddressesMax addresses are expected, the controller may choose which ones to
-// list. describeDifference then compares only how many addresses are listed, and how many of
-// them are ready.
+// If more than AddressesMax addresses are expected, the controller may choose which ones to list.
+// describeDifference then compares only how many addresses are listed, and how many of them are
+// ready.
 func describeDifference(got, want objects.AddressSet) string {
 	total, ready := want.Size()
 	fits := total <= objects.AddressesMax

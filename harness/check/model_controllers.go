@@ -12,8 +12,8 @@ import (
 )
 
 // newTestedControllers returns the controllers under test, and finds the generic ones. A generic
-// controller reconciles a kind that the model does not know in detail. An empty rows means the
-// controllers that have a contract.
+// controller reconciles a kind that the model does not know in detail. If the parameter rows is
+// empty, the controllers under test are those that have a contract.
 func newTestedControllers(rows []kube.Controller) *testedControllers {
 	if len(rows) == 0 {
 		rows, _ = kube.ControllersNamed() // ControllersNamed fails only for an unknown name

@@ -23,14 +23,15 @@ type pendings struct {
 	all     []pending
 }
 
-// expect adds a difference if ok is false. The subject must be able to resolve the difference
-// itself. The parameters format and args describe the difference, as in fmt.Sprintf.
+// expect adds a difference unless the parameter ok is true. The subject must be able to resolve
+// this difference itself. The parameters format and args describe the difference, as in
+// fmt.Sprintf.
 func (list *pendings) expect(ok bool, format string, args ...any) {
 	list.add(ok, false, format, args...)
 }
 
-// add adds a difference if ok is false. The parameter awaited is true if the subject cannot
-// resolve the difference itself.
+// add adds a difference unless the parameter ok is true. The parameter awaited is true if the
+// subject cannot resolve this difference itself.
 func (list *pendings) add(ok, awaited bool, format string, args ...any) {
 	if !ok {
 		list.all = append(list.all, pending{text: list.subject + ": " + fmt.Sprintf(format, args...), awaited: awaited})
@@ -39,7 +40,8 @@ func (list *pendings) add(ok, awaited bool, format string, args ...any) {
 
 // pendingOwner returns how a ReplicaSet or ReplicationController (the owner), its pods and its
 // status differ from the converged state. A terminating owner has no differences. The parameter
-// now decides whether a pod has been ready for minReadySeconds.
+// now is the present time. pendingOwner compares it with the time since which a pod has been
+// ready (minReadySeconds).
 func (state *objectSet) pendingOwner(o *objects.Owner, now time.Time) []pending {
 	if o.Terminating {
 		return nil
@@ -86,8 +88,9 @@ func (state *objectSet) describeEnded(o *objects.Owner) string {
 	return fmt.Sprintf("; %d pods failed or succeeded", n)
 }
 
-// available counts the ready pods of an owner that have been ready for minReadySeconds. The
-// result notYet counts the pods that have not been ready for that long.
+// available counts the ready pods of an owner. The result available is the number of pods that
+// have been ready for minReadySeconds. The result notYet is the number of pods that have not been
+// ready for that long.
 func (state *objectSet) available(o *objects.Owner, now time.Time) (available, notYet int) {
 	if o.MinReady == 0 {
 		return state.podCountsOf(o.UID).ready, 0

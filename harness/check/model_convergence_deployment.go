@@ -33,9 +33,9 @@ func (state *objectSet) pendingDeployment(d *objects.Deployment, now time.Time) 
 	return list.all
 }
 
-// pendingRollout adds to list how the ReplicaSets of a Deployment differ from a finished
-// rollout. It compares the sizes, revisions and annotations of the ReplicaSets, and the number
-// of old ReplicaSets. The Deployment must not be paused.
+// pendingRollout finds how the ReplicaSets of a Deployment differ from a finished rollout, and
+// adds the differences to the parameter list. It compares the sizes, revisions and annotations of
+// the ReplicaSets, and the number of old ReplicaSets. The Deployment must not be paused.
 func (state *objectSet) pendingRollout(d *objects.Deployment, list *pendings, sets []*objects.Owner) {
 	current, old := splitByTemplate(d, sets)
 	if len(current) != 1 {
@@ -70,9 +70,9 @@ func (state *objectSet) canScale(d *objects.Deployment, sets []*objects.Owner, n
 	return canRoll(d, sets, newSet, old)
 }
 
-// pendingStatus adds to list how the status of a Deployment differs from the status that its
-// ReplicaSets imply. The parameter current contains the ReplicaSets with the Deployment's pod
-// template.
+// pendingStatus finds how the status of a Deployment differs from the status that its ReplicaSets
+// imply. It adds the differences to the parameter list. The parameter current contains the
+// ReplicaSets with the Deployment's pod template.
 func pendingStatus(d *objects.Deployment, list *pendings, sets, current []*objects.Owner, now time.Time) {
 	s := &d.Status
 	specs, ready := sumOf(sets, specReplicas), sumOf(sets, availableReplicas)
@@ -126,8 +126,8 @@ func progressOverdue(d *objects.Deployment, now time.Time) bool {
 	return c.LastUpdateTime.Add(d.ProgressDeadline + deadlineGrace).Before(now)
 }
 
-// expectCondition adds a difference if the status does not contain the condition want with the
-// same status and reason.
+// expectCondition adds a difference if the status of the Deployment lacks a condition, or has it
+// with another status or reason. The parameter want is the expected condition.
 func (list *pendings) expectCondition(s *objects.DeploymentStatus, want objects.Condition) {
 	got := s.Condition(want.Type)
 	list.expect(got == want, "condition %s is %s, expected %s", want.Type, describeCondition(got), describeCondition(want))

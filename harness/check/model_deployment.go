@@ -26,8 +26,9 @@ func scalingPending(d *objects.Deployment, sets []*objects.Owner) bool {
 	return false
 }
 
-// oldestOf returns the oldest of the ReplicaSets that have the given pod template. The controller
-// uses this one if several have the Deployment's template. The result is nil if none has it.
+// oldestOf returns the oldest ReplicaSet that has the given pod template. If several ReplicaSets
+// have the Deployment's template, the controller uses the oldest. The result is nil if no
+// ReplicaSet has the template.
 func oldestOf(sets []*objects.Owner, pods *objects.Template) (oldest *objects.Owner) {
 	for _, set := range sets {
 		if set.Template.Same(pods) && (oldest == nil || set.OlderThan(oldest)) {

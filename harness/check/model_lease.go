@@ -55,7 +55,8 @@ type leaseSpec struct {
 	}
 }
 
-// leaseOf decodes a lease. If o is nil or cannot be decoded, it returns false.
+// leaseOf decodes a lease. The bool result is true if the parameter o is a lease that can be
+// decoded.
 func leaseOf(o *history.Object) (leaseSpec, bool) {
 	var lease leaseSpec
 	if o == nil || objects.Unmarshal(o.Body, &lease) != nil {

@@ -53,10 +53,10 @@ func (set *metadataSet) put(o *history.Object) {
 	set.uidByName[nameOf(o.Ref)] = o.UID
 }
 
-// keepObject stores the whole object o in its metadata now, if a generic controller reconciles
-// the object. A generic controller is one without a contract. Without the whole object, the set
-// could not tell whether it has converged. keepObject also adds a terminating object of any kind
-// to the map terminating.
+// keepObject stores a whole object (the parameter o) in its metadata, if a generic controller
+// reconciles the object. A generic controller is one without a contract. Without the whole
+// object, the set could not tell whether the object has converged. keepObject also adds a
+// terminating object of any kind to the map terminating.
 func (set *metadataSet) keepObject(now *objectMetadata, o *history.Object) {
 	if set.tested.genericKindOf(o.Resource) != "" {
 		now.object = o
@@ -113,9 +113,9 @@ func (set *metadataSet) clearChanges() {
 	}
 }
 
-// collectRefs adds the references of all objects of a resource to the map into, with the objects'
-// UIDs as keys. When a list replaces the cache, the references show which cached objects the list
-// no longer contains.
+// collectRefs adds the references of all objects of a resource to a map, the parameter into. The
+// keys of this map are the objects' UIDs. When a list replaces the cache, the references show
+// which cached objects the list no longer contains.
 func (set *metadataSet) collectRefs(into map[types.UID]history.Ref, resource string) {
 	if set != nil {
 		collectRefs(into, set.byResource[resource])

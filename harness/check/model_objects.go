@@ -101,8 +101,9 @@ func (state *objectSet) refs(resource string) map[types.UID]history.Ref {
 // implements it.
 type objectWithRef interface{ ObjectRef() *history.Ref }
 
-// collectRefs adds the reference of each object in the map from to the map into. The keys of
-// both maps are the UIDs of the objects.
+// collectRefs copies the references of objects into a map. The parameter from contains the
+// objects, and the parameter into receives one reference for each. The keys of both maps are the
+// UIDs of the objects.
 func collectRefs[T objectWithRef](into map[types.UID]history.Ref, from map[types.UID]T) {
 	for uid, o := range from {
 		into[uid] = *o.ObjectRef()
@@ -281,9 +282,9 @@ func (state *objectSet) removeOwner(uid types.UID) {
 	}
 }
 
-// countPod adds a pod to the pod counts of the pod's owner, and marks the owner as changed. If
-// sign is -1, it subtracts the pod. An orphan counts for each owner whose selector matches the
-// orphan.
+// countPod adds a pod to the pod counts of the pod's owner, and marks the owner as changed. The
+// parameter sign is 1 to add the pod, or -1 to subtract it. An orphan counts for each owner whose
+// selector matches the orphan.
 func (state *objectSet) countPod(p *objects.Pod, sign int) {
 	if !p.Orphan() {
 		state.markChanged(p.Controller.UID, false)
@@ -324,7 +325,8 @@ func (state *objectSet) markChanged(uid types.UID, objectChanged bool) {
 	state.changedObjects[uid] = change
 }
 
-// add adds a pod to the counts of the owner o. If sign is -1, it subtracts the pod.
+// add adds a pod to the pod counts of its owner (the parameter o). The parameter sign is 1 to add
+// the pod, or -1 to subtract it.
 func (counts *podCounts) add(o *objects.Owner, p *objects.Pod, sign int) {
 	if p.Terminating && !p.Orphan() {
 		counts.terminating += sign
@@ -358,8 +360,9 @@ func (counts *podCounts) add(o *objects.Owner, p *objects.Pod, sign int) {
 	}
 }
 
-// insert adds an object to an index, such as objectSet.controlled. The first key is, for
-// example, the UID of the pod's owner. The second key is the UID of the object itself.
+// insert adds an object to an index with two levels, such as objectSet.controlled. The key of the
+// outer map is, for example, the UID of the pod's owner. The key of each inner map is the UID of
+// the object itself. If there is no inner map for the key yet, insert creates one.
 func insert[K comparable, T any](index map[K]map[types.UID]T, key K, uid types.UID, object T) {
 	if index[key] == nil {
 		index[key] = map[types.UID]T{}
@@ -367,9 +370,9 @@ func insert[K comparable, T any](index map[K]map[types.UID]T, key K, uid types.U
 	index[key][uid] = object
 }
 
-// remove removes an object from an index, such as objectSet.controlled. The parameters key and
-// uid are the first and the second key. If no object with the first key remains, remove deletes
-// that key.
+// remove removes an object from an index with two levels, such as objectSet.controlled. The
+// parameter key is the key of the outer map. The parameter uid is the key of the inner map. If
+// the inner map is then empty, remove deletes it too.
 func remove[K comparable, T any](index map[K]map[types.UID]T, key K, uid types.UID) {
 	delete(index[key], uid)
 	if len(index[key]) == 0 {

@@ -193,7 +193,7 @@ func (state *ownerState) possiblyUncounted() int {
 }
 
 // update updates the state after the owner or one of its pods has changed in the caches. The
-// parameter change says what changed.
+// parameter change says whether the owner itself changed, and which pods are new.
 func (state *ownerState) update(change change, at time.Duration) {
 	view, before := state.process.view, state.podCounts
 	o := view.owners[state.uid]

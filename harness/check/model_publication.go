@@ -34,8 +34,8 @@ const (
 	presenceKinds                            // the number of the values above
 )
 
-// record stores that the presenceKind in the parameter now applies from the time at on. If
-// another presenceKind applied before, record stores at as its end.
+// record stores that a presenceKind (the parameter now) applies. It applies from the time in the
+// parameter at. If another presenceKind applied before, record stores this time as its end.
 func (s *presence) record(at time.Duration, now presenceKind) {
 	if now != s.now {
 		s.until[s.now] = at
@@ -43,7 +43,8 @@ func (s *presence) record(at time.Duration, now presenceKind) {
 	}
 }
 
-// was reports whether one of the given kinds applied at any time since the time from.
+// was reports whether one of the given kinds applied at any time in a period. The parameter from
+// is the beginning of the period, which ends now.
 func (s *presence) was(from time.Duration, kinds ...presenceKind) bool {
 	for _, kind := range kinds {
 		if s.now == kind || s.until[kind] > from {
@@ -87,9 +88,9 @@ func (state *serviceState) update(v *view, at time.Duration) {
 //
 //   - The response to the previous write. A work queue never gives one key to two workers at a
 //     time.
-//   - The delivery of version from, if it is the newest version in the cache. After a failed
-//     write, this time does not count, because the process may have read the version from the
-//     API server.
+//   - The delivery of that resourceVersion, if it is the newest version in the cache. After a
+//     failed write, this time does not count, because the process may have read the version
+//     from the API server.
 //
 // earliestDecision subtracts lag (1 s) from both times as a tolerance.
 func (state *serviceState) earliestDecision(from history.Version) time.Duration {
@@ -123,8 +124,9 @@ func (state *serviceState) recordAnswer(r *history.Response, at time.Duration) {
 // mayBeForeign reports whether the Endpoints may belong to another client, so that the controller
 // must not write them.
 //
-// They may if the controller does not manage the Service with the same name. They may also if
-// they are a leader-election record, unless the cache contains a managed Service.
+// This is possible if the controller does not manage the Service with the same name. It is also
+// possible if the Endpoints are a leader-election record, unless the cache contains a managed
+// Service.
 func (state *serviceState) mayBeForeign() bool {
 	return state.service.now == unmanagedService || state.endpoints.now == leaderElectionRecord && state.service.now != managedService
 }

@@ -19,7 +19,7 @@ type valueRange struct {
 	valid     bool // false if the range is empty
 }
 
-// include extends the range so that it contains the value v.
+// include extends the range so that it contains a value, the parameter v.
 func (r *valueRange) include(v int) { r.union(valueRange{low: v, high: v, valid: true}) }
 
 // union extends the range so that it contains all values of the other range.
@@ -43,7 +43,8 @@ type recentWindow struct {
 	value    valueRange    // the value that the number has now; empty before the first record
 }
 
-// record stores that the number has the value v from the time at on.
+// record stores that the number has a new value, the parameter v. The parameter at is the time of
+// this change.
 func (window *recentWindow) record(at time.Duration, v int) {
 	window.advance(at)
 	window.value = valueRange{low: v, high: v, valid: true}
@@ -86,14 +87,16 @@ type rangeSinceIdle struct {
 	sinceIdle valueRange // the values since at least lag (1 s) before the end of the last idle period
 }
 
-// record stores that the number has the value v from the time at on.
+// record stores that the number has a new value, the parameter v. The parameter at is the time of
+// this change.
 func (values *rangeSinceIdle) record(at time.Duration, v int) {
 	values.recent.record(at, v)
 	values.sinceIdle.include(v)
 }
 
-// becameIdle records that the process was idle (sent nothing for a while) until the time at. It
-// removes all values from before the last one to two seconds.
+// becameIdle records the end of a period in which the process was idle (sent nothing for a
+// while). The parameter at is the end of this period. becameIdle removes all values from before
+// the last one to two seconds.
 func (values *rangeSinceIdle) becameIdle(at time.Duration) {
 	values.sinceIdle = values.recent.bounds(at)
 }
@@ -107,8 +110,8 @@ type countSinceIdle struct {
 	sinceIdle         int           // number of events since at least lag (1 s) before the end of the last idle period
 }
 
-// add counts n events at the time at. A negative n takes back events that turn out to have
-// another cause.
+// add counts events. The parameter n is their number, and at is their time. A negative number
+// takes back events that turn out to have another cause.
 func (c *countSinceIdle) add(at time.Duration, n int) {
 	c.advance(at)
 	c.current += n
@@ -119,9 +122,9 @@ func (c *countSinceIdle) add(at time.Duration, n int) {
 // counted since the process was idle.
 func (c *countSinceIdle) total() int { return max(0, c.sinceIdle) }
 
-// becameIdle records that the process was idle (sent nothing for a while) until the time at. It
-// forgets events from before the last two buckets. A bucket contains the events of a period of
-// length lag (1 s).
+// becameIdle records the end of a period in which the process was idle (sent nothing for a
+// while). The parameter at is the end of this period. becameIdle forgets events from before the
+// last two buckets. A bucket contains the events of a period of length lag (1 s).
 func (c *countSinceIdle) becameIdle(at time.Duration) {
 	c.advance(at)
 	c.sinceIdle = max(0, c.current+c.previous)
@@ -148,8 +151,9 @@ type cachedVersion[T any] struct {
 	value T
 }
 
-// keepSince returns the version that was current at the time from, and all later versions. The
-// slice all is sorted by time, oldest first.
+// keepSince removes versions that were replaced before a given time, the parameter from. It
+// returns the version that was current at this time, and all later versions. The slice all is
+// sorted by time, oldest first.
 func keepSince[T any](all []cachedVersion[T], from time.Duration) []cachedVersion[T] {
 	old := 0
 	for old+1 < len(all) && all[old+1].since <= from {
@@ -174,8 +178,9 @@ type decisionWindow struct {
 // A request that takes longer has timed out.
 const decisionWindowMax = 90 * time.Second
 
-// callSent records that process p sent a request for the object. If none was in flight for
-// batchTime, it moves the start of the window forward, unless client-go may resend one.
+// callSent records that a process (the parameter p) sent a request for the object. If no request
+// for the object was in flight for batchTime, callSent moves the start of the window forward. It
+// does not do so if client-go may still resend an earlier request.
 func (w *decisionWindow) callSent(p *process, at time.Duration) {
 	if w.callsInFlight == 0 && at-w.lastActivity >= p.batchTime && !p.clientMayRetry(at) {
 		w.from = at - p.batchTime

@@ -12,8 +12,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// writeOrigin says which version of a ReplicaSet the process had read before it wrote a newer
-// version (from). It also says when the response to that write arrived (at).
+// writeOrigin describes one write of a ReplicaSet. It says which version the process had read
+// before the write (the field from). It also says when the response to the write arrived (the
+// field at).
 type writeOrigin struct {
 	from history.Version
 	at   time.Duration
@@ -34,13 +35,13 @@ func newRolloutState(p *process, uid types.UID) *rolloutState {
 }
 
 // ownershipClear reports whether it is certain which ReplicaSets belonged to the Deployment in a
-// period. The period begins lag (1 s) before the time since, and ends at the time at.
+// period. The period begins lag (1 s) before the time in the parameter since. It ends at the time
+// in the parameter at.
 //
-// A ReplicaSet that matches the Deployment's selector makes the ownership uncertain in two
-// cases:
+// A ReplicaSet that matches the Deployment's selector makes the ownership uncertain in two cases:
 //
-//   - The ReplicaSet is an orphan. It belongs to the Deployment only after its adoption, and the
-//     watch event of the adoption may be late.
+//   - The ReplicaSet is an orphan. It belongs to the Deployment only after its adoption, and
+//     the watch event of the adoption may be late.
 //   - The ReplicaSet is terminating. The model does not count such a ReplicaSet, but the
 //     controller may count it until the watch event of the deletion arrives.
 func (r *rolloutState) ownershipClear(since, at time.Duration) bool {
@@ -119,9 +120,10 @@ func (r *rolloutState) recordCall(at time.Duration) {
 	maps.DeleteFunc(r.takenNames, func(_ string, at time.Duration) bool { return at < r.from })
 }
 
-// hasSeen records that the process has read the Deployment's resourceVersion at, because a write
-// was based on it. It removes older versions. No later request is based on an older version,
-// because only one worker at a time syncs a Deployment.
+// hasSeen records that the process has read one version of the Deployment, because a write was
+// based on this version. The parameter at is the resourceVersion. hasSeen removes older versions.
+// No later request is based on an older version, because only one worker at a time syncs a
+// Deployment.
 func (r *rolloutState) hasSeen(at history.Version) {
 	for len(r.deployments) > 1 && r.deployments[1].value.Version <= at {
 		r.deployments = r.deployments[1:]
@@ -198,7 +200,8 @@ func findByName(sets []*objects.Owner, name string) *objects.Owner {
 	return nil
 }
 
-// every reports whether holds returns true for every value. It returns true for an empty slice.
+// every reports whether the function holds returns true for every value. It returns true for an
+// empty slice.
 func every[T any](values []T, holds func(T) bool) bool {
 	return !slices.ContainsFunc(values, func(value T) bool { return !holds(value) })
 }

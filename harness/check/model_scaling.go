@@ -66,9 +66,10 @@ func (r *rolloutState) newScaling(name string, pods *objects.Template, from hist
 // based. It returns -1 if there is no such state. The parameter at is the ReplicaSet's
 // resourceVersion in the write.
 //
-// A state matches if its version of the ReplicaSet has the resourceVersion at. It also matches if
-// only writes of this process lie between its version and the version at. The controller may have
-// read the other ReplicaSets before these writes (allowed behavior writes-from-one-snapshot).
+// A state matches if it contains the ReplicaSet with this resourceVersion. A state with an older
+// version of the ReplicaSet also matches, if only writes of this process lie between the two
+// versions. The controller may have read the other ReplicaSets before these writes (allowed
+// behavior writes-from-one-snapshot).
 func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], name string, at history.Version) int {
 	if at == 0 {
 		return -1
@@ -83,8 +84,9 @@ func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], 
 	return -1
 }
 
-// derivesFrom reports whether writes of this process alone turned the ReplicaSet version set
-// into version at. It also returns true if set is version at.
+// derivesFrom reports whether writes of this process alone turned one version of a ReplicaSet
+// into another. The parameter set is the earlier version. The parameter at is the resourceVersion
+// of the later one. The result is also true if both are the same version.
 func (r *rolloutState) derivesFrom(set *objects.Owner, at history.Version) bool {
 	for range len(r.writtenFrom) + 1 {
 		if set.Version == at {

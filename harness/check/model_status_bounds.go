@@ -39,9 +39,9 @@ type statusBounds struct {
 	unreportedFailure bool
 }
 
-// update extends the ranges by the present cached state of the owner o and its pods. The
-// parameter o is nil if the cache does not contain the owner. The parameters before and now are
-// the counts of the owner's pods.
+// update extends the ranges by the present cached state of the owner and its pods. The parameter
+// o is the owner, or nil if the cache does not contain it. The parameters before and now are the
+// previous and the present counts of the owner's pods.
 //
 // The parameter replaced is true if a list has just replaced the cached objects. A sync may then
 // have counted any mix of old and new pods.
@@ -78,7 +78,8 @@ func (bounds *statusBounds) record(counts podCounts, at time.Duration) {
 	bounds.orphans.record(at, counts.orphans)
 }
 
-// recordCallResult counts a failed create or delete of a pod. It does nothing if ok is true.
+// recordCallResult counts a failed create or delete of a pod. It does nothing if the parameter ok
+// is true, because the request then succeeded.
 //
 // The parameter certain is false if the process may have sent the request for another owner. The
 // status of this owner then need not report the failure.

@@ -137,8 +137,9 @@ func (v *view) list(scope watchScope, l *history.List, seq int64, at time.Durati
 	return true, v.replace(scope, items, l.Version, seq, at)
 }
 
-// replace replaces the cached objects that a list request covers (scope) with the objects of the
-// complete list. Like an informer, it does so even if the list is older than the cache.
+// replace replaces cached objects with the objects of a complete list. The parameter scope says
+// which objects the list request covers. Like an informer, replace does so even if the list is
+// older than the cache.
 //
 // If the request has a selector or names one object, replace removes no object from the cache. An
 // object that the list does not contain may still exist. The parameter at is the list's
@@ -276,8 +277,8 @@ func (v *view) lookup(namespace, name string, uid types.UID) *objects.Pod {
 	return nil
 }
 
-// prune removes from formerPods all pod states that ended before the given time. No worker can
-// still act on them.
+// prune removes from formerPods all pod states that ended too long ago for any worker to act on
+// them. The parameter before is the limit: it removes states that ended earlier.
 func (v *view) prune(before time.Duration) {
 	for uid, seen := range v.formerPods {
 		kept := seen[:0:0]

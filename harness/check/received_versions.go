@@ -12,7 +12,7 @@ import (
 type receivedVersions map[string]map[objectName]history.Ref
 
 // observe reads the next record of the history, and stores the versions that a process received
-// with it. The runner must have updated the model m with the record before.
+// with it. The runner must have updated the model (the parameter m) with this record already.
 func (received receivedVersions) observe(m *Model, r *history.Record) {
 	switch {
 	case processStarts(r):

@@ -30,14 +30,16 @@ func (s *stalls) add(process string, end, duration time.Duration) {
 	s.total[process] += duration
 }
 
-// lately returns for how long the given processes got no CPU time in the 2 s before the time at.
-// This may have delayed a decision of the controller.
+// lately returns for how long the given processes got no CPU time in a period of 2 s. The
+// parameter at is the end of this period. The stalls may have delayed a decision of the
+// controller.
 func (s *stalls) lately(at time.Duration, processes ...string) time.Duration {
 	return s.since(at-2*lag, processes...)
 }
 
-// longest returns for how long the most affected process has got no CPU time since the time from.
-// Stalls of the whole machine count for every process.
+// longest returns for how long the most affected process has got no CPU time in a period. The
+// parameter from is the beginning of the period, which ends now. Stalls of the whole machine
+// count for every process.
 func (s *stalls) longest(from time.Duration) time.Duration {
 	longest := s.since(from, machine)
 	for process := range s.total {
@@ -46,8 +48,8 @@ func (s *stalls) longest(from time.Duration) time.Duration {
 	return longest
 }
 
-// since returns for how long the given processes, taken together, have got no CPU time since the
-// time from.
+// since returns for how long the given processes, taken together, have got no CPU time in a
+// period. The parameter from is the beginning of the period, which ends now.
 func (s *stalls) since(from time.Duration, processes ...string) (sum time.Duration) {
 	for _, each := range slices.Backward(s.all) {
 		if each.end <= from {
