@@ -81,7 +81,7 @@ func ProjectMeta(resource string, m metav1.Object) (Object, error) {
 	return object, nil
 }
 
-// utc converts a time to UTC, so that times from different sources are comparable. A zero time
+// utc converts a time to UTC, so that times of different sources are comparable. A zero time
 // stays zero.
 func utc(t time.Time) time.Time {
 	if t.IsZero() {

@@ -86,8 +86,8 @@ type batch struct {
 	end     error         // the error that ends the history after these records; nil if the history goes on
 }
 
-// bufferPool contains buffers of decoded batches, which later batches use again. Decoded records
-// share no memory with a buffer.
+// bufferPool contains buffers that are no longer used, because their batches have been decoded.
+// Later batches use these buffers again. Decoded records share no memory with a buffer.
 var bufferPool = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 const (
@@ -133,8 +133,8 @@ func readAhead(source io.Reader, stop <-chan struct{}, group *sync.WaitGroup) <-
 	return inOrder
 }
 
-// read reads up to batchLines lines into the batch. The result more is false if the source has
-// ended or cannot be read.
+// read reads up to batchLines lines into the batch. The result more is true if further lines may
+// follow. It is false if the source has ended or cannot be read.
 func (b *batch) read(lines *bufio.Reader) (more bool) {
 	for start := 0; len(b.ends) < batchLines; {
 		part, err := lines.ReadSlice('\n')
@@ -175,7 +175,8 @@ func (b *batch) decode(s *scanner) {
 	bufferPool.Put(b.buffer)
 }
 
-// line returns the text of one line of the batch. The first line has the index 0.
+// line returns the text of one line of the batch, without decoding it. The first line has the
+// index 0.
 func (b *batch) line(i int) []byte {
 	start := 0
 	if i > 0 {

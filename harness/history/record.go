@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Record is one line of a history. Exactly one of the pointers Start to End is set, and says
-// what the record contains.
+// Record is one line of a history. Exactly one of its pointers is set, such as Commit or Request.
+// This pointer says what the record contains.
 type Record struct {
 	// Seq is the sequence number of the record: its line in the file. The first record has 1, and
 	// no number is missing.
@@ -33,8 +33,8 @@ type Record struct {
 	End         *End         `json:"end,omitempty"`
 }
 
-// payloads returns how many of the pointers Start to End are set. The reader rejects a record
-// unless there is exactly one.
+// payloads returns how many of the pointers between Start and End, both included, are set. The
+// reader rejects a record unless there is exactly one.
 func (r *Record) payloads() int {
 	n := 0
 	for _, set := range [...]bool{
@@ -161,8 +161,8 @@ type Request struct {
 	// "application/merge-patch+json".
 	Patch     json.RawMessage `json:"patch,omitempty"`
 	PatchType string          `json:"patchType,omitempty"`
-	// PreconditionUID is the UID in the preconditions of a delete request. It is empty if the
-	// request has no such precondition.
+	// PreconditionUID is the UID that a delete request requires the object to have
+	// (preconditions.uid). It is empty if the request has no such precondition.
 	PreconditionUID types.UID `json:"preconditionUID,omitempty"`
 	// Bytes is the length of the request body, in bytes.
 	Bytes int `json:"bytes,omitempty"`

@@ -195,8 +195,8 @@ func (r *Recorder) write(file *os.File, followers []func(*Record)) {
 	r.fail(errors.Join(buffer.Flush(), file.Close()))
 }
 
-// fail stores err if it is the first error. It does nothing if err is nil. Only the method write
-// calls fail.
+// fail stores an error if it is the first error of writing the history. It does nothing if err is
+// nil. Only the method write calls fail.
 func (r *Recorder) fail(err error) {
 	if err == nil {
 		return

@@ -25,8 +25,8 @@ type stringCache [1 << 10]string
 // stringCacheSeed is the seed of the hash that selects the slot of a string in a stringCache.
 var stringCacheSeed = maphash.MakeSeed()
 
-// intern returns the text as a string. It takes the string from the cache if it is there.
-// Otherwise it puts the string into the cache, in place of another one.
+// intern returns a text as a string. If the cache contains an equal string, it returns this
+// string. Otherwise it makes a new string and puts it into the cache, in place of another string.
 func (w *stringCache) intern(text []byte) string {
 	slot := &w[maphash.Bytes(stringCacheSeed, text)%uint64(len(w))]
 	if *slot != string(text) {
@@ -35,8 +35,8 @@ func (w *stringCache) intern(text []byte) string {
 	return *slot
 }
 
-// reset makes the scanner read the given text from its beginning. One scanner can thus read many
-// lines.
+// reset makes the scanner read another JSON text from the beginning. One scanner can thus read
+// many lines.
 func (s *scanner) reset(text []byte) { s.text, s.at, s.failed = text, 0, false }
 
 // atEnd reports whether the scanner has read the whole text without failure. A final newline may
@@ -46,7 +46,8 @@ func (s *scanner) atEnd() bool {
 	return !s.failed && s.at == len(s.text)
 }
 
-// accept skips the next byte if it is c. It reports whether it skipped the byte.
+// accept skips the next byte if it equals the parameter c. The result is true if it skipped the
+// byte.
 func (s *scanner) accept(c byte) bool {
 	if s.at == len(s.text) || s.text[s.at] != c {
 		return false
@@ -55,22 +56,24 @@ func (s *scanner) accept(c byte) bool {
 	return true
 }
 
-// expect skips the next byte if it is c. Any other byte sets failed.
+// expect skips the next byte if it equals the parameter c. Any other byte makes the scanner set
+// failed.
 func (s *scanner) expect(c byte) {
 	if !s.accept(c) {
 		s.failed = true
 	}
 }
 
-// open reads the opening bracket (begin) of a JSON object or array, and reports whether an
-// element follows. If no element follows, it also reads the closing bracket (end).
+// open reads the opening bracket of a JSON object or array, and reports whether an element
+// follows. If no element follows, it also reads the closing bracket. The parameters begin and end
+// are these two brackets.
 func (s *scanner) open(begin, end byte) bool {
 	s.expect(begin)
 	return !s.failed && !s.accept(end)
 }
 
 // next reports whether the object or array has another element. It reads the comma before that
-// element, or the closing bracket end.
+// element, or otherwise the closing bracket. The parameter end is the closing bracket.
 func (s *scanner) next(end byte) bool {
 	if s.failed || s.accept(',') {
 		return !s.failed
