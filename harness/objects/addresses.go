@@ -200,7 +200,8 @@ func (addresses AddressSet) Size() (total, ready int) {
 	return total, ready
 }
 
-// stringOrEmpty returns the string to which s points, or "" if s is nil.
+// stringOrEmpty returns the string to which the parameter s points, or "" if the parameter is
+// nil.
 func stringOrEmpty(s *string) string {
 	if s == nil {
 		return ""

@@ -65,16 +65,18 @@ func NewDecoder() *Decoder {
 	return d
 }
 
-// parsedText caches the decoded form of a part of objects, such as a selector. The key of the
-// map is the JSON text of the part, so that each different text is decoded only once.
+// parsedText is a cache of decoded parts of objects, such as selectors. The key of the map is the
+// JSON text of the part, so each different text is decoded only once. The value is the decoded
+// form.
 type parsedText[T any] map[string]T
 
-// parsedTextMax is the maximum number of entries of a parsedText. A full parsedText is emptied,
-// so that it does not grow without limit. A run has only a few different texts at a time.
+// parsedTextMax is the maximum number of entries in one parsedText, which is a cache of decoded
+// JSON texts. When this cache is full, it is emptied, so that it does not grow without limit. A
+// run has only a few different texts at a time.
 const parsedTextMax = 1 << 10
 
-// read returns the cached value for a JSON text. If the cache has no such value, read calls
-// decode and caches the result.
+// read returns the decoded form of a JSON text from the cache. If the cache does not contain the
+// text, read calls the function decode and caches the result.
 func (t parsedText[T]) read(raw json.RawMessage, decode func(json.RawMessage) (T, error)) (T, error) {
 	if value, ok := t[string(raw)]; ok {
 		return value, nil
@@ -133,7 +135,7 @@ func (d *Decoder) Owner(kind *OwnerKind, o *history.Object) (*Owner, error) {
 }
 
 // decodeOnce returns the decoded version of an object from the cache. If the cache does not have
-// the version, it calls decode and caches the result.
+// the version, decodeOnce calls the function decode and caches the result.
 func decodeOnce[T any](c *versionCache, o *history.Object, decode func(*history.Object) (*T, error)) (*T, error) {
 	if o.UID == "" || o.Version == 0 { // for example the object in a create request
 		return decodeVersion(o, decode)
@@ -156,8 +158,8 @@ func decodeOnce[T any](c *versionCache, o *history.Object, decode func(*history.
 	return decoded, nil
 }
 
-// decodeVersion calls decode for an object without using the cache. If decode fails, the error
-// names the object and its resourceVersion.
+// decodeVersion calls the function decode for an object, without using the cache. If decode
+// fails, the error names the object and its resourceVersion.
 func decodeVersion[T any](o *history.Object, decode func(*history.Object) (*T, error)) (*T, error) {
 	decoded, err := decode(o)
 	if err != nil {
@@ -178,9 +180,10 @@ func (c *versionCache) evict(key VersionKey) {
 	c.next = (c.next + 1) % decodedMax
 }
 
-// Cached returns the decoded version of an object that has the given UID and resourceVersion. It
-// returns nil if the Decoder has not decoded the version, or no longer has it in its cache.
-// Checks use it to get the version on which a write is based.
+// Cached returns the decoded version of an object from the cache. The parameter uid is the UID of
+// the object, and at is the resourceVersion. It returns nil if the Decoder has not decoded the
+// version, or no longer has it in its cache. Checks use it to get the version on which a write is
+// based.
 func Cached[T any](d *Decoder, uid types.UID, at history.Version) *T {
 	version, ok := d.decoded[VersionKey{UID: uid, Version: at}].(*T)
 	if !ok { // a fault skewed the timestamps in the only decoded copy of this version
@@ -189,8 +192,8 @@ func Cached[T any](d *Decoder, uid types.UID, at history.Version) *T {
 	return version
 }
 
-// Unmarshal decodes JSON into the value to which into points. If the JSON text is empty, it does
-// not change the value and returns no error.
+// Unmarshal decodes a JSON text into the variable to which the pointer into points. If the text
+// is empty, it does not change the variable and returns no error.
 func Unmarshal(raw json.RawMessage, into any) error {
 	if len(raw) == 0 {
 		return nil
@@ -198,8 +201,8 @@ func Unmarshal(raw json.RawMessage, into any) error {
 	return history.Unmarshal(raw, into)
 }
 
-// WholeNumber parses an integer, such as the value of an annotation. It returns none if the text
-// is empty or not an integer.
+// WholeNumber parses an integer, such as the value of an annotation. If the text is empty or not
+// an integer, it returns the value of the parameter none.
 func WholeNumber(s string, none int64) int64 {
 	if s == "" { // the most frequent case: creating the error of ParseInt is expensive
 		return none

@@ -66,9 +66,9 @@ func addFields(fields map[string]string, path string, value any) {
 	}
 }
 
-// itemsByKey returns the items of a list as a map. The key is the value of the item's field uid,
-// type or name, whichever identifies each item. It returns nil if the list is empty or none of
-// these fields identifies each item.
+// itemsByKey returns the items of a list as a map, if one field identifies each item. This field
+// is uid, type or name. The key of the map is the item's value of that field. The result is nil
+// if the list is empty or none of the three fields identifies each item.
 func itemsByKey(list []any) map[string]any {
 	for _, field := range []string{"uid", "type", "name"} {
 		items := map[string]any{}

@@ -70,8 +70,8 @@ func decodeGeneric(o *history.Object) (*Generic, error) {
 	return g, nil
 }
 
-// fields returns the fields of a JSON object without decoding the values. It returns nil if raw
-// is not a JSON object.
+// fields returns the fields of a JSON object without decoding the values. The keys of the map are
+// the names of the fields. It returns nil if the parameter raw is not a JSON object.
 func fields(raw json.RawMessage) map[string]json.RawMessage {
 	var all map[string]json.RawMessage
 	if Unmarshal(raw, &all) != nil {
@@ -80,8 +80,9 @@ func fields(raw json.RawMessage) map[string]json.RawMessage {
 	return all
 }
 
-// readField decodes one field of a JSON object into the variable to which into points. If the
-// field is absent or its JSON has another type, it does not change the variable.
+// readField decodes one field of a JSON object (the parameter from) into a variable. The
+// parameter into points to this variable. If the field is absent or its JSON has another type,
+// readField does not change the variable.
 func readField[T any](from map[string]json.RawMessage, name string, into *T) {
 	var value T
 	if raw, ok := from[name]; ok && Unmarshal(raw, &value) == nil {
@@ -130,7 +131,8 @@ func (g *Generic) Complete() bool {
 	return g.Observed() && !g.Scaling() && (g.Replicas == nil || *g.Replicas == valueOrZero(g.Status.ReadyReplicas))
 }
 
-// valueOrZero returns the number to which count points, or 0 if count is nil.
+// valueOrZero returns the number to which the parameter count points, or 0 if the parameter is
+// nil.
 func valueOrZero(count *int) int {
 	if count == nil {
 		return 0
