@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// effects counts what happened in one run to the objects with one name. An object that is deleted
-// and created again keeps its name.
+// effects counts what happened in one run to all objects with the same name. An object that is
+// deleted and created again keeps its name.
 type effects struct {
 	created int // how often the subject created an object with this name
 	deleted int // how often the subject deleted an object with this name
@@ -37,8 +37,8 @@ func parseEffects(key, value string) (*effects, error) {
 	return &e, nil
 }
 
-// effectsOf returns the counts of the object key, such as "services default/web". If there are
-// none, it adds zero counts.
+// effectsOf returns the counts of one object. The parameter key names the object, for example
+// "services default/web". If there are no counts yet, effectsOf adds zero counts.
 func (o *Observer) effectsOf(key string) *effects {
 	if o.counts[key] == nil {
 		o.counts[key] = new(effects)
@@ -46,8 +46,9 @@ func (o *Observer) effectsOf(key string) *effects {
 	return o.counts[key]
 }
 
-// send reads a write request of the subject. It stores a create or delete of an object with a
-// fixed name until the response arrives. Names that the API server generates differ between runs.
+// send reads a write request of the subject. If it creates or deletes an object, send stores it
+// until the response arrives. It ignores objects whose names the API server generates
+// (generateName), because these names differ between runs.
 func (o *Observer) send(r *history.Request) {
 	if !slices.Contains(o.written, r.Resource) {
 		o.written = append(o.written, r.Resource)
@@ -87,9 +88,10 @@ func (o *Observer) answer(w *write, r *history.Response) {
 	}
 }
 
-// Effects returns one fact for each object with a fixed name that the subject created or deleted
-// so far. Its value says how often the subject created and deleted the object. It also says how
-// often the object disappeared otherwise. An example is "2 created, 1 deleted, 0 lost".
+// Effects returns one fact for each object that the subject created or deleted so far. It leaves
+// out objects whose names the API server generated (generateName). The value of a fact is a text
+// such as "2 created, 1 deleted, 0 lost". It says how often the subject created and deleted the
+// object. A lost object disappeared although the subject did not delete it.
 func (o *Observer) Effects() Facts {
 	facts := Facts{}
 	for key, e := range o.counts {
@@ -127,9 +129,9 @@ func (b *Baseline) ExtraEffects(found Facts) []string {
 	return all
 }
 
-// Violations returns a text for each difference between the baseline and the run that the
-// observer o has read. A difference concerns the objects at the end, or an extra create or
-// delete.
+// Violations returns a text for each difference between the baseline and one run. The observer in
+// the parameter o must have read this run. A difference concerns the objects at the end, or an
+// extra create or delete.
 func (b *Baseline) Violations(o *Observer) []string {
 	var all []string
 	for _, difference := range b.End.Differences(o.End(b.Written)) {

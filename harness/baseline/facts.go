@@ -63,9 +63,9 @@ func Agreed(runs []Facts) Facts {
 	return common
 }
 
-// Differences returns a sorted list of texts that say how the facts of another run (found)
-// differ from f. A fact with the value [Any] never differs. If a whole object is missing or
-// additional, Differences does not list its fields.
+// Differences returns a sorted list of texts. Each text says how a fact of another run (the
+// parameter found) differs from the same fact in f. A fact with the value [Any] never differs. If
+// a whole object is missing or additional, Differences does not list its fields.
 func (f Facts) Differences(found Facts) []string {
 	var all []string
 	for key, want := range f {
@@ -87,8 +87,9 @@ func (f Facts) Differences(found Facts) []string {
 	return all
 }
 
-// knows reports whether f has a fact for the object of a key. It always returns true for a key
-// without a field. Differences leaves out the fields of an object that is missing as a whole.
+// knows reports whether f has a fact for the object in a key, such as "services default/web
+// spec/type". It always returns true for a key without a field. Differences uses it to leave out
+// the fields of an object that is missing as a whole.
 func (f Facts) knows(key string) bool {
 	parts := strings.SplitN(key, " ", 3)
 	if len(parts) < 3 {
