@@ -72,7 +72,7 @@ func unmetObject(err error) *history.Ref {
 	return nil
 }
 
-// awaitOne watches one object until it meets the condition in the parameter until, or until ctx
+// awaitOne watches one object until it meets a condition (the parameter until), or until ctx
 // ends. The result state describes the last state of the object, also together with an error.
 func awaitOne(ctx context.Context, k kind, name string, until scenario.Until) (state string, err error) {
 	check, err := checkOf(until)
@@ -126,8 +126,8 @@ func checkOf(until scenario.Until) (func(runtime.Object) (bool, string, error), 
 	return func(o runtime.Object) (bool, string, error) { return meets(o, condition) }, err
 }
 
-// within returns a context that ends after the duration d, the timeout of a wait. The cause of
-// the context is then [ErrUnmet].
+// within returns a context for a wait that has a timeout. The context ends after this timeout,
+// the parameter d. The cause of the context is then [ErrUnmet].
 func (u *user) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := u.Clock.NewTimer(d)
@@ -142,7 +142,8 @@ func (u *user) within(ctx context.Context, d time.Duration) (context.Context, co
 	return ctx, func() { cancel(errDone) }
 }
 
-// errDone ends the context that within returned, when the wait is over before its timeout.
+// errDone is the cause of the context for a wait (see within) when the wait ends before its
+// timeout.
 var errDone = errors.New("the await ended")
 
 // reached reports whether an object meets a one-word condition, such as ready. It also describes

@@ -56,7 +56,7 @@ func hasCondition(object map[string]any, of, status string) (bool, string) {
 	return false, "no condition " + of
 }
 
-// meetsJSONPath reports whether an object has the given value at a JSONPath. If the parameter
+// meetsJSONPath reports whether an object has the given value at a JSONPath. If the expected
 // value is "", the object may have any non-empty value there. The returned text describes the
 // found value.
 func meetsJSONPath(object map[string]any, path, value string) (bool, string, error) {

@@ -29,7 +29,7 @@ func buildGeneric(create *scenario.Create, of kind, name string, pod corev1.PodS
 		template, _, err := unstructured.NestedFieldNoCopy(object.Object, path...)
 		if fields, ok := template.(map[string]any); ok && err == nil {
 			if err := completePodTemplate(fields, of.Builtin(), pod); err != nil {
-				return nil, fmt.Errorf("completing the pod template of %s: %w", of.describe(name), err)
+				return nil, fmt.Errorf("filling in the defaults of the pod template of %s: %w", of.describe(name), err)
 			}
 		}
 	}
@@ -49,7 +49,7 @@ var podTemplates = [][]string{{"spec", "template"}, {"spec", "jobTemplate", "spe
 //     such as the tolerations.
 //
 // In a custom resource, the value at the path may not be a pod template. completePodTemplate
-// then completes only containers with the image [StandInImage].
+// then fills in missing fields only of containers with the image [StandInImage].
 func completePodTemplate(template map[string]any, builtin bool, pod corev1.PodSpec) error {
 	own, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&pod)
 	if err != nil {
@@ -89,7 +89,8 @@ func hasStandIn(container map[string]any, builtin bool) bool {
 	return image == StandInImage || image == "" && builtin
 }
 
-// addMissing copies into the object each of the given fields that the object lacks.
+// addMissing copies fields into a JSON object. It copies only fields that the object does not
+// have.
 func addMissing(object, fields map[string]any) {
 	for name, value := range runtime.DeepCopyJSON(maps.Clone(fields)) {
 		if _, has := object[name]; !has {

@@ -127,10 +127,11 @@ func (c dynamicClient) Delete(ctx context.Context, name string, options metav1.D
 	return c.ResourceInterface.Delete(ctx, name, options)
 }
 
-// newKind returns a kind whose functions send requests with the client in the parameter objects.
+// newKind returns a kind whose functions send API requests with one client, the parameter
+// objects.
 //
-// The parameter all is the clientset or dynamic client to which that client belongs. client-go
-// checks whether all supports watch-list requests.
+// The parameter all is the clientset or dynamic client from which that client comes. client-go
+// asks it whether watch-list requests are supported.
 func newKind[T object, L runtime.Object](of kube.Kind, namespace string, example T, objects client[T, L], all any) kind {
 	return kind{
 		Kind:      of,

@@ -106,7 +106,7 @@ func (u *user) perform(ctx context.Context, step scenario.Step) (*history.Ref, e
 	return object, err
 }
 
-// sleep waits for the duration d. It returns the error of ctx if ctx ends first.
+// sleep waits for a duration, the parameter d. It returns the error of ctx if ctx ends first.
 func (u *user) sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
