@@ -70,9 +70,9 @@ func Is(decoder *objects.Decoder, state scenario.ObjectState, object *history.Ob
 	return err == nil && len(object.Body) > 0 && isGeneric(state, generic)
 }
 
-// isRollout reports whether an object is in the given state, which must be Progressing or
-// Completed. The parameter complete is true if the object's status matches its spec. For any
-// other state, the result is false.
+// isRollout reports whether an object is in the given state. It knows only the states Progressing
+// and Completed; for any other state, the result is false. The parameter complete is true if the
+// object's status matches its spec.
 func isRollout(state scenario.ObjectState, complete bool) bool {
 	switch state {
 	case scenario.Progressing:

@@ -32,8 +32,9 @@ type OwnerLookup func(*history.Request) *history.Owner
 type Matcher struct {
 	trigger scenario.Trigger
 	ownerOf OwnerLookup
-	// after is the Matcher of the trigger in the field After, which must match first. It is nil if
-	// there is no such trigger, or when that trigger has matched.
+	// after is the Matcher of another trigger, which must match first. The field After of the
+	// scenario's trigger contains this trigger. after is nil if there is no such trigger, or when
+	// it has matched.
 	after     *Matcher
 	count     int                         // number of records that have met the conditions of the trigger
 	pending   map[uint64]*history.Request // requests without a response that meet the conditions of the trigger, by ID
@@ -85,15 +86,16 @@ func (m *Matcher) Observe(r *history.Record, objects *Objects) (Match, bool) {
 	}
 }
 
-// countReaches counts a record that meets the conditions of the trigger. It reports whether this
-// is the nth record. A trigger with nth: 3, for example, matches at the third one.
+// countReaches counts a record that meets the conditions of the trigger. The result is true if
+// this record is the one at which the trigger matches. For example, a trigger with nth: 3 matches
+// at the third such record.
 func (m *Matcher) countReaches(nth int) bool {
 	m.count++
 	return m.count == nth
 }
 
 // matchRequest reports whether the record contains a request that meets the conditions of the
-// trigger. If so, it stores the request and its object in match.
+// trigger. If so, it stores the request and its object in the parameter match.
 //
 // For a trigger with the phase Committed, the record must contain the successful response to a
 // matching request. If the subject sent the request before the Matcher existed, the result is
@@ -134,7 +136,7 @@ func (m *Matcher) selects(request *history.Request) bool {
 }
 
 // matchEvent reports whether the record contains the delivery of a watch event that meets the
-// conditions of the trigger. If so, it stores the watch and the object in match.
+// conditions of the trigger. If so, it stores the watch and the object in the parameter match.
 func (m *Matcher) matchEvent(r *history.Record, match *Match) bool {
 	spec, d := m.trigger.Event, r.Delivery
 	if d == nil || d.Resource != spec.Resource || d.Type == history.Bookmark || d.Type == history.Error ||
@@ -148,7 +150,8 @@ func (m *Matcher) matchEvent(r *history.Record, match *Match) bool {
 }
 
 // matchState reports whether the condition of a state trigger becomes true with this record. If
-// the record contains a commit of the trigger's resource, matchState stores the object in match.
+// the record contains a commit of the trigger's resource, matchState stores the object in the
+// parameter match.
 func (m *Matcher) matchState(r *history.Record, objects *Objects, match *Match) bool {
 	spec := m.trigger.State
 	if r.Commit != nil && r.Commit.Object.Resource == spec.Resource {
