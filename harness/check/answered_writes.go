@@ -11,8 +11,8 @@ import (
 // call, which describes requests to checkers, does not store the body.
 type answeredWrites map[uint64]*history.Request
 
-// observe reads the next record of the history. If the record is a successful response that
-// contains the written object, observe returns the request for which this response arrived.
+// observe reads the next record of the history. The record may be a successful response that
+// contains the written object. observe then returns the request for which this response arrived.
 // Otherwise it returns nil.
 func (writes answeredWrites) observe(r *history.Record) *history.Request {
 	switch {

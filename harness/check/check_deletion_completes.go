@@ -150,8 +150,8 @@ func (checker *deletionCompletesChecker) end(m *Model) {
 	}
 }
 
-// Result returns the verdict of the check. The verdict is unknown if the checker found no
-// violation, but the run ended before the time for some deletion was over.
+// Result returns the verdict of the check. The verdict is unknown if there is no violation, but
+// the run ended before the time for some deletion was over.
 func (checker *deletionCompletesChecker) Result() Result {
 	result := checker.findings.Result()
 	if result.Verdict == Pass && checker.tooEarly != "" {

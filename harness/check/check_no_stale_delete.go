@@ -286,8 +286,8 @@ func hasLabelValue(o *history.Object, value string) bool {
 	return slices.Contains(slices.Collect(maps.Values(o.Labels)), value)
 }
 
-// contradict marks a write (the parameter w) as suspicious if the process had not received the
-// last change of the given owner.
+// contradict marks a write as suspicious if the process had not received the last change of the
+// given owner. The parameter w is the write.
 //
 // A process of the subject must have received this change before the object was created or scaled
 // up. The parameter since is the sequence number of that creation or scale-up. Otherwise,

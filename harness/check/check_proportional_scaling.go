@@ -199,9 +199,10 @@ func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *obje
 	return result
 }
 
-// exactSize returns the size that the controller must give one ReplicaSet (the parameter set), if
-// this size can be computed exactly. The parameter active contains all ReplicaSets that are
-// scaled in proportion. The parameter most is the sum of their sizes after scaling.
+// exactSize returns the size that the controller must give one ReplicaSet, if this size can be
+// computed exactly. The parameter set is this ReplicaSet. The parameter active contains all
+// ReplicaSets that are scaled in proportion. The parameter most is the sum of their sizes after
+// scaling.
 //
 // The controller gives each ReplicaSet its share in turn, until no replicas are left to
 // distribute. The first ReplicaSet also gets the remainder.

@@ -236,9 +236,9 @@ func (c *scaleDown) hasAlternatives() bool {
 	return deleted > 0 && left > 0
 }
 
-// findMistake finds a remaining pod (the result left) that the controller had to delete before a
-// deleted pod (the result victim). It also returns the reason. It returns two nil pods and "" if
-// the order was right.
+// findMistake finds a remaining pod that the controller had to delete before a deleted pod. The
+// result left is the remaining pod, and victim is the deleted pod. findMistake also returns the
+// reason. It returns two nil pods and "" if the order was right.
 //
 // findMistake does not compare all pairs of pods. For each criterion of the deletion order, such
 // as readiness, it compares only two pods. One is the deleted pod that the order puts last. The

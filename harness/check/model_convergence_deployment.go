@@ -33,9 +33,9 @@ func (state *objectSet) pendingDeployment(d *objects.Deployment, now time.Time) 
 	return list.all
 }
 
-// pendingRollout finds how the ReplicaSets of a Deployment differ from a finished rollout, and
-// adds the differences to the parameter list. It compares the sizes, revisions and annotations of
-// the ReplicaSets, and the number of old ReplicaSets. The Deployment must not be paused.
+// pendingRollout finds how the ReplicaSets of a Deployment differ from a finished rollout. It
+// adds these differences to the parameter list. It compares the sizes, revisions and annotations
+// of the ReplicaSets, and the number of old ReplicaSets. The Deployment must not be paused.
 func (state *objectSet) pendingRollout(d *objects.Deployment, list *pendings, sets []*objects.Owner) {
 	current, old := splitByTemplate(d, sets)
 	if len(current) != 1 {
@@ -126,8 +126,9 @@ func progressOverdue(d *objects.Deployment, now time.Time) bool {
 	return c.LastUpdateTime.Add(d.ProgressDeadline + deadlineGrace).Before(now)
 }
 
-// expectCondition adds a difference if the status of the Deployment lacks a condition, or has it
-// with another status or reason. The parameter want is the expected condition.
+// expectCondition adds a difference if the status of the Deployment does not contain an expected
+// condition. The parameter want is this condition. The status and the reason of the condition
+// must match, too.
 func (list *pendings) expectCondition(s *objects.DeploymentStatus, want objects.Condition) {
 	got := s.Condition(want.Type)
 	list.expect(got == want, "condition %s is %s, expected %s", want.Type, describeCondition(got), describeCondition(want))

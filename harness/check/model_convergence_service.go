@@ -17,8 +17,8 @@ func (state *objectSet) pendingService(s *objects.Service) []pending {
 
 // pendingServiceWith returns how the Endpoints of a Service differ from what they must contain.
 // The keys of the map running are UIDs of pods that have failed or succeeded. Such a pod counts
-// as if its containers still ran, because a controller may not have noticed their end (known
-// upstream issue unnoticed-end). The values of the map are not used.
+// as if its containers still ran. A controller may not have noticed their end (known upstream
+// issue unnoticed-end). The values of the map are not used.
 func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types.UID]time.Duration) []pending {
 	if !s.Managed() || s.Terminating {
 		return nil

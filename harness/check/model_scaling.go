@@ -67,9 +67,9 @@ func (r *rolloutState) newScaling(name string, pods *objects.Template, from hist
 // resourceVersion in the write.
 //
 // A state matches if it contains the ReplicaSet with this resourceVersion. A state with an older
-// version of the ReplicaSet also matches, if only writes of this process lie between the two
-// versions. The controller may have read the other ReplicaSets before these writes (allowed
-// behavior writes-from-one-snapshot).
+// version also matches, if only writes of this process lie between the two versions. The
+// controller may have read the other ReplicaSets before these writes (allowed behavior
+// writes-from-one-snapshot).
 func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], name string, at history.Version) int {
 	if at == 0 {
 		return -1
