@@ -127,8 +127,9 @@ func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration
 	return first
 }
 
-// adoptableOrReleasableSince returns the time since which the owner o has had to adopt or release
-// a cached pod. The result is 0 if the owner does not have to do so now.
+// adoptableOrReleasableSince returns the time since which an owner has had to adopt or release a
+// cached pod. The parameter o is this owner, and uid is the UID of the pod. The result is 0 if
+// the owner does not have to do so now.
 //
 // The method knows only the versions of the pod that the cache contained recently
 // (podVersionsSince).
@@ -141,7 +142,8 @@ func (v *view) adoptableOrReleasableSince(uid types.UID, o *objects.Owner) time.
 	return since
 }
 
-// toAdoptOrRelease reports whether the owner o must adopt or release the pod p.
+// toAdoptOrRelease reports whether an owner (the parameter o) must adopt or release a pod (the
+// parameter p).
 //
 // The owner must adopt an active orphan in its namespace that its selector matches. It must
 // release an active pod that it controls and that its selector does not match.

@@ -115,8 +115,9 @@ func (checker *backOffChecker) of(key workQueueKey, at time.Duration) *keyFailur
 	return checker.byKey[key]
 }
 
-// over reports whether an entry is too old to affect the check at the given time. All failures,
-// events and creates in the entry are then too old.
+// over reports whether the checker may forget an entry. The result is true if all failures,
+// events and creates in the entry are too old to affect the check. The parameter at is the
+// current time.
 func (s *keyFailures) over(at, batchTime time.Duration) bool {
 	for _, streak := range s.streaks {
 		if streak.failures.total(at) > 0 {

@@ -251,8 +251,8 @@ func (checker *noLostUpdateChecker) examine(m *Model, o *recentVersions) {
 	o.unconditional = nil
 }
 
-// compare reports the write w if it undid a change of another client. The change was committed
-// after the version that the process had read.
+// compare reports a write (the parameter w) if it undid a change of another client. The change
+// was committed after the version that the process had read.
 func (checker *noLostUpdateChecker) compare(m *Model, o *recentVersions, w *unansweredWrite) {
 	read, made := o.index(w.read), o.index(w.made)
 	if read < 0 || made < 0 || !slices.ContainsFunc(o.versions[read+1:max(read+1, made)], func(v committedVersion) bool { return !v.own }) {

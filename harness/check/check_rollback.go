@@ -72,9 +72,9 @@ func (checker *rollbackChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// wrongRollback checks a write that changes the template of a Deployment. The parameters are the
-// Deployment before and after the write. It returns what the check expected instead, or "" if
-// the write is a correct rollback.
+// wrongRollback checks a write that changes the template of a Deployment. The parameters from and
+// to are the Deployment before and after the write. The result says what the check expected
+// instead. It is "" if the write is a correct rollback.
 func (r *rolloutState) wrongRollback(from, to *objects.Deployment) string {
 	switch {
 	case from.RollbackTo < 0:
@@ -93,9 +93,9 @@ func (r *rolloutState) wrongRollback(from, to *objects.Deployment) string {
 	return fmt.Sprintf("the template of the requested revision %d", from.RollbackTo)
 }
 
-// wrongRefusal checks a write that removes the rollback annotation without a rollback. It
-// returns a description of the rollback that the check expected. It returns "" if the controller
-// was right not to roll back.
+// wrongRefusal checks a write that removes the rollback annotation without a rollback. The
+// parameter from is the Deployment before the write. The result describes the rollback that the
+// check expected. It is "" if the controller was right not to roll back.
 func (r *rolloutState) wrongRefusal(from *objects.Deployment) string {
 	var asked *objects.Owner
 	for _, asked = range r.rollbackTargets(from) {

@@ -162,7 +162,7 @@ func (r *rolloutState) recordOutcome(answer *history.Response, sent, at time.Dur
 }
 
 // recordWrite records the ReplicaSet that a successful write returned. The parameter from is the
-// version that the process had read before the write.
+// resourceVersion of the ReplicaSet that the process had read before the write.
 func (r *rolloutState) recordWrite(set *objects.Owner, from history.Version, at time.Duration) {
 	r.writtenFrom[objects.VersionKey{UID: set.UID, Version: set.Version}] = writeOrigin{from, at}
 	r.recordReplicaSet(set, at)

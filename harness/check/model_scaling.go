@@ -29,8 +29,9 @@ type scaling struct {
 }
 
 // newScaling describes a write that sets the spec.replicas of the ReplicaSet with this name. The
-// parameter to is the new value, and pods is the ReplicaSet's pod template. The parameter from
-// is the ReplicaSet's version that the process had read before, or 0 for a create.
+// new value is the parameter to. The parameter pods is the ReplicaSet's pod template. The
+// parameter from is the version of the ReplicaSet that the process had read before, or 0 for a
+// create.
 func (r *rolloutState) newScaling(name string, pods *objects.Template, from history.Version, to int) *scaling {
 	s := &scaling{rollout: r, name: name, to: to, template: pods, creates: from == 0}
 	since := r.from
