@@ -38,6 +38,8 @@
 //	  reproduce        the command line that repeats the run
 //	  faults           the name, injected and fired counts of each fault; omitted if there
 //	                   are none
+//	  unusedPermissions  the RBAC permissions of the subject that the run did not need, such
+//	                   as "list pods"; only for subject files with role bindings
 //	  results          of the checks, in the order of gauntlet list checks:
 //	    check, guarantee, contract
 //	    scope          general or contract; omitted if it is not known

@@ -39,9 +39,10 @@ type jsonRun struct {
 	Reproduce       string            `json:"reproduce"`
 	// Again is the old name of reproduce, from schema 1. JSON writes both fields with the same
 	// value until the next release.
-	Again   string       `json:"again"`
-	Faults  []jsonFault  `json:"faults,omitempty"`
-	Results []jsonResult `json:"results"`
+	Again             string       `json:"again"`
+	Faults            []jsonFault  `json:"faults,omitempty"`
+	UnusedPermissions []string     `json:"unusedPermissions,omitempty"`
+	Results           []jsonResult `json:"results"`
 }
 
 type jsonFault struct {
@@ -111,23 +112,24 @@ func RunJSON(w io.Writer, run *Run) error {
 // json converts the run to the format of an item of "runs" in verdicts.json.
 func (r *Run) json() jsonRun {
 	run := jsonRun{
-		Scenario:        r.Scenario,
-		Description:     r.Description,
-		Subject:         r.Subject,
-		Provider:        r.Provider,
-		Seed:            r.Seed,
-		Controllers:     r.Controllers,
-		Directory:       r.Directory,
-		Size:            r.Size,
-		Started:         r.Started,
-		DurationSeconds: r.Duration.Seconds(),
-		VirtualTime:     r.VirtualTime,
-		Versions:        r.Versions,
-		Verdict:         r.Verdict,
-		Reason:          r.Reason,
-		Reproduce:       r.Reproduce,
-		Again:           r.Reproduce,
-		Results:         []jsonResult{},
+		Scenario:          r.Scenario,
+		Description:       r.Description,
+		Subject:           r.Subject,
+		Provider:          r.Provider,
+		Seed:              r.Seed,
+		Controllers:       r.Controllers,
+		Directory:         r.Directory,
+		Size:              r.Size,
+		Started:           r.Started,
+		DurationSeconds:   r.Duration.Seconds(),
+		VirtualTime:       r.VirtualTime,
+		Versions:          r.Versions,
+		Verdict:           r.Verdict,
+		Reason:            r.Reason,
+		Reproduce:         r.Reproduce,
+		UnusedPermissions: r.UnusedPermissions,
+		Again:             r.Reproduce,
+		Results:           []jsonResult{},
 	}
 	if run.Versions == nil {
 		run.Versions = map[string]string{}

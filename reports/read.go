@@ -68,21 +68,22 @@ func isRunDirectory(dir string) bool {
 // run converts a run that was read from verdicts.json, schema 1 or 2, to a Run.
 func (r *jsonRun) run() Run {
 	run := Run{
-		Scenario:    r.Scenario,
-		Description: r.Description,
-		Subject:     r.Subject,
-		Provider:    r.Provider,
-		Seed:        r.Seed,
-		Controllers: r.Controllers,
-		Directory:   r.Directory,
-		Size:        r.Size,
-		Started:     r.Started,
-		VirtualTime: r.VirtualTime,
-		Duration:    time.Duration(r.DurationSeconds * float64(time.Second)).Round(time.Microsecond),
-		Versions:    r.Versions,
-		Verdict:     currentVerdict(r.Verdict),
-		Reason:      r.Reason,
-		Reproduce:   cmp.Or(r.Reproduce, r.Again),
+		Scenario:          r.Scenario,
+		Description:       r.Description,
+		Subject:           r.Subject,
+		Provider:          r.Provider,
+		Seed:              r.Seed,
+		Controllers:       r.Controllers,
+		Directory:         r.Directory,
+		Size:              r.Size,
+		Started:           r.Started,
+		VirtualTime:       r.VirtualTime,
+		Duration:          time.Duration(r.DurationSeconds * float64(time.Second)).Round(time.Microsecond),
+		Versions:          r.Versions,
+		Verdict:           currentVerdict(r.Verdict),
+		Reason:            r.Reason,
+		Reproduce:         cmp.Or(r.Reproduce, r.Again),
+		UnusedPermissions: r.UnusedPermissions,
 	}
 	for _, fault := range r.Faults {
 		run.Faults = append(run.Faults, check.FaultCount(fault))

@@ -260,12 +260,30 @@ func TestJSONIsReadable(t *testing.T) {
 	}
 }
 
+// TestUnusedPermissionsText checks that the terminal report counts permissions that a run never
+// used, and says nothing about other runs.
+func TestUnusedPermissionsText(t *testing.T) {
+	run := samples["one-passed"][0]
+	for _, test := range []struct {
+		unused []string
+		want   bool
+	}{{nil, false}, {[]string{"get pods", "list pods"}, true}} {
+		run.UnusedPermissions = test.unused
+		var b strings.Builder
+		layout{}.locations(&b, []Run{run})
+		if got := strings.Contains(b.String(), "permissions that the run never used: 2; verdicts.json lists them"); got != test.want {
+			t.Errorf("unused permissions %v: found\n%s", test.unused, b.String())
+		}
+	}
+}
+
 // TestReadDirectory checks that ReadDirectory returns the runs that were written. A run directory
 // that was moved must have its new path.
 func TestReadDirectory(t *testing.T) {
 	dir := t.TempDir()
 	many := slices.Clone(samples["many"])
 	many[0].Size = 7
+	many[0].UnusedPermissions = []string{"list pods"}
 	many[0].Started = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	if err := WriteFiles(dir, many...); err != nil {
 		t.Fatal(err)

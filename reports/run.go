@@ -37,6 +37,9 @@ type Run struct {
 	Results []check.Result
 	// Faults says how often each fault fired. The faults are in the order of the scenario.
 	Faults []check.FaultCount
+	// UnusedPermissions has the RBAC permissions of a program with a subject file that no request of
+	// the run needed, such as "update deployments.apps/status". They do not influence the verdict.
+	UnusedPermissions []string
 	// Verdict is the conclusion about the whole run, such as pass or fail.
 	Verdict check.Verdict
 	// Reason explains the verdict in one sentence.

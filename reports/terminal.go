@@ -269,6 +269,9 @@ func (p layout) locations(b *strings.Builder, runs []Run) {
 		if text := run.faultsText(); text != "" {
 			fmt.Fprintf(b, "    faults     %s\n", text)
 		}
+		if unused := len(run.UnusedPermissions); unused > 0 {
+			fmt.Fprintf(b, "    rbac       permissions that the run never used: %d; verdicts.json lists them\n", unused)
+		}
 	}
 }
 

@@ -103,10 +103,14 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 		draft = timeline.NewDraft(records)
 	})
 	var duration time.Duration
+	used := map[permission]bool{}
 	results, activity, err := check.Run(settings, func(yield func(*history.Record, error) bool) {
 		for record, err := range records {
 			if record != nil {
 				duration = max(duration, record.At)
+				if record.Request != nil && len(environment.Rules) > 0 {
+					used[neededBy(record.Request)] = true
+				}
 			}
 			if !yield(record, err) {
 				return
@@ -120,6 +124,7 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 		summary.Verdict, summary.Reason = check.Unknown, err.Error()
 		return summary, draft, err
 	}
+	summary.UnusedPermissions = unusedPermissions(environment.Rules, used)
 	summary.Faults = countFaults(spec, activity)
 	activity.Failures = append(activity.Failures, missedFirings(summary.Faults)...)
 	summary.Verdict, summary.Reason = check.Overall(results, activity)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+
 	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -71,6 +73,9 @@ type Environment struct {
 	OS       string            `json:"os"`
 	Arch     string            `json:"arch"`
 	CPUs     int               `json:"cpus"`
+	// Rules has the RBAC rules of a program with a subject file. It is empty for all others, and if
+	// the program has all permissions.
+	Rules []rbacv1.PolicyRule `json:"rules,omitempty"`
 }
 
 // createRunDirectory creates the run directory, and writes scenario.yaml, environment.json and the
@@ -104,6 +109,7 @@ func createRunDirectory(o *Options) (directory, error) {
 		OS:                runtime.GOOS,
 		Arch:              runtime.GOARCH,
 		CPUs:              runtime.NumCPU(),
+		Rules:             grantedRules(o.Target.Definition()),
 	}, "", "  ")
 	if err != nil {
 		return "", fmt.Errorf("encoding the environment: %w", err)

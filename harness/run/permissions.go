@@ -1,0 +1,105 @@
+package run
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
+)
+
+// requestVerbs are the verbs of requests for resources. Permission for another verb, such as
+// escalate, is needed together with one of these, so a history does not show its use.
+var requestVerbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", rbacv1.VerbAll}
+
+// grantedRules returns the RBAC rules of a program under test. These are the rules of the roles that
+// the role bindings in its manifests name. The result is nil if the program has all permissions.
+func grantedRules(d *subject.Definition) []rbacv1.PolicyRule {
+	if d == nil {
+		return nil
+	}
+	bound := map[string]bool{}
+	for _, o := range d.Objects {
+		if reference, ok := o.Object["roleRef"].(map[string]any); ok {
+			kind, _ := reference["kind"].(string)
+			name, _ := reference["name"].(string)
+			bound[kind+"/"+name] = true
+		}
+	}
+	var rules []rbacv1.PolicyRule
+	for _, o := range d.Objects {
+		var role rbacv1.ClusterRole // a Role has the same rules
+		if !bound[o.GetKind()+"/"+o.GetName()] || runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role) != nil {
+			continue
+		}
+		rules = append(rules, role.Rules...)
+	}
+	return rules
+}
+
+// permission is what one RBAC rule allows for one verb and one resource. Each field may be "*".
+type permission struct{ verb, group, resource string }
+
+// String returns the permission as text, such as "update deployments.apps/status".
+func (p permission) String() string {
+	resource, subresource, ok := strings.Cut(p.resource, "/")
+	if p.group != "" {
+		resource += "." + p.group
+	}
+	if ok {
+		resource += "/" + subresource
+	}
+	return p.verb + " " + resource
+}
+
+// allows reports whether the permission allows a request that needs the permission needed.
+func (p permission) allows(needed permission) bool {
+	matches := func(pattern, text string) bool {
+		expression := strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*")
+		return pattern == text || strings.Contains(pattern, "*") && regexp.MustCompile("^"+expression+"$").MatchString(text)
+	}
+	return matches(p.verb, needed.verb) && matches(p.group, needed.group) && matches(p.resource, needed.resource)
+}
+
+// neededBy returns the permission that a request needs.
+func neededBy(r *history.Request) permission {
+	resource, group, _ := strings.Cut(r.Resource, ".")
+	if r.Subresource != "" {
+		resource += "/" + r.Subresource
+	}
+	return permission{r.Verb, group, resource}
+}
+
+// unusedPermissions returns the permissions in rules that no request needed, sorted. It does not
+// consider the names of objects in a rule.
+func unusedPermissions(rules []rbacv1.PolicyRule, used map[permission]bool) []string {
+	var unused []string
+	for _, rule := range rules {
+		for _, verb := range rule.Verbs {
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					granted := permission{verb, group, resource}
+					if slices.Contains(requestVerbs, verb) && !granted.usedBy(used) {
+						unused = append(unused, granted.String())
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(unused)
+	return slices.Compact(unused)
+}
+
+// usedBy reports whether the permission allows one of the requests that need the permissions in used.
+func (p permission) usedBy(used map[permission]bool) bool {
+	for needed := range used {
+		if p.allows(needed) {
+			return true
+		}
+	}
+	return false
+}
