@@ -63,7 +63,7 @@ func ComparedHTML(w io.Writer, comparisons []Comparison) error {
 		data.Verdict = check.Worst(data.Verdict, c.Verdict())
 		data.Comparisons = append(data.Comparisons, c.summarize())
 	}
-	data.Reason = fmt.Sprintf("scenarios compared: %d; undeclared differences and guarantees that both subjects violate: %d", len(comparisons), wrong)
+	data.Reason = fmt.Sprintf("scenarios compared: %d; problems: %d (undeclared differences, and guarantees that both subjects violate)", len(comparisons), wrong)
 	slices.SortStableFunc(data.Comparisons, func(a, b comparisonSummary) int { return byVerdict(a.Verdict, b.Verdict) })
 	return data.write(w)
 }

@@ -12,10 +12,10 @@ import (
 )
 
 // FailureGroups writes how many runs of a campaign did not pass, and two or three lines for each
-// failure group. A failure group has the runs with the same failure. The text is valid Markdown.
+// failure group. A failure group contains the runs with the same failure. The text is valid Markdown.
 //
-// The first line has the failure, the number of runs with it, and the smallest of these runs.
-// The second line has the command that reproduces the smallest run, and the run's directory. If
+// The first line has the failure, the number of runs with it, and the smallest run: the one with the
+// fewest steps and faults. The second line has the command that reproduces it, and its directory. If
 // the campaign repeated that run on another provider, a third line says how the repetition
 // ended.
 //

@@ -132,8 +132,8 @@ var (
 
 // timeOf returns the time of a log line, or false if the line has none.
 //
-// Times in the klog format have neither year nor time zone. timeOf takes the year and the time
-// zone from near, a time shortly before the violation.
+// Times in the klog format have neither year nor time zone. timeOf takes both from near, any time
+// in the same run.
 func timeOf(line []byte, near time.Time) (time.Time, bool) {
 	if found := klogTime.FindSubmatch(line); found != nil {
 		at, err := time.ParseInLocation("0102 15:04:05.999999", string(found[1]), near.Location())

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// TunnelOptions says how a [Tunnel] reaches and authenticates the relay in the pod and the fault
-// proxy.
+// TunnelOptions contains the addresses and credentials of a [Tunnel]. The tunnel connects a relay,
+// which runs in the subject's pod, with the fault proxy.
 type TunnelOptions struct {
 	// Name is the name in the relay's certificate, which the caller passed to [NewPair]. The
 	// Tunnel verifies it.

@@ -77,8 +77,8 @@ func (c tunnelConn) Read(p []byte) (int, error) {
 }
 
 // errNoCloseNotify means that the peer closed the TCP connection without sending TLS's
-// close_notify alert. The error is not io.ErrUnexpectedEOF, because crypto/tls turns
-// io.ErrUnexpectedEOF between two TLS records into a normal io.EOF.
+// close_notify alert. It exists because crypto/tls would turn io.ErrUnexpectedEOF between two TLS
+// records into io.EOF, which looks like a normal end.
 var errNoCloseNotify = errors.New("the connection between relay and gauntlet process was closed without a TLS close_notify alert")
 
 // newTunnelConn wraps a TCP connection in a tunnelConn. It returns an error if conn is not

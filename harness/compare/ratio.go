@@ -126,15 +126,15 @@ func (r Ratio) allZero() bool {
 // is 1.
 func (r Ratio) Median() float64 { return median(r.ratios()) }
 
-// Spread returns the lowest and the highest ratio of all pairs. A pair's ratio is the subject's
-// value divided by the base's value.
+// Spread returns the lowest and the highest ratio of all pairs of runs. A pair's ratio is the
+// subject's value, such as its CPU time, divided by the base subject's value.
 func (r Ratio) Spread() (low, high float64) {
 	all := r.ratios()
 	return slices.Min(all), slices.Max(all)
 }
 
-// ratios returns for each pair the subject's value divided by the base's value. If the values are
-// equal, the ratio is 1.
+// ratios returns for each pair of runs the subject's value divided by the base subject's value. If
+// the values are equal, even both 0, the ratio is 1.
 func (r Ratio) ratios() []float64 {
 	all := make([]float64, len(r.Subject))
 	for i := range all {

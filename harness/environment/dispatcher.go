@@ -31,7 +31,7 @@ type Dispatcher struct {
 // injected. After this time, the subject or the workload continues in any case.
 const recordHoldMax = 5 * time.Second
 
-// Subscription is the wait of one fault for a record that matches the fault's trigger.
+// Subscription lets one fault wait for the first record that matches the fault's trigger.
 type Subscription struct {
 	matcher     *trigger.Matcher
 	matched     chan trigger.Match // receives the first match, the only one; has capacity 1

@@ -125,9 +125,8 @@ func (v *validator) externalKind(path string, kind ExternalKind, before []Extern
 	}
 }
 
-// externalController checks one controller in the list operator.controllers. The argument before
-// has the preceding items of the list, which must not have the same name. All kinds that the
-// controller names must be known.
+// externalController checks one controller of the list operator.controllers. The list's preceding
+// items must have other names than c. All kinds that the controller names must be known.
 func (v *validator) externalController(path string, c ExternalController, before []ExternalController) {
 	v.name(path+".name", c.Name)
 	v.check(!slices.ContainsFunc(before, func(other ExternalController) bool { return other.Name == c.Name }), path+".name", "found controller %s twice; expected each controller once", c.Name)

@@ -48,8 +48,8 @@ func (s Settings) Flags(kubeconfig string, serving *Serving) []string {
 	return append(append(flags, "-v=2"), serving.flags()...)
 }
 
-// controllerFlags returns the flags that are the same wherever the replica runs. They choose the
-// controllers, and configure leader election and client limits.
+// controllerFlags returns those flags of kube-controller-manager that do not depend on where the
+// replica runs. They choose the controllers, and configure leader election and client limits.
 func (s Settings) controllerFlags() []string {
 	controllers := kube.OrDefault(s.Controllers)
 	flags := []string{

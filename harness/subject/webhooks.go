@@ -218,7 +218,7 @@ func (w *Webhooks) Listening(ctx context.Context) error {
 		dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // only the API server verifies the replicas
 		conn, err := dialer.DialContext(ctx, "tcp4", address)
 		if err != nil {
-			return fmt.Errorf("%s does not serve the webhooks of its manifests on %s: %w", replica, address, err)
+			return fmt.Errorf("%s does not serve the webhooks of the subject's manifests on %s: %w", replica, address, err)
 		}
 		_ = conn.Close()
 	}

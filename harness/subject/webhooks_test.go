@@ -150,7 +150,7 @@ func TestWebhookConnections(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := w.Listening(t.Context()); err == nil || !strings.Contains(err.Error(), "subject-0 does not serve the webhooks of its manifests on 127.0.0.1:1") {
+	if err := w.Listening(t.Context()); err == nil || !strings.Contains(err.Error(), "subject-0 does not serve the webhooks of the subject's manifests on 127.0.0.1:1") {
 		t.Errorf("Listening returned %v; want that subject-0 does not listen", err)
 	}
 	w.add("subject-0", server.Listener.Addr().String())

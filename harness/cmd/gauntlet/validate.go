@@ -76,7 +76,7 @@ func (f *runFlags) readScenario(_ string, warnings io.Writer) (*scenario.Scenari
 		return nil, fmt.Errorf("reading the scenario from standard input: %w", err)
 	}
 	if len(data) == 0 {
-		return nil, errors.New("reading the scenario from standard input: found nothing; expected a scenario in YAML, and the name \"-\" only once")
+		return nil, errors.New("reading the scenario from standard input: found nothing; expected a scenario in YAML; \"-\" may occur only once, because standard input can be read only once")
 	}
 	s, err := scenario.Parse("standard input", data, run.ValidateBeforeStart)
 	if err == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
-// observer reads one history, and adds to the table how often faults acted, and on what.
+// observer reads one history, and counts in a [Table] how often each type of fault acted on what.
 type observer struct {
 	table *Table
 	// requests contains the requests without a response and the open watches, by request ID. faulty

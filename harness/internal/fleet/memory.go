@@ -14,8 +14,8 @@ import (
 // continue, so that the exit code of the container does not show that memory ran out.
 func MemoryKills() int { return memoryKills("/sys/fs/cgroup") }
 
-// memoryKills returns the number of killed processes from the cgroup file system that is mounted at
-// root. The file memory.events is that of cgroup v2, and memory/memory.oom_control that of cgroup v1.
+// memoryKills returns how many processes the kernel has killed because memory ran out. It reads the
+// cgroup file system at root: memory.events of cgroup v2, or memory/memory.oom_control of cgroup v1.
 func memoryKills(root string) int {
 	for _, name := range []string{"memory.events", "memory/memory.oom_control"} {
 		content, err := os.ReadFile(filepath.Join(root, name))

@@ -30,8 +30,8 @@ const (
 	drainTimeout = 2 * time.Second
 )
 
-// startOutput opens the log file and begins to copy from a new pipe. The caller starts the
-// process with the field write as its output, and then closes write.
+// startOutput opens the log file, and begins to copy a new pipe to it. The caller passes the pipe's
+// end output.write to the process, and then closes its own copy of that end.
 func startOutput(path string) (*output, error) {
 	log, err := logfile.Open(path)
 	if err != nil {

@@ -21,8 +21,9 @@ import (
 // SeedVariable is the environment variable that contains the seed of a patched program.
 const SeedVariable = "GAUNTLET_RUNTIME_SEED"
 
-// Environment returns the environment variables with which a patched program orders its goroutines
-// by the seed. The program must collect garbage itself, by calling runtime.GC.
+// Environment returns the environment variables that a patched program needs. With them, the order
+// of its goroutines depends only on the seed. They turn off automatic garbage collection, so the
+// program must call runtime.GC from time to time.
 func Environment(seed uint64) []string {
 	return []string{
 		fmt.Sprintf("%s=%d", SeedVariable, seed),

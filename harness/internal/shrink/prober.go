@@ -63,7 +63,7 @@ func (p *Prober) Resume(journal io.Reader) error {
 		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 			return nil
 		case err != nil:
-			return fmt.Errorf("reading the results of earlier runs from the journal of shrink: %w", err)
+			return fmt.Errorf("reading the results of earlier runs from the journal of \"gauntlet shrink\": %w", err)
 		}
 		t := p.known[e.Scenario]
 		p.known[e.Scenario] = t.add(e.Failed)
@@ -149,7 +149,7 @@ func (p *Prober) probe(ctx context.Context, s *scenario.Scenario, enough func(co
 		}
 		p.known[digest] = p.known[digest].add(failed)
 		if err := json.NewEncoder(p.Journal).Encode(entry{digest, failed}); err != nil {
-			return p.known[digest], fmt.Errorf("writing the result of a run to the journal of shrink: %w", err)
+			return p.known[digest], fmt.Errorf("writing the result of a run to the journal of \"gauntlet shrink\": %w", err)
 		}
 	}
 	return p.known[digest], nil

@@ -118,8 +118,8 @@ func set[T comparable](field *T, to T) bool {
 	return changed
 }
 
-// eachStep returns a function for reduction.apply that applies a change to each step with the
-// indexes from, …, to-1.
+// eachStep returns a function for reduction.apply. The function calls change for a range of the
+// workload's steps, and returns true if any step was changed.
 func eachStep(change func(*scenario.Step) bool) func(*scenario.Scenario, int, int) bool {
 	return func(s *scenario.Scenario, from, to int) bool { return each(s.Workload[from:to], change) }
 }

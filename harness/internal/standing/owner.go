@@ -43,8 +43,8 @@ func writeOwner(dir string) error {
 	return nil
 }
 
-// ownersOf returns the owner of each cluster of a provider, such as embedded, that has a
-// directory in root. It ignores directories without an owner file.
+// ownersOf reads the owner files of a provider's clusters. An owner file says which process started
+// the cluster. It is in the cluster's directory in root; directories without one are ignored.
 func ownersOf(root, provider string) ([]owner, error) {
 	paths, err := filepath.Glob(filepath.Join(root, provider+"-*", ownerFile))
 	if err != nil {

@@ -95,7 +95,8 @@ func (p *page) await() {
 	p.example("workload:\n  - create: {kind: ReplicaSet, name: web, replicas: 3}\n    await: {until: available, within: 30s}\n  - await: {kind: ReplicaSet, name: web, until: ready}")
 }
 
-// kinds adds a table to the page: the fields that the operation create has for each kind.
+// kinds adds a table to the page. The table lists for each kind the fields of a scenario's operation
+// "create".
 func (p *page) kinds() {
 	p.line("\n### Kinds\n\nA step can act only on an object that an earlier step creates. A create step has these fields besides kind and name:\n\n| kind | fields of create |\n|---|---|")
 	for _, kind := range scenario.Kinds() {

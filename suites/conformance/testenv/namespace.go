@@ -99,8 +99,8 @@ func (n *Namespace) Cleanup(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// removeFinalizers removes Finalizer from all pods, ReplicaSets and ReplicationControllers in a
-// namespace.
+// removeFinalizers removes [Finalizer], which specs add, from objects in a namespace. These are pods,
+// ReplicaSets and ReplicationControllers.
 func (e *Env) removeFinalizers(ctx context.Context, namespace string) error {
 	var all []error
 	for _, name := range []string{PodKind, ReplicaSetKind, ReplicationControllerKind} {

@@ -30,7 +30,8 @@ var Capabilities = cluster.Capabilities{
 	cluster.SubjectLinked, cluster.SkewsClocks,
 }
 
-// Find returns the path of [Program], which is in the same directory as the gauntlet executable.
+// Find returns the path of [Program], the executable that makes runs in virtual time. The executable
+// gauntlet, whose path is the argument, is in the same directory.
 func Find(gauntlet string) (string, error) {
 	if gauntlet == "" {
 		return "", errors.New("found no path of the gauntlet executable; expected one, because " + Program + " is in the same directory")

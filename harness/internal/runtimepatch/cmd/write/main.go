@@ -15,7 +15,7 @@ import (
 
 func main() {
 	if len(os.Args) != 2 || !filepath.IsAbs(os.Args[1]) {
-		fmt.Fprintf(os.Stderr, "found arguments %q; expected the absolute path of a directory\n", os.Args[1:])
+		fmt.Fprintf(os.Stderr, "write: found arguments %q; expected one, the absolute path of a directory\n", os.Args[1:])
 		os.Exit(3)
 	}
 	dir := os.Args[1]
