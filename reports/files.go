@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -91,6 +92,14 @@ func replace(path string, content []byte) error {
 		err = os.Rename(unfinished, path)
 	}
 	if err != nil {
+		var path *fs.PathError
+		var link *os.LinkError
+		switch { // the caller's message has the name of the file
+		case errors.As(err, &path):
+			err = path.Err
+		case errors.As(err, &link):
+			err = link.Err
+		}
 		return errors.Join(err, os.RemoveAll(unfinished))
 	}
 	return nil

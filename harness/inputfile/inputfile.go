@@ -12,13 +12,13 @@ import (
 )
 
 // Open opens a regular file for reading. It returns an error for a directory, a pipe or a
-// device.
+// device. Each error begins with the path.
 func Open(path string) (*os.File, error) {
 	// With O_NONBLOCK, opening a pipe without a writer does not block. The flag has no effect on
 	// a regular file.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, Reason(err))
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {

@@ -88,7 +88,7 @@ func createRunDirectory(o *Options) (directory, error) {
 	}
 	dir, err := createDirectory(o.Out, runName(o))
 	if err != nil {
-		return "", fmt.Errorf("creating the run directory: %w", err)
+		return "", fmt.Errorf("%s: cannot create a run directory: %w", o.Out, inputfile.Reason(err))
 	}
 	environment, err := json.MarshalIndent(Environment{
 		Started:           o.Clock.Now().UTC(),
@@ -172,6 +172,15 @@ func createDirectory(parent, name string) (directory, error) {
 	}
 }
 
+// describeJSON returns the reason of an error of package json, without the names of Go types.
+func describeJSON(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return fmt.Sprintf("found %s at %s", wrong.Value, cmp.Or(wrong.Field, "the top"))
+	}
+	return err.Error()
+}
+
 // describeMissing returns the error for a file that cannot be read. If the file does not exist, the
 // error says that d is not a run directory.
 func (d directory) describeMissing(file string, err error) error {
@@ -210,7 +219,7 @@ func openRunDirectory(path string) (directory, *scenario.Scenario, *Environment,
 	}
 	environment := new(Environment)
 	if err := json.Unmarshal(encoded, environment); err != nil {
-		return "", nil, nil, fmt.Errorf("%s: expected the environment of a run, in JSON: %w", dir.environment(), err)
+		return "", nil, nil, fmt.Errorf("%s: expected the environment of a run, in JSON: %s", dir.environment(), describeJSON(err))
 	}
 	environment.ControllerSwitch = cmp.Or(environment.ControllerSwitch, environment.Displace)
 	if len(environment.Command) == 0 {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -290,7 +291,7 @@ func reportCampaign(cmd *cobra.Command, dir string, results campaign.Results) er
 	fmt.Fprint(cmd.OutOrStdout(), lines.String())
 	annotated := writeAnnotations(func() error { return reports.Annotations(cmd.OutOrStdout(), results.Failed) })
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("creating the directory of the campaign: %w", err)
+		return fmt.Errorf("%s: cannot create the directory of the campaign: %w", dir, inputfile.Reason(err))
 	}
 	all := []error{annotated, os.WriteFile(filepath.Join(dir, "failures.md"), lines.Bytes(), 0o644)}
 	runs := slices.Concat(results.Failed, results.Passed)

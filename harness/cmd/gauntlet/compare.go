@@ -16,6 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 	"github.com/kube-gauntlet/gauntlet/reports"
@@ -218,7 +219,7 @@ func writeComparisons(out io.Writer, dir string, all []reports.Comparison) error
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("creating the directory of the comparison: %w", err)
+		return fmt.Errorf("%s: cannot create the directory of the comparison: %w", dir, inputfile.Reason(err))
 	}
 	err := reports.WriteComparisons(dir, all)
 	fmt.Fprintf(out, "report: %s\n", filepath.Join(dir, reports.ComparedPageName))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/explore"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
@@ -77,7 +78,7 @@ func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 		return exitPass, err
 	}
 	if err := os.MkdirAll(o.Directory, 0o755); err != nil {
-		return exitPass, err
+		return exitPass, fmt.Errorf("%s: cannot create the directory of the search: %w", o.Directory, inputfile.Reason(err))
 	}
 	unlock, err := run.Lock(o.Directory)
 	if err != nil {

@@ -36,6 +36,9 @@ func TestHalfWritten(t *testing.T) {
 		{"environment cut", map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment[:40]}, map[string]string{
 			"check": "environment.json: expected the environment of a run, in JSON: ", "shrink": "environment.json: expected the environment of a run, in JSON: ",
 		}},
+		{"environment of another type", map[string]string{"scenario.yaml": wroteScenario, "environment.json": "[1]"}, map[string]string{
+			"check": "environment.json: expected the environment of a run, in JSON: found array at the top",
+		}},
 		{"no history", map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment}, map[string]string{
 			"check": "cannot check the history: reading the history: ", "shrink": "cannot check the history: reading the history: ",
 		}},

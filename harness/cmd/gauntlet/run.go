@@ -200,11 +200,10 @@ func checkKubeconfig(path string) error {
 		return nil
 	}
 	content, err := inputfile.Read(path)
-	var pathError *fs.PathError
 	switch {
-	case errors.As(err, &pathError):
-		return fmt.Errorf("--kubeconfig: %s: %w; expected a kubeconfig", path, pathError.Err)
-	case err != nil: // a pipe or a directory; the error has the path
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("--kubeconfig: %w; expected a kubeconfig", err)
+	case err != nil: // for example, a pipe or a directory
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
 	config, err := clientcmd.Load(content)
@@ -282,6 +281,9 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	}
 	if err := cmp.Or(provider.CheckFlags(cmd.Flags().Changed), environment.CheckTarget(provider, target)); err != nil {
 		return nil, err
+	}
+	if info, err := os.Stat(f.out); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("--out=%s: found a file; expected a directory", f.out)
 	}
 	gauntlet, ours, err := executables(cmd.Context(), target)
 	if err != nil {
