@@ -53,8 +53,8 @@ const (
 	sweepsMax = 3
 )
 
-// TestOnKind runs a fleet on a kind cluster with three nodes. The test kills pods at random moments,
-// and removes one of the two worker nodes. Each run must have exactly one verdict. The merged report
+// TestOnKind runs a fleet on a kind cluster with three nodes. The test removes one of the two worker
+// nodes, and kills pods at random moments. Each run must have exactly one verdict. The merged report
 // must have the verdicts and failure groups of a sweep over the same seeds on one machine.
 //
 // The runs are in virtual time. Their verdicts hardly depend on how busy the machine is.
@@ -284,7 +284,7 @@ func (f *fleetCluster) runningPods() []corev1.Pod {
 	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
 }
 
-// disturb kills pods at random moments, in three ways, and then removes a node. A pod that completes
+// disturb removes a node, and then kills pods at random moments, in three ways. A pod that completes
 // before it is killed does not count.
 func (f *fleetCluster) disturb(kills int) {
 	f.Helper()
@@ -292,6 +292,8 @@ func (f *fleetCluster) disturb(kills int) {
 		name string
 		kill func(*corev1.Pod) error
 	}{{"SIGKILL", f.sigkill}, {"deletion", f.deletePod}, {"eviction", f.evict}}
+	// The Job cannot end before it has replaced the pods of the lost node, so there are pods to kill.
+	lost := f.loseNode()
 	tried := map[string]bool{}
 	for killed := 0; killed < kills; {
 		select {
@@ -299,7 +301,7 @@ func (f *fleetCluster) disturb(kills int) {
 		case <-f.Context().Done():
 			f.Fatal(f.Context().Err())
 		}
-		pod := f.pick(tried)
+		pod := f.pick(tried, lost)
 		tried[pod.Name] = true
 		way := ways[killed%len(ways)]
 		if err := way.kill(pod); err != nil {
@@ -310,15 +312,15 @@ func (f *fleetCluster) disturb(kills int) {
 			f.Logf("killed pod %s by %s", pod.Name, way.name)
 		}
 	}
-	f.loseNode()
 }
 
-// pick waits until a pod runs whose name is not in tried, and returns such a pod.
-func (f *fleetCluster) pick(tried map[string]bool) *corev1.Pod {
+// pick waits until a pod runs whose name is not in tried, and returns such a pod. It ignores pods of
+// the lost node, which the API server does not delete at once.
+func (f *fleetCluster) pick(tried map[string]bool, lost string) *corev1.Pod {
 	f.Helper()
 	var pod corev1.Pod
 	f.await("another pod to run", func() error {
-		pods := slices.DeleteFunc(f.runningPods(), func(p corev1.Pod) bool { return tried[p.Name] })
+		pods := slices.DeleteFunc(f.runningPods(), func(p corev1.Pod) bool { return tried[p.Name] || p.Spec.NodeName == lost })
 		if len(pods) == 0 {
 			f.requireActive("all pods were killed")
 			return errors.New("no other pod runs")
@@ -373,10 +375,10 @@ func (f *fleetCluster) evict(pod *corev1.Pod) error {
 }
 
 // loseNode kills the container of the last worker node while a pod of the fleet runs there. It then
-// deletes the Node object, as a cloud provider does.
-func (f *fleetCluster) loseNode() {
+// deletes the Node object, as a cloud provider does. It returns the name of the node.
+func (f *fleetCluster) loseNode() (node string) {
 	f.Helper()
-	node := f.kind.Workers()[1].Name()
+	node = f.kind.Workers()[1].Name()
 	var lost []string
 	f.await("a pod to run on node "+node, func() error {
 		for _, pod := range f.runningPods() {
@@ -395,6 +397,7 @@ func (f *fleetCluster) loseNode() {
 		f.Fatal(err)
 	}
 	f.Logf("removed node %s with the pods %q", node, lost)
+	return node
 }
 
 // outcome is the part of a report that does not depend on where and when its runs were made.
