@@ -234,7 +234,7 @@ func TestErrors(t *testing.T) {
 		{"no file", func(p support.E2EClusterProvider) error {
 			_, err := p.CreateWithConfig(t.Context(), "no-such-file")
 			return err
-		}, "reading the configuration of cluster x: open no-such-file"},
+		}, "reading the configuration of cluster x: no-such-file: no such file"},
 		{"logs of no cluster", func(p support.E2EClusterProvider) error { return p.ExportLogs(t.Context(), t.TempDir()) }, "cluster x does not exist"},
 	} {
 		t.Run(test.what, func(t *testing.T) {

@@ -63,8 +63,8 @@ func TestStandardInput(t *testing.T) {
 		{string(text), []string{"run", "-", "--dry-run", "--seed=7", "-o", "json"}, `{"scenario":"burst",`, ""},
 		{string(text), []string{"validate", "-"}, "-: valid; providers: ", ""},
 		{"name: x\nfalts: []\n", []string{"validate", "-"}, "", "standard input:2:1: "},
-		{"", []string{"validate", "-"}, "", `found nothing; expected a scenario in YAML, and the name "-" only once`},
-		{string(text), []string{"validate", "-", "-"}, "-: valid; providers: ", `found nothing; expected a scenario in YAML, and the name "-" only once`},
+		{"", []string{"validate", "-"}, "", `found nothing; expected a scenario in YAML; "-" may occur only once`},
+		{string(text), []string{"validate", "-", "-"}, "-: valid; providers: ", `found nothing; expected a scenario in YAML; "-" may occur only once`},
 		{strings.Repeat("x", stdinLimit), []string{"validate", "-"}, "", "standard input: found a file of 1048576 bytes; expected at most"},
 		{string(text), []string{"nightly", "-"}, "", `scenario "-": no such file`},
 	} {
