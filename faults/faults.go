@@ -41,12 +41,12 @@ import (
 type Fault interface {
 	// Inject starts the fault and then returns; the fault stays active until Heal. Inject may
 	// start a goroutine that runs until Heal, even after ctx is canceled. If Inject returns an
-	// error, the fault is not active, but the run still calls Heal.
+	// error, the fault is not active, but the test run still calls Heal.
 	Inject(ctx context.Context, env *Env) error
-	// Heal ends the fault and undoes its effects as far as possible. After Heal has returned
-	// nil, the fault does not fire again. Heal may be called more than once, and also without an
-	// earlier call of Inject. ctx limits how long Heal waits. ctx stays valid when the context
-	// of the run is canceled.
+	// Heal ends the fault and undoes its effects as far as possible. After Heal has returned nil,
+	// the fault does not fire again. Heal may be called more than once, and also without an
+	// earlier call of Inject. ctx limits how long Heal waits. ctx stays valid when the context of
+	// the test run is canceled.
 	Heal(ctx context.Context) error
 	// Summary returns one line that says what the fault did and how often. The "healed" record
 	// in the history contains the line.
@@ -64,15 +64,16 @@ type ProviderLimited interface {
 
 // Env contains the parts of a run that a fault may use, such as API clients and the cluster.
 type Env struct {
-	// Rand is a random source that only this fault uses. The run derives its seed from the seed
-	// of the run, so that the same seed gives the same draws. Rand is not safe for concurrent
-	// use.
+	// Rand is a random source that only this fault uses. The test run derives the seed of Rand
+	// from its own seed, so that the same seed gives the same draws. Rand is not safe for
+	// concurrent use.
 	Rand *rand.Rand
-	// Interceptor delays, refuses and breaks the subject's requests and watch events for faults.
+	// Interceptor delays, refuses and breaks the tested controller's requests and watch events for
+	// faults.
 	Interceptor *interceptor.Interceptor
 	// Subject stops, starts and pauses the replicas of the controllers under test.
 	Subject Subject
-	// Cluster gives access to the control plane and the nodes of the run's cluster.
+	// Cluster gives access to the control plane and the nodes of the test run's cluster.
 	Cluster cluster.Cluster
 	// Admin is a client with cluster-admin permissions. Requests of Admin bypass Interceptor.
 	Admin kubernetes.Interface
@@ -84,13 +85,13 @@ type Env struct {
 	// Capabilities says what the clusters of the provider, such as kind, can do. For example, it
 	// says whether the kubelets are real.
 	Capabilities cluster.Capabilities
-	// Namespace is the namespace in which the run creates its workload.
+	// Namespace is the namespace in which the test run creates its workload.
 	Namespace string
 	// Pods contains the container image of the workload's pods. It also says how long these pods
 	// take to start and to stop.
 	Pods workload.Pods
-	// Trigger identifies the request or watch event for which the run waited before it injected
-	// the fault. It is the zero value if the fault has no trigger.
+	// Trigger identifies the request or watch event for which the test run waited before it
+	// injected the fault. It is the zero value if the fault has no trigger.
 	Trigger trigger.Match
 	// Clock measures the fault's intervals, downtimes and other durations. Tests use a fake
 	// clock.
@@ -117,8 +118,8 @@ type Subject interface {
 	// does nothing.
 	Start(ctx context.Context, replica string) error
 	// Pause suspends a replica until Resume is called for the same replica. The result paused is
-	// false if the replica was not running. A resumed replica may exit because it lost the
-	// lease; the run then restarts the replica.
+	// false if the replica was not running. A resumed replica may exit because it lost the lease;
+	// the test run then restarts the replica.
 	Pause(ctx context.Context, replica string) (paused bool, err error)
 	Resume(ctx context.Context, replica string) error
 }

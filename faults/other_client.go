@@ -9,15 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// otherControllerName is the name of a ConfigMap that stands for another controller. To take a
-// pod away from its ReplicaSet, a fault sets the pod's controllerRef to this ConfigMap. The
-// ConfigMap is in the namespace of the run.
+// otherControllerName is the name of a ConfigMap that stands for another controller. To take a pod
+// away from its ReplicaSet, a fault sets the pod's controllerRef to this ConfigMap. The ConfigMap
+// is in the namespace of the test run.
 const otherControllerName = "other-controller"
 
 // OtherClient returns a controllerRef that makes an object, such as a pod, belong to another
 // controller. The controllers under test must then leave the object alone.
 //
-// The controllerRef names a ConfigMap in the namespace of the run, because no controller
+// The controllerRef names a ConfigMap in the namespace of the test run, because no controller
 // reconciles ConfigMaps. OtherClient creates the ConfigMap if it does not exist. The ConfigMap
 // must exist, because the garbage collector deletes objects whose owner does not exist.
 func (e *Env) OtherClient(ctx context.Context) (*metav1.OwnerReference, error) {

@@ -16,7 +16,7 @@ type Reporter struct {
 	recorder interceptor.Recorder
 	index    int
 	name     string
-	once     sync.Once // writes the "healed" record only once
+	once     sync.Once // writes the "healed" record in the history only once
 	// tolerateOutage makes Failed ignore errors that an unavailable API server or etcd
 	// causes.
 	tolerateOutage bool
@@ -42,8 +42,8 @@ func (r *Reporter) Fired(request uint64, object *history.Ref, detail string) {
 	r.record(history.Fault{Event: history.FaultFired, Request: request, Object: object, Detail: detail})
 }
 
-// TolerateOutage makes Failed ignore errors that an unavailable API server or etcd causes.
-// The run calls TolerateOutage if a fault of the scenario stops the API server or etcd.
+// TolerateOutage makes Failed ignore errors that an unavailable API server or etcd causes. The
+// test run calls TolerateOutage if a fault of the scenario stops the API server or etcd.
 func (r *Reporter) TolerateOutage() { r.tolerateOutage = true }
 
 // Failed records that the fault could not do what the scenario asks. object is the object that

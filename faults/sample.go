@@ -14,13 +14,13 @@ type SampleInput struct {
 	// scenario's workload.
 	Requests []Request
 	// Resources lists the resources, such as "pods", that the controllers under test watch and
-	// whose objects will change during the run.
+	// whose objects will change during the test run.
 	Resources []string
 	// Span is the time from the fault's injection until its healing. It is at least 500 ms.
 	Span time.Duration
-	// Edit draws random workload steps, such as scale, for a user-edit fault. This fault
-	// simulates a second user. Edit returns nil if no step would have an effect when the run
-	// injects the fault.
+	// Edit draws random workload steps, such as scale, for a user-edit fault. This fault simulates
+	// a second user. Edit returns nil if no step would have an effect when the test run injects
+	// the fault.
 	Edit func() []scenario.Step
 }
 

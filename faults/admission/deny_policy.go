@@ -15,8 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// denyPolicy is a ValidatingAdmissionPolicy that a fault creates. The policy denies creates of
-// one resource in the namespace of the run, unless the object satisfies a CEL expression.
+// denyPolicy is a ValidatingAdmissionPolicy that a fault creates. The policy denies creates of one
+// resource in the namespace of the test run, unless the object satisfies a CEL expression.
 type denyPolicy struct {
 	// resource is the resource whose creates the policy denies. It may include a subresource,
 	// such as pods/binding. expression is a CEL expression; the policy admits an object for
@@ -62,8 +62,8 @@ func (d *denyPolicy) await(ctx context.Context, enforced bool) error {
 	return awaitRefused(ctx, d.env, probe, d.name, enforced)
 }
 
-// createPolicy creates the policy and a ValidatingAdmissionPolicyBinding. The binding applies
-// the policy to the namespace of the run.
+// createPolicy creates the policy and a ValidatingAdmissionPolicyBinding. The binding applies the
+// policy to the namespace of the test run.
 func (d *denyPolicy) createPolicy(ctx context.Context) error {
 	api := d.env.Admin.AdmissionregistrationV1()
 	meta := metav1.ObjectMeta{Name: d.name}
@@ -134,7 +134,7 @@ func (d *denyPolicy) remove(ctx context.Context) error {
 	return d.await(ctx, false)
 }
 
-// ref returns a reference to the policy, for records of the history.
+// ref returns a reference to the policy, for the fault's records in the history.
 func (d *denyPolicy) ref() *history.Ref {
 	return &history.Ref{Resource: "validatingadmissionpolicies.admissionregistration.k8s.io", Name: d.name}
 }

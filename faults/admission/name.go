@@ -25,8 +25,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Name is the fault type name-taken: it creates a ReplicaSet whose name the subject is about to
-// use.
+// Name is the fault type name-taken: it creates a ReplicaSet whose name the controller under test
+// is about to use.
 var Name = faults.Type{
 	Name: "name-taken",
 	Description: "Before the subject creates a ReplicaSet, the fault creates another one with the same name, as in a hash collision of two pod templates. " +
@@ -49,8 +49,8 @@ type NameParams struct {
 	Times    int    `yaml:"times"`
 }
 
-// These are the values of the parameter template. The value says whether the other ReplicaSet
-// has the same pod template as the subject's.
+// These are the values of the parameter template. The value says whether the other ReplicaSet has
+// the same pod template as the tested controller's.
 const (
 	templateOther = "other"
 	templateSame  = "same"
@@ -82,8 +82,8 @@ func newName(params faults.Params) (faults.Fault, error) {
 	return &name{params: p}, nil
 }
 
-// name is a fault of type name-taken. It creates ReplicaSets with the names that the subject
-// wants to use.
+// name is a fault of type name-taken. It creates ReplicaSets with the names that the controller
+// under test wants to use.
 type name struct {
 	faults.Registration
 	params NameParams
@@ -116,9 +116,9 @@ func (n *name) Summary() string {
 	return "created " + strings.Join(n.taken, ", ")
 }
 
-// match makes the subject's create of a ReplicaSet wait until the fault has created a ReplicaSet
-// with the same name. The API server then answers the subject with 409 (AlreadyExists). For
-// other requests, match returns nil.
+// match delays a create of a ReplicaSet until the fault has created a ReplicaSet with the same
+// name. The API server then answers the controller under test with 409 (AlreadyExists). For other
+// requests, match returns nil.
 func (n *name) match(request *history.Request) *interceptor.RequestEffect {
 	if request.Verb != "create" || request.Resource != setResource || request.Subresource != "" ||
 		request.Namespace != n.env.Namespace || request.Object == nil || request.Object.Name == "" ||
@@ -138,8 +138,8 @@ func (n *name) match(request *history.Request) *interceptor.RequestEffect {
 	}}
 }
 
-// take creates a ReplicaSet with the name in the subject's request, and records that the fault
-// fired.
+// take creates a ReplicaSet with the name in the tested controller's request, and records that the
+// fault fired.
 //
 // If the create fails, for example because the ReplicaSet exists already, the fault may try
 // again at a later request.
@@ -163,8 +163,8 @@ func (n *name) take(ctx context.Context, request *history.Request) {
 	n.left++
 }
 
-// detail describes the pod template of the ReplicaSet that the fault creates. The fault's
-// "fired" record contains this text.
+// detail describes the pod template of the ReplicaSet that the fault creates. The fault's "fired"
+// record in the history contains this text.
 func (p *NameParams) detail() string {
 	if p.Template == templateSame {
 		return "the same template and another controller"
@@ -172,9 +172,9 @@ func (p *NameParams) detail() string {
 	return "another template"
 }
 
-// conflictingSet returns the ReplicaSet with which the fault takes the name that the subject
-// wants to use. of is the ReplicaSet that the subject is about to create. The result has the
-// same name and 0 replicas. The parameter template determines its pod template and
+// conflictingSet returns the ReplicaSet with which the fault takes the name that the controller
+// under test wants to use. of is the ReplicaSet that the controller is about to create. The result
+// has the same name and 0 replicas. The parameter template determines its pod template and
 // controllerRef.
 func (n *name) conflictingSet(ctx context.Context, of *history.Object) (*appsv1.ReplicaSet, error) {
 	labels := map[string]string{"taken-by": n.env.Report.Name()}

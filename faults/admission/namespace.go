@@ -19,7 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Namespace is the fault type namespace-terminating: it deletes the namespace of the run.
+// Namespace is the fault type namespace-terminating: it deletes the namespace of the test run.
 var Namespace = faults.Type{
 	Name: "namespace-terminating",
 	Description: "The fault deletes the namespace of the workload, and with it all objects, one resource after the other in no particular order. " +
@@ -40,7 +40,7 @@ const namespaceFinalizer = "gauntlet/terminating"
 // removes the namespace only after its pods, which have a grace period.
 const namespaceTimeout = 2 * time.Minute
 
-// terminating is a fault of type namespace-terminating. It deletes the namespace of the run.
+// terminating is a fault of type namespace-terminating. It deletes the namespace of the test run.
 type terminating struct {
 	env *faults.Env
 	uid types.UID // UID of the deleted namespace; "" before the deletion

@@ -106,8 +106,8 @@ func (p *pending) Summary() string {
 	return "denied the bindings of " + faults.Counted(int(p.count.Load()), "pod")
 }
 
-// run lists the pods repeatedly until the fault is healed. It writes a "fired" record for each
-// pod that the scheduler cannot bind because of the policy.
+// run lists the pods repeatedly until the fault is healed. It writes a "fired" record to the
+// history for each pod that the scheduler cannot bind because of the policy.
 func (p *pending) run(ctx context.Context) {
 	ticker := p.env.Clock.NewTicker(pendingInterval)
 	defer ticker.Stop()
@@ -126,8 +126,8 @@ func (p *pending) run(ctx context.Context) {
 	}
 }
 
-// reportDenied writes a "fired" record for each pod whose binding the policy has denied. It
-// skips the pods in the map reported, and adds each other denied pod to reported.
+// reportDenied writes a "fired" record to the history for each pod whose binding the policy has
+// denied. It skips the pods in the map reported, and adds each other denied pod to reported.
 func (p *pending) reportDenied(ctx context.Context, reported map[types.UID]bool) error {
 	list, err := p.env.Admin.CoreV1().Pods(p.env.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // lists from the watch cache
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// setResource is the resource of ReplicaSets, which the subject creates for Deployments.
+// setResource is the resource of ReplicaSets, which the controller under test creates for
+// Deployments.
 const setResource = "replicasets.apps"
 
 const (
@@ -49,8 +50,8 @@ func probeConfigMap(ctx context.Context, env *faults.Env, name string) error {
 // storing the object.
 var dryRun = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 
-// probeMeta returns the metadata of the object that a probe creates with dry-run. The object has
-// a controllerRef, as the objects that the subject creates do.
+// probeMeta returns the metadata of the object that a probe creates with dry-run. The object has a
+// controllerRef, as the objects that the controller under test creates do.
 func probeMeta() metav1.ObjectMeta {
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "probe", UID: "probe", Controller: ptr.To(true)}
 	return metav1.ObjectMeta{GenerateName: "probe-", OwnerReferences: []metav1.OwnerReference{owner}}

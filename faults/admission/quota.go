@@ -55,7 +55,7 @@ func newQuota(params faults.Params) (faults.Fault, error) {
 }
 
 // quota is a fault of type quota-exhausted. It limits the number of pods in the namespace of the
-// run.
+// test run.
 type quota struct {
 	params QuotaParams
 	env    *faults.Env

@@ -8,7 +8,7 @@ import (
 )
 
 // sampleName draws the parameters of a name-taken fault for a randomly generated scenario. It
-// returns nil if the subject will create no ReplicaSet.
+// returns nil if the controller under test will create no ReplicaSet.
 func sampleName(r *rand.Rand, o faults.SampleInput) any {
 	if !slices.Contains(o.Requests, faults.Request{Verb: "create", Resource: setResource}) {
 		return nil

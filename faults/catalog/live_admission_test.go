@@ -32,9 +32,9 @@ func replicaSet(name string, owner *corev1.ConfigMap) *appsv1.ReplicaSet {
 	}
 }
 
-// TestNameTaken checks that the API server answers the subject's create with 409
-// (AlreadyExists). The fault must create at most as many ReplicaSets as the parameter times
-// says. It must create none if the subject's ReplicaSet has another owner.
+// TestNameTaken checks that the API server answers the tested controller's create with 409
+// (AlreadyExists). The fault must create at most as many ReplicaSets as the parameter times says.
+// It must create none if the controller's ReplicaSet has another owner.
 func TestNameTaken(t *testing.T) {
 	for _, template := range []string{"other", "same"} {
 		t.Run(template, func(t *testing.T) {
@@ -77,8 +77,8 @@ func TestNameTaken(t *testing.T) {
 	}
 }
 
-// createPod creates a pod through the proxy, as the subject does. If owner is not nil, owner is
-// the pod's controller.
+// createPod creates a pod through the fault proxy, as the controller under test does. If owner is
+// not nil, owner is the pod's controller.
 func (l *live) createPod(name string, owner *corev1.ConfigMap) error {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},

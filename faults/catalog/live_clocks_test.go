@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestClockSkew checks that the subject receives shifted timestamps in responses, lists and
-// watches, in JSON and protobuf. When the subject updates an object, the API server must store
-// the original timestamps.
+// TestClockSkew checks that the controller under test receives shifted timestamps in responses,
+// lists and watches, in JSON and protobuf. When the controller updates an object, the API server
+// must store the original timestamps.
 func TestClockSkew(t *testing.T) {
 	for _, encoding := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
 		t.Run(encoding, func(t *testing.T) {
@@ -43,8 +43,8 @@ func TestClockSkew(t *testing.T) {
 	}
 }
 
-// skewedPods checks that the subject receives pods whose timestamps are shifted by the given
-// duration.
+// skewedPods checks that the controller under test receives pods whose timestamps are shifted by
+// the given duration.
 func (l *live) skewedPods(by time.Duration) {
 	l.t.Helper()
 	ctx, t := l.t.Context(), l.t
@@ -94,8 +94,8 @@ func (l *live) skewedPods(by time.Duration) {
 	}
 }
 
-// writesBack creates, reads and updates a ReplicaSet through the proxy. It returns the
-// ReplicaSet as the subject received it.
+// writesBack creates, reads and updates a ReplicaSet through the fault proxy. It returns the
+// ReplicaSet as the controller under test received it.
 func (l *live) writesBack() *appsv1.ReplicaSet {
 	l.t.Helper()
 	sets, ctx := l.subject.AppsV1().ReplicaSets(l.namespace), l.t.Context()

@@ -123,7 +123,8 @@ func (l *live) restartAPIServer() error {
 	return restartable.Resume(l.t.Context(), cluster.APIServer)
 }
 
-// awaitFired waits until the history says that a fault has fired.
+// awaitFired waits until the history says that a fault has fired, which means that it has changed
+// something.
 func (l *live) awaitFired() {
 	l.t.Helper()
 	l.Await(l.t, "fault", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFired })

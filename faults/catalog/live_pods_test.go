@@ -70,7 +70,8 @@ func (l *live) eventually(what string, done func(context.Context) (bool, string)
 	}
 }
 
-// TestLivePods checks the state of a pod after each action, and after the fault is healed.
+// TestLivePods checks the state of a pod after each action of a pod fault, such as an eviction. It
+// also checks the state after the fault is healed.
 func TestLivePods(t *testing.T) {
 	gone := func(p *corev1.Pod) bool { return p == nil }
 	tests := []struct {

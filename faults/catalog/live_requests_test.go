@@ -15,8 +15,8 @@ import (
 
 var isNotFound = apierrors.IsNotFound
 
-// TestLiveWrites injects a fault that fires on the second of three creates. It checks the
-// error that the subject receives, the stored objects and the history.
+// TestLiveWrites injects a fault that fires on the second of three creates. It checks the error
+// that the controller under test receives, the stored objects and the history.
 func TestLiveWrites(t *testing.T) {
 	const second = "verb: create, resource: configmaps, nth: 2"
 	tests := []struct {
@@ -81,8 +81,8 @@ func TestLiveWrites(t *testing.T) {
 
 func isNil(err error) bool { return err == nil }
 
-// isBroken reports whether an error says that the subject received no response of the API
-// server.
+// isBroken reports whether an error says that the controller under test received no response of
+// the API server.
 func isBroken(err error) bool {
 	status := apierrors.APIStatus(nil)
 	return err != nil && !asStatus(err, &status)
@@ -109,7 +109,7 @@ func TestLiveRetryAfter(t *testing.T) {
 	}
 }
 
-// TestLiveHealing checks that the proxy releases a held request when the fault is healed.
+// TestLiveHealing checks that the fault proxy releases a held request when the fault is healed.
 func TestLiveHealing(t *testing.T) {
 	for _, test := range []struct {
 		fault, params string

@@ -32,7 +32,7 @@ import (
 // subject. The tests share one control plane, which the first test starts. Each test has a
 // namespace and a proxy of its own.
 
-// controlPlane is the control plane that the live tests share.
+// controlPlane is the real control plane that the tests of this package share.
 var controlPlane struct {
 	once    sync.Once
 	cluster cluster.Cluster
@@ -59,14 +59,15 @@ func TestMain(m *testing.M) {
 
 var controlPlaneDir string
 
-// live contains the namespace, the proxy and the clients of one live test.
+// live contains the namespace, the fault proxy and the clients of one test on a real control
+// plane.
 type live struct {
 	*historytest.Recording
 	t           *testing.T
 	interceptor *interceptor.Interceptor
 	namespace   string
-	admin       kubernetes.Interface // client whose requests bypass the proxy
-	config      *rest.Config         // client configuration of the subject, whose requests go through the proxy
+	admin       kubernetes.Interface // client whose requests bypass the fault proxy
+	config      *rest.Config         // client configuration of the controller under test, whose requests go through the fault proxy
 	subject     kubernetes.Interface
 }
 
@@ -96,8 +97,8 @@ func startLive(t *testing.T) *live {
 	return l
 }
 
-// startProxy starts a proxy in front of the API server. The subject sends its requests through
-// the proxy, with the permissions of the configuration admin.
+// startProxy starts a fault proxy in front of the API server. The controller under test sends its
+// requests through the proxy, with the permissions of the configuration admin.
 func (l *live) startProxy(admin *rest.Config) {
 	l.t.Helper()
 	target, err := url.Parse(admin.Host)
@@ -174,13 +175,13 @@ func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// create creates a ConfigMap through the proxy, as the subject does.
+// create creates a ConfigMap through the fault proxy, as the controller under test does.
 func (l *live) create(name string) error {
 	_, err := l.subject.CoreV1().ConfigMaps(l.namespace).Create(l.t.Context(), configMap(name), metav1.CreateOptions{})
 	return err
 }
 
-// commit creates a ConfigMap with a request that bypasses the proxy.
+// commit creates a ConfigMap with a request that bypasses the fault proxy.
 func (l *live) commit(name string) *corev1.ConfigMap {
 	l.t.Helper()
 	made, err := l.admin.CoreV1().ConfigMaps(l.namespace).Create(l.t.Context(), configMap(name), metav1.CreateOptions{})
@@ -190,7 +191,7 @@ func (l *live) commit(name string) *corev1.ConfigMap {
 	return made
 }
 
-// remove deletes a ConfigMap with a request that bypasses the proxy.
+// remove deletes a ConfigMap with a request that bypasses the fault proxy.
 func (l *live) remove(name string) {
 	l.t.Helper()
 	if err := l.admin.CoreV1().ConfigMaps(l.namespace).Delete(l.t.Context(), name, metav1.DeleteOptions{}); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestUserEdit checks that the fault performs its steps in order, with a "fired" record for each
-// step. A failed step must cause a "failed" record and end the fault.
+// TestUserEdit checks that the fault performs its steps in order, with a "fired" record in the
+// history for each step. A failed step must cause a "failed" record and end the fault.
 func TestUserEdit(t *testing.T) {
 	l := startLive(t)
 	owner := l.commit("owner")

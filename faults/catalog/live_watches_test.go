@@ -20,7 +20,7 @@ import (
 
 func asStatus(err error, status *apierrors.APIStatus) bool { return errors.As(err, status) }
 
-// informedSubject is an informer of ConfigMaps, which acts as the subject.
+// informedSubject is an informer of ConfigMaps, which acts as the controller under test.
 type informedSubject struct {
 	*live
 	mu         sync.Mutex
@@ -86,7 +86,8 @@ func (i *informedSubject) awaitCached(name string, present bool) {
 	}
 }
 
-// awaitFired waits until the history says that a fault has fired.
+// awaitFired waits until the history says that a fault has fired, which means that it has changed
+// something.
 func (i *informedSubject) awaitFired() {
 	i.t.Helper()
 	i.Await(i.t, "firing", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFired })
@@ -121,9 +122,9 @@ func TestLiveHolds(t *testing.T) {
 	}
 }
 
-// TestLiveEnds ends a watch in each way and checks that the informer continues. After a 410 or a
-// reset of the stream, the informer lists again. It must then detect an object that was deleted
-// during the hold.
+// TestLiveEnds ends a watch in each way that watch-end supports, and checks that the informer
+// continues. After a 410 or a reset of the stream, the informer lists again. It must then detect
+// an object that was deleted during the hold.
 func TestLiveEnds(t *testing.T) {
 	for _, how := range []string{"closed", "reset", "disconnected", "expired"} {
 		t.Run(how, func(t *testing.T) {
@@ -215,8 +216,8 @@ func TestLiveSkipNothing(t *testing.T) {
 	}
 }
 
-// TestLiveBookmarks checks that the API server sends a bookmark before the timeout of a
-// watch. The subject must receive this bookmark only without the fault.
+// TestLiveBookmarks checks that the API server sends a bookmark before the timeout of a watch. The
+// controller under test must receive this bookmark only without the fault.
 func TestLiveBookmarks(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		l := startLive(t)
@@ -242,8 +243,9 @@ func TestLiveBookmarks(t *testing.T) {
 	}
 }
 
-// TestLiveStale checks a subject that starts during the fault. Its list must contain an
-// object that has been deleted since the injection. Its watch must then correct the cache.
+// TestLiveStale checks a controller under test that starts during a stale-list fault. Its list
+// must contain an object that has been deleted since the injection. Its watch must then correct
+// the cache.
 func TestLiveStale(t *testing.T) {
 	l := startLive(t)
 	l.commit("gone")

@@ -15,8 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Skew is the fault type clock-skew: the subject receives shifted timestamps, as if its clock
-// differed from the API server's.
+// Skew is the fault type clock-skew: the controller under test receives shifted timestamps. Its
+// own clock and the API server's clock then seem to differ.
 var Skew = faults.Type{
 	Name: "clock-skew",
 	Description: "The clock of the API server and the nodes is ahead of the subject's clock, or behind it. " +
@@ -61,24 +61,25 @@ func newSkew(params faults.Params) (faults.Fault, error) {
 // sampleSkew draws the parameters of a clock-skew fault for a randomly generated scenario.
 //
 // It never draws a clock of the API server that is more than 5 s ahead. With such a clock, a new
-// pod seems to become ready in the future. The subject then counts the pod as available only
-// later, which would delay the workload too much.
+// pod seems to become ready in the future. The controller under test then counts the pod as
+// available only later, which would delay the workload too much.
 func sampleSkew(r *rand.Rand, _ faults.SampleInput) any {
 	return &SkewParams{Ahead: faults.Pick(r, 300*time.Millisecond, 700*time.Millisecond, 2*time.Second, 5*time.Second,
 		-300*time.Millisecond, -700*time.Millisecond, -2*time.Second, -30*time.Second, -10*time.Minute)}
 }
 
-// skew is a fault of type clock-skew. It shifts the timestamps that the subject receives.
+// skew is a fault of type clock-skew. It shifts the timestamps that the controller under test
+// receives.
 //
-// It writes one "fired" record for each object in the namespace of the run. It ignores other
-// objects, such as the lease, because they are not part of the workload.
+// It writes one "fired" record to the history for each object in the namespace of the test run. It
+// ignores other objects, such as the lease, because they are not part of the workload.
 type skew struct {
 	params  SkewParams
 	env     *faults.Env
 	restore func() // ends the shift; nil before Inject
 
 	mu       sync.Mutex
-	reported map[types.UID]bool // UIDs of the objects that already have a "fired" record
+	reported map[types.UID]bool // UIDs of the objects that already have a "fired" record in the history
 }
 
 func (s *skew) Inject(_ context.Context, env *faults.Env) error {
@@ -87,9 +88,9 @@ func (s *skew) Inject(_ context.Context, env *faults.Env) error {
 	return nil
 }
 
-// report writes a "fired" record when the subject first receives an object with shifted
-// timestamps. It ignores later versions of the same object, and objects outside the namespace of
-// the run.
+// report writes a "fired" record to the history when the controller under test first receives an
+// object with shifted timestamps. It ignores later versions of the same object, and objects
+// outside the namespace of the test run.
 func (s *skew) report(request uint64, object *history.Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 )
 
-// Proxy connects replicas of the subject to an interceptor by function calls. It is the counterpart
-// of proxy.Proxy, which uses sockets. Create it with [NewProxy].
+// Proxy connects replicas of the controller under test to an interceptor by function calls. It is
+// the counterpart of proxy.Proxy, which uses sockets. Create it with [NewProxy].
 type Proxy struct {
 	interceptor *interceptor.Interceptor
 	upstream    http.RoundTripper
@@ -20,7 +20,7 @@ type Proxy struct {
 	clients map[string]*Client // by the name of the replica
 }
 
-// NewProxy returns a Proxy that sends the requests to the API server with upstream.
+// NewProxy returns a Proxy that sends requests to the API server through the transport upstream.
 func NewProxy(i *interceptor.Interceptor, upstream http.RoundTripper) *Proxy {
 	return &Proxy{interceptor: i, upstream: upstream, clients: map[string]*Client{}}
 }

@@ -37,14 +37,14 @@ var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 // the whole run.
 const pooledBufferBytesMax = 4 << 20
 
-// exchange is one request of the subject together with its response.
+// exchange is one request of the controller under test together with its response.
 type exchange struct {
 	*Interceptor
 	route   *Route
 	writer  http.ResponseWriter
 	request *http.Request
 	target  target
-	// conn is the subject's connection on which the request arrived. The exchange calls
+	// conn is the tested controller's connection on which the request arrived. The exchange calls
 	// BeginDelivery before it records and writes a response, and EndDelivery afterwards. It does
 	// not do so for a byte stream such as a log.
 	conn Connection
@@ -102,7 +102,8 @@ func (x *exchange) serve() {
 	}
 }
 
-// append appends a record about this exchange, such as the response, to the history of the run.
+// append appends a record about this exchange, such as the response, to the history of the test
+// run.
 func (x *exchange) append(record history.Record) { x.recorder.Append(record) }
 
 // gap appends a gap record: a part of this exchange is missing from the history. The error says
@@ -118,12 +119,12 @@ func (x *exchange) gap(err error) {
 	}})
 }
 
-// readRequest reads the subject's request, creates its history record, and returns the body for
-// the API server.
+// readRequest reads the tested controller's request, creates its history record, and returns the
+// body for the API server.
 //
 // The body of an update may contain timestamps that a clock-skew fault shifted earlier.
-// readRequest restores the original creationTimestamp and deletionTimestamp in the body. An
-// error means that the subject did not send the complete request.
+// readRequest restores the original creationTimestamp and deletionTimestamp in the body. An error
+// means that the controller did not send the complete request.
 func (x *exchange) readRequest() (io.Reader, error) {
 	r := x.request
 	x.target = classify(r.Method, r.URL)
@@ -194,9 +195,9 @@ func (x *exchange) forward(body io.Reader) (response *http.Response, reached boo
 // upstreamRequest returns the request that the interceptor sends to the API server, with the
 // given body.
 //
-// Its host and its hop-by-hop headers differ from those of the subject's request. It does not
-// ask for compression, because the interceptor decodes responses. If a stale-list fault is
-// active, the query differs too.
+// Its host and its hop-by-hop headers differ from those of the tested controller's request. It
+// does not ask for compression, because the interceptor decodes responses. If a stale-list fault
+// is active, the query differs too.
 func (x *exchange) upstreamRequest(ctx context.Context, body io.Reader) (*http.Request, error) {
 	to := *x.request.URL
 	to.Scheme, to.Host = x.route.Target.Scheme, x.route.Target.Host
@@ -218,9 +219,9 @@ func (x *exchange) upstreamRequest(ctx context.Context, body io.Reader) (*http.R
 	return request, nil
 }
 
-// recordNoResponse records that the subject receives no response. reached says whether the API
-// server may have received the request. serverCode is the HTTP status that the API server
-// answered, or 0 if it did not answer.
+// recordNoResponse records that the controller under test receives no response. reached says
+// whether the API server may have received the request. serverCode is the HTTP status that the API
+// server answered, or 0 if it did not answer.
 func (x *exchange) recordNoResponse(reached bool, serverCode int) {
 	x.append(history.Record{Response: &history.Response{
 		ID: x.record.ID, Reached: reached, ServerCode: serverCode, Fault: x.effect.Fault,
@@ -228,8 +229,8 @@ func (x *exchange) recordNoResponse(reached bool, serverCode int) {
 }
 
 // relayObject forwards a response that contains an object, a list or a Status. It decodes and
-// records the response before it sends the response to the subject. If a clock-skew fault is
-// active, relayObject shifts the timestamps in the body.
+// records the response before it sends the response to the controller under test. If a clock-skew
+// fault is active, relayObject shifts the timestamps in the body.
 func (x *exchange) relayObject(response *http.Response) {
 	buffer := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
@@ -257,8 +258,8 @@ func (x *exchange) relayObject(response *http.Response) {
 	}
 }
 
-// deliver records a response and writes it to the subject. It returns false if the subject can
-// no longer receive the response, or if the write fails.
+// deliver records a response and writes it to the controller under test. It returns false if the
+// controller can no longer receive the response, or if the write fails.
 //
 // body contains the bytes of the response body that have been read. complete is true if these
 // bytes are the whole body.
@@ -279,8 +280,8 @@ func (x *exchange) deliver(response *http.Response, body []byte, complete bool) 
 	return err == nil
 }
 
-// subjectGone reports whether the subject can no longer receive a response. The reason is that
-// the subject canceled the request, or that the connection broke.
+// subjectGone reports whether the controller under test can no longer receive a response. The
+// reason is that the controller canceled the request, or that the connection broke.
 func (x *exchange) subjectGone() bool {
 	return x.conn.Broken() || x.request.Context().Err() != nil
 }
@@ -339,8 +340,8 @@ func (x *exchange) relayUnparsed(response *http.Response) {
 	x.copyBody(response)
 }
 
-// copyBody forwards the unread rest of a response body to the subject. It flushes each chunk as
-// soon as the chunk arrives.
+// copyBody forwards the unread rest of a response body to the controller under test. It flushes
+// each chunk as soon as the chunk arrives.
 func (x *exchange) copyBody(response *http.Response) {
 	control := http.NewResponseController(x.writer)
 	chunk := make([]byte, 32<<10)
@@ -361,10 +362,10 @@ func (x *exchange) copyBody(response *http.Response) {
 	}
 }
 
-// abort ends the exchange without a complete response, as a failing API server does. If err is
-// an HTTP/2 stream reset, abort breaks only the stream of this request. For any other error,
-// abort also resets the subject's connection, which breaks all other requests on it. If the
-// subject has canceled the request, the connection stays open.
+// abort ends the exchange without a complete response, as a failing API server does. If err is an
+// HTTP/2 stream reset, abort breaks only the stream of this request. For any other error, abort
+// also resets the tested controller's connection, which breaks all other requests on it. If the
+// controller has canceled the request, the connection stays open.
 //
 // abort does not return: it panics with http.ErrAbortHandler, which net/http recovers.
 func (x *exchange) abort(err error) {

@@ -32,14 +32,14 @@ type RequestEffect struct {
 	// response contains this name.
 	Fault string
 	// Delay is the time that the interceptor waits before it applies the fields below. The wait
-	// ends early when the run heals the fault.
+	// ends early when the test run heals the fault.
 	Delay time.Duration
 	// BeforeForward is a function that the interceptor calls before it forwards the request. The
-	// request waits until the function returns. The interceptor cancels ctx when the subject
-	// cancels the request.
+	// request waits until the function returns. The interceptor cancels ctx when the controller
+	// under test cancels the request.
 	BeforeForward func(ctx context.Context)
-	// Refuse is an API error that the interceptor sends to the subject, or nil. The API server
-	// does not receive a refused request.
+	// Refuse is an API error that the interceptor sends to the controller under test, or nil. The
+	// API server does not receive a refused request.
 	Refuse *Refusal
 	// Break says how the interceptor breaks the request without a response. The API server does
 	// not receive a broken request. If Break is empty, the interceptor does not break the
@@ -48,9 +48,9 @@ type RequestEffect struct {
 	// ListAt is the resourceVersion at which the API server answers a list request. If ListAt is
 	// 0, the list request is unchanged.
 	ListAt history.Version
-	// Lose says what the subject receives instead of the API server's response; nil keeps the
-	// response. The API server receives and processes the request. Lose must not be set for a
-	// watch.
+	// Lose says what the controller under test receives instead of the API server's response; nil
+	// keeps the response. The API server receives and processes the request. Lose must not be set
+	// for a watch.
 	Lose *LostResponse
 }
 
@@ -73,13 +73,15 @@ const (
 // the subject receives half of the response and then a reset. Otherwise the subject receives
 // only a reset.
 type LostResponse struct {
-	// After is the time that the interceptor waits after the API server's response. It then
-	// sends the replacement to the subject. The wait ends early when the run heals the fault.
+	// After is the time that the interceptor waits after the API server's response. It then sends
+	// the replacement to the controller under test. The wait ends early when the test run heals
+	// the fault.
 	After time.Duration
-	// Refuse is the API error that the subject receives. If Refuse is nil, the interceptor
-	// resets the stream or the connection.
+	// Refuse is the API error that the controller under test receives. If Refuse is nil, the
+	// interceptor resets the stream or the connection.
 	Refuse *Refusal
-	// Cut is true if the subject receives the first half of the response before the reset.
+	// Cut is true if the controller under test receives the first half of the response before the
+	// reset.
 	Cut bool
 	// Break says whether the interceptor resets the HTTP/2 stream or the whole connection. It
 	// has no effect if Refuse is set.
@@ -104,8 +106,8 @@ type WatchFault func(stream *history.Request, event *history.Delivery) *WatchEff
 // can drop the event or delay its delivery.
 type WatchEffect struct {
 	// Drop makes the interceptor discard the event if the event is a bookmark. Other events are
-	// never dropped, because the subject's cache would then be wrong. The interceptor also keeps
-	// the bookmark that ends the initial events of a streaming list.
+	// never dropped, because the tested controller's cache would then be wrong. The interceptor
+	// also keeps the bookmark that ends the initial events of a streaming list.
 	Drop bool
 	// Hold is the time from the event's arrival at the interceptor until its delivery. Later
 	// events of the same watch also wait, so that the order of the events is kept. Other watches
@@ -182,7 +184,7 @@ func (h *hook[F]) call(use func(F)) {
 	}
 }
 
-// isRemoved reports whether the fault has been removed, because the run healed it. A delay of
+// isRemoved reports whether the fault has been removed, because the test run healed it. A delay of
 // this fault then ends early.
 func (h *hook[F]) isRemoved() bool {
 	h.mu.RLock()

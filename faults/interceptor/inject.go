@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// delay waits for the time d, because a fault delays this request. It returns early if the run
-// heals the fault. It returns an error if the subject cancels the request.
+// delay waits for the time d, because a fault delays this request. It returns early if the test
+// run heals the fault. It returns an error if the controller under test cancels the request.
 func (x *exchange) delay(d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -37,8 +37,8 @@ func (x *exchange) delay(d time.Duration) error {
 	}
 }
 
-// refuse sends the subject an API error in place of the API server's response, and records the
-// error.
+// refuse sends the controller under test an API error in place of the API server's response, and
+// records the error.
 //
 // The caller sets two fields of record. Reached says whether the API server received the
 // request, and ServerCode is the HTTP status of its answer. refuse sets the other fields.
@@ -64,8 +64,8 @@ func (x *exchange) refuse(refusal *Refusal, record history.Response) {
 }
 
 // loseResponse reads the API server's response but does not deliver it. The field Lose of
-// [RequestEffect] says what the subject gets instead: an API error, half of the response, or a
-// reset.
+// [RequestEffect] says what the controller under test gets instead: an API error, half of the
+// response, or a reset.
 func (x *exchange) loseResponse(response *http.Response) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, responseBytesMax))
 	if err != nil { // no fault broke the connection to the API server
@@ -98,8 +98,9 @@ func (x *exchange) loseResponse(response *http.Response) {
 	x.abortInjected(loss.Break)
 }
 
-// writeHalf sends the subject the first half of a response. The Content-Length header states the
-// length of the whole response, so that the subject notices that half is missing.
+// writeHalf sends the controller under test the first half of a response. The Content-Length
+// header states the length of the whole response, so that the controller notices that half is
+// missing.
 func (x *exchange) writeHalf(response *http.Response, body []byte) {
 	copyHeader(x.writer.Header(), response.Header)
 	x.writer.Header().Set("Content-Length", strconv.Itoa(len(body)))

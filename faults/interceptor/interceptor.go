@@ -99,8 +99,8 @@ type Route struct {
 	// Upstream sends a request to the API server. When Upstream has a connection to the API
 	// server, it must call GotConn of the request's httptrace.ClientTrace.
 	//
-	// If Upstream returns an http2.StreamError, the interceptor breaks only this request. For
-	// any other error, the interceptor breaks the subject's connection.
+	// If Upstream returns an http2.StreamError, the interceptor breaks only this request. For any
+	// other error, the interceptor breaks the tested controller's connection.
 	Upstream http.RoundTripper
 	// Stopping reports whether the transport is being stopped and therefore breaks requests.
 	Stopping func() bool
@@ -110,10 +110,10 @@ type Route struct {
 // requests can share one connection.
 type Connection interface {
 	// BeginDelivery prevents a reset of the connection until EndDelivery is called. The
-	// interceptor calls BeginDelivery before it records a response or event. It calls
-	// EndDelivery after it has written the response or event. Otherwise the history could
-	// contain responses that the subject did not receive. Several deliveries can be in progress
-	// at the same time.
+	// interceptor calls BeginDelivery before it records a response or event. It calls EndDelivery
+	// after it has written the response or event. Otherwise the history could contain responses
+	// that the controller under test did not receive. Several deliveries can be in progress at the
+	// same time.
 	BeginDelivery()
 	EndDelivery()
 	// Broken reports whether the connection was reset.

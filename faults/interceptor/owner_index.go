@@ -6,7 +6,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// ownerIndex maps each object that the subject has received to the owner in its controllerRef.
+// ownerIndex maps each object that the controller under test has received to the owner in its
+// controllerRef.
 //
 // A fault can affect only requests for objects of one owner, such as the pods of a ReplicaSet. A
 // delete request contains only the object's name, so faults look up the owner in this index.
@@ -34,7 +35,8 @@ func (i *ownerIndex) set(object *history.Object) {
 	}
 }
 
-// remove deletes an object from the index when the subject receives the object's DELETED event.
+// remove deletes an object from the index when the controller under test receives the object's
+// DELETED event.
 func (i *ownerIndex) remove(object *history.Object) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -45,7 +47,7 @@ func (i *ownerIndex) remove(object *history.Object) {
 // is unknown.
 //
 // If the request contains the object, Controller reads its controllerRef. Otherwise Controller
-// uses the version of the object that the subject received last.
+// uses the version of the object that the controller under test received last.
 func (i *Interceptor) Controller(request *history.Request) *history.Owner {
 	if request.Object != nil {
 		return request.Object.ControllerRef()

@@ -13,7 +13,8 @@ import (
 // the watch, as it does for any slow client.
 const queueBytesMax = 64 << 20
 
-// event is one watch event from its arrival at the interceptor until its delivery to the subject.
+// event is one watch event from its arrival at the interceptor until its delivery to the
+// controller under test.
 type event struct {
 	raw []byte // bytes of the event in the stream; for protobuf, they begin with the event's length
 	// delivery is the history record of the event. It is nil if the interceptor could not decode
@@ -33,9 +34,9 @@ type hold struct {
 	until time.Time
 }
 
-// due returns the time before which the interceptor must not deliver the event to the subject.
-// If several faults hold the event, it is the end of the longest hold. It is the zero time if no
-// fault holds the event. Healed faults do not count.
+// due returns the time before which the interceptor must not deliver the event to the controller
+// under test. If several faults hold the event, it is the end of the longest hold. It is the zero
+// time if no fault holds the event. Healed faults do not count.
 func (e *event) due() time.Time {
 	var due time.Time
 	for _, h := range e.holds {

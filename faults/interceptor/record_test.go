@@ -40,8 +40,8 @@ func TestRetryAfterRead(t *testing.T) {
 	}
 }
 
-// TestController checks that Controller finds the owner of an object in the request body.
-// Without a body, Controller must use the object version that the subject received last.
+// TestController checks that Controller finds the owner of an object in the request body. Without
+// a body, Controller must use the object version that the controller under test received last.
 func TestController(t *testing.T) {
 	p := &Interceptor{owners: newOwnerIndex()}
 	owned := &history.Object{

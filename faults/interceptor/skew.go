@@ -20,18 +20,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// skewedClock shifts timestamps in responses and watch events before the subject receives them.
-// It shifts only timestamps that the API server or the nodes set.
+// skewedClock shifts timestamps in responses and watch events before the controller under test
+// receives them. It shifts only timestamps that the API server or the nodes set.
 type skewedClock struct {
 	ahead atomic.Int64 // current shift in nanoseconds; negative if the API server's clock appears to be behind
 
 	mu sync.Mutex
-	// reporters contains the functions to call for each object that the subject receives with
-	// shifted timestamps.
+	// reporters contains the functions to call for each object that the controller under test
+	// receives with shifted timestamps.
 	reporters []*SkewReporter
-	// serverTimes contains the original timestamps of each object that the subject received
-	// during a shift. When the subject updates the object, the interceptor restores these
-	// timestamps.
+	// serverTimes contains the original timestamps of each object that the controller under test
+	// received during a shift. When the controller updates the object, the interceptor restores
+	// these timestamps.
 	serverTimes map[types.UID]serverTimes
 }
 
@@ -39,15 +39,15 @@ type skewedClock struct {
 // deleting is the zero time if the object is not being deleted.
 type serverTimes struct{ created, deleting metav1.Time }
 
-// SkewReporter is a function that the interceptor calls for each object that the subject
-// receives with shifted timestamps. Many goroutines call it concurrently.
+// SkewReporter is a function that the interceptor calls for each object that the controller under
+// test receives with shifted timestamps. Many goroutines call it concurrently.
 //
 // The parameter request is the ID of the request that returned the object. For a watch event,
 // request is the ID of the watch request.
 type SkewReporter func(request uint64, object *history.Ref)
 
-// requestRef identifies the request with which the subject received an object. The interceptor
-// passes it on to a [SkewReporter].
+// requestRef identifies the request with which the controller under test received an object. The
+// interceptor passes it on to a [SkewReporter].
 type requestRef struct {
 	id       uint64
 	resource string
@@ -57,11 +57,11 @@ type requestRef struct {
 // interceptor adds the duration ahead to timestamps in every response and watch event. A
 // negative duration makes the clock appear to be behind.
 //
-// SkewClock shifts the creationTimestamp and deletionTimestamp of all objects. It also shifts
-// all timestamps in the status of pods, and the timestamps in the conditions of nodes. It does
-// not shift managedFields, or timestamps that other clients such as the subject set. When the
-// subject updates an object, the interceptor restores the original creationTimestamp and
-// deletionTimestamp.
+// SkewClock shifts the creationTimestamp and deletionTimestamp of all objects. It also shifts all
+// timestamps in the status of pods, and the timestamps in the conditions of nodes. It does not
+// shift managedFields, or timestamps that other clients such as the controller under test set.
+// When the controller updates an object, the interceptor restores the original creationTimestamp
+// and deletionTimestamp.
 //
 // API timestamps have a resolution of one second. If the duration is no whole number of seconds,
 // the interceptor shifts some timestamps by one more second than others. For example, a shift of
@@ -84,8 +84,8 @@ func (i *Interceptor) SkewClock(ahead time.Duration, report SkewReporter) (resto
 	})
 }
 
-// report calls every SkewReporter for one object that the subject receives with shifted
-// timestamps.
+// report calls every SkewReporter for one object that the controller under test receives with
+// shifted timestamps.
 func (s *skewedClock) report(request requestRef, m metav1.Object) {
 	s.mu.Lock()
 	reporters := s.reporters
@@ -162,8 +162,9 @@ func (s *skewedClock) skewObject(request requestRef, obj runtime.Object, ahead t
 
 // recordServerTimes stores an object's original creationTimestamp and deletionTimestamp.
 //
-// The subject may receive an older version of an object that is already being deleted. If
-// original has no deletionTimestamp, recordServerTimes keeps the stored deletionTimestamp.
+// The controller under test may receive an older version of an object that is already being
+// deleted. If original has no deletionTimestamp, recordServerTimes keeps the stored
+// deletionTimestamp.
 func (s *skewedClock) recordServerTimes(uid types.UID, original serverTimes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +178,7 @@ func (s *skewedClock) recordServerTimes(uid types.UID, original serverTimes) {
 }
 
 // statusTimes returns the timestamps in the status of a pod or node. For other kinds, it returns
-// nil, because the subject itself may set the timestamps in their status.
+// nil, because the controller under test itself may set the timestamps in their status.
 func statusTimes(obj runtime.Object) []*metav1.Time {
 	var all []*metav1.Time
 	switch o := obj.(type) {
@@ -214,8 +215,8 @@ func stateTimes(s *corev1.ContainerState) []*metav1.Time {
 	return all
 }
 
-// restoreTimes restores the original creationTimestamp and deletionTimestamp of an object that
-// the subject writes. It reports whether it changed one of these timestamps.
+// restoreTimes restores the original creationTimestamp and deletionTimestamp of an object that the
+// controller under test writes. It reports whether it changed one of these timestamps.
 func (s *skewedClock) restoreTimes(obj runtime.Object) bool {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -239,9 +240,9 @@ func (s *skewedClock) restoreTimes(obj runtime.Object) bool {
 	return changed
 }
 
-// restoreBody returns an update's body with the original creationTimestamp and
-// deletionTimestamp. If the subject never received shifted timestamps, restoreBody returns the
-// body unchanged.
+// restoreBody returns an update's body with the original creationTimestamp and deletionTimestamp.
+// If the controller under test never received shifted timestamps, restoreBody returns the body
+// unchanged.
 func (s *skewedClock) restoreBody(in encoding, body []byte) ([]byte, error) {
 	s.mu.Lock()
 	unused := len(s.serverTimes) == 0

@@ -58,8 +58,8 @@ func TestSkewTimeMovesSecondsInOrder(t *testing.T) {
 }
 
 // TestSkewBodyMovesServerTimesOnly checks that a clock skew shifts only timestamps that the API
-// server and the nodes set. When the subject updates the object, restoreBody must restore the
-// original timestamps.
+// server and the nodes set. When the controller under test updates the object, restoreBody must
+// restore the original timestamps.
 func TestSkewBodyMovesServerTimesOnly(t *testing.T) {
 	at := metav1.NewTime(startTime)
 	later := metav1.NewTime(startTime.Add(time.Hour))

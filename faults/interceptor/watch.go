@@ -17,13 +17,13 @@ import (
 type streamEnd struct {
 	reason string
 	err    error // error that broke the stream; nil if the watch ended normally
-	// expired makes the interceptor send the subject a 410 (Expired) event, after which the
-	// subject must list again.
+	// expired makes the interceptor send the controller under test a 410 (Expired) event, after
+	// which the controller must list again.
 	expired bool
 }
 
-// stream forwards the events of one watch from the API server to the subject. A fault may hold
-// an event, which delays the event's delivery.
+// stream forwards the events of one watch from the API server to the controller under test. A
+// fault may hold an event, which delays the event's delivery.
 //
 // A reader goroutine puts each event into a queue when the event arrives. The goroutine of the
 // HTTP handler delivers the event as soon as no fault holds it.
@@ -214,8 +214,8 @@ func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 	}
 }
 
-// subjectGoneEnd returns a streamEnd for a watch that the subject closed, or that the stopping
-// transport broke.
+// subjectGoneEnd returns a streamEnd for a watch that the controller under test closed, or that
+// the stopping transport broke.
 func (s *stream) subjectGoneEnd() *streamEnd {
 	if s.route.Stopping() {
 		return &streamEnd{reason: "the proxy stopped"}
@@ -223,9 +223,9 @@ func (s *stream) subjectGoneEnd() *streamEnd {
 	return &streamEnd{reason: "the subject closed the watch"}
 }
 
-// waitUntilDue waits until no fault holds the event. A hold ends when its time is over or when
-// its fault is removed. waitUntilDue returns an error if the subject or a fault ends the watch,
-// or if the interceptor stops.
+// waitUntilDue waits until no fault holds the event. A hold ends when its time is over or when its
+// fault is removed. waitUntilDue returns an error if the controller under test or a fault ends the
+// watch, or if the interceptor stops.
 func (s *stream) waitUntilDue(ctx context.Context, e *event) error {
 	waited := false
 	for {
@@ -254,7 +254,7 @@ func (s *stream) waitUntilDue(ctx context.Context, e *event) error {
 	}
 }
 
-// deliverEvent records an event in the history and then writes it to the subject.
+// deliverEvent records an event in the history and then writes it to the controller under test.
 func (s *stream) deliverEvent(e *event) error {
 	if e.delivery != nil {
 		e.delivery.Held = max(0, s.lastRelease.Sub(e.arrived))

@@ -25,8 +25,8 @@ const (
 	// EndDisconnected resets the TCP connection of the watch. The reset also breaks all other
 	// requests and watches on the same connection.
 	EndDisconnected WatchEnding = "disconnected"
-	// EndExpired sends the subject a 410 (Expired) event and then ends the stream. The subject
-	// must then list again.
+	// EndExpired sends the controller under test a 410 (Expired) event and then ends the stream.
+	// The controller must then list again.
 	EndExpired WatchEnding = "expired"
 )
 
@@ -37,10 +37,10 @@ var Endings = []WatchEnding{EndClosed, EndReset, EndDisconnected, EndExpired}
 // EndWatches ends each open watch for which matches returns true. It returns the requests that
 // started these watches. It does not wait until the streams have ended.
 //
-// The interceptor discards the events that faults hold in these watches. The subject receives
-// the missed changes with its next watch or list. The argument fault is the name of the fault
-// type, such as "watch-end", for the history. The function matches must not change the request
-// or keep a reference to it.
+// The interceptor discards the events that faults hold in these watches. The controller under test
+// receives the missed changes with its next watch or list. The argument fault is the name of the
+// fault type, such as "watch-end", for the history. The function matches must not change the
+// request or keep a reference to it.
 func (i *Interceptor) EndWatches(fault string, ending WatchEnding, matches func(*history.Request) bool) []*history.Request {
 	i.openStreams.mu.Lock()
 	defer i.openStreams.mu.Unlock()
@@ -87,8 +87,8 @@ func (s *stream) register(cancel context.CancelFunc) {
 // unregister removes the stream from the set of open watches, and returns how the watch ended.
 //
 // If a fault ended the watch, the result is the end that the fault has set. Otherwise the result
-// is end, the end that the stream itself noticed. It is also end if the connection broke, or the
-// subject closed the watch, before the fault could end it.
+// is the argument end, which says how the stream itself ended. It is also the argument end if the
+// connection broke, or the controller under test closed the watch, before the fault could end it.
 func (s *stream) unregister(end *streamEnd) *streamEnd {
 	streams := &s.openStreams
 	streams.mu.Lock()
@@ -100,8 +100,8 @@ func (s *stream) unregister(end *streamEnd) *streamEnd {
 	return end
 }
 
-// sendExpired records and sends the subject a watch event of type ERROR with status 410
-// (Expired).
+// sendExpired records and sends the controller under test a watch event of type ERROR with status
+// 410 (Expired).
 func (s *stream) sendExpired() error {
 	status := &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},

@@ -111,7 +111,7 @@ var (
 // withCluster converts a method of a cluster into a function for the fields lose and recover of
 // lossMode. An example is KillNode of the interface [cluster.Machines].
 //
-// The returned function calls the method on the run's cluster. It returns an error if the
+// The returned function calls the method on the test run's cluster. It returns an error if the
 // cluster does not implement the interface C.
 func withCluster[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {

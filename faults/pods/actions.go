@@ -16,7 +16,7 @@ import (
 // action is something that a fault does to a pod, such as deleting the pod. Some actions also
 // have an undo function.
 type action struct {
-	// detail returns the text for the fault's "fired" record, such as "evicted".
+	// detail returns the text for the fault's "fired" record in the history, such as "evicted".
 	detail func(*churn) string
 	// applicable reports whether the fault may perform the action on an active pod (not
 	// terminating, Succeeded or Failed). If applicable is nil, the fault may choose every active

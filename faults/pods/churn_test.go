@@ -283,8 +283,8 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// TestPodGone checks an action on a pod that another client has deleted or changed. The fault
-// must write neither a "failed" nor a "fired" record.
+// TestPodGone checks an action on a pod that another client has deleted or changed. The fault must
+// write neither a "failed" nor a "fired" record in the history.
 func TestPodGone(t *testing.T) {
 	for _, gone := range []error{
 		apierrors.NewNotFound(corev1.Resource("pods"), "a"),

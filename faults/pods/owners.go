@@ -134,7 +134,7 @@ func NewDisown(params faults.Params) (faults.Fault, error) {
 // selector then no longer matches the pod.
 const changedLabelPrefix = "changed-"
 
-// relabelDetail returns the text for the "fired" record of a label change.
+// relabelDetail returns the text for the history record of a label change.
 func (c *churn) relabelDetail() string { return "changed label " + c.label }
 
 // relabel puts changedLabelPrefix in front of the value of the pod's label c.label. The owner's

@@ -33,7 +33,7 @@ func (c *churning) conditionsOf(t *testing.T) map[corev1.PodConditionType]corev1
 func TestUnready(t *testing.T) {
 	for _, test := range []struct {
 		name, params string
-		wantFired    int // expected number of "fired" records
+		wantFired    int // expected number of "fired" records in the history
 	}{
 		{"by a later tick", "{action: unready, every: 1s, downtime: 1s, times: 2}", 2},
 		{"by healing", "{action: unready, every: 1s, downtime: 1h}", 1},
@@ -69,8 +69,8 @@ func TestUnready(t *testing.T) {
 }
 
 // TestUnreadyNotRestored checks that the fault does not make a terminal, deleted or replaced pod
-// ready. For such a pod, the fault must write no "failed" record. It must write one for an error
-// of the API server.
+// ready. For such a pod, the fault must write no "failed" record in the history. It must write one
+// for an error of the API server.
 func TestUnreadyNotRestored(t *testing.T) {
 	refused := errors.New("no room")
 	for _, test := range []struct {

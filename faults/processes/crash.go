@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Crash is the fault type crash: when its trigger matches, it kills a replica of the subject. It
-// starts the replica again after a downtime.
+// Crash is the fault type crash: when its trigger matches, it kills a replica of the controller
+// under test. It starts the replica again after a downtime.
 var Crash = faults.Type{
 	Name:          "crash",
 	ActsOnSubject: true,
@@ -42,22 +42,23 @@ func NewCrash(params faults.Params) (faults.Fault, error) {
 	return &crash{restart: restart{params: RestartParams{How: howKill, Replica: replicaLeader, Downtime: p.Downtime, Times: 1}}}, nil
 }
 
-// crash is a fault of type crash. It kills a replica of the subject and starts it again.
+// crash is a fault of type crash. It kills a replica of the controller under test and starts it
+// again.
 //
 // A trigger may hold the matching request until Inject returns. Inject therefore returns only
 // after the kill.
 type crash struct {
 	restart
-	// registration makes the proxy break the request that matched the trigger. It is the zero
-	// value if the fault has no trigger.
+	// registration makes the fault proxy break the request that matched the trigger. It is the
+	// zero value if the fault has no trigger.
 	registration faults.Registration
 }
 
 // Inject kills the replica whose request or watch event matched the trigger. If the fault has no
 // trigger, a goroutine kills the leader.
 //
-// If the proxy has not yet forwarded the request that matched the trigger, the fault breaks this
-// request. The API server then does not receive the request.
+// If the fault proxy has not yet forwarded the request that matched the trigger, the fault breaks
+// this request. The API server then does not receive the request.
 func (c *crash) Inject(ctx context.Context, env *faults.Env) error {
 	if env.Trigger.Replica == "" {
 		return c.restart.Inject(ctx, env)

@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// Freeze is the fault type freeze: it pauses replicas of the subject.
+// Freeze is the fault type freeze: it pauses replicas of the controller under test.
 var Freeze = faults.Type{
 	Name:          "freeze",
 	ActsOnSubject: true,
@@ -44,7 +44,7 @@ func NewFreeze(params faults.Params) (faults.Fault, error) {
 	return &freeze{params: p}, nil
 }
 
-// freeze is a fault of type freeze, which pauses replicas of the subject until Heal.
+// freeze is a fault of type freeze, which pauses replicas of the controller under test until Heal.
 type freeze struct {
 	params FreezeParams
 	env    *faults.Env

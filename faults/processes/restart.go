@@ -15,8 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// Restart is the fault type restart: it stops replicas of the subject and starts them
-// again.
+// Restart is the fault type restart: it stops replicas of the controller under test and starts
+// them again.
 var Restart = faults.Type{
 	Name:          "restart",
 	ActsOnSubject: true,
@@ -104,7 +104,8 @@ func validateDuration(params faults.Params, field string, d time.Duration) error
 	return nil
 }
 
-// restart is a fault of type restart. It stops replicas of the subject and starts them again.
+// restart is a fault of type restart. It stops replicas of the controller under test and starts
+// them again.
 type restart struct {
 	params RestartParams
 	env    *faults.Env
@@ -187,8 +188,8 @@ func leader(ctx context.Context, env *faults.Env, background *faults.Background)
 	}
 }
 
-// end kills or terminates the given replicas concurrently. It writes a "fired" record for each
-// replica that was running.
+// end kills or terminates the given replicas concurrently. It writes a "fired" record to the
+// history for each replica that was running.
 func (r *restart) end(ctx context.Context, replicas []string) {
 	end, done := r.env.Subject.Kill, "killed"
 	if r.params.How == howTerminate {

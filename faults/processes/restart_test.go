@@ -45,8 +45,8 @@ func TestRestartParams(t *testing.T) {
 	})
 }
 
-// fakeSubject is a subject with two replicas, and also a Recorder. It stores each call of its
-// methods and each history record as text, with its time.
+// fakeSubject is a fake of the controllers under test, with two replicas. It is also a Recorder.
+// It stores each call of its methods and each history record as text, with the time.
 type fakeSubject struct {
 	mu            sync.Mutex
 	begun         time.Time

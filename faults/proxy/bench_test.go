@@ -24,7 +24,7 @@ type discard struct{}
 
 func (discard) Append(history.Record) {}
 
-// benchmarkDirectAndProxy runs a benchmark twice: directly against the server, and through a
+// benchmarkDirectAndProxy runs a benchmark twice: directly against the server, and through a fault
 // proxy. The difference between the results is the cost of the proxy.
 func benchmarkDirectAndProxy(b *testing.B, handler http.Handler, run func(b *testing.B, client *http.Client, address string)) {
 	server := httptest.NewUnstartedServer(handler)

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestBytesRecorded checks that the records contain the number of body bytes that the subject
-// sent and received.
+// TestBytesRecorded checks that the records contain the number of body bytes that the controller
+// under test sent and received.
 func TestBytesRecorded(t *testing.T) {
 	const (
 		asked    = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web"}}`
@@ -60,8 +60,8 @@ func TestBytesRecorded(t *testing.T) {
 	}
 }
 
-// TestBytesOfHalfResponse checks the recorded length of a response that a fault cuts in half.
-// The length must be that of the half that the subject received.
+// TestBytesOfHalfResponse checks the recorded length of a response that a fault cuts in half. The
+// length must be that of the half that the controller under test received.
 func TestBytesOfHalfResponse(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat("x", 1000))

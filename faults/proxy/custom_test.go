@@ -65,7 +65,7 @@ func (s *widgetServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// widgetClient returns a client for widgets, whose requests go through the proxy.
+// widgetClient returns a client for widgets, whose requests go through the fault proxy.
 func (f *fixture) widgetClient(t *testing.T) dynamic.ResourceInterface {
 	t.Helper()
 	config := dynamic.ConfigFor(f.config(contentTypes["json"]))

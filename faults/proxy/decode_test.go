@@ -157,8 +157,8 @@ func TestRequestRecords(t *testing.T) {
 	}
 }
 
-// TestTokenRequest checks that the subject receives a requested service account token. The
-// function start checks that no record contains the token.
+// TestTokenRequest checks that the controller under test receives a requested service account
+// token. The function start checks that no record contains the token.
 func TestTokenRequest(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		respond(w, r, http.StatusCreated, &authenticationv1.TokenRequest{
@@ -175,8 +175,8 @@ func TestTokenRequest(t *testing.T) {
 	}
 }
 
-// TestUnreadableBodies checks that the proxy forwards a body that it cannot decode, and
-// records a gap.
+// TestUnreadableBodies checks that the fault proxy forwards a body that it cannot decode. It must
+// record a gap: the history misses the body.
 func TestUnreadableBodies(t *testing.T) {
 	tests := []struct {
 		name, method, path, body, answer string

@@ -26,8 +26,8 @@ var controller = metav1.NewControllerRef(&corev1.ReplicationController{
 	ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "uid-web"},
 }, corev1.SchemeGroupVersion.WithKind("ReplicationController"))
 
-// TestCreate checks that the proxy records a create request before the API server receives the
-// request. The proxy must record the response before the client receives the response.
+// TestCreate checks that the fault proxy records a create request before the API server receives
+// the request. The proxy must record the response before the client receives the response.
 func TestCreate(t *testing.T) {
 	for name, contentType := range contentTypes {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestServerErrors checks that the proxy forwards errors of the API server, and records the
+// TestServerErrors checks that the fault proxy forwards errors of the API server, and records the
 // reason of each error.
 func TestServerErrors(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -180,7 +180,7 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// do sends a JSON request through the proxy over HTTP/1.1, and reads the response.
+// do sends a JSON request through the fault proxy over HTTP/1.1, and reads the response.
 func (f *fixture) do(t *testing.T, method, path, body string) (*http.Response, string) {
 	t.Helper()
 	pool := x509.NewCertPool()
@@ -207,8 +207,8 @@ func (f *fixture) do(t *testing.T, method, path, body string) (*http.Response, s
 	return response, string(content)
 }
 
-// TestForwardsUnchanged checks that the proxy does not change requests and responses. The test
-// compares the request's path, query and headers, and the response's headers and body.
+// TestForwardsUnchanged checks that the fault proxy does not change requests and responses. The
+// test compares the request's path, query and headers, and the response's headers and body.
 func TestForwardsUnchanged(t *testing.T) {
 	odd := []byte("{\"kind\":\"Pod\",  \"apiVersion\":\"v1\",\n\"metadata\":{}}\n\n")
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -45,8 +45,8 @@ var anyLength = cmp.Options{
 	cmpopts.IgnoreFields(history.Delivery{}, "Bytes"),
 }
 
-// fixture contains a proxy and a fake API server. The embedded Recording contains the records
-// that the proxy has written.
+// fixture contains a fault proxy and a fake API server. The embedded Recording contains the
+// records that the proxy has written.
 type fixture struct {
 	*historytest.Recording
 	interceptor *interceptor.Interceptor
@@ -55,8 +55,8 @@ type fixture struct {
 	server      *httptest.Server
 }
 
-// start starts a proxy in front of a fake API server that the handler implements. At the end of
-// the test, start checks that no record contains the token.
+// start starts a fault proxy in front of a fake API server that the handler implements. At the end
+// of the test, start checks that no record contains the token.
 func start(t *testing.T, c clock.WithTicker, handler http.Handler) *fixture {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
@@ -111,7 +111,7 @@ func (f *fixture) requireNoToken(t *testing.T) {
 	}
 }
 
-// config returns the configuration of a client that sends its requests through the proxy.
+// config returns the configuration of a client that sends its requests through the fault proxy.
 func (f *fixture) config(contentType string) *rest.Config {
 	config := &rest.Config{
 		Host:            f.endpoint.URL,

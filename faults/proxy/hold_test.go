@@ -18,7 +18,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// holding is a proxy on a fake clock, with a fault that holds watch events of pods.
+// holding is a fault proxy on a fake clock, with a fault that holds watch events of pods.
 type holding struct {
 	*fixture
 	clock  *testingclock.FakeClock
@@ -28,7 +28,7 @@ type holding struct {
 	remove func()
 }
 
-// startHolding starts a proxy with a fault that holds pod events for the given time. It also
+// startHolding starts a fault proxy with a fault that holds pod events for the given time. It also
 // opens a watch of pods through the proxy.
 func startHolding(t *testing.T, hold time.Duration) *holding {
 	t.Helper()
@@ -55,7 +55,7 @@ func startHolding(t *testing.T, hold time.Duration) *holding {
 	return h
 }
 
-// awaitHeld waits until the proxy waits on the fake clock, because it holds an event.
+// awaitHeld waits until the fault proxy waits on the fake clock, because it holds an event.
 func (h *holding) awaitHeld(t *testing.T) {
 	t.Helper()
 	again := time.NewTicker(time.Millisecond)
@@ -79,7 +79,7 @@ func (h *holding) deliveries() []string {
 	return lines
 }
 
-// TestHold checks that an event's hold time begins when the event arrives at the proxy.
+// TestHold checks that an event's hold time begins when the event arrives at the fault proxy.
 func TestHold(t *testing.T) {
 	h := startHolding(t, 5*time.Second)
 	h.server.event(history.Added, pod("a", 1))
@@ -97,8 +97,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestHoldKeepsOrder checks that an event without a hold waits behind a held event. The end of
-// the stream must wait until the proxy has delivered both events.
+// TestHoldKeepsOrder checks that an event without a hold waits behind a held event. The end of the
+// stream must wait until the fault proxy has delivered both events.
 func TestHoldKeepsOrder(t *testing.T) {
 	h := startHolding(t, 5*time.Second)
 	h.server.event(history.Added, pod("a", 1))
@@ -187,8 +187,8 @@ func TestLongestHoldCounts(t *testing.T) {
 	}
 }
 
-// TestSubjectClosesHeldStream checks that the proxy ends a watch that the subject has closed.
-// Held events must not keep the watch open.
+// TestSubjectClosesHeldStream checks that the fault proxy ends a watch that the controller under
+// test has closed. Held events must not keep the watch open.
 func TestSubjectClosesHeldStream(t *testing.T) {
 	h := startHolding(t, time.Hour)
 	h.server.event(history.Added, pod("a", 1))

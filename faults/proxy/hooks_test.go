@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestFirstMatchingFaultApplies checks that the proxy applies only the first effect that a fault
-// returns. The proxy must not call a removed fault.
+// TestFirstMatchingFaultApplies checks that the fault proxy applies only the first effect that a
+// fault returns. The proxy must not call a removed fault.
 func TestFirstMatchingFaultApplies(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	var asked []string

@@ -36,8 +36,8 @@ func podCreator(made *atomic.Int32) http.Handler {
 	})
 }
 
-// TestLostResponse checks that the API server executes the request. The subject must receive the
-// replacement of the response.
+// TestLostResponse checks that the API server executes the request. The controller under test must
+// receive the replacement of the response.
 func TestLostResponse(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -90,8 +90,8 @@ func TestBeforeForward(t *testing.T) {
 	}
 }
 
-// TestLostResponseCutInHalf checks that the subject receives half of the response, with the
-// Content-Length of the whole response.
+// TestLostResponseCutInHalf checks that the controller under test receives half of the response,
+// with the Content-Length of the whole response.
 func TestLostResponseCutInHalf(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -111,7 +111,7 @@ func TestLostResponseCutInHalf(t *testing.T) {
 }
 
 // TestDelay checks that a request's delay ends after its time, or when its fault is removed. The
-// proxy must then forward or break the request.
+// fault proxy must then forward or break the request.
 func TestDelay(t *testing.T) {
 	for _, removed := range []bool{false, true} {
 		for _, broken := range []interceptor.ConnectionBreak{"", interceptor.BreakRequest} {
@@ -146,7 +146,7 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// awaitClockWaiter waits until the proxy waits on the fake clock.
+// awaitClockWaiter waits until the fault proxy waits on the fake clock.
 func (f *fixture) awaitClockWaiter(t *testing.T, c *testingclock.FakeClock) {
 	t.Helper()
 	again := time.NewTicker(time.Millisecond)
@@ -159,8 +159,8 @@ func (f *fixture) awaitClockWaiter(t *testing.T, c *testingclock.FakeClock) {
 	}
 }
 
-// TestEndWatches ends a watch in each way, after the proxy has delivered one event and
-// while it holds another one.
+// TestEndWatches ends a watch in each way while the fault proxy holds one of its events. The proxy
+// has delivered another event before.
 func TestEndWatches(t *testing.T) {
 	for _, ending := range interceptor.Endings {
 		t.Run(string(ending), func(t *testing.T) {
@@ -226,8 +226,8 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// TestListAt checks that the API server receives a list request for the older resourceVersion.
-// The history must contain the subject's original query.
+// TestListAt checks that the API server receives a list request for the older resourceVersion. The
+// history must contain the tested controller's original query.
 func TestListAt(t *testing.T) {
 	var asked string
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked = r.URL.RawQuery }))

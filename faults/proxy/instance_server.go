@@ -16,8 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/pki"
 )
 
-// instanceServer receives the requests of one replica of the subject, the controllers under
-// test. As without a proxy, no two replicas share a listener or a connection to the API server.
+// instanceServer receives the requests of one replica of the subject, the controllers under test.
+// As without a fault proxy, no two replicas share a listener or a connection to the API server.
 type instanceServer struct {
 	proxy      *Proxy
 	route      *interceptor.Route
@@ -25,9 +25,9 @@ type instanceServer struct {
 	transports transportPool
 }
 
-// streamsMax is the maximum number of concurrent requests on one connection of the subject. A
-// controller never sends that many requests at once, so the subject never opens a second
-// connection.
+// streamsMax is the maximum number of concurrent requests on one connection of the controller
+// under test. A controller never sends that many requests at once, so the controller never opens a
+// second connection.
 const streamsMax = 1000
 
 // connKey is the context key under which a request's context contains its connection.
@@ -87,16 +87,16 @@ func (s *instanceServer) serve(listener net.Listener) error {
 	return fmt.Errorf("fault proxy: serving replica %s: %w", s.route.Subject, err)
 }
 
-// close closes the listener and breaks the connections to the subject. It also closes the
-// connections to the API server on which no request is in flight.
+// close closes the listener and breaks the connections to the controller under test. It also
+// closes the connections to the API server on which no request is in flight.
 func (s *instanceServer) close() error {
 	err := s.server.Close()
 	s.transports.closeIdle()
 	return err
 }
 
-// newServingCertificate creates the proxy's certificate for 127.0.0.1. The result ca is the
-// authority's certificate in PEM, with which the subject verifies the proxy.
+// newServingCertificate creates the fault proxy's certificate for 127.0.0.1. The result ca is the
+// authority's certificate in PEM, with which the controller under test verifies the proxy.
 func newServingCertificate(now time.Time) (certificate tls.Certificate, ca []byte, err error) {
 	authority, err := pki.NewAuthority("gauntlet fault proxy", now)
 	if err != nil {

@@ -28,20 +28,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 )
 
-// Options says with which API server a [Proxy] connects the subject, and how it records and
-// changes requests.
+// Options says with which API server a [Proxy] connects the controller under test, and how it
+// records and changes requests.
 type Options struct {
 	// Target is the URL of the API server. It must have the scheme https and a host, and no
 	// path.
 	Target *url.URL
-	// TargetCA is a CA certificate in PEM, with which the proxy verifies the API server's
+	// TargetCA is a CA certificate in PEM, with which the fault proxy verifies the API server's
 	// certificate.
 	TargetCA []byte
-	// Interceptor records the subject's requests and applies the effects of faults.
+	// Interceptor records the tested controller's requests and applies the effects of faults.
 	Interceptor *interceptor.Interceptor
-	// Clock provides the time from which the proxy's certificate is valid.
+	// Clock provides the time from which the fault proxy's certificate is valid.
 	Clock clock.PassiveClock
-	// Dial opens a connection to the API server. If Dial is nil, the proxy uses a net.Dialer.
+	// Dial opens a connection to the API server. If Dial is nil, the fault proxy uses a
+	// net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -65,17 +66,17 @@ type Proxy struct {
 	failures  []error        // errors of listeners that failed
 }
 
-// Endpoint says how one replica of the subject connects to the proxy. URL is the address of the
-// replica's listener. CA is the certificate with which the replica verifies the proxy's
-// certificate.
+// Endpoint says how one replica of the controller under test connects to the fault proxy. URL is
+// the address of the replica's listener. CA is the certificate with which the replica verifies the
+// proxy's certificate.
 type Endpoint struct {
 	URL string
 	CA  []byte // in PEM
 }
 
-// Start returns a proxy that has no listener yet. Call [Proxy.Listen] for each replica of the
-// subject, and [Proxy.Stop] at the end. Canceling ctx breaks all requests in flight, but does
-// not close the listeners.
+// Start returns a fault proxy that has no listener yet. Call [Proxy.Listen] for each replica of
+// the controller under test, and [Proxy.Stop] at the end. Canceling ctx breaks all requests in
+// flight, but does not close the listeners.
 func Start(ctx context.Context, options Options) (*Proxy, error) {
 	target := options.Target
 	if target.Scheme != "https" || target.Host == "" || (target.Path != "" && target.Path != "/") {
@@ -107,9 +108,9 @@ func Start(ctx context.Context, options Options) (*Proxy, error) {
 	}, nil
 }
 
-// Listen opens a listener on 127.0.0.1 for one replica of the subject, such as "subject-0". The
-// history lists the requests on this listener under the replica's name. A restarted replica uses
-// the same listener.
+// Listen opens a listener on 127.0.0.1 for one replica of the controller under test, such as
+// "subject-0". The history lists the requests on this listener under the replica's name. A
+// restarted replica uses the same listener.
 func (p *Proxy) Listen(subject string) (Endpoint, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -28,8 +28,8 @@ func createOnce(ctx context.Context, client kubernetes.Interface) error {
 	return err
 }
 
-// TestServerFailures checks the subject's error and the history records for several failures of
-// the API server.
+// TestServerFailures checks the tested controller's error and the history records for several
+// failures of the API server.
 func TestServerFailures(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -100,8 +100,9 @@ func isStreamReset(err error) bool {
 	return errors.As(err, &reset)
 }
 
-// TestSubjectCancelsRequest checks that the proxy cancels its request to the API server when the
-// subject cancels the request. The response record must have no status code.
+// TestSubjectCancelsRequest checks a request that the controller under test cancels. The fault
+// proxy must then cancel its own request to the API server. The response record must have no
+// status code.
 func TestSubjectCancelsRequest(t *testing.T) {
 	arrived, canceled := make(chan struct{}), make(chan struct{})
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

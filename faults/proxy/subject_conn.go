@@ -12,11 +12,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// subjectConn is a TCP connection from the subject to the proxy.
+// subjectConn is a TCP connection from the controller under test to the fault proxy.
 //
-// The proxy records a response before it writes the response. When a fault resets the
-// connection, the proxy first waits until all recorded responses are written. Otherwise the
-// history would contain responses that the subject did not receive.
+// The proxy records a response before it writes the response. When a fault resets the connection,
+// the proxy first waits until all recorded responses are written. Otherwise the history would
+// contain responses that the controller did not receive.
 type subjectConn struct {
 	net.Conn
 	// delivering prevents a reset while a response or event is recorded but not yet written. A
@@ -27,8 +27,8 @@ type subjectConn struct {
 	// that a write is in progress. resetAfterWrites also uses it to detect writes since its last
 	// check.
 	writes atomic.Int64
-	// broken is true after the proxy has reset the connection. Requests on the connection may
-	// detect the reset only later.
+	// broken is true after the fault proxy has reset the connection. Requests on the connection
+	// may detect the reset only later.
 	broken atomic.Bool
 }
 

@@ -48,8 +48,8 @@ func TestResetWaitsForWrites(t *testing.T) {
 	}
 }
 
-// TestResetIsBounded checks that resetAfterWrites resets the connection after the timeout, even
-// if the subject does not read.
+// TestResetIsBounded checks that resetAfterWrites resets the connection after the timeout, even if
+// the controller under test does not read.
 func TestResetIsBounded(t *testing.T) {
 	near, far := connectedPair(t)
 	near.delivering.RLock()

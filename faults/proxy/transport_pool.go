@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// streamsPerConn is the maximum number of concurrent requests, including watches, that the proxy
-// sends on one connection. The API server allows 100.
+// streamsPerConn is the maximum number of concurrent requests, including watches, that the fault
+// proxy sends on one connection. The API server allows 100.
 //
 // The proxy itself distributes requests over connections, because http.Transport does not do
 // this well. By default, http.Transport opens a connection for each request that finds no free

@@ -39,8 +39,8 @@ func expired() *metav1.Status {
 	}
 }
 
-// TestWatch forwards one watch event of each type. The history must contain an event's record
-// when the subject receives the event.
+// TestWatch forwards one watch event of each type. The history must contain an event's record when
+// the controller under test receives the event.
 func TestWatch(t *testing.T) {
 	for name, contentType := range contentTypes {
 		t.Run(name, func(t *testing.T) {
@@ -91,8 +91,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchEnds checks the record of a watch that ends because of the subject, the proxy or
-// a broken connection.
+// TestWatchEnds checks the history record of the end of a watch. The controller under test or the
+// fault proxy ends the watch, or a connection breaks.
 func TestWatchEnds(t *testing.T) {
 	tests := []struct {
 		name string
@@ -148,8 +148,8 @@ func TestWatchRefused(t *testing.T) {
 	}
 }
 
-// TestWatchForwardsBytes checks that the subject receives exactly the API server's bytes, even
-// if the proxy cannot decode these bytes.
+// TestWatchForwardsBytes checks that the fault proxy forwards exactly the API server's bytes to
+// the controller under test. The proxy must do so even if it cannot decode these bytes.
 func TestWatchForwardsBytes(t *testing.T) {
 	jsonPod := `{"type":"ADDED", "object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"5"}}}`
 	tests := []struct {
@@ -209,8 +209,8 @@ func (s podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.watchServer.ServeHTTP(w, r)
 }
 
-// TestInformer checks that an informer behind the proxy fills its cache. The test runs with a
-// normal list and with a streaming list.
+// TestInformer checks that an informer behind the fault proxy fills its cache. The test runs with
+// a normal list and with a streaming list.
 func TestInformer(t *testing.T) {
 	want := map[bool]string{
 		true: "request watch pods\nresponse 200 server 200 reached true\ndelivery ADDED old version 3\n" +

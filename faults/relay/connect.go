@@ -13,7 +13,7 @@ import (
 )
 
 // TunnelOptions contains the addresses and credentials of a [Tunnel]. The tunnel connects a relay,
-// which runs in the subject's pod, with the fault proxy.
+// which runs in the tested controller's pod, with the fault proxy.
 type TunnelOptions struct {
 	// Name is the name in the relay's certificate, which the caller passed to [NewPair]. The
 	// Tunnel verifies it.
@@ -32,8 +32,8 @@ type TunnelOptions struct {
 const (
 	// idleWanted is the number of idle connections to the relay that a Tunnel keeps open.
 	//
-	// A subject opens one connection for each of its clients. idleWanted is larger than the
-	// number of connections that the subject opens at the same time.
+	// A controller under test opens one connection for each of its clients. idleWanted is larger
+	// than the number of connections that the controller opens at the same time.
 	idleWanted = 4
 	// backoffMin and backoffMax are the shortest and the longest time between two attempts to
 	// connect to the relay. The time between attempts doubles after each failed attempt.
@@ -56,7 +56,7 @@ type Tunnel struct {
 	ready chan struct{} // closed after the relay has added the first connection to its pool
 
 	mu      sync.Mutex
-	lastErr error // latest error of an attempt to connect to the relay or to the proxy
+	lastErr error // latest error of an attempt to connect to the relay or to the fault proxy
 }
 
 // Connect starts a [Tunnel] and returns at once. The relay may start later. Canceling ctx does
@@ -98,7 +98,7 @@ func (t *Tunnel) WaitReady(ctx context.Context) error {
 }
 
 // maintainIdle keeps one idle connection to the relay open. When the relay takes this connection
-// for the subject, or when the connection breaks, maintainIdle opens the next one.
+// for the controller under test, or when the connection breaks, maintainIdle opens the next one.
 func (t *Tunnel) maintainIdle() {
 	backoff := backoffMin
 	for t.ctx.Err() == nil {
@@ -160,8 +160,8 @@ func (t *Tunnel) openIdle() (conn *tls.Conn, err error) {
 	return conn, nil
 }
 
-// forward opens a connection to the fault proxy and joins this connection with conn. The relay
-// has taken conn from its pool for the subject.
+// forward opens a connection to the fault proxy and joins this connection with conn. The relay has
+// taken conn from its pool for the controller under test.
 func (t *Tunnel) forward(conn *tls.Conn) {
 	ctx, cancel := context.WithTimeout(t.ctx, joinTimeout)
 	defer cancel()

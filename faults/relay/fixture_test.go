@@ -160,7 +160,7 @@ func waitReady(t *testing.T, tunnel *Tunnel) {
 	}
 }
 
-// serveEcho starts a relay and a Tunnel, with an echo server in place of the proxy.
+// serveEcho starts a relay and a Tunnel, with an echo server in place of the fault proxy.
 func serveEcho(t *testing.T) relayEnd {
 	t.Helper()
 	pod, run := pair(t, "subject-0")

@@ -39,16 +39,16 @@ import (
 // These are the messages of the relay protocol; see the package comment.
 const (
 	messageParked byte = 'p' // sent by the relay: the relay adds the connection to its pool
-	messageTaken  byte = 't' // sent by the relay: connect this connection to the proxy
-	messageJoined byte = 'j' // sent by the gauntlet process: the connection to the proxy is open
+	messageTaken  byte = 't' // sent by the relay: connect this connection to the fault proxy
+	messageJoined byte = 'j' // sent by the gauntlet process: the connection to the fault proxy is open
 )
 
 const (
 	// handshakeTimeout is the maximum time to open a connection and add it to the pool. It is
 	// measured from the dial until messageParked has arrived.
 	handshakeTimeout = 10 * time.Second
-	// joinTimeout is the maximum time to join a connection from the pool with the proxy. It is
-	// measured from messageTaken until messageJoined has arrived.
+	// joinTimeout is the maximum time to join a connection from the pool with the fault proxy. It
+	// is measured from messageTaken until messageJoined has arrived.
 	joinTimeout = 5 * time.Second
 )
 

@@ -94,7 +94,7 @@ func TestForwardsEachDirectionSeparately(t *testing.T) {
 func TestForwardsResets(t *testing.T) {
 	for _, test := range []struct {
 		name          string
-		subjectResets bool // true if the subject resets the connection; false if the proxy does
+		subjectResets bool // true if the controller under test resets the connection; false if the fault proxy does
 		forwarded     bool // true if a port forwarder is between the relay and the gauntlet process
 	}{
 		{"the subject resets", true, false},
@@ -142,8 +142,8 @@ func TestForwardsResets(t *testing.T) {
 	}
 }
 
-// expectReset checks that the relay resets a connection of the subject without sending data
-// on it.
+// expectReset checks that the relay resets a connection of the controller under test without
+// sending data on it.
 func expectReset(t *testing.T, conn net.Conn) {
 	t.Helper()
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {

@@ -16,15 +16,15 @@ import (
 
 // Options contains the settings of [Serve], which runs the relay in the pod.
 type Options struct {
-	// Subject is the TCP listener to which the subject connects. Serve closes it.
+	// Subject is the TCP listener to which the controller under test connects. Serve closes it.
 	Subject net.Listener
 	// Control is the TCP listener to which the gauntlet process connects. Serve closes it.
 	Control net.Listener
 	// Identity authenticates the relay in the pod. It is the first result of [NewPair].
 	Identity Identity
-	// Patience is the maximum time that a connection of the subject waits for a connection from
-	// the pool. After that time, Serve resets the subject's connection. Patience must be longer
-	// than the time that the gauntlet process needs to open a connection.
+	// Patience is the maximum time that a connection of the controller under test waits for a
+	// connection from the pool. After that time, Serve resets the controller's connection.
+	// Patience must be longer than the time that the gauntlet process needs to open a connection.
 	Patience time.Duration
 	// Log is called with a text about each failure. Log may be nil.
 	Log func(format string, args ...any)
@@ -35,8 +35,8 @@ type Options struct {
 // add more dead connections.
 const idleMax = 64
 
-// server is the relay that runs in the pod: it accepts connections of the subject and of the
-// gauntlet process. See [Serve].
+// server is the relay that runs in the pod; see [Serve]. It accepts connections of the controller
+// under test and of the gauntlet process.
 type server struct {
 	Options
 	controlTLS *tls.Config
@@ -156,8 +156,8 @@ func (s *server) removeFromPool(idle *idleConn) {
 	}
 }
 
-// forward joins a connection of the subject with a connection to the proxy. If no connection to
-// the proxy is possible, forward resets the subject's connection.
+// forward joins a connection of the controller under test with a connection to the fault proxy. If
+// no connection to the proxy is possible, forward resets the controller's connection.
 func (s *server) forward(ctx context.Context, raw net.Conn) {
 	subject, ok := raw.(duplexConn)
 	if !ok {
@@ -175,8 +175,8 @@ func (s *server) forward(ctx context.Context, raw net.Conn) {
 }
 
 // connectProxy takes a connection from the pool, and asks the gauntlet process to join this
-// connection with the proxy. It discards broken connections and tries the next one. If it finds
-// no usable connection within the time Patience, it returns an error.
+// connection with the fault proxy. It discards broken connections and tries the next one. If it
+// finds no usable connection within the time Patience, it returns an error.
 func (s *server) connectProxy(ctx context.Context) (*tls.Conn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.Patience, fmt.Errorf("the gauntlet process opened no usable connection within %s", s.Patience))
 	defer cancel()
@@ -204,8 +204,8 @@ func (s *server) connectProxy(ctx context.Context) (*tls.Conn, error) {
 	}
 }
 
-// connectProxy asks the gauntlet process to join this connection with the proxy. It returns nil
-// after the gauntlet process has answered that it has done so.
+// connectProxy asks the gauntlet process to join this connection with the fault proxy. It returns
+// nil after the gauntlet process has answered that it has done so.
 func (idle *idleConn) connectProxy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, fmt.Errorf("the gauntlet process did not answer within %s", joinTimeout))
 	defer cancel()

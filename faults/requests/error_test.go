@@ -66,7 +66,8 @@ func TestUnknownField(t *testing.T) {
 	}
 }
 
-// firings returns at which matching requests a fault fires, as numbers counted from 1.
+// firings returns the numbers of the matching requests at which a fault fires. The first matching
+// request has the number 1.
 func firings(t *testing.T, text string, seed uint64, matches int) []int {
 	t.Helper()
 	made, err := faulttest.Parse(Error, "{verb: get, resource: pods, code: 500"+text+"}")

@@ -46,8 +46,8 @@ var (
 	lostCodes = []int{500, 503, 504}
 )
 
-// These are the values of the parameter how. The value says what the subject receives in place
-// of the response.
+// These are the values of the parameter how. The value says what the controller under test
+// receives in place of the response.
 const (
 	lossReset = "reset"
 	lossError = "error"
@@ -94,8 +94,8 @@ func (p *LostParams) validate(params faults.Params) error {
 	return faults.OneOf(params, "breaks", p.Breaks, breakNames)
 }
 
-// loss describes what the proxy sends in place of the response. The string result is the text
-// for the fault's "fired" record in the history.
+// loss describes what the fault proxy sends in place of the response. The string result is the
+// text for the fault's "fired" record in the history.
 func (p *LostParams) loss() (interceptor.LostResponse, string) {
 	loss := interceptor.LostResponse{After: p.After, Break: interceptor.ConnectionBreak(p.Breaks)}
 	instead := "a reset of the " + p.Breaks

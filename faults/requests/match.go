@@ -126,7 +126,7 @@ func (m *Match) matches(request *history.Request, controller func(*history.Reque
 type selection struct {
 	matcher Match
 
-	mu             sync.Mutex // the proxy calls the fault from many goroutines
+	mu             sync.Mutex // the fault proxy calls the fault from many goroutines
 	matches, fired int        // how many requests matched, and at how many the fault fired
 }
 

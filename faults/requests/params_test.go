@@ -28,7 +28,8 @@ func newFromYAML(faultType faults.Type, rest string) (*fault, error) {
 	return f.(*fault), nil
 }
 
-// TestEffects checks the effect and the text of the "fired" record for each set of parameters.
+// TestEffects checks the effect and the text of the "fired" record in the history for each set of
+// parameters.
 func TestEffects(t *testing.T) {
 	tests := []struct {
 		faultType faults.Type

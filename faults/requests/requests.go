@@ -17,7 +17,8 @@ import (
 )
 
 // durationMax is the longest delay that a scenario may set. It limits the delay of a request. It
-// also limits how late the subject receives the error or reset that replaces a lost response.
+// also limits how late the controller under test receives the error or reset that replaces a lost
+// response.
 const durationMax = 10 * time.Minute
 
 // effectFunc decides what a fault does to a request. The result detail is the text for the
@@ -28,8 +29,8 @@ const durationMax = 10 * time.Minute
 type effectFunc func(random *rand.Rand) (effect interceptor.RequestEffect, detail string)
 
 // fault is a fault of any type in this package. The field selection selects requests, and the
-// field effect says how the fault changes them. When the run heals the fault, all delays end at
-// once. The proxy then forwards or resets the delayed requests, as effect says.
+// field effect says how the fault changes them. When the test run heals the fault, all delays end
+// at once. The fault proxy then forwards or resets the delayed requests, as effect says.
 type fault struct {
 	faults.Registration
 	selection

@@ -116,15 +116,16 @@ func (e *edit) run(ctx context.Context, env *faults.Env) {
 	}, e.params.Steps)
 }
 
-// stepRecorder writes each step of the simulated second user to the history. The record is a
-// "fired" or "failed" record of the fault. It is no step record, because these are only for the
-// scenario's own workload.
+// stepRecorder writes each step of the simulated second user to the history. The record has the
+// type of a fault record, "fired" or "failed". Records of type step are only for the scenario's
+// own workload.
 type stepRecorder struct {
 	edit   *edit
 	report *faults.Reporter
 }
 
-// Append writes a "fired" record for a completed step, and a "failed" record for a failed step.
+// Append writes a "fired" record to the history for a completed step, and a "failed" record for a
+// failed step.
 //
 // It ignores a step that fails after the call of Heal, because Heal cancels steps.
 func (d stepRecorder) Append(record history.Record) {

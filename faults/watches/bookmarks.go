@@ -65,9 +65,9 @@ func (b *bookmarks) Summary() string {
 	return "dropped " + faults.Counted(b.dropped, "bookmark")
 }
 
-// match makes the proxy drop a bookmark event, and records that the fault fired. match returns
-// nil for all other events, and for the bookmark that ends the initial events of a streaming
-// list. The proxy then delivers the event.
+// match makes the fault proxy drop a bookmark event, and records that the fault fired. match
+// returns nil for all other events, and for the bookmark that ends the initial events of a
+// streaming list. The proxy then delivers the event.
 func (b *bookmarks) match(stream *history.Request, event *history.Delivery) *interceptor.WatchEffect {
 	if stream.Resource != b.resource || event.Type != history.Bookmark || event.InitialEventsEnd {
 		return nil

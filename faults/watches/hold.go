@@ -76,8 +76,8 @@ type StallParams struct {
 	Resource string `yaml:"resource"`
 }
 
-// holdUntilHealed is the hold time of an event that the proxy delivers only after the fault is
-// healed. No run takes that long.
+// holdUntilHealed is the hold time of an event that the fault proxy delivers only after the fault
+// is healed. No run takes that long.
 const holdUntilHealed = 1000 * time.Hour
 
 // NewStall returns a watch-stall fault with the given parameters, or an error if a
@@ -98,8 +98,8 @@ func NewStall(params faults.Params) (faults.Fault, error) {
 type holding struct {
 	faults.Registration
 	eventSelection
-	hold   time.Duration // time from an event's arrival at the proxy until its delivery
-	detail string        // text for the "fired" record
+	hold   time.Duration // time from an event's arrival at the fault proxy until its delivery
+	detail string        // text for the "fired" record in the history
 	env    *faults.Env
 
 	mu      sync.Mutex
@@ -125,11 +125,11 @@ func (h *holding) Summary() string {
 	return fmt.Sprintf("held %s on %s", faults.Counted(h.events, "event"), faults.Counted(len(h.streams), "watch"))
 }
 
-// match makes the proxy hold an event if the fault's parameters select the event. Otherwise
+// match makes the fault proxy hold an event if the fault's parameters select the event. Otherwise
 // match returns nil, and the proxy delivers the event.
 //
-// match writes a "fired" record only for the first held event of each watch. The delivery record
-// of every event already says how long the proxy held the event.
+// match writes a "fired" record to the history only for the first held event of each watch. The
+// delivery record of every event already says how long the proxy held the event.
 func (h *holding) match(stream *history.Request, event *history.Delivery) *interceptor.WatchEffect {
 	if !h.selects(stream, event) {
 		return nil

@@ -37,8 +37,9 @@ func TestDelayParams(t *testing.T) {
 	faulttest.Params(t, Delay, tests)
 }
 
-// TestHealReleasesHeldEvents checks that Heal makes the proxy deliver the held events of a watch
-// of pods. The fault must write one "fired" record, and must not delay a watch of services.
+// TestHealReleasesHeldEvents checks that Heal makes the fault proxy deliver the held events of a
+// watch of pods. The fault must write one "fired" record to the history, and must not delay a
+// watch of services.
 func TestHealReleasesHeldEvents(t *testing.T) {
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -10,8 +10,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// EventMatch contains the parameters with which watch-delay and watch-skip select watch events.
-// If a scenario sets only Resource, every event of these watches matches, including bookmarks.
+// EventMatch contains the parameters with which watch-delay and watch-skip select watch events. If
+// a scenario sets only Resource, every event in watches of this resource matches, including
+// bookmarks.
 type EventMatch struct {
 	Resource string `yaml:"resource"`
 	Type     string `yaml:"type"`
@@ -97,7 +98,7 @@ func (m *EventMatch) matches(watch *history.Request, event *history.Delivery) bo
 type eventSelection struct {
 	matcher EventMatch
 
-	counting sync.Mutex // the proxy calls the fault from many goroutines
+	counting sync.Mutex // the fault proxy calls the fault from many goroutines
 	count    int        // number of matching events
 }
 

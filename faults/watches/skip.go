@@ -11,7 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Skip is the fault type watch-skip: the subject never receives one version of an object.
+// Skip is the fault type watch-skip: the controller under test never receives one version of an
+// object.
 var Skip = faults.Type{
 	Name: "watch-skip",
 	Description: "The subject never receives one version of an object. The fault proxy holds the first matching event, and all later events of its watch, until a later event of the same object arrives. " +
@@ -51,7 +52,8 @@ func NewSkip(params faults.Params) (faults.Fault, error) {
 	return &skip{eventSelection: eventSelection{matcher: p.EventMatch}, within: p.Within}, nil
 }
 
-// skip is a fault of type watch-skip. It makes the subject miss one version of an object.
+// skip is a fault of type watch-skip. It makes the controller under test miss one version of an
+// object.
 type skip struct {
 	faults.Registration
 	eventSelection
@@ -59,8 +61,8 @@ type skip struct {
 	env    *faults.Env
 
 	mu      sync.Mutex
-	held    uint64      // ID of the watch whose events the proxy holds; 0 before and after the hold
-	skipped history.Ref // version of the object that the subject must not receive
+	held    uint64      // ID of the watch whose events the fault proxy holds; 0 before and after the hold
+	skipped history.Ref // version of the object that the controller under test must not receive
 	until   time.Time   // time at which the hold ends
 	ended   bool        // the fault has ended the watch
 }
@@ -80,7 +82,7 @@ func (s *skip) Summary() string {
 	return fmt.Sprintf("skipped version %d of %s", s.skipped.Version, s.skipped)
 }
 
-// match makes the proxy hold the selected event, so that later events of the same watch wait
+// match makes the fault proxy hold the selected event, so that later events of the same watch wait
 // too. When a later event of the same object arrives, match ends the watch with a 410 (Expired).
 func (s *skip) match(watch *history.Request, event *history.Delivery) *interceptor.WatchEffect {
 	selected := s.selects(watch, event)

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Stale is the fault type stale-list: the API server answers lists with the objects as of the
-// fault's injection.
+// Stale is the fault type stale-list: list requests return the objects as they were when the fault
+// was injected.
 var Stale = faults.Type{
 	Name: "stale-list",
 	Description: "The API server answers the subject's lists of one resource with the state at the time of the injection, as if its watch cache lagged. " +
@@ -55,7 +55,7 @@ type stale struct {
 	version  history.Version // resourceVersion of the cluster at the injection
 
 	mu    sync.Mutex
-	lists int // number of lists that the API server answered at version
+	lists int // number of list requests that the API server answered at this version
 }
 
 func (s *stale) Inject(ctx context.Context, env *faults.Env) error {
@@ -79,9 +79,9 @@ func (s *stale) Summary() string {
 	return fmt.Sprintf("answered %s at resourceVersion %d", faults.Counted(s.lists, "list"), s.version)
 }
 
-// match makes the API server answer a list request at the resourceVersion s.version. It refuses
-// a streaming list, so that the subject sends a normal list request instead. It returns nil for
-// all other requests, which then stay unchanged.
+// match makes the API server answer a list request at the resourceVersion s.version. It refuses a
+// streaming list, so that the controller under test sends a normal list request instead. It
+// returns nil for all other requests, which then stay unchanged.
 func (s *stale) match(request *history.Request) *interceptor.RequestEffect {
 	if request.Resource != s.resource {
 		return nil
@@ -110,7 +110,7 @@ func (s *stale) match(request *history.Request) *interceptor.RequestEffect {
 //
 // The result is false for a list without a resourceVersion, because such a list asks for the
 // latest state. The result is true for a streaming list without a resourceVersion. match then
-// refuses the streaming list, so that the subject sends a normal list.
+// refuses the streaming list, so that the controller under test sends a normal list.
 func (s *stale) mayAnswerAtVersion(query url.Values) bool {
 	asked := query.Get("resourceVersion")
 	version, err := history.ParseVersion(asked)

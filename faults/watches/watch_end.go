@@ -125,9 +125,10 @@ func (e *end) run(context.Context) {
 	}
 }
 
-// round makes the subject miss events. It holds watch events for the time in the parameter blind,
-// and then ends the watches. The proxy discards the held events. If no watch is open, round waits
-// until it can end one. round returns false if the fault is healed before round has ended a watch.
+// round makes the controller under test miss events. It holds watch events for the time in the
+// parameter blind, and then ends the watches. The fault proxy discards the held events. If no
+// watch is open, round waits until it can end one. round returns false if the fault is healed
+// before round has ended a watch.
 func (e *end) round() bool {
 	if e.params.Blind > 0 {
 		defer e.env.Interceptor.OnWatchEvent(e.holdBeforeEnd)()
@@ -154,9 +155,9 @@ func (e *end) round() bool {
 // fault's parameters.
 func (e *end) matches(watch *history.Request) bool { return watch.Resource == e.params.Resource }
 
-// holdBeforeEnd makes the proxy hold the events of the watches that the fault will end. The
-// proxy discards the held events when the fault ends the watches. For watches of other
-// resources, holdBeforeEnd returns nil, and the proxy delivers their events.
+// holdBeforeEnd makes the fault proxy hold the events of the watches that the fault will end. The
+// proxy discards the held events when the fault ends the watches. For watches of other resources,
+// holdBeforeEnd returns nil, and the proxy delivers their events.
 func (e *end) holdBeforeEnd(watch *history.Request, _ *history.Delivery) *interceptor.WatchEffect {
 	if !e.matches(watch) {
 		return nil
