@@ -104,8 +104,8 @@ func proportionalSize(s size, most, reported int) int {
 	return (2*s.replicas*most + before) / (2 * before)
 }
 
-// clampToward limits n to the range between 0 and bound, which may be negative. It keeps the change
-// of one ReplicaSet within the change that is still missing in total.
+// clampToward limits n to the range between 0 and bound, which may be negative. With it, the
+// change of one ReplicaSet never exceeds the total change that is still left to distribute.
 func clampToward(n, bound int) int {
 	if bound < 0 {
 		return min(max(n, bound), 0)

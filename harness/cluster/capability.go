@@ -25,11 +25,11 @@ const (
 	// RestartsControlPlane means that faults can kill kube-apiserver and etcd and start them again.
 	// The cluster implements [Restartable].
 	RestartsControlPlane Capability = "control plane that restarts"
-	// AccessesEtcd means that the harness can connect to etcd. The cluster implements
+	// AccessesEtcd means that the test harness can connect to etcd. The cluster implements
 	// [EtcdProvider].
 	AccessesEtcd Capability = "access to etcd"
-	// ExportsLogs means that the harness can export the logs of the cluster to a directory. The
-	// cluster implements [LogExporter].
+	// ExportsLogs means that the test harness can export the logs of the cluster to a directory.
+	// The cluster implements [LogExporter].
 	ExportsLogs Capability = "log export"
 	// StandingClusters means that `gauntlet up` can start a cluster that runs until `gauntlet
 	// down`.
@@ -43,8 +43,8 @@ const (
 	// ControlsAdmission means that the API server enforces quotas, admission policies and the deletion
 	// of namespaces. Faults make the API server refuse requests by these means.
 	ControlsAdmission Capability = "admission control"
-	// VirtualTime means that the cluster and the subject use a virtual clock instead of the system
-	// clock. When all goroutines are idle, the virtual clock jumps to the next timer.
+	// VirtualTime means that the cluster and the program under test use a virtual clock instead of
+	// the system clock. When all goroutines are idle, the virtual clock jumps to the next timer.
 	VirtualTime Capability = "virtual time"
 )
 
@@ -68,7 +68,7 @@ const (
 	// StopsMachines means that faults can make a node lose power or its network connection. The
 	// cluster implements [Machines].
 	StopsMachines Capability = "nodes that lose power"
-	// LoadsImages means that the harness can load images and run commands on the nodes. The
+	// LoadsImages means that the test harness can load images and run commands on the nodes. The
 	// cluster implements [NodeAccess].
 	LoadsImages Capability = "nodes that accept images"
 )
@@ -76,18 +76,21 @@ const (
 // Capabilities that say how the subject runs. The subject is the program with the controllers under
 // test. A provider has exactly one of SubjectAsProcess, SubjectInPods and SubjectLinked.
 const (
-	// SubjectAsProcess means that gauntlet runs each replica of the subject as a local process.
+	// SubjectAsProcess means that gauntlet runs each replica of the program under test as a local
+	// process.
 	SubjectAsProcess Capability = "local processes that run the subject"
-	// SubjectInPods means that each replica of the subject is a pod on the control plane node. The
-	// provider also has the capability LoadsImages, so that gauntlet can load the subject's image.
+	// SubjectInPods means that each replica of the program under test is a pod on the control
+	// plane node. The provider also has the capability LoadsImages, so that gauntlet can load the
+	// program's image.
 	SubjectInPods Capability = "pods that run the subject"
 	// SubjectLinked means that the controllers under test are linked into the gauntlet binary. Each
 	// replica runs as goroutines of the gauntlet process.
 	SubjectLinked Capability = "in-process subject"
-	// PausesSubject means that a fault can pause a replica of the subject and resume it.
+	// PausesSubject means that a fault can pause a replica of the program under test and resume
+	// it.
 	PausesSubject Capability = "subject that can be paused"
-	// SkewsClocks means that a fault may shift the timestamps in objects that the subject receives.
-	// To the subject, its own clock and the API server's clock then seem to differ.
+	// SkewsClocks means that a fault may shift the timestamps in objects that the program under
+	// test receives. To the program, its own clock and the API server's clock then seem to differ.
 	SkewsClocks Capability = "clock skew"
 )
 

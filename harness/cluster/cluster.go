@@ -1,5 +1,5 @@
-// Package cluster defines the interface [Cluster], with which the harness controls a Kubernetes
-// cluster.
+// Package cluster defines the interface [Cluster], with which the test harness controls a
+// Kubernetes cluster.
 //
 // Each provider, such as package embedded or kind, implements this interface. A Cluster returns
 // client configurations, checks the health of the control plane components, and reports a
@@ -15,12 +15,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Role says for whom a client of the API server acts, such as the subject. Each role has its own
-// user name, so that RBAC rules and recorded requests tell the roles apart.
+// Role says for whom a client of the API server acts, such as the program under test. Each role
+// has its own user name, so that RBAC rules and recorded requests tell the roles apart.
 type Role string
 
 const (
-	// Admin is the user of the harness itself, with all permissions.
+	// Admin is the user of the test harness itself, with all permissions.
 	Admin Role = "admin"
 	// Subject is the user of the controllers under test. In a new cluster, this user has no
 	// permissions. Package harness/subject creates the role bindings when it starts the
@@ -57,18 +57,18 @@ type Cluster interface {
 	// contains the unhealthy component's name, the reason and the end of its log.
 	Health(ctx context.Context) error
 
-	// Failed returns a channel that is closed when a component exits unexpectedly. Callers then end
-	// the run, because the results of the run would not be reliable.
+	// Failed returns a channel that is closed when a component exits unexpectedly. Callers then
+	// end the test run, because the results of the run would not be reliable.
 	Failed() <-chan struct{}
 
 	// Err returns nil until the channel of Failed is closed. Then the error names the component
 	// that exited, and the reason.
 	Err() error
 
-	// Stop stops the control plane and removes the files and containers of the cluster, even if ctx
-	// is canceled. A cluster of the provider existing keeps running: Stop removes only what the run
-	// has created. Stop usually takes seconds, and each provider limits its duration. Only the
-	// first call stops the cluster; later calls return the same error. An error means that Stop
-	// could not remove something.
+	// Stop stops the control plane and removes the files and containers of the cluster, even if
+	// ctx is canceled. A cluster of the provider existing keeps running: Stop removes only what
+	// the test run has created. Stop usually takes seconds, and each provider limits its duration.
+	// Only the first call stops the cluster; later calls return the same error. An error means
+	// that Stop could not remove something.
 	Stop(ctx context.Context) error
 }

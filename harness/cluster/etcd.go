@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// EtcdProvider is a cluster that lets the harness connect to its etcd. The harness then records
-// every commit, and faults can compact etcd.
+// EtcdProvider is a cluster that lets the test harness connect to its etcd. The harness then
+// records every commit, and faults can compact etcd.
 type EtcdProvider interface {
 	// Etcd returns a client of the cluster's etcd with all permissions. The client connects
 	// directly to etcd, not through the API server. The caller must close the client.

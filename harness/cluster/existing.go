@@ -20,9 +20,9 @@ type Existing struct {
 	// Without a ControllerSwitch, a run fails at its start if the cluster already runs a controller
 	// under test.
 	ControllerSwitch string
-	// CleanupCommand removes the run's objects from the cluster if gauntlet is killed. A second
-	// process, the guard, then runs this command. The first element is the absolute path of the
-	// program. If CleanupCommand is empty, environment.Start fills in a default command.
+	// CleanupCommand removes the test run's objects from the cluster if gauntlet is killed. A
+	// second process, the guard, then runs this command. The first element is the absolute path of
+	// the program. If CleanupCommand is empty, environment.Start fills in a default command.
 	CleanupCommand []string
 }
 

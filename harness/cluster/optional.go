@@ -12,14 +12,15 @@ import (
 // A cluster may implement the interfaces in this file in addition to [Cluster]. Its capabilities
 // say which of these interfaces it implements; see [Capability].
 
-// Shared is a cluster that exists before the run and that other people may use. The run creates all
-// its namespaced objects in one namespace. When the run ends, it deletes this namespace.
+// Shared is a cluster that exists before the test run and that other people may use. The run
+// creates all its namespaced objects in one namespace. When the run ends, it deletes this
+// namespace.
 type Shared interface {
-	// Namespace returns the name of the run's namespace, which already exists. It also contains the
-	// subject's leader-election Lease.
+	// Namespace returns the name of the test run's namespace, which already exists. It also
+	// contains the tested program's leader-election Lease.
 	Namespace() string
-	// SubjectAccount returns the user or ServiceAccount as which the subject authenticates. The
-	// harness grants this account the permissions that the subject needs.
+	// SubjectAccount returns the user or ServiceAccount as which the program under test
+	// authenticates. The test harness grants this account the permissions that the program needs.
 	SubjectAccount() rbacv1.Subject
 }
 
@@ -40,7 +41,8 @@ type LogExporter interface {
 	ExportLogs(ctx context.Context, dir string) error
 }
 
-// NodeAccess is a cluster on whose nodes the harness can run commands and load container images.
+// NodeAccess is a cluster on whose nodes the test harness can run commands and load container
+// images.
 type NodeAccess interface {
 	// ControlPlane returns the control plane node.
 	ControlPlane() Node

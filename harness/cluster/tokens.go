@@ -9,7 +9,7 @@ import (
 // users lists the user name and the group of each role, such as gauntlet:admin in system:masters.
 //
 // Users in the group system:masters have all permissions and are exempt from API Priority and
-// Fairness. The API server therefore never throttles the harness or a support component.
+// Fairness. The API server therefore never throttles the test harness or a support component.
 var users = []struct {
 	role        Role
 	name, group string

@@ -23,7 +23,7 @@ type feature struct {
 	session  *run.Session               // nil if the feature is not recorded
 	ended    bool
 
-	heals    []func(context.Context) error // functions that heal the faults of steps, in the order of injection
+	heals    []func(context.Context) error // functions that heal the faults that steps have injected, in the order of injection
 	injected int                           // number of background faults, plus number of faults that steps have injected
 	// background runs the faults in Chaos.Faults while the steps run. It is nil if Chaos.Faults
 	// is empty.

@@ -12,7 +12,7 @@ const (
 	Endpoints             = "Endpoints"
 )
 
-// Kinds is the table of all kinds that the harness knows, sorted by name.
+// Kinds is the table of all kinds that the test harness knows, sorted by name.
 var Kinds = []Kind{
 	{Name: "ConfigMap", GVR: core("configmaps"), ShortName: "cm", EtcdPrefix: "/registry/configmaps/", Role: Other},
 	{Name: "ControllerRevision", GVR: apps("controllerrevisions"), EtcdPrefix: "/registry/controllerrevisions/", Role: Child, Color: "light-dark(#7d6a55, #b9a58e)"},

@@ -1,4 +1,4 @@
-// Package kube is the registry of the API kinds and controllers that the harness knows.
+// Package kube is the registry of the API kinds and controllers that the test harness knows.
 //
 // It has two tables. Kinds has a row for each known kind of object, and Controllers has a row
 // for each controller that can be under test. All packages that list kinds or controllers read
@@ -27,16 +27,16 @@ import (
 type Kind struct {
 	// Name is the name of the kind in manifests and ownerReferences, such as "ReplicaSet".
 	Name string
-	// GVR has the API group, the API version that the harness uses, and the plural name.
+	// GVR has the API group, the API version that the test harness uses, and the plural name.
 	GVR schema.GroupVersionResource
 	// ShortName is the abbreviation that kubectl accepts, such as "rs"; "" if there is none.
 	ShortName string
 	// ClusterScoped is true if objects of the kind have no namespace.
 	ClusterScoped bool
 	// EtcdPrefix is the prefix of the kind's keys in etcd, such as "/registry/pods/". The
-	// namespace and the name of the object follow the prefix. If etcd is reachable, the harness
-	// reads committed changes under these keys. A release of Kubernetes can change the prefix
-	// only with a migration of the stored data.
+	// namespace and the name of the object follow the prefix. If etcd is reachable, the test
+	// harness reads committed changes under these keys. A release of Kubernetes can change the
+	// prefix only with a migration of the stored data.
 	EtcdPrefix string
 	// Decoding says which type of package objects represents objects of the kind. Checks read
 	// the objects in this form.

@@ -21,9 +21,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// TestOtherController verifies that the subject can run a controller outside of
+// TestOtherController verifies that the program under test can run a controller outside of
 // controllers/CONTRACT.md: the StatefulSet controller. The cluster's kube-controller-manager must
-// run all other controllers. Only the subject may create pods for a StatefulSet.
+// run all other controllers. Only the program may create pods for a StatefulSet.
 func TestOtherController(t *testing.T) {
 	underTest := []kube.Controller{{
 		Name: "statefulset-controller", Kind: "StatefulSet",
@@ -83,7 +83,8 @@ func await(t *testing.T, description string, condition wait.ConditionWithContext
 	}
 }
 
-// startUpstream starts the subject upstream with the given controllers of kube-controller-manager.
+// startUpstream starts kube-controller-manager as the program under test, with the given
+// controllers.
 func startUpstream(t *testing.T, c *embedded.Cluster, admin kubernetes.Interface, controllers []kube.Controller) {
 	t.Helper()
 	dir := t.TempDir()

@@ -46,8 +46,9 @@ type Definition struct {
 	// For webhook configurations and conversion webhooks, gauntlet replaces the address by that of
 	// the replicas, and the certificate authority; see [ServeWebhooks].
 	Objects []*unstructured.Unstructured
-	// WebhookPort is the port on which a replica serves webhooks. It only counts if Args and Env
-	// contain neither {{.Webhook}} nor {{.WebhookPort}}. 0 means [DefaultWebhookPort].
+	// WebhookPort is the port on which a replica serves webhooks. It has an effect only if Args,
+	// Env and Files contain neither {{.Webhook}} nor {{.WebhookPort}}. 0 means
+	// [DefaultWebhookPort].
 	WebhookPort int
 	// CertificateSecret is a Secret to which the program itself writes its serving certificate. The
 	// program must then also set the certificate authority of its webhooks. If it is empty, gauntlet

@@ -8,19 +8,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The name and the default namespace of the Lease with which the subject's replicas elect a leader.
+// The name and the default namespace of the Lease with which the tested program's replicas elect a
+// leader.
 const (
 	// leaseName is the name that kube-controller-manager uses for its Lease. The upstream RBAC
 	// roles allow only this name.
 	leaseName = kube.LeaseName
 	// LeaseNamespace is the namespace of the Lease on clusters that gauntlet creates. No other
 	// component uses this Lease: the kube-controller-manager of such a cluster runs without leader
-	// election. On an existing cluster, the Lease is in the namespace of the run.
+	// election. On an existing cluster, the Lease is in the namespace of the test run.
 	LeaseNamespace = "kube-system"
 )
 
-// Settings determine the command line flags of the subject's replicas. All replicas have the same
-// settings, which a scenario can change.
+// Settings determine the command line flags of the tested program's replicas. All replicas have
+// the same settings, which a scenario can change.
 type Settings struct {
 	// Controllers lists the controllers that the replicas run. Nil means
 	// [kube.DefaultControllers].

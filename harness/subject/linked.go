@@ -40,8 +40,9 @@ type Linked struct {
 	Disconnect func(replica string)
 }
 
-// ReplicaLabel is the key of a label of all goroutines of a linked replica. The label's value is the
-// name of the replica. A panic prints the labels of its goroutine, so it shows whose bug it is.
+// ReplicaLabel is the key of a label of all goroutines of a linked replica. The label's value is
+// the name of the replica. Go prints the labels of a goroutine that panics, so the output shows
+// which replica has the bug.
 const ReplicaLabel = "replica"
 
 // Launcher returns a [Launcher] that starts each replica as goroutines of this process.

@@ -20,7 +20,8 @@ type noCluster struct{ cluster.Cluster }
 
 func (noCluster) Config(cluster.Role) *rest.Config { return &rest.Config{Host: "http://apiserver"} }
 
-// TestLinked checks how a replica ends that is linked into this process, and after which time.
+// TestLinked checks replicas that run as goroutines of this process: how each of them ends, and
+// when.
 func TestLinked(t *testing.T) {
 	untilCanceled := func(ctx context.Context, _ *rest.Config, _ []string) error {
 		<-ctx.Done()

@@ -21,7 +21,7 @@ import (
 // Local contains the options for replicas that run as local processes.
 type Local struct {
 	Executable string // path of the program
-	Target     Target // Settings.Flags are the arguments, except for a target from Operator
+	Target     Target // the program under test; its arguments are Settings.Flags, or those in the definition of an Operator target
 	Settings   Settings
 	Cluster    cluster.Cluster
 	// Route changes a replica's client configuration, for example to the address of the fault
@@ -36,7 +36,7 @@ type Local struct {
 	// ServesDebug makes the replicas serve their metrics and goroutine stacks; see [Subject.Fetch].
 	ServesDebug bool
 
-	StateDir string // directory for kubeconfigs and keys, which the caller removes after the run
+	StateDir string // directory for kubeconfigs and keys, which the caller removes after the test run
 	LogDir   string // directory for the logs; the log of a replica is <replica>.log
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// replica starts, pauses and stops one replica of the subject, and records its end. Each start
-// creates a new instance, which is one process of the replica.
+// replica starts, pauses and stops one replica of the program under test, and records its end.
+// Each start creates a new instance, which is one process of the replica.
 type replica struct {
 	name    string // such as subject-0
 	subject *Subject
@@ -186,7 +186,7 @@ func (r *replica) resume(ctx context.Context) error {
 }
 
 // restart starts the replica again after a pause has made its instance end. If the start fails,
-// restart marks the subject as failed, unless the subject was stopped.
+// restart marks the program under test as failed, unless the program was stopped.
 func (r *replica) restart(ctx context.Context) {
 	if err := r.start(ctx); err != nil && !errors.Is(err, errStopped) {
 		r.subject.fail(err)
@@ -208,7 +208,7 @@ func (r *replica) running() bool {
 }
 
 // awaitEnd waits until the instance current ends, and adds the end to the history. If the end was
-// not expected, awaitEnd marks the subject as failed; see [Subject.Failed].
+// not expected, awaitEnd marks the program under test as failed; see [Subject.Failed].
 func (r *replica) awaitEnd(current *trackedInstance) {
 	defer close(current.endRecorded)
 	<-current.Done()

@@ -72,7 +72,7 @@ func (s *fakeLauncher) Append(record history.Record) {
 	s.records = append(s.records, strings.TrimSpace(fmt.Sprintf("%s %s %d %s", p.Name, p.Event, p.PID, p.Detail)))
 }
 
-// newSubject starts a subject with two replicas whose instances are fakeInstances.
+// newSubject starts a program under test with two replicas whose instances are fakeInstances.
 func newSubject(t *testing.T, client *fake.Clientset) (*Subject, *fakeLauncher) {
 	t.Helper()
 	all := &fakeLauncher{instances: map[string]*fakeInstance{}}
@@ -185,9 +185,8 @@ func TestUnexpectedEnd(t *testing.T) {
 	}
 }
 
-// TestPause verifies that the subject restarts a replica that ends because of a pause. This end
-// must not close the channel of Failed. An unexpected end of the next instance must close the
-// channel.
+// TestPause verifies that a Subject restarts a replica that ends because of a pause. This end must
+// not close the channel of Failed. An unexpected end of the next instance must close the channel.
 func TestPause(t *testing.T) {
 	s, all := newSubject(t, fake.NewClientset())
 	if paused, err := s.Pause(t.Context(), "subject-0"); !paused || err != nil {
@@ -290,7 +289,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestExplainStart verifies the error message for a subject that does not become ready.
+// TestExplainStart verifies the error message for a program under test that does not become ready.
 func TestExplainStart(t *testing.T) {
 	notReady := errors.New("nobody holds the lease")
 	for _, test := range []struct {

@@ -92,8 +92,8 @@ type Options struct {
 	Recorder       Recorder
 }
 
-// Recorder is the history of the run. A [Subject] appends a record each time a replica starts,
-// pauses, resumes or ends.
+// Recorder is the history of the test run. A [Subject] appends a record each time a replica
+// starts, pauses, resumes or ends.
 type Recorder interface{ Append(history.Record) }
 
 // Subject is a program under test that [Start] has started. Its methods start, stop and pause
@@ -111,8 +111,9 @@ type Subject struct {
 // the replica finishes the work queue keys that it is processing, and releases the lease.
 const stopGracePeriod = 5 * time.Second
 
-// Start grants the subject its RBAC permissions and starts all replicas. It does not wait for a
-// leader; see [Subject.WaitForLeader]. If a replica does not start, Start stops the others.
+// Start grants the program under test its RBAC permissions and starts all replicas. It does not
+// wait for a leader; see [Subject.WaitForLeader]. If a replica does not start, Start stops the
+// others.
 func Start(ctx context.Context, o Options) (*Subject, error) {
 	if err := o.Target.CheckControllers(o.Controllers); err != nil {
 		return nil, err
@@ -157,9 +158,9 @@ func (s *Subject) WaitForLeader(ctx context.Context) error {
 	}
 }
 
-// ExplainStart adds details to err, the reason why the subject did not become ready. The details
-// are the time that gauntlet waited, the end of the log, and the command line. For the targets
-// exec:PATH and image:REF, ExplainStart also adds a hint about flags.
+// ExplainStart adds details to err, the reason why the program under test did not become ready.
+// The details are the time that gauntlet waited, the end of the log, and the command line. For the
+// targets exec:PATH and image:REF, ExplainStart also adds a hint about flags.
 func (s *Subject) ExplainStart(err error, waited time.Duration) error {
 	first := s.replicas[0]
 	text := fmt.Sprintf("gauntlet waited %.1f s", waited.Seconds())
@@ -407,7 +408,7 @@ func CheckLeaseHeld(ctx context.Context, admin kubernetes.Interface, leaseNamesp
 	return nil
 }
 
-// leaseOf gets the leader-election Lease of the subject from the API server.
+// leaseOf gets the leader-election Lease of the program under test from the API server.
 func leaseOf(ctx context.Context, admin kubernetes.Interface, leaseNamespace string) (*coordinationv1.Lease, error) {
 	return admin.CoordinationV1().Leases(leaseNamespace).Get(ctx, leaseName, metav1.GetOptions{})
 }
@@ -419,8 +420,8 @@ func holderOf(lease *coordinationv1.Lease) string { return ptr.Deref(lease.Spec.
 // returns an error that wraps ErrDied.
 var ErrDied = errors.New("the subject ended unexpectedly")
 
-// fail marks the subject as failed after a replica's unexpected end: it sets s.err and closes
-// s.failed. s.err wraps err. Only the first call of fail has an effect.
+// fail marks the program under test as failed after a replica's unexpected end: it sets s.err and
+// closes s.failed. s.err wraps err. Only the first call of fail has an effect.
 func (s *Subject) fail(err error) {
 	s.once.Do(func() {
 		s.err = fmt.Errorf("%w: %w", ErrDied, err)

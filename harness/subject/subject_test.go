@@ -87,8 +87,8 @@ func TestFlagsOfControllers(t *testing.T) {
 	}
 }
 
-// TestGrant verifies which ClusterRoles Grant binds for the subject upstream. Grant must bind
-// managerRole and the controllers' roles, and no others.
+// TestGrant verifies which ClusterRoles Grant binds if kube-controller-manager is the program
+// under test. Grant must bind managerRole and the controllers' roles, and no others.
 func TestGrant(t *testing.T) {
 	controllers := []kube.Controller{{Name: "statefulset-controller", ClusterRole: "system:controller:statefulset-controller"}}
 	admin := fake.NewClientset()

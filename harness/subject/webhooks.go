@@ -46,7 +46,7 @@ type Webhooks struct {
 	dir        string // directory of the serving certificate
 	authority  []byte // PEM-encoded certificate of the authority, or nil if a Secret has the certificate
 	listener   net.Listener
-	reserved   net.Listener // nil, or reserves a port that all replicas on this machine would share
+	reserved   net.Listener // listener that reserves the port of the webhooks on this machine; nil if each replica has its own port or address
 	goroutines sync.WaitGroup
 	// stopCopying ends the goroutine of CopySecret.
 	stopCopying context.CancelFunc
@@ -58,12 +58,13 @@ type Webhooks struct {
 }
 
 // ServeWebhooks prepares the webhooks of a program. It writes a serving certificate to a directory
-// below home, which must be the temporary directory of the replicas. There, programs with
-// controller-runtime find it by default. If d has no webhook configuration, nothing else happens.
+// below home, which must be the temporary directory of the replicas. Programs with
+// controller-runtime read the certificate from this directory by default. If d has no webhook
+// configuration, ServeWebhooks does nothing else.
 //
-// Without a template for the port, only one replica on this machine can listen on the port.
-// ServeWebhooks then waits until other runs with this port have ended, and returns an error for
-// several replicas.
+// If d contains neither {{.Webhook}} nor {{.WebhookPort}}, all replicas listen on the same port.
+// Only one replica on this machine can do so. ServeWebhooks then returns an error for several
+// replicas, and waits until other runs with this port have ended.
 func ServeWebhooks(ctx context.Context, d *Definition, home string, replicas int) (*Webhooks, error) {
 	w := &Webhooks{
 		definition: d, dir: filepath.Join(home, "k8s-webhook-server", "serving-certs"),
@@ -137,7 +138,7 @@ func (w *Webhooks) reservePort(ctx context.Context, replicas int) error {
 	}
 	port := w.definition.webhookPort(Values{})
 	if replicas > 1 {
-		return fmt.Errorf("the program serves webhooks on port %d of all addresses, so %d replicas cannot run on one machine; expected the port in args, env or files as {{.WebhookPort}} or {{.Webhook}}, or 1 replica", port, replicas)
+		return fmt.Errorf("program %s serves webhooks on port %d of all addresses, so %d replicas cannot run on one machine; expected the port in args, env or files as {{.WebhookPort}} or {{.Webhook}}, or 1 replica", w.definition.Executable, port, replicas)
 	}
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -208,8 +209,8 @@ func (w *Webhooks) redirect(config map[string]any) {
 	config["url"] = to.String()
 }
 
-// Listening returns nil if all replicas accept TLS connections to their webhooks. It does not check
-// the certificates.
+// Listening returns nil if all replicas accept TLS connections to their webhooks. It does not
+// verify the certificates of the replicas.
 func (w *Webhooks) Listening(ctx context.Context) error {
 	if w.listener == nil {
 		return nil

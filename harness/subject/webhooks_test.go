@@ -35,7 +35,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return o
 }
 
-// hooks is a webhook configuration whose webhooks have a Service, a URL and no address.
+// hooks is a webhook configuration. Two of its webhooks name a Service, and one has a URL.
 const hooks = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
@@ -46,7 +46,8 @@ webhooks:
   - {name: c, clientConfig: {url: "https://example.com/mutate?x=1"}}
 `
 
-// converted is a CustomResourceDefinition whose conversion webhook has no address.
+// converted is a CustomResourceDefinition whose conversion webhook has neither a Service nor a
+// URL.
 const converted = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -110,8 +111,8 @@ func TestWebhookObjects(t *testing.T) {
 	}
 }
 
-// TestWebhookConnections checks that connections reach a replica that listens. Without one, the
-// client gets an error at once.
+// TestWebhookConnections checks that each connection reaches a replica that listens. If no replica
+// listens, the client must get an error at once.
 func TestWebhookConnections(t *testing.T) {
 	home := t.TempDir()
 	d := &Definition{Namespace: "own", Args: []string{"{{.WebhookPort}}"}, Objects: []*unstructured.Unstructured{object(t, hooks)}}

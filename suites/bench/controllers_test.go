@@ -90,8 +90,8 @@ func BenchmarkControllers(b *testing.B) {
 	}
 }
 
-// measurePair runs loadScenario on both subjects, one after the other, and returns the costs. If
-// direct is true, the subjects connect to the API server without the fault proxy.
+// measurePair runs loadScenario on our controllers and on kube-controller-manager, and returns the
+// costs. If direct is true, they connect to the API server without the fault proxy.
 func measurePair(b *testing.B, oursFirst, direct bool) (pair compare.Pair) {
 	b.Helper()
 	if oursFirst {
@@ -104,8 +104,8 @@ func measurePair(b *testing.B, oursFirst, direct bool) (pair compare.Pair) {
 	return pair
 }
 
-// measureRun runs loadScenario on one subject and returns the costs of the measured steps. It
-// removes the run directory afterwards.
+// measureRun runs loadScenario on one program under test, and returns the costs of the measured
+// steps. It removes the run directory afterwards.
 func measureRun(b *testing.B, target subject.Target, direct bool) compare.Cost {
 	b.Helper()
 	s, err := scenario.Parse("load", []byte(loadScenario))

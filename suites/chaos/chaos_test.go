@@ -66,8 +66,8 @@ var _ = ginkgo.Describe("chaos", func() {
 	}
 })
 
-// labels returns the Ginkgo labels of the spec that runs a scenario on a subject. The package
-// comment lists them.
+// labels returns the Ginkgo labels of the spec that runs a scenario on a program under test. The
+// package comment lists them.
 func labels(provider string, target subject.Target, s *scenario.Scenario) ginkgo.Labels {
 	all := ginkgo.Labels{target.String(), provider, s.Name, string(library.TierOf(s.Name))}
 	for _, fault := range s.Faults {
@@ -83,9 +83,9 @@ func labels(provider string, target subject.Target, s *scenario.Scenario) ginkgo
 	}
 }
 
-// lightweight reports whether a run on a provider takes only seconds. This is true if the
-// provider simulates the kubelets. For an unknown provider, lightweight returns false, and the
-// specs fail.
+// lightweight reports whether a run on a provider takes only seconds. This is true if the provider
+// simulates the kubelets. For an unknown provider, lightweight returns false, and the Ginkgo specs
+// fail.
 func lightweight(provider string) bool {
 	p, err := providers.Named(provider)
 	return err == nil && p.Capabilities.Has(cluster.SimulatedKubelets)
@@ -109,8 +109,8 @@ func expectPass(ctx ginkgo.SpecContext, provider string, target subject.Target, 
 	expectVerdict(ctx, provider, target, s, check.Pass)
 }
 
-// expectVerdict runs a scenario and fails the spec unless the verdict is one of want. After such
-// a failure, it keeps the run directory.
+// expectVerdict runs a scenario and fails the Ginkgo spec unless the verdict is one of want. After
+// such a failure, it keeps the run directory.
 func expectVerdict(ctx ginkgo.SpecContext, provider string, target subject.Target, s *scenario.Scenario, want ...check.Verdict) *reports.Run {
 	s.Seed = uint64(ginkgo.GinkgoRandomSeed())
 	options := run.Options{

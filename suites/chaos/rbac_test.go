@@ -58,8 +58,8 @@ func expectPermissionsGranted(directory string) {
 	ginkgo.AddReportEntry(requestedEntry, ginkgo.ReportEntryVisibilityNever, requestedPermissions(directory))
 }
 
-// requestedPermissions returns the permissions that our controllers needed in a run. It fails
-// the spec unless rbac.yaml grants all of them. The argument is the run directory.
+// requestedPermissions returns the permissions that our controllers needed in a run. It fails the
+// Ginkgo spec unless rbac.yaml grants all of them. The argument is the run directory.
 func requestedPermissions(directory string) rbacaudit.Requested {
 	ginkgo.GinkgoHelper()
 	requested, err := rbacaudit.RequestedIn(history.ReadFile(run.HistoryFile(directory)))
@@ -69,7 +69,8 @@ func requestedPermissions(directory string) rbacaudit.Requested {
 	return requested
 }
 
-// After the suite, this node checks for each permission in rbac.yaml that at least one run used it.
+// After the suite, this Ginkgo node checks for each permission in rbac.yaml that at least one run
+// used it.
 var _ = ginkgo.ReportAfterSuite("unused permissions of our controllers", func(report ginkgo.Report) {
 	used, complete := permissionsUsedIn(report)
 	if !complete {

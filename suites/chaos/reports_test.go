@@ -19,8 +19,8 @@ const runEntry = "run"
 // a scenario.
 const unsupportedEntry = "unsupported"
 
-// After the suite, this node writes the reports of all runs to the directory that the flag -reports
-// names.
+// After the suite, this Ginkgo node writes the reports of all runs to the directory that the flag
+// -reports names.
 var _ = ginkgo.ReportAfterSuite("reports", func(report ginkgo.Report) {
 	if *reportsDir == "" || report.SuiteConfig.DryRun {
 		return

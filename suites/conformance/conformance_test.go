@@ -62,15 +62,15 @@ func TestConformance(t *testing.T) {
 	ginkgo.RunSpecs(t, "conformance")
 }
 
-// environments maps a subject, such as "ours", to its environment in this process. The first
-// spec of a subject starts the environment.
+// environments maps a program under test, such as "ours", to its environment: a control plane on
+// which the program runs. The first Ginkgo spec of the program starts the environment.
 var environments = map[string]*testenv.Env{}
 
 // startTimeout is the maximum time for the start of an environment.
 const startTimeout = 3 * time.Minute
 
-// environmentOf returns the environment of a subject: a control plane on which the subject runs.
-// The first call for a subject starts the environment.
+// environmentOf returns the environment of a program under test: a control plane on which the
+// program runs. The first call for a program starts its environment.
 func environmentOf(ctx ginkgo.SpecContext, target string) *testenv.Env {
 	ginkgo.GinkgoHelper()
 	if env := environments[target]; env != nil {
@@ -96,8 +96,8 @@ func environmentOf(ctx ginkgo.SpecContext, target string) *testenv.Env {
 	return env
 }
 
-// After the suite, this node waits until the namespaces of all specs are gone. It then stops the
-// environments.
+// After the suite, this Ginkgo node waits until the namespaces of all Ginkgo specs are gone. It
+// then stops the environments.
 var _ = ginkgo.AfterSuite(func(ctx ginkgo.SpecContext) {
 	for _, env := range environments {
 		gone := env.WaitNamespacesGone(ctx)
@@ -106,18 +106,19 @@ var _ = ginkgo.AfterSuite(func(ctx ginkgo.SpecContext) {
 	}
 }, ginkgo.NodeTimeout(2*time.Minute))
 
-// specTimeout is the maximum duration of a spec, without the start of its environment.
+// specTimeout is the maximum duration of a Ginkgo spec, without the start of its environment.
 const specTimeout = 3 * time.Minute
 
-// rowLabel is the prefix of the Ginkgo label that contains the row ID of a spec.
+// rowLabel is the prefix of a spec's Ginkgo label that names the row: the behavior that the spec
+// tests.
 const rowLabel = "row:"
 
-// specBody is the function that tests the subject in the namespace of one spec.
+// specBody is the function that tests the program under test in the namespace of one Ginkgo spec.
 type specBody func(ginkgo.SpecContext, *testenv.Namespace)
 
-// spec declares one Ginkgo spec for each subject. The argument row is the ID of the row that the
-// spec tests, such as "ReplicaSet/TestAdoption". The options are Ginkgo decorators, or a
-// withoutProfile.
+// spec declares one Ginkgo spec for each program under test. The argument row is the ID of the
+// behavior that the spec tests, such as "ReplicaSet/TestAdoption". The options are Ginkgo
+// decorators, or a withoutProfile.
 func spec(row, text string, body specBody, options ...any) {
 	labels := ginkgo.Labels{label(rowLabel + row)}
 	if known, ok := rows.Find(row); ok {
@@ -156,6 +157,6 @@ func label(text string) string {
 	}, text)
 }
 
-// withoutProfile is an option of the function spec: the spec runs without the fault profile. Its
-// text is the reason.
+// withoutProfile is an option of the function spec: the Ginkgo spec runs without the faults of the
+// profile. Its text is the reason.
 type withoutProfile string

@@ -71,7 +71,7 @@ func withProgressDeadline(seconds int32) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To(seconds) }
 }
 
-// versionKey is the annotation that makes the pod templates of one spec different from each
+// versionKey is the annotation that makes the pod templates of one Ginkgo spec different from each
 // other.
 const versionKey = "version"
 

@@ -14,7 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// These specs test the rollouts of a Deployment.
+// These Ginkgo specs test the rollouts of a Deployment.
 var _ = ginkgo.Describe("rollout", func() {
 	spec("Deployment/TestNewDeployment", "a Deployment creates a ReplicaSet with the hash of its template in name and labels, and with revision 1",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// These specs test fields of a Deployment, and which ReplicaSets it controls.
+// These Ginkgo specs test fields of a Deployment, and which ReplicaSets it controls.
 var _ = ginkgo.Describe("deployment", func() {
 	spec("Deployment/TestDeploymentSelectorImmutability", "the API server rejects a change of a Deployment's selector",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {

@@ -29,7 +29,7 @@ func endpointsThat(predicate func(*testenv.Endpoints) bool, format string, args 
 	return testenv.Satisfy(func(e *testenv.Endpoints) bool { return e != nil && predicate(e) }, format, args...)
 }
 
-// webLabels is the selector of all Services in these specs.
+// webLabels is the selector of all Services in these Ginkgo specs.
 var webLabels = map[string]string{"app": "web"}
 
 // createReadyPod creates a pod that the Services select, and waits until the pod is ready. It
@@ -57,7 +57,7 @@ func withExternalName(s *corev1.Service) {
 	s.Spec.Type, s.Spec.ExternalName, s.Spec.Selector = corev1.ServiceTypeExternalName, "example.org", webLabels
 }
 
-// These specs test the addresses and the metadata of Endpoints.
+// These Ginkgo specs test the addresses and the metadata of Endpoints.
 var _ = ginkgo.Describe("endpoints", func() {
 	spec("Endpoints/create Endpoints for Pods matching a Service", "the Endpoints of a Service have the addresses of its ready pods under the port that each resolves",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {

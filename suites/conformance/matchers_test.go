@@ -130,8 +130,8 @@ func setPodRunning(ctx ginkgo.SpecContext, n *testenv.Namespace, name string, re
 
 func podRef(name string) testenv.Ref { return testenv.Ref{Kind: testenv.PodKind, Name: name} }
 
-// waitDelivered waits until the subject's watches have delivered the current version of each
-// object.
+// waitDelivered waits until the tested program's watches have delivered the current version of
+// each object.
 func waitDelivered(ctx ginkgo.SpecContext, n *testenv.Namespace, refs ...testenv.Ref) {
 	ginkgo.GinkgoHelper()
 	for _, ref := range refs {
@@ -145,8 +145,8 @@ func removeFinalizer(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.R
 	n.Patch(ctx, ref, `{"metadata":{"finalizers":null}}`)
 }
 
-// removePodFinalizers removes the finalizers of all existing pods. The spec may expect fewer
-// pods, because faults may cause surplus pods.
+// removePodFinalizers removes the finalizers of all existing pods. The Ginkgo spec may expect
+// fewer pods, because faults may cause surplus pods.
 func removePodFinalizers(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 	ginkgo.GinkgoHelper()
 	existing := n.Eventually(ctx, testenv.GetPods(), testenv.Satisfy(func(pods testenv.Pods) bool { return len(pods) > 0 }, "some pods")).(testenv.Pods)

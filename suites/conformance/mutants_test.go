@@ -20,8 +20,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/table"
 )
 
-// mutantRows lists mutants of our controllers: copies with a small bug on purpose. The specs of
-// the given row must detect the bug. If they pass, they do not test the behavior.
+// mutantRows lists mutants of our controllers: copies with a small bug on purpose. A row is one
+// tested behavior. The Ginkgo specs of the row must detect the bug. If they pass, they do not test
+// the behavior.
 var mutantRows = []struct{ mutant, row string }{
 	{"R10", "ReplicaSet/statement 5"},
 	{"R11", "ReplicaSet/TestAdoption"},
@@ -56,11 +57,12 @@ var mutantRows = []struct{ mutant, row string }{
 	{"own-labels-lost", "Endpoints/TestEndpointsControllersLabelSemantics"},
 }
 
-// mutantTimeout is the maximum time for building one mutant and running the specs of its row.
+// mutantTimeout is the maximum time for building one mutant, a controller with a deliberate bug,
+// and testing it.
 const mutantTimeout = 10 * time.Minute
 
-// TestBrokenSubjectsFailTheirRow runs the specs of the given row on each mutant, in a separate
-// process. At least one spec of the row must fail.
+// TestBrokenSubjectsFailTheirRow runs Ginkgo specs on each mutant in mutantRows, in a separate
+// process. At least one spec must fail, because the mutant has a bug that the specs test.
 func TestBrokenSubjectsFailTheirRow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes; make conformance-broken runs it")
@@ -100,8 +102,9 @@ func TestBrokenSubjectsFailTheirRow(t *testing.T) {
 	}
 }
 
-// runRow runs the specs of a row on the controllers in an executable, in a new process. It saves
-// the results in dir. It returns an error if no spec ran, but not if specs failed.
+// runRow runs the Ginkgo specs of a row, which is one tested behavior, on the controllers in an
+// executable. It starts a new process for them. It saves the results in dir. It returns an error
+// if no spec ran, but not if specs failed.
 func runRow(ctx context.Context, executable, row, dir string) (table.Run, error) {
 	var run table.Run
 	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestConformance$",

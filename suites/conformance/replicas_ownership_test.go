@@ -13,7 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// These specs test the adoption and the release of pods.
+// These Ginkgo specs test the adoption and the release of pods.
 var _ = ginkgo.Describe("ownership", func() {
 	forEachReplicaOwner(func(kind string) {
 		for _, test := range []struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// These specs test the number of pods and the status of ReplicaSets and
+// These Ginkgo specs test the number of pods and the status of ReplicaSets and
 // ReplicationControllers.
 var _ = ginkgo.Describe("replicas", func() {
 	forEachReplicaOwner(func(kind string) {

@@ -49,7 +49,7 @@ func withReadiness(ready bool, since time.Duration, restarts int) podState {
 // unchanged is a podState that changes nothing: the pod stays Pending.
 func unchanged(ginkgo.SpecContext, *testenv.Namespace, string, time.Time) {}
 
-// These specs test in which order a scale-down deletes pods.
+// These Ginkgo specs test in which order a scale-down deletes pods.
 var _ = ginkgo.Describe("scaling down", func() {
 	for _, c := range []scaleDownCase{
 		{"with the lower pod-deletion-cost", withDeletionCost("10"), withDeletionCost("5")},

@@ -17,7 +17,7 @@ var eventSource = map[string]string{
 	testenv.ReplicaSetKind: "replicaset-controller", testenv.ReplicationControllerKind: "replication-controller",
 }
 
-// These specs test the creation of pods: their content, events, retries and failures.
+// These Ginkgo specs test the creation of pods: their content, events, retries and failures.
 var _ = ginkgo.Describe("pod creation", func() {
 	forEachReplicaOwner(func(kind string) {
 		spec(kind+"/statement 2", "a "+kind+" creates each pod once although none of them appears in its cache",

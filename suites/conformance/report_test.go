@@ -19,8 +19,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/table"
 )
 
-// After the suite, this node writes the table of results to the terminal. It also writes the results
-// to files in the directory that the flag -reports names.
+// After the suite, this Ginkgo node writes the table of results to the terminal. It also writes
+// the results to files in the directory that the flag -reports names.
 var _ = ginkgo.ReportAfterSuite("table", func(report ginkgo.Report) {
 	if report.SuiteConfig.DryRun {
 		return
@@ -83,8 +83,8 @@ func stateOf(spec types.SpecReport) table.State {
 	}
 }
 
-// TestTableMatchesSpecs checks that TABLE.md contains exactly one line for every spec. TABLE.md
-// must also name the version of Kubernetes that this project uses.
+// TestTableMatchesSpecs checks that TABLE.md contains exactly one line for every Ginkgo spec.
+// TABLE.md must also name the version of Kubernetes that this project uses.
 func TestTableMatchesSpecs(t *testing.T) {
 	saved, err := os.ReadFile("TABLE.md")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// This spec tests the restart of the subject.
+// This Ginkgo spec tests the restart of the program under test.
 var _ = ginkgo.Describe("restart", func() {
 	spec("Restart/Controller Manager should not create/delete replicas across restart", "a restarted controller creates and deletes no pods, because it waits for its caches to sync",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {

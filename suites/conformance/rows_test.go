@@ -13,16 +13,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
 )
 
-// TestEveryRowHasItsSpecs checks that each row has the required number of specs, or a reason why
-// it has none. Each spec must name an existing row.
+// TestEveryRowHasItsSpecs checks that each row has the required number of Ginkgo specs, or a
+// reason for having none. A row is one tested behavior. Each spec must name an existing row.
 func TestEveryRowHasItsSpecs(t *testing.T) {
 	for _, problem := range mismatches(rows.All(), specsByRow(ginkgo.PreviewSpecs("conformance"), *subjects)) {
 		t.Error(problem)
 	}
 }
 
-// specsByRow returns the texts of the specs of the first subject. The keys are row IDs, in the
-// form in which Ginkgo labels contain them.
+// specsByRow returns the texts of the Ginkgo specs for the first program under test. A key is the
+// ID of the behavior that the specs test, as in the Ginkgo label.
 func specsByRow(report types.Report, subjects string) map[string][]string {
 	first, _, _ := strings.Cut(subjects, ",")
 	found := map[string][]string{}
@@ -40,8 +40,8 @@ func specsByRow(report types.Report, subjects string) map[string][]string {
 	return found
 }
 
-// mismatches returns the differences between rows and specs as text. A row may have too many or
-// too few specs. A spec may name a row that does not exist.
+// mismatches returns the differences between rows, which are the behaviors to test, and specs. A
+// row may have too many or too few specs. A Ginkgo spec may name a row that does not exist.
 func mismatches(all []rows.Row, specs map[string][]string) []string {
 	var problems []string
 	known := map[string]bool{}

@@ -88,7 +88,7 @@ func validate(notebook *unstructured.Unstructured) *admissionv1.AdmissionRespons
 // fieldNames maps an apiVersion to the name of the field in spec that contains the storage size.
 var fieldNames = map[string]string{"example.com/v1": "storage", "example.com/v2": "capacity"}
 
-// conversionReview has the fields of a ConversionReview that convert needs.
+// conversionReview has those fields of a ConversionReview that the function convert needs.
 type conversionReview struct {
 	metav1.TypeMeta `json:",inline"`
 	Request         *conversionRequest  `json:"request,omitempty"`

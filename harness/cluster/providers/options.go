@@ -16,8 +16,8 @@ import (
 type Options struct {
 	// Nodes is the number of schedulable nodes, at least 1.
 	Nodes int
-	// Pods is the maximum number of pods that exist at one time during the run. The nodes of an
-	// existing cluster must have free capacity for this number of pods.
+	// Pods is the maximum number of pods that exist at one time during the test run. The nodes of
+	// an existing cluster must have free capacity for this number of pods.
 	Pods int
 	// PodStartDelay is the time from the scheduling of a pod until a simulated kubelet makes the
 	// pod Ready. PodStopDelay is the time from a pod's graceful deletion until a simulated kubelet
@@ -44,9 +44,9 @@ type Options struct {
 	// DNS runs CoreDNS on a kind cluster, so that pods can resolve the names of Services. Other
 	// providers ignore DNS.
 	DNS bool
-	// Relays is the number of subject replicas that run in pods. Each such pod contains a second
-	// container, the relay, which connects the replica to the fault proxy. For each relay, the
-	// provider kind forwards a local port to the relay's port.
+	// Relays is the number of replicas of the program under test that run in pods. Each such pod
+	// contains a second container, the relay, which connects the replica to the fault proxy. For
+	// each relay, the provider kind forwards a local port to the relay's port.
 	Relays int
 	// Existing contains the options of the provider existing, such as the kubeconfig.
 	Existing cluster.Existing

@@ -23,7 +23,7 @@ func TestLoadBaseline(t *testing.T) {
 	for _, test := range []struct {
 		path      string
 		scenarios []*scenario.Scenario
-		want      string // of the error
+		want      string // text of the error; "" if none is expected
 	}{
 		{"", []*scenario.Scenario{burst, other}, ""},
 		{path, []*scenario.Scenario{burst}, ""},

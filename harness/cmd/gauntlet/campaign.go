@@ -27,7 +27,7 @@ import (
 // campaignFlags has the values of the flags of commands that make many runs: nightly and the
 // subcommands of sweep.
 type campaignFlags struct {
-	runs     runFlags // the flags for every run; each of subjects replaces runs.subject
+	runs     runFlags // the flags for every run, except that --subjects replaces --subject
 	subjects []string
 	confirm  string // the provider that repeats failed runs in virtual time, or noProvider
 }
@@ -163,7 +163,7 @@ func (f *campaignFlags) attemptsOfSeed(cmd *cobra.Command, generated generateFla
 }
 
 // attempt returns a function that makes one run with the given options. The function prints the
-// seed and the subject when the run starts, and the verdict when the run ends.
+// seed and the program under test when the run starts, and the verdict when the run ends.
 func attempt(o run.Options) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
 		o.Progress(fmt.Sprintf("seed %d, subject %s", o.Scenario.Seed, o.Target))

@@ -117,7 +117,7 @@ func TestCampaignInterrupted(t *testing.T) {
 		name     string
 		first    check.Verdict
 		wantCode int
-		want     string // on standard output
+		want     string // text on standard output
 	}{
 		{"after a run that passed", check.Pass, exitUnknown, "interrupted after 1 of 3 runs\n\n1 run, all passed\n"},
 		{"after a run that failed", check.Fail, exitFail, "interrupted after 1 of 3 runs\n\n1 run, 1 did not pass\n"},

@@ -56,8 +56,9 @@ the scenarios that the seeds from 1 on generate.`,
 	return cmd
 }
 
-// scenarios returns the named, built-in or generated scenarios that the command reads. It counts
-// their combinations, such as slow pods, a scale operation and late watch events.
+// scenarios returns the named, built-in or generated scenarios that the command reads. The command
+// counts which things these scenarios combine, such as slow pods, a scale operation and late watch
+// events.
 func (f *combinationsFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Scenario, error) {
 	if f.seeds == 0 {
 		if err := checkTier(cmd, len(names) > 0); err != nil {

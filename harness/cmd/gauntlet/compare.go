@@ -26,7 +26,7 @@ import (
 // run.
 type compareFlags struct {
 	runs     runFlags
-	subjects []string // two values: the subject, and the base with which it is compared
+	subjects []string // two values: the program under test, and the program that it is compared with
 	pairs    int      // the number of pairs of runs for each scenario
 }
 
@@ -139,8 +139,8 @@ func (f *compareFlags) compare(cmd *cobra.Command, format outputFormat, names []
 }
 
 // planPairs returns the options of all runs of a comparison, as pairs[i][side][scenario]. Pair i
-// has one seed. The side is 0 for the subject, and 1 for the base that the subject is compared
-// with.
+// has one seed. The side is 0 for the program under test, and 1 for the program that it is
+// compared with.
 func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run.Options, error) {
 	random := seedOf()
 	warnings := cmd.ErrOrStderr()

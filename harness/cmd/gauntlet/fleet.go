@@ -143,7 +143,7 @@ func (f *fleetPodFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.pods.Image, "image", fleetImageDefault, "the `image` that \"gauntlet image --fleet\" built")
 	flags.StringVar(&f.pods.Claim, "claim", "", "the PersistentVolumeClaim `name` for the results; its access mode must be ReadWriteMany if pods run on several nodes")
 	flags.IntVar(&f.parallelism, "parallelism", 4, "the maximum number of pods at the same time")
-	flags.IntVar(&f.repeat, "retries", 2, "how often Kubernetes repeats an index after a failure of the harness; evictions and lost nodes do not count")
+	flags.IntVar(&f.repeat, "retries", 2, "how often Kubernetes repeats an index of the Job after a failure of gauntlet itself; evictions and lost nodes do not count")
 	flags.DurationVar(&f.pods.Deadline, "deadline", 8*time.Hour, "the time after which Kubernetes ends the Job; 0 means never")
 	flags.DurationVar(&f.pods.Keep, "keep-job", 24*time.Hour, "how long Kubernetes keeps the Job after its end")
 	flags.StringVar(&f.pods.Queue, "queue", "", "the `name` of a LocalQueue of Kueue, which starts the Job")

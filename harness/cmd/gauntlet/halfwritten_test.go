@@ -21,7 +21,7 @@ func TestHalfWritten(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		files map[string]string
-		want  map[string]string // expected in the output or error of each command
+		want  map[string]string // text that the output or the error of each command must contain, by command
 	}{
 		{"nothing", nil, map[string]string{
 			"check": ": found no scenario.yaml; expected a run directory", "shrink": ": found no scenario.yaml; expected a run directory",

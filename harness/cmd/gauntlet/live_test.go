@@ -72,9 +72,9 @@ func failedIn(t *testing.T, out, id string) string {
 	return ""
 }
 
-// TestSweepCrashLive checks "gauntlet sweep crash" with a subject that does not survive a crash. A
-// crash at a write must make a passing workload fail, but a lost response must not. The command
-// must keep only the directories of failed runs.
+// TestSweepCrashLive checks "gauntlet sweep crash" with a program under test that does not survive
+// a crash. A crash at a write must make a passing workload fail, but a lost response must not. The
+// command must keep only the directories of failed runs.
 func TestSweepCrashLive(t *testing.T) {
 	out := t.TempDir()
 	small := file(t, `name: small

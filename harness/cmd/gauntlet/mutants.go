@@ -232,8 +232,8 @@ func virtualMutants(all []mutant.Mutant) (selected []mutant.Mutant) {
 // An outcome says which check detected a mutant.
 func (f *mutantsFlags) outcomesFile() string { return filepath.Join(f.runs.out, "outcomes.json") }
 
-// runOne runs a scenario on a mutant or on the unmodified controllers. If the subject has the
-// expected verdict, it deletes the run directory, except with --keep-runs.
+// runOne runs a scenario on a mutant or on the unmodified controllers. If the program under test
+// has the expected verdict, it deletes the run directory, except with --keep-runs.
 func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, subject mutant.Subject, name string) (*reports.Run, error) {
 	s, ok := library.Find(name)
 	if !ok {

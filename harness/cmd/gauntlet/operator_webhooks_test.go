@@ -113,7 +113,7 @@ func (c notebookClient) create(name, storage string) string {
 	return size
 }
 
-// tryCreate is create with an error.
+// tryCreate does the same as create, but returns an error instead of trying again.
 func (c notebookClient) tryCreate(name, storage string) (string, error) {
 	made, err := c.client.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "notebooks"}).Namespace("default").Create(c.t.Context(),
 		&unstructured.Unstructured{Object: map[string]any{

@@ -29,7 +29,7 @@ const (
 
 var outputFormats = []string{string(asTable), string(asJSON), string(asYAML)}
 
-// outputFlag adds the flag --output to a command, with the default table.
+// outputFlag adds the flag --output to a command. The default format is table.
 func outputFlag(cmd *cobra.Command, format *outputFormat, usage string) {
 	*format = asTable
 	cmd.Flags().VarP(format, "output", "o", usage)

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/relay"
 )
 
-// newRelay returns the hidden command that runs beside the subject in the subject's pod. The
-// command forwards the subject's connections to the fault proxy; see package relay.
+// newRelay returns the hidden command that runs beside the program under test in the program's
+// pod. The command forwards the program's connections to the fault proxy; see package relay.
 func newRelay() *cobra.Command {
 	var subject, control, identity string
 	var patience time.Duration

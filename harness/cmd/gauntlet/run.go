@@ -57,7 +57,8 @@ type runFlags struct {
 	stdin io.Reader
 	// terminal prints progress lines. If terminal is nil, the method options creates one.
 	terminal *terminal
-	// operators has the subject files that were loaded, by their paths as in --subject.
+	// operators has the loaded subject files, by their paths as in --subject. A subject file
+	// describes the program under test in YAML.
 	operators map[string]*operator.Operator
 	// label follows the scenario's name in progress lines. If several runs have the same scenario,
 	// label distinguishes the lines of these runs.
@@ -223,8 +224,8 @@ func existingFlags(f *pflag.FlagSet, o *cluster.Existing) {
 	f.StringVar(&o.Context, "context", "", "the context in the kubeconfig file (default: its current context)")
 }
 
-// check returns the subject and the provider that the flags select. It also validates the
-// scenarios and sets their seeds. It reads nothing from the disk and starts nothing.
+// check returns the program under test and the provider that the flags select. It also validates
+// the scenarios and sets their seeds. It reads nothing from the disk and starts nothing.
 func (f *runFlags) check(scenarios []*scenario.Scenario) (subject.Target, providers.Provider, error) {
 	var target subject.Target
 	if !isSubjectFile(f.subject) { // loadSubject later reads the subject file and builds its program

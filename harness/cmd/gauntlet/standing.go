@@ -105,8 +105,8 @@ func setUpStanding(ctx context.Context, provider providers.Provider, upstreamDir
 	return setUpPrograms(ctx, provider, target, upstreamDir)
 }
 
-// standingSubject returns the subject that the flags --subject and --replicas select. For
-// noSubject, it returns nil.
+// standingSubject returns the program under test that the flags --subject and --replicas select.
+// For noSubject, it returns nil.
 func standingSubject(ctx context.Context, target string, replicas int) (*environment.SubjectOptions, error) {
 	if replicas < 1 || replicas > scenario.SubjectsMax {
 		return nil, fmt.Errorf("--replicas=%d: expected 1 to %d", replicas, scenario.SubjectsMax)

@@ -57,8 +57,8 @@ func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenari
 	return loaded.Target, nil
 }
 
-// errNothingToReconcile is the error of a scenario that creates no object for the controllers of
-// the subject file.
+// errNothingToReconcile is the error of a scenario that creates no object for the controllers in
+// the subject file. A subject file describes the program under test in YAML.
 var errNothingToReconcile = errors.New("found no object that the controllers of the subject file reconcile")
 
 // setOperator makes the controllers of a subject file, o, the controllers under test of a scenario.
@@ -89,7 +89,7 @@ func setOperator(s *scenario.Scenario, o *scenario.Operator) error {
 }
 
 // errSubjectFileWithoutScenario returns the error for a command line with a subject file and no
-// scenario.
+// scenario. A subject file describes the program under test in YAML.
 func errSubjectFileWithoutScenario(file string) error {
 	return fmt.Errorf("--subject=%s: found no scenario; name the file of a scenario that creates custom resources, because the built-in scenarios test only the controllers of Kubernetes", file)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // TestSetOperator checks which controllers and Kinds setOperator copies from a subject file to a
-// scenario.
+// scenario. A subject file describes the program under test in YAML.
 func TestSetOperator(t *testing.T) {
 	operator := &scenario.Operator{
 		Kinds:       []scenario.ExternalKind{{APIVersion: "example.com/v1", Kind: "Widget", Plural: "widgets"}},

@@ -23,7 +23,8 @@ type sweepCrashFlags struct {
 	from, to int      // the first and the last write, counted from 1; a to of 0 means the last write of the run
 }
 
-// writeActions has the faults that "gauntlet sweep crash" can inject at a write of the subject.
+// writeActions has the faults that "gauntlet sweep crash" can inject at a write of the program
+// under test.
 var writeActions = []explore.Action{explore.Crash, explore.Lost}
 
 // actionNames returns the names of faults, as the flag --at accepts them.
@@ -97,8 +98,8 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	return f.runCampaign(cmd, "crash", campaign.Options{Series: seriesOf(all), Planned: len(all)})
 }
 
-// plan returns a function for each combination of a write of the subject and a fault. The function
-// makes one run with the fault at the write.
+// plan returns a function for each combination of a write of the program under test and a fault.
+// The function makes one run with the fault at the write.
 //
 // plan first makes a run without faults to learn the writes. It omits writes that the API server
 // refused. Such a write commits nothing, so no fault can separate its commit from its response.
@@ -131,7 +132,7 @@ func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scena
 	return only.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return disturbed, nil }, withoutFaults.Seed)
 }
 
-// subjectWrites makes a run without faults and returns the subject's writes in this run. It
+// subjectWrites makes a run without faults and returns the tested program's writes in this run. It
 // returns an error if a check failed.
 func (f *campaignFlags) subjectWrites(cmd *cobra.Command, withoutFaults *scenario.Scenario) ([]explore.LearntWrite, error) {
 	attempts, err := f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return []*scenario.Scenario{withoutFaults.Clone()}, nil }, withoutFaults.Seed)

@@ -33,7 +33,7 @@ import (
 // ControlPlane is a running control plane. Create it with [Start].
 type ControlPlane struct {
 	etcd       *memetcd.Store
-	transport  *inprocess.Client // carries the requests of all clients except the subject's
+	transport  *inprocess.Client // carries the requests of all clients except the tested program's
 	server     *apiserver.Server
 	simulation *simulation.Simulation
 	stop       func() // stops the controllers
@@ -94,8 +94,8 @@ func (c *ControlPlane) Name() string { return virtual.Name }
 // Capabilities returns the capabilities of the provider.
 func (c *ControlPlane) Capabilities() cluster.Capabilities { return virtual.Capabilities }
 
-// Config returns a client configuration for a role, such as the subject. Its Transport calls the
-// API server as a function, without a network.
+// Config returns a client configuration for a role, such as the program under test. Its Transport
+// calls the API server as a function, without a network.
 func (c *ControlPlane) Config(role cluster.Role) *rest.Config {
 	return &rest.Config{
 		Host: "http://apiserver", Transport: c.transport, WarningHandler: rest.NoWarnings{}, UserAgent: "gauntlet-" + string(role), QPS: -1,

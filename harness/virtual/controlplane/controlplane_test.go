@@ -22,7 +22,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/virtual/apiserver"
 )
 
-// fixture is a control plane in a bubble, with our controllers.
+// fixture is a control plane in a bubble of testing/synctest, with our controllers.
 type fixture struct {
 	*testing.T
 	client kubernetes.Interface
@@ -33,7 +33,8 @@ const (
 	stopDelay  = 5 * time.Second
 )
 
-// inBubble calls test with a control plane of two nodes.
+// inBubble calls the function test in a bubble of testing/synctest, with a control plane of two
+// nodes.
 func inBubble(t *testing.T, test func(f *fixture)) {
 	if err := apiserver.Prepare(t.Context()); err != nil {
 		t.Fatal(err)

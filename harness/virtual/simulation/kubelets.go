@@ -24,7 +24,7 @@ type kubelets struct {
 	client                kubernetes.Interface
 	startDelay, stopDelay time.Duration
 
-	group *sync.WaitGroup // pending changes
+	group *sync.WaitGroup // goroutines that will start, stop or update pods
 	mu    sync.Mutex
 	pods  map[types.UID]podProgress
 	ips   int // number of IP addresses assigned so far

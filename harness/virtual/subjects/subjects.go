@@ -1,5 +1,5 @@
-// Package subjects contains the subjects that are linked into the program gauntlet-virtual: our
-// controllers and upstream's kube-controller-manager.
+// Package subjects contains the programs under test that are linked into the command
+// gauntlet-virtual. These are our controllers and upstream's kube-controller-manager.
 package subjects
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// Main returns the function that runs a replica of the target. It returns an error for any target
-// other than ours and upstream, because only these two are linked.
+// Main returns the function that runs a replica of the program under test, which target names. It
+// returns an error for any target other than ours and upstream, because only these two are linked.
 func Main(target subject.Target) (subject.Main, error) {
 	switch target {
 	case subject.Ours:

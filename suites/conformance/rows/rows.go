@@ -3,8 +3,8 @@
 // and Endpoints is a row. Every statement of controllers/CONTRACT.md that no such test covers is a
 // row too.
 //
-// Each row has one or more specs, or a reason why it has no spec. A test of the suite compares
-// the rows with the specs.
+// Each row has one or more specs, or a reason why it has no spec. A test of the suite compares the
+// rows with the Ginkgo specs.
 package rows
 
 import (
@@ -22,17 +22,17 @@ type Row struct {
 	// Name is the name of the Kubernetes test, such as "TestAdoption". For a statement of the
 	// contract, it is "statement N".
 	Name string
-	// Level says whether the row repeats an integration, conformance or e2e test of Kubernetes.
-	// Otherwise it says that the row is a statement of the contract.
+	// Level says where the row comes from: from an integration, conformance or e2e test of
+	// Kubernetes, or from a statement of the contract.
 	Level Level
-	// Cases is the required number of specs for the row. It is more than 1 if the Kubernetes
-	// test is table-driven.
+	// Cases is the required number of Ginkgo specs for the row. It is more than 1 if the
+	// Kubernetes test is table-driven.
 	Cases int
 	// Statements lists the numbers of the contract's statements that the row tests. Each number
 	// counts from the heading of Controller in controllers/CONTRACT.md. For ReplicationController
 	// and Restart, that heading is ReplicaSet.
 	Statements []int
-	// Pending is the reason why the row has no spec. It is "" if the row has specs.
+	// Pending is the reason why the row has no Ginkgo spec. It is "" if the row has specs.
 	Pending string
 }
 
@@ -66,7 +66,7 @@ const (
 )
 
 // ID returns the controller and the name of the row, such as "ReplicaSet/TestAdoption". Each
-// spec names its row by this ID.
+// Ginkgo spec names its row by this ID.
 func (r Row) ID() string { return string(r.Controller) + "/" + r.Name }
 
 // StatementIDs returns the IDs of the statements that the row tests, such as "ReplicaSet 5".
@@ -120,9 +120,9 @@ func statement(c Controller, number int) Row {
 	return Row{Controller: c, Name: fmt.Sprintf("statement %d", number), Level: Contract, Cases: 1, Statements: []int{number}}
 }
 
-// withCases returns the row with n as its required number of specs. Rows for table-driven tests
-// have one spec for each case.
+// withCases returns the row with n as its required number of Ginkgo specs. Rows for table-driven
+// tests have one spec for each case.
 func (r Row) withCases(n int) Row { r.Cases = n; return r }
 
-// withoutSpec returns the row with a reason why it has no spec.
+// withoutSpec returns the row with a reason why it has no Ginkgo spec.
 func (r Row) withoutSpec(why string) Row { r.Pending = why; return r }

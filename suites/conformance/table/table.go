@@ -1,6 +1,6 @@
-// Package table writes the results of one run of the conformance suite as tables. For each subject,
-// the tables contain the results of each row and of each statement. A row is a tested behavior; see
-// package rows. A statement is a numbered promise of controllers/CONTRACT.md.
+// Package table writes the results of one run of the conformance suite as tables. For each program
+// under test, the tables contain the results of each row and of each statement. A row is a tested
+// behavior; see package rows. A statement is a numbered promise of controllers/CONTRACT.md.
 package table
 
 import (
@@ -18,25 +18,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
 )
 
-// State is the outcome of a spec: pass, fail, skipped or not run.
+// State is the outcome of a Ginkgo spec: pass, fail, skipped or not run.
 type State string
 
-// These are the outcomes of a spec.
+// These are the outcomes of a Ginkgo spec.
 const (
 	Failed  State = "fail"
 	Skipped State = "skipped"
 	Passed  State = "pass"
-	NotRun  State = "-" // a label filter excluded the spec
+	NotRun  State = "-" // a label filter excluded the Ginkgo spec
 )
 
-// Result is the outcome of one spec for one subject.
+// Result is the outcome of one Ginkgo spec for one program under test.
 type Result struct {
-	Row      string        `json:"row"`  // ID of the row that the spec tests, such as "ReplicaSet/TestAdoption"
-	Spec     string        `json:"spec"` // text of the spec, such as "a Deployment follows its scale subresource"
+	Row      string        `json:"row"`  // ID of the row that the Ginkgo spec tests, such as "ReplicaSet/TestAdoption"
+	Spec     string        `json:"spec"` // text of the Ginkgo spec, such as "a Deployment follows its scale subresource"
 	Subject  string        `json:"subject"`
 	State    State         `json:"state"`
-	Reason   string        `json:"why,omitempty"` // why the spec failed or was skipped, otherwise ""
-	Duration time.Duration `json:"took"`          // duration of the spec, in nanoseconds
+	Reason   string        `json:"why,omitempty"` // why the Ginkgo spec failed or was skipped, otherwise ""
+	Duration time.Duration `json:"took"`          // duration of the Ginkgo spec, in nanoseconds
 }
 
 // Run contains the results of one run of the conformance suite.
@@ -115,8 +115,8 @@ func statementIDs() []string {
 	return slices.Compact(all)
 }
 
-// resultsOfStatement returns the results of all specs that test a statement. The argument clause
-// is the ID of the statement, such as "ReplicaSet 5".
+// resultsOfStatement returns the results of all Ginkgo specs that test a statement, one numbered
+// promise of the contract. The argument clause is the ID of the statement, such as "ReplicaSet 5".
 func (run Run) resultsOfStatement(clause string) []Result {
 	var some []Result
 	for _, result := range run.Results {
@@ -127,7 +127,7 @@ func (run Run) resultsOfStatement(clause string) []Result {
 	return some
 }
 
-// resultsOfRow returns the results of all specs that test a row.
+// resultsOfRow returns the results of all Ginkgo specs that test a row, which is one behavior.
 func (run Run) resultsOfRow(row rows.Row) []Result {
 	var some []Result
 	for _, result := range run.Results {
@@ -138,8 +138,8 @@ func (run Run) resultsOfRow(row rows.Row) []Result {
 	return some
 }
 
-// specTexts returns the text of each spec in results. Each text occurs only once, although a
-// spec has one result for each subject.
+// specTexts returns the text of each Ginkgo spec in results. Each text occurs only once, although
+// a spec has one result for each program under test.
 func specTexts(results []Result) []string {
 	var all []string
 	for _, result := range results {
@@ -149,7 +149,7 @@ func specTexts(results []Result) []string {
 	return slices.Compact(all)
 }
 
-// countStates returns, for each state, the number of a subject's results with this state.
+// countStates returns, for each state, the number of a tested program's results with this state.
 func countStates(results []Result, subject string) map[State]int {
 	count := map[State]int{}
 	for _, result := range results {
@@ -160,7 +160,7 @@ func countStates(results []Result, subject string) map[State]int {
 	return count
 }
 
-// summary returns a short text about a subject's results, such as "FAIL 1 of 2" or "pass, 1
+// summary returns a short text about a tested program's results, such as "FAIL 1 of 2" or "pass, 1
 // skipped".
 func summary(results []Result, subject string) string {
 	count := countStates(results, subject)
@@ -210,7 +210,7 @@ func (run Run) writeSummary(b *strings.Builder) {
 	}
 }
 
-// stateCounts returns the numbers of a subject's results as text, such as "1 fail, 2 pass".
+// stateCounts returns the numbers of a tested program's results as text, such as "1 fail, 2 pass".
 func stateCounts(results []Result, subject string) string {
 	count := countStates(results, subject)
 	var parts []string
@@ -243,8 +243,8 @@ func Markdown(w io.Writer, run Run) error {
 	return err
 }
 
-// writeRow writes the table lines of a row: one line for each spec. If the row has no spec, it
-// writes one line with the reason.
+// writeRow writes the table lines of a row, which is one tested behavior: one line for each Ginkgo
+// spec. If the row has no spec, writeRow writes one line with the reason.
 func (run Run) writeRow(b *strings.Builder, row rows.Row) {
 	if row.Pending != "" {
 		fmt.Fprintf(b, "%s*pending: %s* |%s\n", Prefix(row), row.Pending, strings.Repeat(" |", len(run.Subjects)))
@@ -279,7 +279,8 @@ func Prefix(row rows.Row) string {
 	return fmt.Sprintf("| %s | %s | ", name, strings.Join(numbers, ", "))
 }
 
-// cell returns the text of the table cell with the result of a spec for a subject.
+// cell returns the text of the table cell with the result of a Ginkgo spec for a program under
+// test.
 func (run Run) cell(row, spec, subject string) string {
 	for _, r := range run.Results {
 		if r.Row == row && r.Spec == spec && r.Subject == subject {

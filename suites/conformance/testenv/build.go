@@ -113,17 +113,17 @@ func PodTemplate(name string) corev1.PodTemplateSpec {
 }
 
 // Unschedulable makes the pods of a template unschedulable: their node selector matches no node.
-// The pods stay Pending, and no kubelet overwrites the status that a spec writes.
+// The pods stay Pending, and no kubelet overwrites the status that a Ginkgo spec writes.
 func Unschedulable(pods *corev1.PodTemplateSpec) {
 	pods.Spec.NodeSelector = map[string]string{"gauntlet/node": "none"}
 }
 
-// Finalizer is a finalizer that keeps deleted objects terminating until the spec removes the
-// finalizer.
+// Finalizer is a finalizer that keeps deleted objects terminating until the Ginkgo spec removes
+// the finalizer.
 const Finalizer = "gauntlet/stays"
 
-// WithFinalizer adds Finalizer to the pods of a template. Deleted pods then stay terminating
-// until the spec removes the finalizer.
+// WithFinalizer adds Finalizer to the pods of a template. Deleted pods then stay terminating until
+// the Ginkgo spec removes the finalizer.
 func WithFinalizer(pods *corev1.PodTemplateSpec) { pods.Finalizers = []string{Finalizer} }
 
 // UnschedulableWithFinalizer applies Unschedulable and WithFinalizer to a pod template.

@@ -1,5 +1,5 @@
-// Package testenv provides the control plane and the subject for conformance specs. The subject is
-// the set of controllers under test. Each test process starts one control plane for each subject.
+// Package testenv provides the control plane and the program under test for the Ginkgo specs of
+// the conformance suite. Each test process starts one control plane for each program under test.
 // Each spec has its own namespace, and testenv watches the objects in this namespace.
 //
 // A spec sends requests through its [Namespace]. It states the guarantees of the controllers in
@@ -36,7 +36,8 @@ import (
 type Options struct {
 	Provider string // one of providers.Names()
 	Target   subject.Target
-	// Ours is the path of the executable workload-controller-manager, for the subject "ours".
+	// Ours is the path of the executable workload-controller-manager, which contains our
+	// controllers.
 	Ours string
 	// UpstreamDir is the directory that contains the binaries of etcd, Kubernetes and KWOK. If
 	// it is empty, Start uses the cache that `gauntlet setup` fills.
@@ -48,13 +49,13 @@ type Options struct {
 	Existing cluster.Existing
 	// LogDir is the directory for the logs of all components. Stop does not remove it.
 	LogDir string
-	// Profile selects the faults that are active while specs run. Nil means no faults.
+	// Profile selects the faults that are active while Ginkgo specs run. Nil means no faults.
 	Profile *Profile
 	// Seed is the seed of the random numbers that all faults draw.
 	Seed uint64
 }
 
-// Env is an environment for specs: a control plane on which a subject runs.
+// Env is an environment for Ginkgo specs: a control plane on which a program under test runs.
 type Env struct {
 	options Options
 	cluster support.E2EClusterProvider
@@ -71,8 +72,8 @@ const nodeCount = 2
 // clusterName is the name under which e2e-framework stores the cluster in a context.
 const clusterName = "conformance"
 
-// Start starts a control plane and a subject, and waits until the subject holds its lease. After
-// an error, Start stops everything that it has started.
+// Start starts a control plane and a program under test, and waits until the program holds its
+// lease. After an error, Start stops everything that it has started.
 func Start(ctx context.Context, o Options) (*Env, error) {
 	provider, err := e2eframework.New(o.Provider)
 	if err != nil {
@@ -94,7 +95,8 @@ func Start(ctx context.Context, o Options) (*Env, error) {
 	return e, nil
 }
 
-// start starts the fault proxy and the subject, and creates the client for specs.
+// start starts the fault proxy and the program under test, and creates the client for Ginkgo
+// specs.
 func (e *Env) start(ctx context.Context) (err error) {
 	if e.env, err = e2eframework.Environment(ctx, clusterName); err != nil {
 		return err
@@ -134,7 +136,8 @@ func (e *Env) in(namespace string) *resources.Resources {
 	return copied.WithNamespace(namespace)
 }
 
-// componentErr returns an error if a component of the control plane or the subject has exited.
+// componentErr returns an error if a component of the control plane or the program under test has
+// exited.
 func (e *Env) componentErr() error {
 	if err := e.env.Cluster.Err(); err != nil {
 		return err
@@ -145,8 +148,8 @@ func (e *Env) componentErr() error {
 	return nil
 }
 
-// subjectFailed returns a channel that is closed when the subject exits. It returns nil if the
-// subject runs in pods.
+// subjectFailed returns a channel that is closed when the program under test exits. It returns nil
+// if the program runs in pods.
 func (e *Env) subjectFailed() <-chan struct{} {
 	if e.env.Subject == nil {
 		return nil
@@ -154,8 +157,8 @@ func (e *Env) subjectFailed() <-chan struct{} {
 	return e.env.Subject.Failed()
 }
 
-// proxyMissing returns an error if no fault proxy stands between the subject and the API server.
-// Without this proxy, faults and the recording of requests are impossible.
+// proxyMissing returns an error if no fault proxy stands between the program under test and the
+// API server. Without this proxy, faults and the recording of requests are impossible.
 func (e *Env) proxyMissing() error {
 	if e.env.Proxy == nil {
 		return fmt.Errorf("provider %s has no fault proxy between the subject and the API server", e.options.Provider)

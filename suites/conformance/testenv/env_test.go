@@ -181,7 +181,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestSubjectRecorder checks that the recorder stores the records of only one spec. It also
+// TestSubjectRecorder checks that the recorder stores the records of only one Ginkgo spec. It also
 // checks which resourceVersions count as delivered.
 func TestSubjectRecorder(t *testing.T) {
 	r := newSubjectRecorder()

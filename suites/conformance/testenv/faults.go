@@ -66,9 +66,9 @@ func FindProfile(name string) (*Profile, error) {
 	return nil, fmt.Errorf("unknown fault profile %q; expected one of %v", name, names)
 }
 
-// inject injects a fault in a namespace, and returns a function that heals the fault. The
-// argument index counts the faults of the spec. The seed of the fault depends on index, so two
-// equal faults draw different random numbers.
+// inject injects a fault in a namespace, and returns a function that heals the fault. The argument
+// index counts the faults of the Ginkgo spec. The seed of the fault depends on index, so two equal
+// faults draw different random numbers.
 func (e *Env) inject(ctx context.Context, spec FaultSpec, namespace string, index int) (heal func(context.Context) error, err error) {
 	return e.env.Inject(ctx, environment.Injection{Fault: spec.Kind, Params: spec.Params, Namespace: namespace, Index: index})
 }

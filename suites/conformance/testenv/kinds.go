@@ -20,12 +20,12 @@ type Object = k8s.Object
 // rawEndpoints is the Go type of the deprecated v1 Endpoints API.
 type rawEndpoints = corev1.Endpoints //nolint:staticcheck // the Endpoints API is deprecated, but it is what the specs test
 
-// Ref identifies an object in the namespace of a spec by kind and name.
+// Ref identifies an object in the namespace of a Ginkgo spec by kind and name.
 type Ref struct{ Kind, Name string }
 
 func (r Ref) String() string { return r.Kind + "/" + r.Name }
 
-// These are the kinds of objects that specs use.
+// These are the kinds of objects that Ginkgo specs use.
 const (
 	PodKind                   = kube.Pod
 	ReplicaSetKind            = kube.ReplicaSet

@@ -36,17 +36,17 @@ type Namespace struct {
 	Name  string
 	env   *Env
 	store *store
-	// heals contains the functions that heal the active faults, in the order in which the spec
-	// injected the faults.
+	// heals contains the functions that heal the active faults, in the order in which the Ginkgo
+	// spec injected the faults.
 	heals        environment.Teardowns
-	injected     int // number of faults that the spec has injected
+	injected     int // number of faults that the Ginkgo spec has injected
 	barrierCount int // number of calls of BarrierOf
 	// stop ends the watches of the namespace. Cleanup then waits for their goroutines in group.
 	stop  context.CancelFunc
 	group sync.WaitGroup
 }
 
-// NewNamespace creates a namespace for a spec and waits until pods can be created in it. If
+// NewNamespace creates a namespace for a Ginkgo spec and waits until pods can be created in it. If
 // withProfile is true, it injects the faults of the suite's [Profile], if there is one. The caller
 // must call Cleanup.
 func (e *Env) NewNamespace(ctx context.Context, withProfile bool) (*Namespace, error) {
@@ -73,7 +73,7 @@ func (e *Env) NewNamespace(ctx context.Context, withProfile bool) (*Namespace, e
 	return n, nil
 }
 
-// specLabel is the label that every namespace of a spec has.
+// specLabel is the label that every namespace of a Ginkgo spec has.
 const specLabel = "gauntlet/spec"
 
 // cleanupTimeout is the maximum duration of Cleanup, which does not wait until the namespace is
@@ -81,8 +81,8 @@ const specLabel = "gauntlet/spec"
 const cleanupTimeout = 30 * time.Second
 
 // Cleanup heals all faults and deletes the namespace, without waiting until it is gone. It returns
-// an error if an invariant of the spec was violated. If the spec has already failed because of this
-// violation, Cleanup does not return the error again.
+// an error if an invariant of the Ginkgo spec was violated. If the spec has already failed because
+// of this violation, Cleanup does not return the error again.
 func (n *Namespace) Cleanup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -99,8 +99,8 @@ func (n *Namespace) Cleanup(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// removeFinalizers removes [Finalizer], which specs add, from objects in a namespace. These are pods,
-// ReplicaSets and ReplicationControllers.
+// removeFinalizers removes [Finalizer], which Ginkgo specs add, from objects in a namespace. These
+// are pods, ReplicaSets and ReplicationControllers.
 func (e *Env) removeFinalizers(ctx context.Context, namespace string) error {
 	var all []error
 	for _, name := range []string{PodKind, ReplicaSetKind, ReplicationControllerKind} {
@@ -135,7 +135,7 @@ func mergePatch(merge string) k8s.Patch {
 	return k8s.Patch{PatchType: types.MergePatchType, Data: []byte(merge)}
 }
 
-// injectProfile injects all faults of the fault profile in the namespace.
+// injectProfile injects all faults of the suite's fault profile in the namespace.
 func (n *Namespace) injectProfile(ctx context.Context) error {
 	if err := n.env.proxyMissing(); err != nil {
 		return fmt.Errorf("injecting the faults of profile %s: %w", n.env.options.Profile.Name, err)
@@ -161,7 +161,7 @@ func (n *Namespace) inject(ctx context.Context, fault FaultSpec) error {
 
 // Inject injects a fault of the given type, such as "watch-delay". The argument params contains
 // the parameters in YAML, as in a scenario. The fault stays active until a call of the returned
-// function, of Heal or of Cleanup. The spec is skipped if the provider has no fault proxy.
+// function, of Heal or of Cleanup. The Ginkgo spec is skipped if the provider has no fault proxy.
 func (n *Namespace) Inject(ctx context.Context, kind, params string) (heal func(context.Context)) {
 	ginkgo.GinkgoHelper()
 	n.requireProxy()
@@ -173,7 +173,7 @@ func (n *Namespace) Inject(ctx context.Context, kind, params string) (heal func(
 	}
 }
 
-// Heal heals all active faults of the spec, including the faults of the profile.
+// Heal heals all active faults of the Ginkgo spec, including the faults of the profile.
 func (n *Namespace) Heal(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	heals := n.heals
@@ -189,7 +189,8 @@ func (n *Namespace) Create(ctx context.Context, o Object) Ref {
 	return RefOf(o)
 }
 
-// TryCreate creates an object as Create does. It returns an error instead of failing the spec.
+// TryCreate creates an object as Create does. It returns an error instead of failing the Ginkgo
+// spec.
 func (n *Namespace) TryCreate(ctx context.Context, o Object) error {
 	o.SetNamespace(n.Name)
 	tried := 0
@@ -232,7 +233,8 @@ func (n *Namespace) Patch(ctx context.Context, ref Ref, merge string, args ...an
 	gomega.Expect(n.TryPatch(ctx, ref, merge, args...)).To(gomega.Succeed(), "patching %s", ref)
 }
 
-// TryPatch patches an object as Patch does. It returns an error instead of failing the spec.
+// TryPatch patches an object as Patch does. It returns an error instead of failing the Ginkgo
+// spec.
 func (n *Namespace) TryPatch(ctx context.Context, ref Ref, merge string, args ...any) error {
 	return n.patch(ctx, ref, "", fmt.Sprintf(merge, args...))
 }
@@ -369,7 +371,7 @@ func (n *Namespace) DeleteAll(ctx context.Context, kind string, labels map[strin
 		client.InNamespace(n.Name), client.MatchingLabels(labels))).To(gomega.Succeed())
 }
 
-// DeleteNamespace deletes the namespace of the spec, and does not wait until it is gone.
+// DeleteNamespace deletes the namespace of the Ginkgo spec, and does not wait until it is gone.
 func (n *Namespace) DeleteNamespace(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(n.delete(ctx)).To(gomega.Succeed())
@@ -379,8 +381,9 @@ func (n *Namespace) delete(ctx context.Context) error {
 	return n.env.in("").Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.Name}})
 }
 
-// Restart stops all replicas of the subject with SIGTERM and starts them again. It does not wait
-// until a replica holds the lease. If the subject runs in pods, Restart skips the spec.
+// Restart stops all replicas of the program under test with SIGTERM and starts them again. It does
+// not wait until a replica holds the lease. If the program runs in pods, Restart skips the Ginkgo
+// spec.
 func (n *Namespace) Restart(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	subject := n.env.env.Subject
@@ -394,8 +397,8 @@ func (n *Namespace) Restart(ctx context.Context) {
 	}
 }
 
-// RequireKubelets skips the spec if KWOK simulates the nodes. The argument why is the reason why
-// the spec needs a real kubelet, for the skip message.
+// RequireKubelets skips the Ginkgo spec if KWOK simulates the nodes. The argument why is the
+// reason why the spec needs a real kubelet, for the skip message.
 func (n *Namespace) RequireKubelets(why string) {
 	ginkgo.GinkgoHelper()
 	if n.env.simulatedNodes {
@@ -403,9 +406,9 @@ func (n *Namespace) RequireKubelets(why string) {
 	}
 }
 
-// RequireSimulatedKubelets skips the spec if the kubelets are real. A real kubelet overwrites a
-// pod status that a spec writes. The argument why is the reason why the spec needs simulated
-// kubelets, for the skip message.
+// RequireSimulatedKubelets skips the Ginkgo spec if the kubelets are real. A real kubelet
+// overwrites a pod status that a spec writes. The argument why is the reason why the spec needs
+// simulated kubelets, for the skip message.
 func (n *Namespace) RequireSimulatedKubelets(why string) {
 	ginkgo.GinkgoHelper()
 	if !n.env.simulatedNodes {
@@ -413,9 +416,9 @@ func (n *Namespace) RequireSimulatedKubelets(why string) {
 	}
 }
 
-// Requests returns the subject's requests with the given verb and resource in the namespace. An
-// example is Requests("create", "pods"). If the provider has no fault proxy, Requests skips the
-// spec.
+// Requests returns the tested program's requests with the given verb and resource in the
+// namespace. An example is Requests("create", "pods"). If the provider has no fault proxy,
+// Requests skips the Ginkgo spec.
 func (n *Namespace) Requests(verb, resource string) []history.Request {
 	ginkgo.GinkgoHelper()
 	n.requireProxy()
@@ -433,7 +436,7 @@ func (n *Namespace) object(ref Ref) Object {
 	return o
 }
 
-// requireProxy skips the spec if the provider has no fault proxy.
+// requireProxy skips the Ginkgo spec if the provider has no fault proxy.
 func (n *Namespace) requireProxy() {
 	ginkgo.GinkgoHelper()
 	if err := n.env.proxyMissing(); err != nil {
@@ -441,8 +444,9 @@ func (n *Namespace) requireProxy() {
 	}
 }
 
-// LatestDelivered returns a query for a bool: whether a watch of the subject has delivered an
-// object's current version. If the provider has no fault proxy, LatestDelivered skips the spec.
+// LatestDelivered returns a query for a bool: whether the program under test has received an
+// object's current version. Only watch events count. If the provider has no fault proxy,
+// LatestDelivered skips the Ginkgo spec.
 func (n *Namespace) LatestDelivered(ref Ref) Query {
 	ginkgo.GinkgoHelper()
 	n.requireProxy()
@@ -462,8 +466,8 @@ func (n *Namespace) FaultsFired(kind string) Query {
 	return Query{"the fault " + kind + " to fire", func(*View) any { return n.env.recorder.faultsFired(kind) }}
 }
 
-// WaitNamespacesGone waits until the namespaces of all specs are gone. It removes Finalizer from
-// their objects repeatedly, because the controllers may still create objects after Cleanup.
+// WaitNamespacesGone waits until the namespaces of all Ginkgo specs are gone. It removes Finalizer
+// from their objects repeatedly, because the controllers may still create objects after Cleanup.
 func (e *Env) WaitNamespacesGone(ctx context.Context) error {
 	const every = 500 * time.Millisecond
 	var left corev1.NamespaceList

@@ -13,7 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// Pod is a pod in the namespace of a spec. String returns the fields that the controllers read.
+// Pod is a pod in the namespace of a Ginkgo spec. String returns the fields that the controllers
+// read.
 type Pod struct{ *corev1.Pod }
 
 // Ready reports whether the condition Ready of the pod is True.
@@ -73,7 +74,7 @@ func (p Pods) ControlledBy(ref Ref) Pods {
 // Active returns the active pods.
 func (p Pods) Active() Pods { return p.Filter(Pod.Active) }
 
-// Filter returns the pods that satisfy the condition is.
+// Filter returns the pods for which the function is returns true.
 func (p Pods) Filter(is func(Pod) bool) Pods {
 	var some Pods
 	for _, pod := range p {
@@ -217,7 +218,7 @@ func (s ReplicaSets) ControlledBy(ref Ref) ReplicaSets {
 	return s.Filter(func(set *ReplicaOwner) bool { return set.Controller() == ref })
 }
 
-// Filter returns the ReplicaSets that satisfy the condition is.
+// Filter returns the ReplicaSets for which the function is returns true.
 func (s ReplicaSets) Filter(is func(*ReplicaOwner) bool) ReplicaSets {
 	var some ReplicaSets
 	for _, set := range s {
@@ -238,7 +239,7 @@ func (s ReplicaSets) Desired() (sum int32) {
 
 func (s ReplicaSets) String() string { return joinLines(s) }
 
-// Deployment is a Deployment in the namespace of a spec. String returns its status.
+// Deployment is a Deployment in the namespace of a Ginkgo spec. String returns its status.
 type Deployment struct{ *appsv1.Deployment }
 
 // Condition returns the status condition of the given type. It returns the zero Condition if
@@ -277,7 +278,8 @@ func (d *Deployment) String() string {
 	return text
 }
 
-// Endpoints is an Endpoints object in the namespace of a spec. String returns its addresses.
+// Endpoints is an Endpoints object in the namespace of a Ginkgo spec. String returns its
+// addresses.
 type Endpoints struct{ *rawEndpoints }
 
 // IPs returns the IPs of the ready addresses, or of the not-ready addresses if ready is false.

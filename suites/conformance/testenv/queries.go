@@ -93,11 +93,11 @@ func Exists(ref Ref) Query {
 	return Query{"whether " + ref.String() + " exists", func(v *View) any { return v.Has(ref) }}
 }
 
-// Barrier waits until the subject has begun to process every event that it received before the
-// call. Call Barrier before you check that a controller did not act.
+// Barrier waits until the program under test has begun to process every event that it received
+// before the call. Call Barrier before you check that a controller did not act.
 //
-// Barrier creates one object for each controller, and waits until the subject has processed
-// these objects.
+// Barrier creates one object for each controller, and waits until the program has processed these
+// objects.
 func (n *Namespace) Barrier(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	n.BarrierOf(ctx, ReplicaSetKind, ReplicationControllerKind, DeploymentKind, EndpointsKind)

@@ -11,8 +11,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// subjectRecorder stores the records of the current spec. They are the subject's requests,
-// responses and watch events, and the faults. The fault proxy and the faults call Append.
+// subjectRecorder stores the records of the current Ginkgo spec. They are the tested program's
+// requests, responses and watch events, and the faults. The fault proxy and the faults call
+// Append.
 type subjectRecorder struct {
 	mu       sync.Mutex
 	records  []history.Record
@@ -21,8 +22,8 @@ type subjectRecorder struct {
 
 func newSubjectRecorder() *subjectRecorder { return &subjectRecorder{} }
 
-// Append stores a record, and implements interceptor.Recorder. If no spec is running, it drops
-// the record.
+// Append stores a record, and implements interceptor.Recorder. If no Ginkgo spec is running, it
+// drops the record.
 func (r *subjectRecorder) Append(record history.Record) {
 	r.mu.Lock()
 	onRecord := r.onRecord
@@ -43,7 +44,7 @@ func (r *subjectRecorder) reset(onRecord func()) {
 	r.records, r.onRecord = nil, onRecord
 }
 
-// requests returns the subject's requests with the given namespace, verb and resource.
+// requests returns the tested program's requests with the given namespace, verb and resource.
 func (r *subjectRecorder) requests(namespace, verb, resource string) []history.Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,7 +58,7 @@ func (r *subjectRecorder) requests(namespace, verb, resource string) []history.R
 }
 
 // delivered returns the last resourceVersion of an object that a watch has delivered to the
-// subject. It returns 0 if no watch has delivered the object.
+// program under test. It returns 0 if no watch has delivered the object.
 func (r *subjectRecorder) delivered(resource, namespace, name string) history.Version {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,8 +84,8 @@ func (r *subjectRecorder) faultsFired(kind string) int {
 	return count
 }
 
-// recentTraffic describes the subject's last watch events and writes in a namespace. It returns
-// at most 24 lines, oldest first.
+// recentTraffic describes the tested program's last watch events and writes in a namespace. It
+// returns at most 24 lines, oldest first.
 func (r *subjectRecorder) recentTraffic(namespace string) []string {
 	const maxLines = 24
 	r.mu.Lock()

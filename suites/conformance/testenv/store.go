@@ -14,7 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// store contains the objects in the namespace of one spec, and the spec's invariants. The
+// store contains the objects in the namespace of one Ginkgo spec, and the spec's invariants. The
 // watches of this package fill the store.
 type store struct {
 	mu      sync.Mutex
@@ -34,7 +34,7 @@ type store struct {
 	reported  bool
 }
 
-// invariant is a condition of a spec that must hold after every change in the namespace.
+// invariant is a condition of a Ginkgo spec that must hold after every change in the namespace.
 type invariant struct {
 	// text describes the condition in failure messages.
 	text string
@@ -84,7 +84,7 @@ func (s *store) change(edit func()) {
 }
 
 // notify checks the invariants and wakes all waits after a change that is not in the store. For
-// example, the fault proxy has recorded a request of the subject.
+// example, the fault proxy has recorded a request of the program under test.
 func (s *store) notify() { s.change(func() {}) }
 
 // check evaluates the invariants. It stores the first violation that it finds, and does nothing

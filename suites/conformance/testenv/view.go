@@ -13,8 +13,8 @@ import (
 // View as an argument. A View is invalid after the query or the invariant has returned.
 type View struct{ store *store }
 
-// objectsOf returns the objects of one kind in the spec's namespace, sorted by name. T is the Go
-// type of this kind.
+// objectsOf returns the objects of one kind in the Ginkgo spec's namespace, sorted by name. T is
+// the Go type of this kind.
 func objectsOf[T Object](v *View, kind string) []T {
 	var found []T
 	for ref, object := range v.store.objects {
@@ -26,8 +26,8 @@ func objectsOf[T Object](v *View, kind string) []T {
 	return found
 }
 
-// objectNamed returns the object with the given kind and name in the spec's namespace. It returns
-// nil if there is none. T is the Go type of the kind.
+// objectNamed returns the object with the given kind and name in the Ginkgo spec's namespace. It
+// returns nil if there is none. T is the Go type of the kind.
 func objectNamed[T Object](v *View, kind, name string) T {
 	object, _ := v.store.objects[Ref{kind, name}].(T)
 	return object

@@ -29,7 +29,7 @@ const waitTimeout = 60 * time.Second
 const statesMax = 3
 
 // Eventually waits until the matcher accepts the value of the query, and returns this value.
-// Active faults stay active. The spec fails after 60 seconds.
+// Active faults stay active. The Ginkgo spec fails after 60 seconds.
 func (n *Namespace) Eventually(ctx context.Context, q Query, matcher types.GomegaMatcher) any {
 	ginkgo.GinkgoHelper()
 	answer, err := n.await(ctx, q, matcher)
@@ -47,8 +47,8 @@ func (n *Namespace) EventuallyWithoutFaults(ctx context.Context, q Query, matche
 	return n.Eventually(ctx, q, matcher)
 }
 
-// Always adds an invariant, which must hold until the spec ends. The function holds returns an
-// error if the invariant is violated. It is called now and after every change in the namespace,
+// Always adds an invariant, which must hold until the Ginkgo spec ends. The function holds returns
+// an error if the invariant is violated. It is called now and after every change in the namespace,
 // with or without faults. The argument what describes the invariant in failure messages.
 func (n *Namespace) Always(what string, holds func(*View) error) {
 	n.store.mu.Lock()
@@ -57,28 +57,29 @@ func (n *Namespace) Always(what string, holds func(*View) error) {
 	n.store.check()
 }
 
-// ClearInvariants removes all invariants that the spec has added, before a step of the spec that
-// may violate them.
+// ClearInvariants removes all invariants that the Ginkgo spec has added, before a step of the spec
+// that may violate them.
 func (n *Namespace) ClearInvariants() {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
 	n.store.invariants = nil
 }
 
-// AlwaysWithoutProfile adds an invariant, as Always does, but only if the suite runs without a
-// fault profile. If a fault loses a response, even a correct controller may violate the
-// invariant for a while.
+// AlwaysWithoutProfile adds an invariant, as Always does, but only if the suite has no fault
+// profile. If a fault loses a response, even a correct controller may violate the invariant for a
+// while.
 func (n *Namespace) AlwaysWithoutProfile(what string, holds func(*View) error) {
 	if !n.HasProfile() {
 		n.Always(what, holds)
 	}
 }
 
-// HasProfile reports whether the suite runs with a fault profile.
+// HasProfile reports whether the suite runs with a fault profile, a group of faults that are
+// active while specs run.
 func (n *Namespace) HasProfile() bool { return n.env.options.Profile != nil }
 
 // await waits until the matcher accepts the value of the query, and returns the value. It ends
-// early if an invariant is violated, or if the control plane or the subject fails.
+// early if an invariant is violated, or if the control plane or the program under test fails.
 //
 // After a timeout, the error contains the expected value, the last values and the last Event
 // objects.
@@ -133,8 +134,8 @@ func (n *Namespace) timeoutError(cause error, q Query, expected string, seen *st
 	return fmt.Errorf("waiting for %s: %w\nexpected: %s\nfound (last states):\n%s%s", q.Text, cause, expected, seen, n.failureContext(&View{s}))
 }
 
-// failureContext returns the second part of a failure message. It contains the last Event
-// objects, the subject's last watch events and writes, and the number of active faults.
+// failureContext returns the second part of a failure message. It contains the last Event objects,
+// the tested program's last watch events and writes, and the number of active faults.
 func (n *Namespace) failureContext(v *View) string {
 	text := "\nlast events:\n" + indent(strings.Join(v.recentEvents(), "\n"))
 	if lines := n.env.recorder.recentTraffic(n.Name); len(lines) > 0 {

@@ -51,7 +51,7 @@ func Granted(rules ...rbacv1.PolicyRule) []Permission {
 	return slices.Compact(all)
 }
 
-// Requested contains the permissions that a subject's requests needed in one run.
+// Requested contains the permissions that a tested program's requests needed in one run.
 type Requested struct {
 	// Permissions lists the permissions that the requests needed, sorted and without duplicates.
 	// It includes the permissions for denied requests.

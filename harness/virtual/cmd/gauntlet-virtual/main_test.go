@@ -86,7 +86,7 @@ func TestOneSeedOneHistory(t *testing.T) {
 	}
 }
 
-// TestLibrary runs scenarios of the library on both subjects.
+// TestLibrary runs gauntlet's own scenarios on our controllers and on kube-controller-manager.
 func TestLibrary(t *testing.T) {
 	program := gauntlet(t)
 	for _, name := range []string{"crash", "failover", "services"} {
@@ -100,7 +100,7 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// TestArguments checks which arguments the program refuses.
+// TestArguments checks which arguments gauntlet-virtual refuses.
 func TestArguments(t *testing.T) {
 	dir := t.TempDir()
 	for _, test := range []struct {
@@ -118,7 +118,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestDeath checks the reports of a run whose program dies before and after the history begins.
+// TestDeath checks the reports of a run in which gauntlet-virtual dies. It dies before or after
+// the first record of the history.
 func TestDeath(t *testing.T) {
 	program := filepath.Join(filepath.Dir(gauntlet(t)), "gauntlet-virtual")
 	for _, test := range []struct{ name, script, want string }{
@@ -160,7 +161,8 @@ func TestDeath(t *testing.T) {
 	}
 }
 
-// TestMutant builds a mutant of our controllers into the program. A check must detect the mutant.
+// TestMutant builds a mutant of our controllers, which has a deliberate bug, into
+// gauntlet-virtual. A check must detect the bug.
 func TestMutant(t *testing.T) {
 	all := mutants.All()
 	m := all[slices.IndexFunc(all, func(m mutant.Mutant) bool { return m.ID == "own-no-leftovers" })]
