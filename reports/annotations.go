@@ -13,9 +13,9 @@ import (
 // Annotations writes GitHub Actions workflow commands, which show the failures as annotations of
 // the CI job.
 //
-// Failures with the same reason form a group, and each group becomes one command. It is an error
-// for the verdict fail, a warning for unknown, and a notice for known-upstream. GitHub documents
-// the format in "Workflow commands for GitHub Actions".
+// Failures with the same reason form a group, and each group becomes one command. The command is an
+// error for the verdict fail, a warning for unknown, and a notice for known-upstream. GitHub
+// documents the format in "Workflow commands for GitHub Actions".
 func Annotations(w io.Writer, runs []Run) error {
 	var b strings.Builder
 	for _, f := range groupFailures(runs) {

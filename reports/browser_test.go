@@ -25,7 +25,7 @@ var browsers = []string{"chromium", "chromium-browser", "google-chrome", "google
 // pageWithin is the time limit of every browser action.
 const pageWithin = time.Minute
 
-// visitor is a page that is open in a browser.
+// visitor is a report page that a test has opened in a browser.
 type visitor struct {
 	t   *testing.T
 	ctx context.Context
@@ -33,7 +33,7 @@ type visitor struct {
 	consoleMessages func() []string
 }
 
-// visit opens a file in a new browser. It skips the test if there is no browser.
+// visit opens the HTML file at path in a new browser. It skips the test if there is no browser.
 func visit(t *testing.T, path string, width, height int) *visitor {
 	t.Helper()
 	executable := ""

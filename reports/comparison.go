@@ -60,8 +60,8 @@ type comparisonSummary struct {
 	// costs of all pairs are compared.
 	CostSkipped string
 	Costs       costTable
-	// EndStateDiff is the pair's Diff on the page about one pair. It is empty on the page about
-	// all pairs.
+	// EndStateDiff shows how the objects of the two runs differ at the end; see Pair.Diff. Only the
+	// page about one pair has it.
 	EndStateDiff string
 	// Links is true on the page about all pairs, which links to the page of each pair. It is false
 	// on the page about one pair.
@@ -82,7 +82,7 @@ type distinctDifference struct {
 	first              pairSummary // the first pair in which it occurs
 }
 
-// In says in how many of all pairs the difference occurs, such as "2 of 5".
+// In returns a text that says in how many pairs of runs the difference occurs, such as "2 of 5".
 func (d distinctDifference) In() string { return fmt.Sprintf("%d of %d", d.pairs, d.of) }
 
 // Page returns the file name of an HTML page: that of the first pair in which the difference
@@ -210,8 +210,9 @@ func (c *Comparison) Undeclared() (undeclared, bothWrong int) {
 	return undeclared, bothWrong
 }
 
-// Verdict returns fail if any difference is undeclared or both subjects violate a guarantee.
-// Otherwise it returns pass, or unknown if the comparison has no pair.
+// Verdict returns the verdict fail if any difference is undeclared or both subjects violate a
+// guarantee. Otherwise it returns the verdict pass, or the verdict unknown if the comparison has no
+// pair.
 func (c *Comparison) Verdict() check.Verdict {
 	undeclared, bothWrong := c.Undeclared()
 	switch {

@@ -34,8 +34,8 @@ type jsonPair struct {
 	Subject jsonSide `json:"subject"`
 	Base    jsonSide `json:"base"`
 	Partial bool     `json:"partial"`
-	// Partly is the old name of partial, from schema 2. ComparedJSON writes both fields with the
-	// same value until the next release.
+	// Partly is the old name of the JSON field partial, from schema 2. ComparedJSON writes both
+	// fields with the same value until the next release.
 	Partly      bool             `json:"partly"`
 	Differences []jsonDifference `json:"differences"`
 }
@@ -53,8 +53,8 @@ type jsonDifference struct {
 	Subject        string                 `json:"subject,omitempty"`
 	Base           string                 `json:"base,omitempty"`
 	Classification compare.Classification `json:"classification"`
-	// Standing is the old name of classification, from schema 2. ComparedJSON writes both fields
-	// with the same value until the next release.
+	// Standing is the old name of the JSON field classification, from schema 2. ComparedJSON writes
+	// both fields with the same value until the next release.
 	Standing compare.Classification `json:"standing"`
 	Reason   string                 `json:"reason,omitempty"`
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// Detail has what only the page of a single run shows, and verdicts.json does not contain.
-// Examples are the timeline and the logs. If a part cannot be read, the page omits the part, and
-// Missing says why.
+// Detail has the parts of a run's HTML page that do not come from verdicts.json, such as the
+// timeline. Only the page of a single run shows these parts. If a part cannot be read, the page
+// omits the part, and Missing says why.
 type Detail struct {
 	Timeline *timeline.Timeline // nil if the run has no readable history
 	Scenario string             // the contents of scenario.yaml
@@ -102,8 +102,8 @@ func (d *Detail) parts(dir string, read func(path string) (Log, error)) []Log {
 	return all
 }
 
-// note adds a line to Missing if err is not nil. The argument what says what the page lacks, such
-// as "no timeline".
+// If err is not nil, note adds a line to d.Missing, which the page shows. The argument what says
+// what the page lacks, such as "no timeline".
 //
 // A campaign deletes the directories of runs that passed. If a file does not exist, the line
 // therefore has a fixed text instead of the error.

@@ -19,7 +19,7 @@ type drawnTimeline struct {
 	Subject    string                    `json:"subject"`
 	End        int64                     `json:"end"`
 	Omitted    string                    `json:"omitted,omitempty"`
-	Displayed  []int64                   `json:"displayed"` // the part that the page draws in full: its start and end
+	Displayed  []int64                   `json:"displayed"` // the start and the end of the time range that the page draws in full
 	Phases     []drawnPhase              `json:"phases"`
 	Tracks     []drawnTrack              `json:"tracks"`
 	Bands      []drawnBand               `json:"bands"`

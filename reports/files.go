@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// The names of files in a run directory. WriteFiles writes the page and verdicts.json. gauntlet
-// run writes the history.
+// These are the names of files in a run directory: the HTML page, the verdicts and the history.
+// [WriteFiles] writes the page and the verdicts. The run itself writes the history.
 const (
 	PageName     = "report.html"
 	verdictsName = "verdicts.json"

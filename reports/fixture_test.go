@@ -94,8 +94,8 @@ func laggingRun(t *testing.T, pods int) Run {
 	return r
 }
 
-// pod adds the creation of a pod, the pod's status updates until it is ready, and the delayed
-// deliveries. It returns the number (Seq) of the create request.
+// pod adds the records of one pod: the creation, the status updates until readiness, and the
+// delayed watch events. It returns the number (Seq) of the create request.
 func (s *historyBuilder) pod(at time.Duration, i int) int64 {
 	const micro = time.Microsecond
 	id := uint64(100 + i)

@@ -37,8 +37,8 @@ type jsonRun struct {
 	Verdict         check.Verdict     `json:"verdict"`
 	Reason          string            `json:"reason"`
 	Reproduce       string            `json:"reproduce"`
-	// Again is the old name of reproduce, from schema 1. JSON writes both fields with the same
-	// value until the next release.
+	// Again is the old name of the JSON field reproduce, from schema 1. JSON writes both fields
+	// with the same value until the next release.
 	Again             string       `json:"again"`
 	Faults            []jsonFault  `json:"faults,omitempty"`
 	UnusedPermissions []string     `json:"unusedPermissions,omitempty"`
@@ -58,16 +58,16 @@ type jsonResult struct {
 	Verdict   check.Verdict `json:"verdict"`
 	Reason    string        `json:"reason"`
 	Exercised int           `json:"exercised"`
-	// Tested is the old name of exercised, from schema 1. JSON writes both fields with the same
-	// value until the next release.
+	// Tested is the old name of the JSON field exercised, from schema 1. JSON writes both fields
+	// with the same value until the next release.
 	Tested     int            `json:"tested"`
 	Violations int            `json:"violations,omitempty"`
 	Evidence   []jsonEvidence `json:"evidence,omitempty"`
 	Guarantee  string         `json:"guarantee"`
 	Contract   string         `json:"contract"`
 	Scope      string         `json:"scope,omitempty"`
-	// Clause is the old name of contract, from schema 1. JSON writes both fields with the same
-	// value until the next release.
+	// Clause is the old name of the JSON field contract, from schema 1. JSON writes both fields
+	// with the same value until the next release.
 	Clause string `json:"clause"`
 }
 

@@ -61,7 +61,7 @@ func nameOf(path string) string {
 	return filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path))
 }
 
-// logWindow is a time range. The page shows the log lines of this time.
+// logWindow is a time range. The report page shows the log lines of this time range.
 type logWindow struct{ from, to time.Time }
 
 // The time that a logWindow covers before and after the first violation. The lines before the
@@ -85,7 +85,7 @@ func logWindowAround(t *timeline.Timeline) *logWindow {
 	return &logWindow{at.Add(-before), at.Add(after)}
 }
 
-// read reads those lines of a log file whose time is in the window.
+// read reads those lines of a log file whose time is in the range w.
 //
 // A line without a time belongs to the line before it. If the lines have more than maxLogPart
 // bytes, read omits the earliest lines.
@@ -132,8 +132,8 @@ var (
 
 // timeOf returns the time of a log line, or false if the line has none.
 //
-// Times in the klog format have neither year nor time zone. timeOf takes both from near, any time
-// in the same run.
+// Times in the klog format have neither year nor time zone. timeOf takes both from the argument
+// near, which is any time in the same run.
 func timeOf(line []byte, near time.Time) (time.Time, bool) {
 	if found := klogTime.FindSubmatch(line); found != nil {
 		at, err := time.ParseInLocation("0102 15:04:05.999999", string(found[1]), near.Location())

@@ -12,7 +12,7 @@ import (
 // overviewData is shown first on a page of several runs. It has the failure groups, and the
 // numbers of runs by day, subject, scenario and verdict.
 type overviewData struct {
-	When     string          // the range of the start times; empty if no start time is known
+	When     string          // the range of the runs' start times, as text; empty if no start time is known
 	Failures []pageFailure   // the failure groups, worst verdict first
 	Days     []dayCounts     // the days on which runs started, oldest first
 	Verdicts []check.Verdict // the columns of the tables of counts: the verdicts that occur

@@ -152,8 +152,8 @@ func checkIDs(runs []Run) []string {
 	return ids
 }
 
-// summarize returns the worst verdict of the runs, and counts by verdict such as "3 runs: 1 fail,
-// 2 pass". Without runs, it returns unknown.
+// summarize returns the worst verdict of the runs, and counts by verdict such as "3 runs: 1 fail, 2
+// pass". Without runs, it returns the verdict unknown.
 func summarize(runs []Run) (check.Verdict, string) {
 	if len(runs) == 0 {
 		return check.Unknown, "nothing was run"
@@ -175,7 +175,8 @@ type series struct {
 }
 
 // summarize returns the worst verdict of the runs, and counts by verdict. For an interrupted
-// series, the verdict is unknown unless a run failed, and the text begins with the interruption.
+// series, the text begins with the interruption. The verdict is then unknown, unless a run has the
+// verdict fail.
 func (s series) summarize() (check.Verdict, string) {
 	verdict, reason := summarize(s.runs)
 	if s.interrupted == "" {

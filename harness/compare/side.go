@@ -65,8 +65,8 @@ func (s *Side) isNameOf(name string, object history.Ref) bool {
 	return name == s.names.stableName(&history.Object{Ref: object})
 }
 
-// isOrIsOwnedBy reports whether a key of End names the object to, or a dependent of that object.
-// Dependents of dependents count too.
+// isOrIsOwnedBy reports whether a key of End names an object or one of its dependents. The argument
+// to is the object. Dependents of dependents count too.
 //
 // If this run lacks the dependent, isOrIsOwnedBy finds the dependent's owner in the argument
 // other, the second run.
@@ -351,7 +351,7 @@ func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[strin
 }
 
 // milestonesOf adds the values that one version of an object contributes, such as its conditions,
-// to the argument all.
+// to the set all.
 func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error {
 	name := o.names.stableName(version.Object)
 	decoded, err := o.decoder.Decode(version.Object)

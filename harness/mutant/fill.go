@@ -140,8 +140,8 @@ func (t *Trial) fillMutant(ctx context.Context, g *Gaps, subject Subject, m *Mut
 	return nil
 }
 
-// isOpen reports whether the mutant needs further runs. It returns false if a scenario detects the
-// mutant, or if no check can ever detect it.
+// isOpen reports whether the mutant needs further runs. It returns false if a scenario has detected
+// the mutant, or if no check can ever detect it.
 func (g *Gaps) isOpen(m *Mutant) bool {
 	return m.UnobservableReason == "" && g.Matrix.Find(m, g.Scenarios) != Caught
 }

@@ -50,9 +50,11 @@ type Finding string
 
 // These are the values of [Finding].
 const (
-	// Caught means that at least one expected check failed in at least one of the scenarios.
+	// Caught means that in at least one of the scenarios, one of the checks in Mutant.Checks
+	// failed.
 	Caught Finding = "caught"
-	// Missed means that the mutant ran in all of the scenarios, and no expected check failed.
+	// Missed means that the mutant ran in all of the scenarios, and none of the checks in
+	// Mutant.Checks failed.
 	Missed Finding = "missed"
 	// NotMeasured means that the result of a scenario is missing or unknown, and no other scenario
 	// detected the mutant.

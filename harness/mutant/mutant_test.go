@@ -295,8 +295,8 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// TestTrialInterrupted checks that an interrupted trial returns a single error, which says after
-// how many mutants.
+// TestTrialInterrupted checks that an interrupted trial returns a single error, which says how many
+// mutants were complete.
 func TestTrialInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	all := []Mutant{{ID: "one", Base: Ours, Scenarios: []string{"first"}}, {ID: "two", Base: Ours, Scenarios: []string{"first"}}, {ID: "unseen", UnobservableReason: "nobody looks"}}

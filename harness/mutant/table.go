@@ -11,8 +11,8 @@ type Count map[State]int
 
 // StateOf returns the state of a mutant, given the outcome of the mutant's last trial.
 //
-// The state is NotRun if the mutant has changed since that trial. It is NotDetected if no expected
-// check failed, even if other checks failed.
+// The state is NotRun if the mutant has changed since that trial. It is NotDetected if no check in
+// m.Checks failed, even if other checks failed.
 func (m *Mutant) StateOf(last Outcome) State {
 	switch {
 	case m.UnobservableReason != "":

@@ -42,12 +42,12 @@ type State string
 
 // These are the values of [State].
 const (
-	// Detected means that an expected check failed in a scenario that the unmodified controllers
-	// pass. If a mutant has no expected checks, the outcome says Detected if any check fails.
+	// Detected means that a check in Mutant.Checks failed in a scenario that the unmodified
+	// controllers pass. If Mutant.Checks is empty, the outcome says Detected if any check fails.
 	// [Mutant.StateOf] converts this state to NotDetected.
 	Detected State = "detected"
-	// NotDetected means that no expected check failed. The unmodified controllers pass at least
-	// one of the scenarios in which the mutant ran.
+	// NotDetected means that no check in Mutant.Checks failed. The unmodified controllers pass at
+	// least one of the scenarios in which the mutant ran.
 	NotDetected State = "not detected"
 	// Void means that the unmodified controllers pass none of the mutant's scenarios.
 	Void State = "void"
@@ -277,8 +277,8 @@ func idsOf(results []check.Result) []string {
 	return ids
 }
 
-// detectedBy reports whether one of the failed checks is an expected check of the mutant. If the
-// mutant has no expected checks, any failed check counts.
+// detectedBy reports whether one of the failed checks is in m.Checks, the checks that should detect
+// the mutant. If m.Checks is empty, any failed check counts.
 func (m *Mutant) detectedBy(failed []string) bool {
 	if len(m.Checks) == 0 {
 		return len(failed) > 0

@@ -76,7 +76,8 @@ func runSteps(ctx context.Context, s *Session) error {
 	return err
 }
 
-// faultTiming contains the points in time of a run that decide when its faults begin or give up.
+// faultTiming contains the points in time of a run that decide when a fault begins, or when it
+// stops waiting.
 type faultTiming struct {
 	chaosBegan   time.Time       // beginning of the chaos phase
 	workloadDone <-chan struct{} // closed when the workload has ended
@@ -87,7 +88,8 @@ type faultTiming struct {
 // their triggers. This is when the workload has ended, all objects have converged, and the
 // subject (the controllers under test) writes no more.
 //
-// The channel is closed at the latest settle.within after the end of the workload.
+// The scenario's field settle.within limits the time from the end of the workload until the channel
+// is closed.
 func (s *Session) convergedAfterWorkload(ctx context.Context, workloadDone <-chan struct{}) <-chan struct{} {
 	converged := make(chan struct{})
 	go func() {

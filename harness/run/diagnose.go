@@ -111,8 +111,8 @@ func (s *Session) snapshotObjects(ctx context.Context, diagnostics *snapshot) er
 // snapshotReplicas adds the metrics and goroutine stacks of each replica to diagnostics.
 //
 // If a replica does not return its stacks and objects have not converged, snapshotReplicas ends the
-// replica. The replica then writes a stack dump to its log. Before that, snapshotReplicas asks all
-// other replicas.
+// replica. The replica then writes a stack dump to its log. Before that, snapshotReplicas requests
+// the data of all other replicas.
 func (s *Session) snapshotReplicas(ctx context.Context, diagnostics *snapshot) {
 	if s.Environment.Subject == nil { // the Go program runs the controllers itself
 		return

@@ -74,8 +74,8 @@ func TestDiagnostics(t *testing.T) {
 	}
 }
 
-// fakeReplica is an instance without a debug endpoint, which logs the calls of its methods. A
-// stackDumper also has the method DumpStacks.
+// fakeReplica is a replica of the subject without a debug endpoint. It logs the calls of its
+// methods. A stackDumper also has the method DumpStacks.
 type fakeReplica struct {
 	name string
 	log  *callLog
@@ -124,9 +124,9 @@ type healthyCluster struct {
 
 func (w healthyCluster) Err() error { return w.failed }
 
-// TestTakeSnapshot verifies which replicas takeSnapshot asks and ends. It must end a replica only
-// after it has asked all replicas, and only if the replica can dump stacks. After an interruption
-// or a failure of the control plane, it must ask no replica.
+// TestTakeSnapshot verifies which replicas takeSnapshot asks for diagnostics, and which it ends. It
+// must end a replica only after it has asked all replicas, and only if the replica can dump stacks.
+// After an interruption or a failure of the control plane, it must ask no replica.
 func TestTakeSnapshot(t *testing.T) {
 	const metrics, goroutines = " fetch " + subject.MetricsPath, " fetch " + subject.GoroutinesPath
 	allFetches := []string{"subject-0" + metrics, "subject-0" + goroutines, "subject-1" + metrics, "subject-1" + goroutines}

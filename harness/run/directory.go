@@ -31,7 +31,7 @@ func (d directory) logs() string        { return filepath.Join(string(d), "logs"
 func (d directory) diagnostics() string { return filepath.Join(string(d), "diagnostics") }
 func (d directory) state() string       { return filepath.Join(string(d), "state") }
 
-// progress returns the path of the messages of a run in virtual time.
+// progress returns the path of the file with the progress messages of a run in virtual time.
 func (d directory) progress() string { return filepath.Join(d.state(), "progress.jsonl") }
 
 // ScenarioFile returns the path of the file scenario.yaml in the run directory at path.

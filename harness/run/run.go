@@ -38,7 +38,7 @@ import (
 // Options says which scenario to run on which subject, on which control plane, and where to
 // write the results.
 type Options struct {
-	Scenario *scenario.Scenario // Scenario.Seed is the random seed of the run
+	Scenario *scenario.Scenario // Scenario is the scenario to run. Its field Seed is the random seed of the run.
 	Target   subject.Target
 	// BuiltFromUpstream is true if Target is a modified kube-controller-manager. An example is a
 	// mutant, a controller that is broken on purpose. A violation that matches a known upstream

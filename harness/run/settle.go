@@ -8,11 +8,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Settle waits until all objects have converged and the subject has then written nothing for
-// settle.quiet. Heal all faults before the call. Settle begins the phases settle, quiet and end.
+// Settle waits until all objects have converged, and the subject has then written nothing for a
+// while. The scenario's field settle.quiet says how long. Heal all faults before the call. Settle
+// begins the phases settle, quiet and end.
 //
-// If settle.within passes first, Settle returns nil too, because the checks decide whether that is
-// a violation.
+// If the time limit settle.within passes first, Settle returns nil too, because the checks decide
+// whether that is a violation.
 func (s *Session) Settle(ctx context.Context) error {
 	if err := s.checkPhase("Settle", sessionChaos); err != nil {
 		return err
@@ -59,8 +60,8 @@ func (s *Session) Settle(ctx context.Context) error {
 	return s.Environment.Recorder.Flush()
 }
 
-// Converged waits until all objects have converged, but at most settle.within. Faults may be
-// active. After this time, the error says which objects have not converged.
+// Converged waits until all objects have converged, but at most for the time settle.within of the
+// scenario. Faults may be active. After this time, the error says which objects have not converged.
 func (s *Session) Converged(ctx context.Context) error {
 	if err := s.checkPhase("Converged", sessionChaos); err != nil {
 		return err

@@ -16,9 +16,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// TestSettleGaps checks for which missing commits Settle records a gap. Commits that are missing
-// when Settle begins are no gap, because these commits may still arrive. Commits that are missing
-// at the end are a gap, unless the run was aborted.
+// TestSettleGaps checks for which missing commits Settle records a gap, which marks the history as
+// incomplete. Commits that are missing when Settle begins are no gap, because these commits may
+// still arrive. Commits that are missing at the end are a gap, unless the run was aborted.
 func TestSettleGaps(t *testing.T) {
 	complete, missing := func() error { return nil }, func() error { return errors.New("services n/web at version 7") }
 	for _, test := range []struct {

@@ -67,9 +67,9 @@ func boundedFields(of reflect.Type) []boundedField {
 	return fields
 }
 
-// bounded reports an error for each number or duration of a struct that is out of its bounds.
-// The argument of is a pointer to the struct. The argument path is the place of the struct in
-// the file, such as "cluster".
+// bounded reports an error for each number or duration of a struct that is out of its bounds. The
+// argument named of is a pointer to the struct. The argument path is the place of the struct in the
+// file, such as "cluster".
 //
 // The bounds come from the struct tags. A nil pointer is valid, because it means that the file
 // omits the field.

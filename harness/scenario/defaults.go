@@ -2,9 +2,10 @@ package scenario
 
 import "time"
 
-// The default values of fields. The decoder sets these values before it reads the fields of the
-// file. A field without a constant here is required, has the zero value as its default, or gets
-// its default from other fields. In the last case, a method complete sets the default.
+// These are the default values of scenario fields. The decoder sets these values before it reads
+// the fields of the file. A field without a constant here is required, has the zero value as its
+// default, or gets its default from other fields. In the last case, a method named complete sets
+// the default.
 const (
 	defaultNodes       = 4
 	defaultReplicas    = 1 // instances of the subject, not pods of an object
@@ -19,8 +20,8 @@ const (
 	defaultSettleQuiet  = 2 * time.Second
 )
 
-// defaulter is implemented by struct types that have a field whose default is not the zero
-// value.
+// defaulter is implemented by those structs of a scenario that have a field whose default is not
+// the zero value.
 type defaulter interface{ setDefaults() }
 
 func (s *Scenario) setDefaults() {

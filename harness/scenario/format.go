@@ -81,9 +81,9 @@ func FieldsOf(of reflect.Type) []FieldFormat {
 	return fields
 }
 
-// declares returns the struct type in which a field is declared. The reference documentation
-// finds the comment of the field by this type. The result is the struct in the argument of, or a
-// struct embedded in it.
+// declares returns the struct type in which a field is declared. The reference documentation finds
+// the comment of the field by this type. The result is the struct in the argument named of, or a
+// struct embedded in that struct.
 func declares(of reflect.Type, field reflect.StructField) reflect.Type {
 	for _, index := range field.Index[:len(field.Index)-1] {
 		of = of.Field(index).Type

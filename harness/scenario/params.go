@@ -11,7 +11,7 @@ import (
 // decode the parameters into its own Go struct.
 type Params struct {
 	source *source
-	fault  string   // the name of the fault type, with which each field path in an error begins
+	fault  string   // the name of the fault type; each field path in an error begins with it
 	at     position // the position of the fault type's name in the file
 	node   *node    // the mapping of the parameters; nil if the fault has no parameters
 	// kinds points to the kinds that the workload of the scenario creates from manifests. It is
@@ -44,8 +44,8 @@ func ParseParams(file, fault string, data []byte) (Params, error) {
 	return Params{source: src, fault: fault, node: root}, nil
 }
 
-// Decode stores the parameters in the struct to which into points. The yaml tags of the struct
-// are the names of the parameters.
+// Decode stores the parameters in a struct. The argument into is a pointer to this struct. The yaml
+// tags of the struct are the names of the parameters.
 //
 // Decode does not change a field whose parameter the file omits. The caller therefore sets the
 // defaults first. An unknown parameter or a value of the wrong type is an error with a position.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// source is the file from which Parse read a scenario. Errors get the positions of fields from
-// it. A nil source means that the scenario does not come from a file.
+// source is the file from which Parse read a scenario. Error messages get the positions of fields
+// from this file. A nil source means that the scenario does not come from a file.
 type source struct {
 	file string // the name of the file
 	root *node  // the whole contents of the file

@@ -40,8 +40,9 @@ const (
 type validator struct {
 	scenario *Scenario
 	errs     []error
-	// earlier are the errors that the decoder has found. The validator reports no further error
-	// about the fields of these errors. A further error may only be a consequence of the first.
+	// The field earlier has the errors that the decoder has found. The validator reports no further
+	// error about the fields of these errors. A further error may only be a consequence of the
+	// first.
 	earlier []error
 
 	// kinds are the kinds that the workload creates from manifests.

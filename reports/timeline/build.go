@@ -326,7 +326,8 @@ func (b *builder) process(r *history.Record) {
 	b.mark(Mark{Seq: r.Seq, From: r.At, To: r.At, Track: track, Kind: Process, Action: string(p.Event), Object: p.Name, Note: p.Detail})
 }
 
-// band adds a band whose end is not known yet, and returns the band's index in Timeline.Bands.
+// band adds a band, which is a colored time range on a track. The end of the band is not known yet.
+// The result is the band's index in Timeline.Bands.
 func (b *builder) band(band Band) int {
 	band.To = -1
 	b.t.Bands = append(b.t.Bands, band)

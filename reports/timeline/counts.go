@@ -13,7 +13,7 @@ import (
 )
 
 // counts computes charts over time: the number of each owner's pods, and the number of each
-// Service's addresses. It has the current numbers and the lines so far.
+// Service's addresses. It has the current numbers, and the lines of the charts so far.
 type counts struct {
 	pods     map[types.UID]podCount    // the existing pods
 	owners   map[types.UID]*ownerCount // all objects that control pods or can control pods
@@ -88,8 +88,9 @@ func newCounts() *counts {
 	return &counts{pods: map[types.UID]podCount{}, owners: map[types.UID]*ownerCount{}, services: map[string]*serviceCount{}}
 }
 
-// dropOld frees memory at the start of the displayed window. It drops earlier values, because the
-// charts do not show them, but keeps the last value of each line.
+// dropOld frees memory at the start of the displayed window, the part of the history that is drawn
+// in full. It drops earlier values, because the charts do not show them, but keeps the last value
+// of each line.
 //
 // It also drops deleted objects, except owners that still have pods.
 func (c *counts) dropOld() {
@@ -111,8 +112,8 @@ func (c *counts) dropOld() {
 	}
 }
 
-// The names of lines in charts. Lines with "(status)" show fields of the owner's status. The lines
-// existing and ready show the counted pods.
+// These are the names of lines in charts. Lines whose name contains "(status)" show fields of the
+// owner's status. The lines existing and ready show the counted pods.
 const (
 	desiredLine   = "desired"
 	existingLine  = "existing"
@@ -125,7 +126,8 @@ const (
 	selectedLine    = "ready pods selected"
 )
 
-// observe updates the charts with a committed version of an object, whose fields s has.
+// observe updates the charts with a committed version of an object. The argument s has the fields
+// of this version.
 func (c *counts) observe(r *history.Record, s state) {
 	o, deleted := &r.Commit.Object, r.Commit.Type == history.Deleted
 	kind, known := kube.ByResource(o.Resource)

@@ -97,8 +97,8 @@ func TestDisplayedWindow(t *testing.T) {
 	}
 }
 
-// sequence returns the numbers (Seq) from the first to the last that have marks in longHistory. A
-// response has no mark of its own.
+// sequence returns those numbers (Seq) in a range of records of longHistory whose records have
+// marks. A response has no mark of its own.
 func sequence(from, to int64) []int64 {
 	var all []int64
 	for seq := from; seq <= to; seq++ {
@@ -109,8 +109,8 @@ func sequence(from, to int64) []int64 {
 	return all
 }
 
-// TestOutsideTheWindow checks what records outside the window contribute to the timeline. These
-// are the main events of the run, and the state that records in the window need.
+// TestOutsideTheWindow checks what records outside the displayed window contribute to the timeline.
+// These are the main events of the run, and the state that records in the window need.
 func TestOutsideTheWindow(t *testing.T) {
 	web := &history.Owner{Kind: "ReplicaSet", Name: "web", UID: uid(replicaSets, "web")}
 	set := object(replicaSets, "web", 2, &history.Owner{Kind: "Deployment", Name: "front", UID: "d"}, `{"spec":{"replicas":1}}`)

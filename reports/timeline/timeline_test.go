@@ -307,7 +307,8 @@ func TestTracksOfAnyKind(t *testing.T) {
 	}
 }
 
-// TestNotes checks how notes of marks describe objects, with and without a decoder for the Kind.
+// TestNotes checks how the notes of marks describe objects, with and without a decoder for the
+// Kind. A mark is one event on the timeline.
 func TestNotes(t *testing.T) {
 	for _, test := range []struct{ resource, body, want string }{
 		{replicaSets, `{"spec":{"replicas":2},"status":{"replicas":1}}`, "spec.replicas: 2; status: 1 replicas, 0 ready, 0 available"},

@@ -44,7 +44,8 @@ func TestAllAreComplete(t *testing.T) {
 	}
 }
 
-// problemsOf returns a message for each mistake in the description of a mutant.
+// problemsOf returns a message for each mistake in a mutant's fields, such as a missing
+// description.
 func problemsOf(m mutant.Mutant) []string {
 	var problems []string
 	tried := len(m.Edits) > 0 && len(m.Scenarios) > 0 && (len(m.Checks) > 0) == (m.OpenReason == "")

@@ -80,7 +80,7 @@ func (c comments) add(decl *ast.GenDecl) {
 	}
 }
 
-// addFields adds the comments of the fields of a struct. The argument of is the name of the
+// addFields adds the comments of the fields of a struct. The argument named of is the name of the
 // struct type.
 func (c comments) addFields(of string, fields *ast.StructType) {
 	for _, field := range fields.Fields.List {

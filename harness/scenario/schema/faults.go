@@ -89,8 +89,8 @@ func parameterTypes(of faults.Type) map[string]reflect.Type {
 // 10m".
 var numbers = regexp.MustCompile(`^(-?[0-9]\S*) to (-?[0-9][^\s,]*)`)
 
-// parameter returns the schema of a parameter of a fault type. The argument of is the Go type of
-// the parameter. The bounds come from the text in the catalog of faults, such as "1 to 100".
+// parameter returns the schema of a parameter of a fault type. The argument named of is the Go type
+// of the parameter. The bounds come from the text in the catalog of faults, such as "1 to 100".
 func (g *generator) parameter(param faults.Param, of reflect.Type) object {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()

@@ -233,8 +233,8 @@ func typeName(field scenario.FieldFormat) string {
 // omitted.
 const required = "required"
 
-// defaultText returns the text for the column default, such as "`15s`", or "required". The
-// argument of is the struct that has the field.
+// defaultText returns the text for the column default, such as "`15s`", or "required". The argument
+// named of is the struct that has the field.
 func defaultText(of reflect.Type, field scenario.FieldFormat) string {
 	value := defaultOf(field)
 	switch {
@@ -263,7 +263,7 @@ func operationOf(of reflect.Type) scenario.OperationFormat {
 	return scenario.OperationFormat{}
 }
 
-// allowed returns the text for the column values, such as "1 to 50". The argument of is the
+// allowed returns the text for the column values, such as "1 to 50". The argument named of is the
 // struct that has the field.
 func allowed(of reflect.Type, field scenario.FieldFormat) string {
 	if op := operationOf(of); field.Name == "kind" && (op.Kinds != nil || of == awaitType) {

@@ -265,9 +265,9 @@ func fieldsRules(minimum int) object {
 	}}
 }
 
-// anyResource changes the schema of a field so that it accepts every resource instead of a fixed
-// list. A scenario may name resources of its own custom resource kinds. anyResource returns the
-// same schema.
+// anyResource removes the fixed list of resources from the schema of a field. The field then
+// accepts every resource. A scenario may name resources of its own custom resource kinds.
+// anyResource returns the same schema.
 func anyResource(schema object) object {
 	delete(schema, "enum")
 	schema["$ref"] = "#/$defs/resource"
@@ -377,7 +377,7 @@ func contractKinds() []scenario.Kind {
 }
 
 // isGeneric returns a schema that matches a mapping whose field kind needs a manifest, such as
-// StatefulSet. These kinds are called generic here.
+// StatefulSet. Package scenario calls such kinds generic.
 func isGeneric() object {
 	return object{"properties": object{"kind": object{"not": object{"enum": contractKinds()}}}, "required": []string{"kind"}}
 }
