@@ -71,7 +71,7 @@ func Learn(histories ...iter.Seq2[*history.Record, error]) (*Baseline, error) {
 }
 
 // Combine returns the baseline of several runs. Each observer must have read the history of one
-// run. The list must contain at least one observer.
+// run. There must be at least one observer.
 func Combine(observers []*Observer) *Baseline {
 	first := observers[0]
 	b := &Baseline{Scenario: first.start.Scenario, Subject: first.start.Subject, Runs: len(observers), Written: first.Written()}

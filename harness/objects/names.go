@@ -15,9 +15,9 @@ var (
 // The names of frequently used kinds as ownerReferences contain them.
 const (
 	ReplicaSetKind = kube.ReplicaSet
-	// ReplicationControllerKind is the name of the kind. The ReplicaSet controller of Kubernetes
-	// waits until its cache contains its own writes. The ReplicationController controller does
-	// not.
+	// ReplicationControllerKind is the name of the kind ReplicationController. Unlike the
+	// ReplicaSet controller of Kubernetes, its controller does not wait until its cache contains
+	// its own writes.
 	ReplicationControllerKind = kube.ReplicationController
 	DeploymentKind            = kube.Deployment
 )

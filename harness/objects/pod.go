@@ -59,7 +59,7 @@ func (p *Pod) DescribeState() string {
 	return "Running but not ready"
 }
 
-// Orphan reports whether the pod has no controllerRef.
+// Orphan reports whether the pod is an orphan: it has no controllerRef.
 func (p *Pod) Orphan() bool { return p.Controller.UID == "" }
 
 func decodePod(o *history.Object) (*Pod, error) {

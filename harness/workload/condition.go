@@ -30,9 +30,9 @@ func meets(o runtime.Object, condition scenario.FieldCondition) (bool, string, e
 	return met, state, nil
 }
 
-// hasCondition reports whether status.conditions has a condition with the given type and status.
-// A condition of an earlier generation of the object does not count. The returned text describes
-// the found condition.
+// hasCondition reports whether status.conditions has a condition with the given type (the parameter
+// named of) and status. A condition of an earlier generation of the object does not count. The
+// returned text describes the found condition.
 func hasCondition(object map[string]any, of, status string) (bool, string) {
 	conditions, _, _ := unstructured.NestedSlice(object, "status", "conditions")
 	for _, each := range conditions {

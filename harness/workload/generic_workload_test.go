@@ -38,7 +38,8 @@ func newDynamicEnv(recorded *records) (Env, *dynamicfake.FakeDynamicClient) {
 	return Env{Client: fake.NewClientset(), Dynamic: client, Namespace: namespace, Recorder: recorded, Clock: clock.RealClock{}}, client
 }
 
-// setStatus sets the status of an object in a fake client.
+// setStatus sets the status of an object in a fake client. The arguments of, in and name are the
+// object's resource, namespace and name.
 func setStatus(t *testing.T, client *dynamicfake.FakeDynamicClient, of schema.GroupVersionResource, in, name string, status map[string]any) {
 	objects := client.Resource(of).Namespace(in)
 	object, err := objects.Get(t.Context(), name, metav1.GetOptions{})

@@ -33,8 +33,8 @@ func isUnserved(err error) bool {
 // retryUnavailable calls do, which sends a request. It repeats the call while the control plane
 // is unavailable, for example because of a fault. It gives up after unavailableTimeout.
 //
-// do receives repeated = false for the first request, and true for all others. In that case, an
-// earlier request may have succeeded although its response was lost.
+// The argument repeated of do is false for the first request, and true for all others. If it is
+// true, an earlier request may have succeeded although its response was lost.
 func (u *user) retryUnavailable(ctx context.Context, do func(repeated bool) error) error {
 	started := u.Clock.Now()
 	for repeated := false; ; repeated = true {

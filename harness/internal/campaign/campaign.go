@@ -43,8 +43,8 @@ type Results struct {
 	// campaign can have thousands of runs, it removes the directories of passed runs. The fields
 	// Directory, Reproduce, Results and Versions of these runs are empty.
 	Passed []reports.Run
-	// Interrupted says when ctx ended, such as "interrupted after 7 of 40 runs". It is empty if all
-	// runs were completed.
+	// Interrupted says after how many runs ctx ended, such as "interrupted after 7 of 40 runs". It
+	// is empty if all runs were completed.
 	Interrupted string
 }
 
@@ -52,8 +52,8 @@ type Results struct {
 // fewer failed starts, it continues, because the reason may be temporary.
 const failedStartsMax = 3
 
-// Run starts runs until Series ends, Duration has passed, or ctx ends. The end of ctx is not an
-// error: [Results.Interrupted] says when it happened.
+// Run starts runs until Series ends, Duration has passed, or ctx ends. If ctx ends, Run returns no
+// error: [Results.Interrupted] says after which run.
 //
 // An error means that the campaign could not continue. The returned results are valid even with an
 // error.

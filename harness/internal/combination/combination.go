@@ -146,7 +146,8 @@ func workloadOf(s *scenario.Scenario) *workload {
 	return w
 }
 
-// do applies the operation of one workload step, such as create, scale or rollout.
+// do records the effect of a workload step's operation, such as create, scale or rollout, on the
+// objects.
 func (w *workload) do(operation scenario.Operation) {
 	switch op := operation.(type) {
 	case *scenario.Create:
@@ -231,8 +232,8 @@ func podsOf(s *scenario.Scenario, o *object) []Pods {
 	return found
 }
 
-// churn returns the behavior of pods that a fault causes, such as [SlowEnd]. It returns false
-// for a fault that causes no value of [Pods].
+// churn returns how pods behave because of a fault, such as [SlowEnd]. It returns false for a fault
+// that causes no value of [Pods].
 func churn(fault scenario.Fault) (Pods, bool) {
 	switch action := fault.Params.Text("action"); {
 	case fault.Name == "pod-pending":

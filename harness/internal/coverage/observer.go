@@ -10,7 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
-// observer reads one history, and counts in a [Table] how often each type of fault acted on what.
+// observer reads one history. It counts in a [Table] how often each type of fault acted, and on
+// which requests or objects.
 type observer struct {
 	table *Table
 	// requests contains the requests without a response and the open watches, by request ID. faulty

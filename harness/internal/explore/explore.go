@@ -123,7 +123,7 @@ func (s *search) learn(ctx context.Context) error {
 	return s.save()
 }
 
-// try makes one run for each of the given trials that has no result yet.
+// try makes one run with faults for each of the given trials that has no result yet.
 func (s *search) try(ctx context.Context, trials []trial) error {
 	left := slices.DeleteFunc(slices.Clone(trials), func(t trial) bool { _, tried := s.results[t.id()]; return tried })
 	var attempts []campaign.Attempt

@@ -17,8 +17,8 @@ import (
 type Lesson struct {
 	Writes []LearntWrite
 	Events []LearntEvent
-	// Observer has read the history. It knows which objects existed at the end, and whether a step
-	// failed.
+	// Observer is an observer that has read the whole history. It knows which objects existed at
+	// the end, and whether a step failed.
 	Observer *baseline.Observer
 
 	commits []history.Version // the resourceVersions of all commits in order, except those of leases and Events

@@ -39,7 +39,7 @@ func (s *story) deliver(kind history.EventType, o history.Object) *story {
 	return s.again(kind, o)
 }
 
-// again appends a watch event for a version without a new commit.
+// again appends a watch event for a version that is committed already, such as after a new watch.
 func (s *story) again(kind history.EventType, o history.Object) *story {
 	return s.add(history.Record{Delivery: &history.Delivery{Subject: "subject-0", Resource: o.Resource, Type: kind, Object: o}})
 }

@@ -111,7 +111,8 @@ func (p *Place) resource() string {
 }
 
 // has reports whether a run without faults contains the write and the watch event of a place.
-// Timing may decide whether they occur, and then a fault there often finds nothing.
+// Because of timing, another run may lack one of the two, and a fault at this place then never
+// fires.
 func (l *Lesson) has(p Place) bool {
 	return (p.Write == nil || slices.ContainsFunc(l.Writes, func(w LearntWrite) bool { return w.Write == *p.Write })) &&
 		(p.Event == nil || slices.ContainsFunc(l.Events, func(e LearntEvent) bool { return e.Event == *p.Event }))
@@ -138,9 +139,9 @@ func (p *planner) addWrites(action Action) {
 	}
 }
 
-// follows reports whether etcd committed no other version between the versions before and
-// version. A crash then finds the same state as a crash after the previous write. follows
-// returns false if version is not known.
+// follows reports whether etcd committed no other version between the two given versions. A crash
+// before the later write then finds the same state as a crash after the earlier write. follows
+// returns false if the argument version is 0 or no known version.
 func (l *Lesson) follows(before, version history.Version) bool {
 	i, ok := slices.BinarySearch(l.commits, version)
 	return ok && i > 0 && l.commits[i-1] == before
@@ -159,7 +160,7 @@ func (p *planner) addEvents(action Action) {
 }
 
 // cannotMatter returns the reason why no write of the subject depends on the event. It returns ""
-// if a write may depend on it.
+// if a write may depend on the event.
 func (e *LearntEvent) cannotMatter() string {
 	switch {
 	case e.Late:
@@ -244,8 +245,8 @@ func breadthFirst(places []Place) []Place {
 	return order
 }
 
-// sort returns the sort of the place as text. Places of the same sort have equal texts; see
-// [breadthFirst].
+// The method sort returns the sort of the place as text: its action, resource, and verb or event
+// type. Places of the same sort have equal texts; see [breadthFirst].
 func (p *Place) sort() string {
 	sort := string(p.Action)
 	if p.Event != nil {

@@ -188,7 +188,8 @@ func (s *search) runDirectory(t trial) string {
 	}
 }
 
-// note stores the result of a trial, and prints the progress of the search.
+// note stores the result of a trial, which is one run with faults, and prints the progress of the
+// search.
 func (s *search) note(t trial, r result) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -98,8 +98,8 @@ func (s *Status) String() string {
 	return line
 }
 
-// Status reads the status of the named campaign from its Job. The age in the status counts up to
-// now.
+// Status reads the status of the named campaign from its Job. The argument now is the current time,
+// from which the age in the status is computed.
 func (k *Cluster) Status(ctx context.Context, name string, now time.Time) (*Status, error) {
 	job, err := k.job(ctx, name)
 	if err != nil {

@@ -71,8 +71,7 @@ func Merge(ctx context.Context, store Store, name string) (*Merged, error) {
 }
 
 // choose returns the result that counts for each run: the result of the first pod that has one. The
-// key is the base name of the run, such as "12-ours". choose also counts pods and superfluous
-// results.
+// key is the base name of the run, such as "12-ours". choose also sets m.Attempts and m.Repeated.
 //
 // The names are those of all files of the campaign, sorted. The files of an earlier pod must come
 // first.

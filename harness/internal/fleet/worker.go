@@ -68,8 +68,9 @@ var ErrOutOfMemory = errors.New("the kernel killed a process of the run, because
 // Work makes the runs of the index that have no result yet.
 //
 // It returns nil if each of these runs has a result, whatever the verdicts are. If ctx ends, Work
-// discards the run in progress and returns ctx's error. If memory runs out, Work discards the run in
-// progress and returns ErrOutOfMemory. The store then looks as if the pod had been killed.
+// discards the run in progress and returns ctx's error. If memory runs out, Work discards the run
+// in progress and returns ErrOutOfMemory. It then writes no finished.json, so that later attempts
+// count this attempt as killed.
 func (w *Worker) Work(ctx context.Context) error {
 	seeds, err := w.Campaign.SeedsOf(w.Index)
 	if err != nil {

@@ -90,8 +90,9 @@ func (e *editor) unused(target scenario.Target, at int, edge scenario.Edge) bool
 	})
 }
 
-// objectAt returns the state of an object after the step with the given index. The result made
-// is true if that step created the object.
+// objectAt returns the state of an object after the step with the given index. The result o is nil
+// if no step so far has created the object. The result made is true if that step created the
+// object.
 func (e *editor) objectAt(target scenario.Target, at int) (o *object, made bool) {
 	for i, step := range e.steps[:at+1] {
 		if on, acts := step.Target(); !acts || on != target {
@@ -136,7 +137,8 @@ func (e *editor) changes(o *object, unused bool) []scenario.Step {
 	return drawn.do(e, o)
 }
 
-// change is one type of change that another user may make to an object, such as a rollout.
+// change is one sort of change that another user may make to a workload's object, such as a
+// rollout.
 type change struct {
 	// needsUnused is true if the change could make later steps of the workload fail. The editor
 	// then makes the change only if no later step uses the object.
@@ -239,8 +241,8 @@ func (e *editor) recreate(o *object) []scenario.Step {
 	}
 }
 
-// users returns a value of type users that has no objects. The editor uses it only to draw
-// single operations, with the editor's source of random numbers.
+// users returns a value of type users that has no objects. The editor uses it to draw single
+// operations with the editor's own source of random numbers.
 func (e *editor) users() *users { return &users{Rand: e.Rand} }
 
 // withEdits returns the steps of the workload together with the steps of all user-edit faults.

@@ -13,9 +13,9 @@ import (
 // even with a controller that has no other bug, so the failure shows nothing new. The slugs
 // below are those of check.KnownIssues.
 
-// scalesUpOnly reports whether users may only scale a Deployment up, because its maxSurge is 0.
-// A rollout of such a Deployment stops if a user scales the Deployment down to the size of the
-// only active ReplicaSet. The bug is stuck-scaling, kubernetes/kubernetes#102551.
+// scalesUpOnly reports whether users may only scale a Deployment up, because its maxSurge is 0. A
+// rollout of such a Deployment stops if a user scales the Deployment down to the size of the only
+// active ReplicaSet. This is the upstream bug stuck-scaling, kubernetes/kubernetes#102551.
 func scalesUpOnly(create *scenario.Create) bool {
 	return create.MaxSurge != nil && *create.MaxSurge == *scenario.Number(0)
 }

@@ -92,7 +92,8 @@ func (u *users) draw() userOperation {
 	return userOperations[i]
 }
 
-// existing returns the objects for which fit returns true, in the order of their creation.
+// existing returns the objects for which the function fit returns true, in the order of their
+// creation.
 func (u *users) existing(fit func(*object) bool) []*object {
 	var found []*object
 	for _, o := range u.objects {
@@ -103,7 +104,7 @@ func (u *users) existing(fit func(*object) bool) []*object {
 	return found
 }
 
-// pick draws an object for which fit returns true. It returns nil if no object fits.
+// pick draws an object for which the function fit returns true. It returns nil if no object fits.
 func (u *users) pick(fit func(*object) bool) *object {
 	found := u.existing(fit)
 	if len(found) == 0 {

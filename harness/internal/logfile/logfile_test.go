@@ -45,8 +45,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// checkLog checks the log file at path. The file must contain the beginning and the end of
-// written. The line between the two must say how many bytes were dropped.
+// checkLog checks the log file at path. The file must contain the beginning and the end of the
+// bytes in the argument written. The line between the two must say how many bytes were dropped.
 func checkLog(t *testing.T, path string, written []byte) {
 	t.Helper()
 	got, err := os.ReadFile(path)

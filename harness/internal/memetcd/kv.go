@@ -89,7 +89,7 @@ func (k kvServer) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOptio
 	return response, nil
 }
 
-// Compact removes the versions that no read at the given revision or later needs.
+// Compact removes the versions of keys that no read at the given revision or later needs.
 func (k kvServer) Compact(ctx context.Context, r *pb.CompactionRequest, _ ...grpc.CallOption) (*pb.CompactionResponse, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

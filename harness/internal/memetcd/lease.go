@@ -121,9 +121,9 @@ func (s *Store) expire(id int64) bool {
 	return true
 }
 
-// attach moves a key from one lease to another after a write. previous is the key's version
-// before the write, or nil if the key did not exist. kv is the version after the write, or nil
-// if the write deleted the key. The caller holds s.mu.
+// attach moves a key from one lease to another after a write. The argument previous is the key's
+// version before the write, or nil if the key did not exist. The argument kv is the version after
+// the write, or nil if the write deleted the key. The caller holds s.mu.
 func (s *Store) attach(kv, previous *mvccpb.KeyValue) {
 	if previous != nil && s.leases[previous.Lease] != nil {
 		delete(s.leases[previous.Lease].keys, string(previous.Key))

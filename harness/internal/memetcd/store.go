@@ -102,8 +102,8 @@ func (s *Store) scan(keys keyRange, revision int64) []*mvccpb.KeyValue {
 	return found
 }
 
-// append adds a new version of a key to the Store, and returns the watch event of this change.
-// previous is the version before, for the event. The caller holds s.mu.
+// append adds a new version of a key to the Store, and returns the watch event of this change. The
+// argument previous is the key's earlier version, which the event contains. The caller holds s.mu.
 func (s *Store) append(kv *mvccpb.KeyValue, event mvccpb.Event_EventType, previous *mvccpb.KeyValue) *mvccpb.Event {
 	key := string(kv.Key)
 	if _, known := s.versions[key]; !known {
@@ -128,8 +128,8 @@ func (s *Store) checkRevision(revision int64) error {
 	return nil
 }
 
-// compact removes the versions that no read at the given revision or later needs. The caller
-// holds s.mu.
+// compact removes the versions of keys that no read at the given revision or later needs. The
+// caller holds s.mu.
 func (s *Store) compact(revision int64) {
 	s.compacted = revision
 	for key, versions := range s.versions {

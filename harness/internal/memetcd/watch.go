@@ -120,8 +120,8 @@ func (w *watcher) close() {
 	s.watchers = slices.DeleteFunc(s.watchers, func(other *watcher) bool { return other == w })
 }
 
-// send sends those of the given events whose key belongs to the watch. revision is the current
-// revision of the Store. The caller holds the Store's mutex.
+// send sends those of the given events whose key belongs to the watch. The argument revision is the
+// current revision of the Store. The caller holds the Store's mutex.
 func (w *watcher) send(revision int64, events []*mvccpb.Event) {
 	var matching []*clientv3.Event
 	for _, event := range events {

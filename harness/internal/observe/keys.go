@@ -42,8 +42,8 @@ func (k etcdKeys) kindOf(key string) (kube.Kind, bool) {
 // observes reports whether an object is observed: its namespace is k.namespace, or it has no
 // namespace.
 //
-// rest is the object's etcd key without the kind's prefix. rest is namespace/name, or only name
-// if the object has no namespace.
+// The argument rest is the object's etcd key without the kind's prefix. It has the form
+// namespace/name, or only name if the object has no namespace.
 func (k etcdKeys) observes(rest string) bool {
 	namespace, _, namespaced := strings.Cut(rest, "/")
 	return !namespaced || namespace == k.namespace

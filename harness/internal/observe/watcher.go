@@ -189,8 +189,8 @@ func (w *resourceWatcher) observes(object *history.Object) bool {
 	return object.Namespace == "" || object.Namespace == w.namespace
 }
 
-// recordAll records the objects of the first list as added. version is the resourceVersion of
-// this list.
+// recordAll records the objects of the first list as added. The argument version is the
+// resourceVersion of this list.
 func (w *resourceWatcher) recordAll(objects []history.Object, version history.Version) {
 	for _, object := range objects {
 		w.record(history.Added, object)

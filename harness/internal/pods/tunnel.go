@@ -58,7 +58,7 @@ func indexOf(replica string) (int, error) {
 	return index, nil
 }
 
-// newTunnel creates the replicaTunnel of a replica. Call it once, before the replica's first
+// newTunnel creates the replicaTunnel of a replica. Call newTunnel once, before the replica's first
 // instance starts.
 //
 // newTunnel calls r.Route to get the address of the fault proxy's listener for the replica. It

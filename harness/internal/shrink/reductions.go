@@ -111,7 +111,8 @@ func simplifyEnvironment(s *scenario.Scenario, from, to int) bool {
 	return changed
 }
 
-// set sets a field of a scenario to its simplest value, and reports whether the field changed.
+// set sets a field of a scenario to the value of the argument to, and reports whether the field
+// changed.
 func set[T comparable](field *T, to T) bool {
 	changed := *field != to
 	*field = to

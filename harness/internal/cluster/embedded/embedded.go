@@ -246,8 +246,9 @@ func stopAll(ctx context.Context, parts []*part, group int) error {
 	return stops.Wait()
 }
 
-// newCluster returns a Cluster with the given files and credentials. No component has been
-// started yet. unguard tells the guard process to no longer clean up after this cluster.
+// newCluster returns a Cluster with the given files and credentials. No component has been started
+// yet. The argument unguard is a function that tells the guard process to no longer clean up after
+// this cluster.
 func newCluster(layout layout, binaries Binaries, creds *credentials, unguard func()) *Cluster {
 	return &Cluster{
 		layout: layout, binaries: binaries, creds: creds, unguard: unguard, failed: make(chan struct{}),

@@ -66,9 +66,9 @@ var kubeletRequest = []admissionv1.MatchCondition{{
 	Name: "simulated-kubelet", Expression: fmt.Sprintf("request.userInfo.username == %q", cluster.KubeletUser),
 }}
 
-// podPolicy returns a ValidatingAdmissionPolicy for one operation on a resource, such as an
-// update of pods/status. when limits the policy to some users, such as the simulated kubelets. A
-// nil when means all users.
+// podPolicy returns a ValidatingAdmissionPolicy for one operation on a resource, such as an update
+// of pods/status. The argument when limits the policy to some users, such as the simulated
+// kubelets. If when is nil, the policy applies to all users.
 func podPolicy(name string, operation admissionv1.OperationType, resource string, when []admissionv1.MatchCondition, validations ...admissionv1.Validation) admissionv1.ValidatingAdmissionPolicy {
 	return admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
