@@ -46,6 +46,43 @@ func FailureGroups(w io.Writer, runs int, notPassed []Run) error {
 	return nil
 }
 
+// Failure is a failed check of a run, which represents all runs of a failure group.
+type Failure struct {
+	// Run is the run of the group with the fewest steps and faults.
+	Run *Run
+	// Check is the ID of the check that failed.
+	Check string
+
+	key failureKey
+}
+
+// FailedChecks returns one failure for each failure group whose runs have a failed check. The
+// order is that of [FailureGroups].
+func FailedChecks(runs []Run) []Failure {
+	var all []Failure
+	for _, group := range groupFailures(runs) {
+		if group.verdict == check.Fail && group.check != "" {
+			all = append(all, Failure{group.smallest, group.check, group.failureKey})
+		}
+	}
+	return all
+}
+
+// In reports whether another run has the same failure: one that belongs to the same failure group.
+// The run may also have other violations of the same guarantee.
+func (f Failure) In(other *Run) bool {
+	return slices.ContainsFunc(other.Results, func(result check.Result) bool {
+		if failureKeyOf(f.key.subject, result) == f.key {
+			return true
+		}
+		return slices.ContainsFunc(result.Evidence, func(evidence check.Evidence) bool {
+			only := result
+			only.Evidence = []check.Evidence{evidence}
+			return failureKeyOf(f.key.subject, only) == f.key
+		})
+	})
+}
+
 // failureKey identifies a failure group. Results with equal keys count as the same failure.
 type failureKey struct {
 	verdict check.Verdict

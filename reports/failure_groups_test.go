@@ -43,6 +43,28 @@ func TestFailureGroups(t *testing.T) {
 	}
 }
 
+// TestFailedChecks checks which run represents each failure group with a failed check. It also
+// checks which other runs have the same failure.
+func TestFailedChecks(t *testing.T) {
+	violation := func(summaries ...string) Run {
+		r := Run{Subject: "ours", Verdict: check.Fail, Size: 5, Results: []check.Result{{Check: "same-end-state", Verdict: check.Fail}}}
+		for _, summary := range summaries {
+			r.Results[0].Evidence = append(r.Results[0].Evidence, check.Evidence{Summary: summary})
+		}
+		return r
+	}
+	missing, small, other := violation("claims ns/a: found none; expected \"1\""), violation("claims ns/b: found none; expected \"2\""), violation("services ns/a type: found \"x\"; expected \"y\"")
+	small.Size = 2
+	failures := FailedChecks([]Run{missing, small, other, run("relist", check.Unknown, "incomplete")})
+	if len(failures) != 2 || failures[0].Run.Size != 2 || failures[0].Check != "same-end-state" {
+		t.Fatalf("failures %+v; want the smaller run of 2, and another", failures)
+	}
+	both := violation("pods ns/a: found none; expected \"1\"", "claims ns/c: found none; expected \"1\"")
+	if f := failures[0]; !f.In(&missing) || !f.In(&both) || f.In(&other) {
+		t.Errorf("the failure is in: %v, %v, %v; want it in the two runs without a claim", f.In(&missing), f.In(&both), f.In(&other))
+	}
+}
+
 // TestSharedReason checks how reports show the reasons of unknown verdicts. A reason that several
 // checks share is shown once for the run. Any other reason is shown for its check.
 func TestSharedReason(t *testing.T) {

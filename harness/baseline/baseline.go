@@ -5,7 +5,7 @@
 // An [Observer] reads the history of one run and derives facts from it, such as the value of a
 // field. [Learn] combines the facts of several runs into a [Baseline]. A fact that differs
 // between the runs counts as random. A run with faults should have the facts of the baseline,
-// too; see [Baseline.Violations].
+// too. The checks same-end-state and no-extra-effects compare a run with the baseline.
 //
 // A baseline is stored in a YAML file that users may edit, for example to ignore a field.
 package baseline

@@ -128,17 +128,3 @@ func (b *Baseline) ExtraEffects(found Facts) []string {
 	}
 	return all
 }
-
-// Violations returns a text for each difference between the baseline and one run. The observer in
-// the parameter o must have read this run. A difference concerns the objects at the end, or an
-// extra create or delete.
-func (b *Baseline) Violations(o *Observer) []string {
-	var all []string
-	for _, difference := range b.End.Differences(o.End(b.Written)) {
-		all = append(all, "the objects at the end are not those of the runs without faults: "+difference)
-	}
-	for _, extra := range b.ExtraEffects(o.Effects()) {
-		all = append(all, "the subject created or deleted more than in the runs without faults: "+extra)
-	}
-	return all
-}

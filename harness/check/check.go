@@ -30,6 +30,9 @@ type Check struct {
 	// Ignores says which behavior the check does not report, although the behavior concerns the
 	// guarantee. Every general check has this text; for other checks it may be empty.
 	Ignores string
+	// NeedsBaseline is true if the check compares a run with runs without faults. It is then not
+	// exercised in a run for which [Settings] has no Baseline.
+	NeedsBaseline bool
 	// AllowedBehaviors lists the slugs of correct behaviors that look like a violation of this
 	// guarantee. The check must not report them. The variable AllowedBehaviors describes each slug.
 	AllowedBehaviors []string

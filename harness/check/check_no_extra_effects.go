@@ -24,7 +24,8 @@ var noExtraEffectsCheck = Check{
 	ExercisedWhen: "The subject creates or deletes an object with a fixed name in a run that has a baseline, that is, saved results of runs without faults.",
 	Ignores: "Runs without a baseline. Objects with a generated name. Objects whose number of creates or deletes differs between the runs without faults. Creates that replace an object which somebody else deleted. " +
 		"Deletes of a whole collection. Runs in which one of these faults fired: " + strings.Join(changeWishes, ", ") + ".",
-	New: newNoExtraEffectsChecker,
+	NeedsBaseline: true,
+	New:           newNoExtraEffectsChecker,
 }
 
 func newNoExtraEffectsChecker(s Settings) Checker {

@@ -21,7 +21,8 @@ var sameEndStateCheck = Check{
 	ExercisedWhen: "A run ends that has a baseline, that is, saved results of runs without faults.",
 	Ignores: "Runs without a baseline. Values that differ between the runs without faults. Status, annotations, and the fields of pods and endpoints. Fields of objects whose resource the subject does not write. " +
 		"Nodes, leases, events, pods that have ended, and pods without a controller. Runs in which one of these faults fired: " + strings.Join(sameEndStateExcludes, ", ") + ".",
-	New: newSameEndStateChecker,
+	NeedsBaseline: true,
+	New:           newSameEndStateChecker,
 }
 
 // sameEndStateExcludes contains faults that may correctly lead to other objects at the end of a

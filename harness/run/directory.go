@@ -37,6 +37,10 @@ func (d directory) progress() string { return filepath.Join(d.state(), "progress
 // ScenarioFile returns the path of the file scenario.yaml in the run directory at path.
 func ScenarioFile(path string) string { return directory(path).scenario() }
 
+// BaselineFile returns the path of the file baseline.yaml in the run directory at path. The file
+// exists only if the run was compared with a baseline.
+func BaselineFile(path string) string { return directory(path).baseline() }
+
 // HistoryFile returns the path of the file history.jsonl in the run directory at path.
 func HistoryFile(path string) string { return directory(path).history() }
 

@@ -12,11 +12,12 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
 
-	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/explore"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/shrink"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/reports"
@@ -29,7 +30,7 @@ type exploreFlags struct {
 	at       []string // the names of the faults to inject
 	baseline int      // the number of runs without faults
 	budget   time.Duration
-	shrink   bool // after the search, shrink one run for each failed check
+	shrink   bool // after the search, shrink one run of each failure group
 }
 
 func newExplore(code *int) *cobra.Command {
@@ -40,11 +41,12 @@ func newExplore(code *int) *cobra.Command {
 		Short: "Search for places in a run at which the subject does not survive a fault",
 		Long: `Run the workload of a scenario without faults, and learn which requests and watch events
 the subject has. Prune places at which a fault cannot matter. Then run the workload
-again for each other place, with a fault there, and at last for pairs of places.
+again for each other place, with a fault there, and at last for pairs of places of which
+one depends on the other.
 
-The same command continues an interrupted search. Failures of the runs without faults
-are not reported again. The directory of the search has the plan, the results and the
-runs that failed.`,
+The checks compare each run with the runs without faults, whose failures are not reported
+again. The same command continues an interrupted search. The directory of the search has
+the plan, the results and the runs that failed.`,
 		Example: `  gauntlet explore rollout --budget=30m
   gauntlet explore my-scenario.yaml --subject=my-operator.yaml --at=crash,stale --shrink`,
 		ValidArgsFunction: completeScenarios,
@@ -61,7 +63,7 @@ runs that failed.`,
 	f.StringSliceVar(&flags.at, "at", all, "the faults to inject: "+strings.Join(all, ", "))
 	f.IntVar(&flags.baseline, "baseline", 3, "the number of runs without faults; a place that is not in all of them is pruned")
 	f.StringVar(&flags.dir, "dir", "", "the `directory` of the search (default: explore-SCENARIO-SUBJECT in the directory of --out)")
-	f.BoolVar(&flags.shrink, "shrink", false, "afterwards, shrink a failed run for each failed check, as \"gauntlet shrink\" does")
+	f.BoolVar(&flags.shrink, "shrink", false, "afterwards, shrink the smallest run of each failure group, as \"gauntlet shrink\" does; this takes time in addition to --budget")
 	f.Uint64Var(&flags.runs.seed, "seed", 1, "the seed of all random choices")
 	flags.runs.addShared(f)
 	return cmd
@@ -154,8 +156,8 @@ func (f *exploreFlags) options(cmd *cobra.Command, name string) (explore.Options
 
 // start returns a function that makes one run of the search. That function prints the run's
 // progress only with --verbose.
-func (f *exploreFlags) start(cmd *cobra.Command) func(context.Context, *scenario.Scenario, string, func(*history.Record)) (*reports.Run, error) {
-	return func(ctx context.Context, s *scenario.Scenario, out string, onRecord func(*history.Record)) (*reports.Run, error) {
+func (f *exploreFlags) start(cmd *cobra.Command) func(context.Context, *scenario.Scenario, *baseline.Baseline, string, func(*history.Record)) (*reports.Run, error) {
+	return func(ctx context.Context, s *scenario.Scenario, b *baseline.Baseline, out string, onRecord func(*history.Record)) (*reports.Run, error) {
 		flags := f.runs
 		flags.out = out
 		all, err := flags.options(cmd, []*scenario.Scenario{s})
@@ -163,6 +165,7 @@ func (f *exploreFlags) start(cmd *cobra.Command) func(context.Context, *scenario
 			return nil, err
 		}
 		o := all[0]
+		o.Baseline = b
 		if verbose := o.OnRecord; verbose != nil {
 			o.OnRecord = func(r *history.Record) { onRecord(r); verbose(r) }
 		} else {
@@ -172,20 +175,24 @@ func (f *exploreFlags) start(cmd *cobra.Command) func(context.Context, *scenario
 	}
 }
 
-// shrinkFailures shrinks the scenario of one run for each failed check: the first run in which the
-// check failed.
+// shrinkFailures shrinks the scenario of the smallest run of each failure group. A run that
+// belongs to several groups is shrunk once, for the first of its failed checks.
 func (f *exploreFlags) shrinkFailures(cmd *cobra.Command, failed []reports.Run) error {
 	done := map[string]bool{}
-	for _, r := range failed {
-		for _, result := range r.Results {
-			if result.Verdict != check.Fail || done[result.Check] {
-				continue
-			}
-			done[result.Check] = true
-			smaller := shrinkFlags{runs: f.runs, check: result.Check}
-			if err := smaller.run(cmd, r.Directory); err != nil {
-				return err
-			}
+	for _, failure := range reports.FailedChecks(failed) {
+		dir := failure.Run.Directory
+		if done[dir] {
+			continue
+		}
+		done[dir] = true
+		smaller := shrinkFlags{runs: f.runs, check: failure.Check, failure: &failure}
+		err := smaller.run(cmd, dir)
+		if errors.Is(err, shrink.ErrNeverFails) {
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: the failure of %s cannot be shrunk: %v\n", dir, failure.Check, err)
+			continue
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

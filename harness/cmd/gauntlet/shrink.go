@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
@@ -27,6 +28,11 @@ type shrinkFlags struct {
 	// check is the ID of the check that must fail. If --check is not set, it is empty until the
 	// method run sets it to the first failed check.
 	check string
+	// failure is the failure that a smaller scenario must have. If it is nil, the check may fail
+	// for another reason than in the run.
+	failure *reports.Failure
+	// baselines has the baselines of workloads, if the check needs them. See the method baseline.
+	baselines map[string]*baseline.Baseline
 }
 
 func newShrink(code *int) *cobra.Command {
@@ -36,7 +42,8 @@ func newShrink(code *int) *cobra.Command {
 		Short: "Find the smallest scenario that fails the same check as a run",
 		Long: `Make the scenario of a failed run smaller while the same check still fails: remove
 faults, objects and steps, and reduce replicas and times. If the scenario fails only in
-some runs, the command repeats each candidate until it is 95 % sure.
+some runs, the command repeats each candidate until it is 95 % sure. If the check compares the
+run with runs without faults, the command makes such runs for each smaller workload, too.
 
 The smallest scenario so far is in RUNDIR/shrink/smallest.yaml, also after Ctrl-C.
 Started again, the command resumes. The exit status is 0 if the search is complete, and
@@ -88,6 +95,9 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 		f.runs.subject = failed.Subject
 	}
 	original.Seed = failed.Seed
+	if err := f.useBaseline(path, original); err != nil {
+		return err
+	}
 	f.runs.out = filepath.Join(path, "shrink")
 	f.runs.terminal = f.runs.newTerminal(cmd)
 	if _, err := f.runs.options(cmd, []*scenario.Scenario{original.Clone()}); err != nil {
@@ -183,8 +193,8 @@ func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error)
 	return p, func() { journal.Close() }, nil
 }
 
-// fails runs a scenario once and deletes the run's directory. It reports whether the check f.check
-// failed in the run.
+// fails runs a scenario once and deletes the run's directory. It reports whether the run has the
+// failure to search for.
 func (f *shrinkFlags) fails(ctx context.Context, cmd *cobra.Command, s *scenario.Scenario) (bool, error) {
 	options, err := f.runs.options(cmd, []*scenario.Scenario{s.Clone()})
 	if errors.Is(err, errNothingToReconcile) {
@@ -193,12 +203,20 @@ func (f *shrinkFlags) fails(ctx context.Context, cmd *cobra.Command, s *scenario
 	if err != nil {
 		return false, err
 	}
+	if f.baselines != nil {
+		learnt, err := f.baseline(ctx, cmd, s)
+		if err != nil || learnt == nil {
+			return false, err
+		}
+		options[0].Baseline = learnt
+	}
 	result, err := discardInterrupted(func(ctx context.Context) (*reports.Run, error) { return run.Run(ctx, options[0]) })(ctx)
 	if result == nil {
 		return false, err
 	}
 	_, notFailed := findFailedCheck(result, f.check)
-	return notFailed == nil, os.RemoveAll(result.Directory)
+	failing := notFailed == nil && (f.failure == nil || f.failure.In(result))
+	return failing, os.RemoveAll(result.Directory)
 }
 
 // writeScenario writes a scenario as YAML to the file at path.

@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/explore"
@@ -69,13 +71,16 @@ type fakeRuns struct {
 }
 
 // start makes one fake run of a scenario.
-func (f *fakeRuns) start(_ context.Context, s *scenario.Scenario, out string, onRecord func(*history.Record)) (*reports.Run, error) {
+func (f *fakeRuns) start(_ context.Context, s *scenario.Scenario, b *baseline.Baseline, out string, onRecord func(*history.Record)) (*reports.Run, error) {
 	dir := filepath.Join(out, fmt.Sprintf("run-%d", time.Now().UnixNano()))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
 	result := &reports.Run{Scenario: s.Name, Subject: "fake", Directory: dir, Verdict: check.Pass}
 	l := begin().deliver(history.Added, replicaSet(10, 1)).write("update", "", replicaSet(10, 1), replicaSet(11, 2)).write("update", "", replicaSet(11, 2), replicaSet(12, 3))
+	if (b != nil) != (len(s.Faults) > 0) || b != nil && b.Scenario != s.Name {
+		f.t.Errorf("run of %s with %d faults: found baseline %v; expected one of this scenario only for a run with faults", s.Name, len(s.Faults), b)
+	}
 	if len(s.Faults) > 0 {
 		fault := s.Faults[0].Name
 		if when := s.Faults[0].When; when != nil {
@@ -142,8 +147,14 @@ func TestRun(t *testing.T) {
 	if c := *outcome.Tried[explore.Lost]; c.Tried != 2 || c.Fired != 2 || c.Failed != 1 || len(outcome.Failed) != 1 {
 		t.Errorf("lost: %+v, %d failed runs; want 2 tried, of which 1 failed", c, len(outcome.Failed))
 	}
-	if outcome.Pairs != 1 || outcome.TriedPairs.Tried != 1 || !outcome.Complete || outcome.Runs() != 4 {
-		t.Errorf("%d pairs, %+v, complete: %v, %d runs that say something; want 1 pair, and 4 runs", outcome.Pairs, outcome.TriedPairs, outcome.Complete, outcome.Runs())
+	if outcome.TriedPairs.Tried != 1 || !outcome.Complete || outcome.Runs() != 4 {
+		t.Errorf("pairs %+v, complete: %v, %d runs that say something; want 1 pair, and 4 runs", outcome.TriedPairs, outcome.Complete, outcome.Runs())
+	}
+	const pairs = `found 6 pairs of places; pruned 5; 1 left to try
+  pruned    3  the fault at one of the two places is a failure without the other fault
+  pruned    2  the fault at one of the two places did not fire`
+	if diff := cmp.Diff(pairs, outcome.Pairs); diff != "" {
+		t.Errorf("pairs (-want +got):\n%s", diff)
 	}
 	kept, err := filepath.Glob(filepath.Join(dir, "runs", "*", "*"))
 	if err != nil || len(kept) != 1 {
@@ -174,30 +185,27 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestEndState checks that a run fails if the objects at its end differ from those of the runs
-// without faults.
-func TestEndState(t *testing.T) {
-	f := &fakeRuns{t: t}
-	start := f.start
-	outcome := func() *explore.Outcome {
-		s := parse(t, "name: x\ndescription: y\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 3}\n")
-		outcome, err := explore.Run(t.Context(), explore.Options{
-			Scenario: s, Actions: []explore.Action{explore.Crash}, Directory: t.TempDir(), Baseline: 1, Parallel: 1, Clock: clock.RealClock{}, Progress: func(string) {},
-			Start: func(ctx context.Context, s *scenario.Scenario, out string, onRecord func(*history.Record)) (*reports.Run, error) {
-				run, err := start(ctx, s, out, onRecord)
-				if len(s.Faults) == 1 {
-					onRecord(&history.Record{Commit: &history.Commit{Type: history.Modified, Object: replicaSet(20, 7)}})
-				}
-				return run, err
-			},
+// TestPruneReason checks for which reasons a search does not try two places together.
+func TestPruneReason(t *testing.T) {
+	place := func(action explore.Action, order int64, object string, related ...string) explore.Place {
+		return explore.Place{Action: action, Order: order, Object: object, Related: related, Write: &explore.Write{Verb: "update", Resource: "x", Name: object, Nth: int(order)}}
+	}
+	first, dependent := place(explore.Crash, 1, "a", "a"), place(explore.Crash, 2, "b", "a", "b")
+	for name, test := range map[string]struct {
+		second explore.Place
+		failed bool
+		want   string
+	}{
+		"the second depends on the first": {second: dependent},
+		"the same write":                  {second: place(explore.Lost, 1, "a", "a"), want: "both faults are at the same write or event"},
+		"another object":                  {second: place(explore.Crash, 3, "c", "b", "c"), want: "the later write or event does not depend on the object of the earlier one"},
+		"several faults":                  {second: place(explore.Stale, 2, "b", "a", "b"), want: "one of the two faults is stale, which is a combination of faults"},
+		"a failure of its own":            {second: dependent, failed: true, want: "the fault at one of the two places is a failure without the other fault"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := explore.PruneReason(first, test.second, test.failed); got != test.want {
+				t.Errorf("reason %q; want %q", got, test.want)
+			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return outcome
-	}()
-	const want = "the objects at the end are not those of the runs without faults: replicasets.apps ns/web spec/replicas: found \"7\"; expected \"3\""
-	if len(outcome.Failed) != 2 || outcome.Failed[0].Verdict != check.Fail || outcome.Failed[0].Reason != want {
-		t.Errorf("failed runs %+v; want 2 with the reason %s", outcome.Failed, want)
 	}
 }

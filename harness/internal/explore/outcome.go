@@ -20,9 +20,9 @@ type Outcome struct {
 	// a fault is injected.
 	Tried      map[Action]*Counts
 	TriedPairs Counts
-	// Pairs is the number of pairs of places that the search combines. It is 0 until every place
-	// has been tried alone.
-	Pairs int
+	// Pairs says how many pairs of places there are, how many were pruned, and for which reasons.
+	// It is empty until every place has been tried alone.
+	Pairs string
 	// Complete is true if the search has tried every place and every pair of places.
 	Complete bool
 	// Failed has the runs that show a failure, in the order in which they started.
@@ -100,8 +100,11 @@ func (o *Outcome) String() string {
 			row(string(action), c)
 		}
 	}
-	if o.Pairs > 0 {
+	if o.Pairs != "" {
 		row("pairs", &o.TriedPairs)
+		fmt.Fprintf(&b, "\n%s\n", o.Pairs)
+	} else {
+		b.WriteString("\nno pair of places was tried, because some places have not been tried alone\n")
 	}
 	for _, dir := range o.Unreadable {
 		fmt.Fprintf(&b, "cannot read the reports of the failed run %s\n", dir)

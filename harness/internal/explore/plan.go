@@ -77,9 +77,7 @@ func NewPlan(resources []string, actions []Action, lessons []*Lesson) *Plan {
 		key.Places = n
 		plan.Pruned = append(plan.Pruned, key)
 	}
-	slices.SortFunc(plan.Pruned, func(a, b Pruned) int {
-		return cmp.Or(cmp.Compare(slices.Index(Actions, a.Action), slices.Index(Actions, b.Action)), cmp.Compare(b.Places, a.Places), cmp.Compare(a.Reason, b.Reason))
-	})
+	sortPruned(plan.Pruned)
 	return plan
 }
 
@@ -267,27 +265,83 @@ func singles(places []Place) []trial {
 	return all
 }
 
-// pairs returns trials that inject faults at two places, of which the second depends on the first.
-// It omits places with the action stale, places that failed alone, and places at which a fault did
-// not fire.
-func pairs(places []Place, results map[string]result) []trial {
-	var all []trial
-	usable := slices.DeleteFunc(slices.Clone(places), func(p Place) bool {
-		r := results[trial{p}.id()]
-		return p.Action == Stale || !r.Fired || r.failed()
-	})
-	for distance := 1; distance < len(usable); distance++ {
-		for i := range len(usable) - distance {
-			first, second := usable[i], usable[i+distance]
+// pairPlan has the pairs of places that a search tries, and how many it does not try.
+type pairPlan struct {
+	trials []trial
+	pruned []Pruned // the Action of each is empty, because a pair has two actions
+}
+
+// These are the reasons for which the search does not try a pair of places.
+const (
+	oneFailed     = "the fault at one of the two places is a failure without the other fault"
+	oneNotReached = "the fault at one of the two places did not fire"
+	hasStale      = "one of the two faults is stale, which is a combination of faults"
+	samePoint     = "both faults are at the same write or event"
+	independent   = "the later write or event does not depend on the object of the earlier one"
+)
+
+// newPairPlan returns the pairs of places to try, from the results of the places alone. In each
+// pair, the second place depends on the first: the subject had received the object of the first
+// place, and the object is related to the written one.
+func newPairPlan(places []Place, results map[string]result) *pairPlan {
+	plan := &pairPlan{}
+	counts := map[string]int{}
+	for distance := 1; distance < len(places); distance++ {
+		for i := range len(places) - distance {
+			first, second := places[i], places[i+distance]
 			if first.Order > second.Order {
 				first, second = second, first
 			}
-			if first.Order < second.Order && slices.Contains(second.Related, first.Object) {
-				all = append(all, trial{first, second})
+			if reason := pruneReason(first, second, results); reason != "" {
+				counts[reason]++
+				continue
 			}
+			plan.trials = append(plan.trials, trial{first, second})
 		}
 	}
-	return all
+	for reason, n := range counts {
+		plan.pruned = append(plan.pruned, Pruned{Reason: reason, Places: n})
+	}
+	sortPruned(plan.pruned)
+	return plan
+}
+
+// pruneReason returns the reason why the search does not try two places together. It returns "" if
+// the search tries them. The argument results has the results of the single places.
+func pruneReason(first, second Place, results map[string]result) string {
+	alone := []result{results[trial{first}.id()], results[trial{second}.id()]}
+	switch {
+	case first.Action == Stale || second.Action == Stale:
+		return hasStale
+	case slices.ContainsFunc(alone, result.failed):
+		return oneFailed
+	case slices.ContainsFunc(alone, func(r result) bool { return !r.Fired }):
+		return oneNotReached
+	case first.Order == second.Order:
+		return samePoint
+	case !slices.Contains(second.Related, first.Object):
+		return independent
+	}
+	return ""
+}
+
+// String says how many pairs of places there are, how many were pruned, and for which reasons.
+func (p *pairPlan) String() string {
+	total := len(p.trials)
+	var lines []string
+	for _, pruned := range p.pruned {
+		total += pruned.Places
+		lines = append(lines, fmt.Sprintf("  pruned %4d  %s", pruned.Places, pruned.Reason))
+	}
+	head := fmt.Sprintf("found %d pairs of places; pruned %d; %d left to try", total, total-len(p.trials), len(p.trials))
+	return strings.Join(append([]string{head}, lines...), "\n")
+}
+
+// sortPruned sorts by action, and then by the number of places, largest first.
+func sortPruned(pruned []Pruned) {
+	slices.SortFunc(pruned, func(a, b Pruned) int {
+		return cmp.Or(cmp.Compare(slices.Index(Actions, a.Action), slices.Index(Actions, b.Action)), cmp.Compare(b.Places, a.Places), cmp.Compare(a.Reason, b.Reason))
+	})
 }
 
 // String says how many places the plan has, how many were pruned, and for which reasons.

@@ -30,7 +30,7 @@ type search struct {
 	plan     *Plan // nil until the runs without faults are done
 	calm     *scenario.Scenario
 	baseline []reports.Run
-	pairs    []trial
+	pairs    *pairPlan // nil until every place has been tried alone
 	began    time.Time
 
 	mu      sync.Mutex // guards the fields below, because runs are concurrent
@@ -165,7 +165,7 @@ func (s *search) save() error {
 // is valid only for a search with the same hash.
 func (s *search) digest() (string, error) {
 	text, err := s.calm.Marshal()
-	sum := sha256.Sum256(fmt.Appendf(text, "baseline 2 %s %v", s.Subject, s.Actions))
+	sum := sha256.Sum256(fmt.Appendf(text, "baseline 3 %s %v", s.Subject, s.Actions))
 	return hex.EncodeToString(sum[:]), err
 }
 
@@ -241,15 +241,18 @@ func (s *search) estimate() string {
 func (s *search) outcome() *Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := &Outcome{Plan: s.plan, Pairs: len(s.pairs), Tried: map[Action]*Counts{}, Complete: true, Baseline: s.baseline}
+	o := &Outcome{Plan: s.plan, Tried: map[Action]*Counts{}, Complete: true, Baseline: s.baseline}
 	for _, p := range s.plan.Places {
 		if o.Tried[p.Action] == nil {
 			o.Tried[p.Action] = new(Counts)
 		}
 		o.Complete = o.add(o.Tried[p.Action], s.results[trial{p}.id()]) && o.Complete
 	}
-	for _, t := range s.pairs {
-		o.Complete = o.add(&o.TriedPairs, s.results[t.id()]) && o.Complete
+	if s.pairs != nil {
+		o.Pairs = s.pairs.String()
+		for _, t := range s.pairs.trials {
+			o.Complete = o.add(&o.TriedPairs, s.results[t.id()]) && o.Complete
+		}
 	}
 	slices.SortStableFunc(o.Failed, func(a, b reports.Run) int { return a.Started.Compare(b.Started) })
 	return o

@@ -87,15 +87,18 @@ func (t counts) add(failed bool) counts {
 // return 0.
 func (t counts) rate() float64 { return float64(t.failed+1) / float64(t.runs+2) }
 
-// Calibrate runs the original scenario several times to estimate how often it fails. It returns an
-// error if no run fails. Call Calibrate before Fails.
+// ErrNeverFails means that the original scenario did not fail in any run.
+var ErrNeverFails = errors.New("expected at least 1 failure, because shrink needs a scenario that fails")
+
+// Calibrate runs the original scenario several times to estimate how often it fails. It returns
+// [ErrNeverFails] if no run fails. Call Calibrate before Fails.
 func (p *Prober) Calibrate(ctx context.Context, s *scenario.Scenario) error {
 	var err error
 	if p.original, err = p.probe(ctx, s, func(t counts) bool { return t.runs >= firstRuns }); err != nil {
 		return err
 	}
 	if p.original.failed == 0 {
-		return fmt.Errorf("the original scenario failed in 0 of %d runs; expected at least 1 failure, because shrink needs a scenario that fails", p.original.runs)
+		return fmt.Errorf("the original scenario failed in 0 of %d runs; %w", p.original.runs, ErrNeverFails)
 	}
 	return nil
 }
