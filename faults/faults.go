@@ -202,8 +202,8 @@ func (t *Type) Supported(fault Fault, c cluster.Capabilities) error {
 }
 
 // Inject records that the fault is being injected, and then injects the fault. The record comes
-// first, so that it precedes the "fired" record of a fault that fires at once. If the injection
-// fails, Inject records the failure and returns an error.
+// first, because the fault may fire at once. The "fired" record must follow this record. If the
+// injection fails, Inject records the failure and returns an error.
 func Inject(ctx context.Context, fault Fault, env *Env) error {
 	env.Report.injected(env.Trigger)
 	if err := fault.Inject(ctx, env); err != nil {

@@ -22,8 +22,9 @@ type Reporter struct {
 	tolerateOutage bool
 }
 
-// NewReporter returns a Reporter that appends its records to the recorder. index is the position
-// of the fault in the scenario, counted from 0. name is the name of the fault type.
+// NewReporter returns a Reporter that appends its records to the recorder. The argument index is
+// the position of the fault in the scenario, counted from 0. The argument name is the name of the
+// fault type.
 func NewReporter(recorder interceptor.Recorder, index int, name string) *Reporter {
 	return &Reporter{recorder: recorder, index: index, name: name}
 }
@@ -35,9 +36,10 @@ func (r *Reporter) String() string { return fmt.Sprintf("fault %d (%s)", r.index
 // Name returns the name of the fault type, such as "api-error".
 func (r *Reporter) Name() string { return r.name }
 
-// Fired records that the fault changed something, for example that it refused a request. request
-// is the ID of the affected request, or 0 if the fault affected no request. object is the
-// affected object, or nil. detail says what the fault changed. Fired is safe for concurrent use.
+// Fired records that the fault changed something, for example that it refused a request. The
+// argument request is the ID of the affected request, or 0 if the fault affected no request. The
+// argument object is the affected object, or nil. The argument detail says what the fault changed.
+// Fired is safe for concurrent use.
 func (r *Reporter) Fired(request uint64, object *history.Ref, detail string) {
 	r.record(history.Fault{Event: history.FaultFired, Request: request, Object: object, Detail: detail})
 }
@@ -46,8 +48,8 @@ func (r *Reporter) Fired(request uint64, object *history.Ref, detail string) {
 // test run calls TolerateOutage if a fault of the scenario stops the API server or etcd.
 func (r *Reporter) TolerateOutage() { r.tolerateOutage = true }
 
-// Failed records that the fault could not do what the scenario asks. object is the object that
-// the fault tried to change, or nil. err says what failed.
+// Failed records that the fault could not do what the scenario asks. The argument object is the
+// object that the fault tried to change, or nil. err says what failed.
 func (r *Reporter) Failed(object *history.Ref, err error) {
 	if r.tolerateOutage && cluster.Unavailable(err) {
 		return
@@ -61,8 +63,8 @@ func (r *Reporter) injected(match trigger.Match) {
 	r.record(history.Fault{Event: history.FaultInjected, Request: match.Request, Object: match.Object, Detail: match.Description})
 }
 
-// healed records that the fault is healed. Only the first call writes a record. summary says
-// what the fault did.
+// healed records that the fault is healed. Only the first call writes a record. The argument
+// summary says what the fault did.
 func (r *Reporter) healed(summary string) {
 	r.once.Do(func() { r.record(history.Fault{Event: history.FaultHealed, Detail: summary}) })
 }

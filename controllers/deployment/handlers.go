@@ -119,8 +119,9 @@ func (c *Controller) enqueueController(namespace string, ref *metav1.OwnerRefere
 	}
 }
 
-// podUpdated enqueues a Recreate Deployment that may be waiting for a pod that has become terminal;
-// see podEnded. It does the same if another pod with the same name has replaced the pod.
+// podUpdated handles an updated pod. If the pod has become terminal, podUpdated enqueues the
+// Recreate Deployment that may be waiting for the end of the pod; see podEnded. It does the same
+// if another pod with the same name has replaced the pod.
 func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	if old.UID != pod.UID || podutil.Terminal(pod) && !podutil.Terminal(old) {
 		c.podEnded(old)

@@ -17,7 +17,8 @@ const (
 	// EventSource is the source component in the events that the controller emits. It is also
 	// the value of managedByLabel.
 	EventSource = "endpoint-controller"
-	// managedByLabel is the label that names the controller which manages an Endpoints object.
+	// managedByLabel is a label of Endpoints. Its value is the name of the controller that manages
+	// the object.
 	managedByLabel = "endpoints.kubernetes.io/managed-by"
 	// truncatedValue is the value of the annotation endpoints.kubernetes.io/over-capacity. The
 	// controller sets the annotation if an Endpoints object does not contain all addresses.

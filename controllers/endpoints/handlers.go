@@ -179,8 +179,8 @@ func servicesOf(services cache.Indexer, pod *corev1.Pod, as podContribution) ([]
 	return servicesSelecting(services, pod.Namespace, pod.Labels)
 }
 
-// podContribution contains those fields of a pod that Endpoints depend on and that can change.
-// The zero value means that no Endpoints contain the pod.
+// podContribution contains the fields of a pod whose changes affect Endpoints. The zero value
+// means that no Endpoints contain the pod.
 type podContribution struct {
 	uid         types.UID
 	ips         string

@@ -142,8 +142,8 @@ func TestEnqueuedKeys(t *testing.T) {
 	}
 }
 
-// TestBatchPeriod checks that the batch period delays the keys that pod events enqueue. The
-// period begins at the first event. Keys of other events must not be delayed.
+// TestBatchPeriod checks that pod events enqueue keys only after the batch period. The period
+// begins at the first event. Other events must enqueue keys without delay.
 func TestBatchPeriod(t *testing.T) {
 	ip := at("10.1.0.1")
 	for _, test := range []struct {

@@ -14,10 +14,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-var _ faults.Params = scenario.Params{} // a run passes scenario.Params to New
+var _ faults.Params = scenario.Params{} // a test run passes scenario.Params to the function New of a fault type
 
-// recordingParams is a faults.Params that records the names of the parameters that a fault type
-// decodes.
+// recordingParams is a faults.Params that records which parameters a fault type decodes, by name.
 type recordingParams struct{ fields *[]string }
 
 var errRecorded = errors.New("recorded")

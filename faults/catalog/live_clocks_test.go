@@ -43,8 +43,8 @@ func TestClockSkew(t *testing.T) {
 	}
 }
 
-// skewedPods checks that the controller under test receives pods whose timestamps are shifted by
-// the given duration.
+// skewedPods checks the timestamps of the pods that the controller under test receives. The
+// timestamps must be shifted by the given duration.
 func (l *live) skewedPods(by time.Duration) {
 	l.t.Helper()
 	ctx, t := l.t.Context(), l.t

@@ -123,7 +123,7 @@ func (l *live) restartAPIServer() error {
 	return restartable.Resume(l.t.Context(), cluster.APIServer)
 }
 
-// awaitFired waits until the history says that a fault has fired, which means that it has changed
+// awaitFired waits until the history has a "fired" record, which says that a fault has changed
 // something.
 func (l *live) awaitFired() {
 	l.t.Helper()

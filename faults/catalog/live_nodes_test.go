@@ -189,8 +189,8 @@ func (l *live) pod(name string) *corev1.Pod {
 	return pod
 }
 
-// awaitPod waits until the function holds returns true for a pod. holds gets nil if the pod does
-// not exist.
+// awaitPod waits until the function holds returns true for a pod. The function holds gets nil if
+// the pod does not exist.
 func (l *live) awaitPod(name string, holds func(*corev1.Pod) bool) {
 	l.t.Helper()
 	err := l.poll("pod "+name, func(context.Context) error {
@@ -231,8 +231,8 @@ func (l *live) protect(name string) {
 	}
 }
 
-// poll calls the function look until look returns nil, for at most one minute. what names the
-// awaited state in the error.
+// poll calls the function look until look returns nil, for at most one minute. The argument what
+// names the awaited state in the error.
 func (l *live) poll(what string, look func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(l.t.Context(), time.Minute)
 	defer cancel()

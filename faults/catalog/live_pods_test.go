@@ -41,7 +41,7 @@ func isReady(p *corev1.Pod) bool {
 }
 
 // awaitPodState waits until the function want returns true for a pod. After the pod is deleted,
-// awaitPodState passes nil to want. what describes the awaited state.
+// awaitPodState passes nil to want. The argument what describes the awaited state.
 func (l *live) awaitPodState(name, what string, want func(*corev1.Pod) bool) {
 	l.t.Helper()
 	l.eventually("the pod becomes "+what, func(ctx context.Context) (bool, string) {

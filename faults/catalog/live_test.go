@@ -209,8 +209,8 @@ func (l *live) exists(name string) bool {
 	return err == nil
 }
 
-// responseTo returns the history record of a response to a ConfigMap request with the given
-// verb. nth selects the request among those with this verb, counted from 0.
+// responseTo returns the history record of a response to a ConfigMap request with the given verb.
+// The argument nth selects the request among those with this verb, counted from 0.
 func (l *live) responseTo(verb string, nth int) *history.Response {
 	l.t.Helper()
 	for _, record := range l.All() {

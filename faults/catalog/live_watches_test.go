@@ -86,7 +86,7 @@ func (i *informedSubject) awaitCached(name string, present bool) {
 	}
 }
 
-// awaitFired waits until the history says that a fault has fired, which means that it has changed
+// awaitFired waits until the history has a "fired" record, which says that a fault has changed
 // something.
 func (i *informedSubject) awaitFired() {
 	i.t.Helper()

@@ -190,7 +190,7 @@ func unwrap(data []byte) ([]byte, error) {
 type responseContent struct {
 	reason string          // reason of a Status
 	cause  string          // first cause in the details of a Status
-	denied bool            // true for a Status that says that the authorizer, such as RBAC, refused the request
+	denied bool            // true if the body is a Status with which the authorizer, such as RBAC, refused the request
 	object *history.Object // the object in the response; nil if the body is a Status or a list
 	list   *history.List   // the list in the response; nil if the body is a Status or an object
 }
@@ -269,8 +269,8 @@ func (t *target) readList(obj runtime.Object) (*history.List, error) {
 	return list, err
 }
 
-// readEvent decodes one watch event for the history. frame contains the event's bytes in the
-// stream; the bytes of a protobuf event begin with its length.
+// readEvent decodes one watch event for the history. The argument frame contains the event's bytes
+// in the stream; the bytes of a protobuf event begin with its length.
 func (t *target) readEvent(in encoding, frame []byte) (*history.Delivery, error) {
 	event, err := decodeEvent(in, frame)
 	if err != nil {
@@ -315,9 +315,9 @@ func readBookmark(delivery *history.Delivery, obj runtime.Object) error {
 	return nil
 }
 
-// encodeEvent returns the bytes of a watch event that the interceptor itself sends, such as a
-// 410 (Expired) error. obj is the object in the event. The bytes of a protobuf event begin with
-// the event's length.
+// encodeEvent returns the bytes of a watch event that the interceptor itself sends, such as a 410
+// (Expired) error. The argument obj is the object in the event. The bytes of a protobuf event
+// begin with the event's length.
 func encodeEvent(in encoding, eventType history.EventType, obj runtime.Object) ([]byte, error) {
 	body, err := encode(in, obj)
 	if err != nil {

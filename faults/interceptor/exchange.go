@@ -219,9 +219,9 @@ func (x *exchange) upstreamRequest(ctx context.Context, body io.Reader) (*http.R
 	return request, nil
 }
 
-// recordNoResponse records that the controller under test receives no response. reached says
-// whether the API server may have received the request. serverCode is the HTTP status that the API
-// server answered, or 0 if it did not answer.
+// recordNoResponse records that the controller under test receives no response. The argument
+// reached says whether the API server may have received the request. The argument serverCode is
+// the HTTP status that the API server answered, or 0 if it did not answer.
 func (x *exchange) recordNoResponse(reached bool, serverCode int) {
 	x.append(history.Record{Response: &history.Response{
 		ID: x.record.ID, Reached: reached, ServerCode: serverCode, Fault: x.effect.Fault,
@@ -261,8 +261,8 @@ func (x *exchange) relayObject(response *http.Response) {
 // deliver records a response and writes it to the controller under test. It returns false if the
 // controller can no longer receive the response, or if the write fails.
 //
-// body contains the bytes of the response body that have been read. complete is true if these
-// bytes are the whole body.
+// The argument body contains the bytes of the response body that have been read. The argument
+// complete is true if these bytes are the whole body.
 func (x *exchange) deliver(response *http.Response, body []byte, complete bool) bool {
 	x.conn.BeginDelivery()
 	defer x.conn.EndDelivery()

@@ -161,8 +161,8 @@ func (h *hooks[F]) add(fault F) (remove func()) {
 	})
 }
 
-// change replaces the list of registered faults by the list that edit returns. edit gets a copy
-// of the current list, which it may change.
+// change replaces the list of registered faults by the list that edit returns. The function edit
+// gets a copy of the current list, which it may change.
 func (h *hooks[F]) change(edit func([]*hook[F]) []*hook[F]) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

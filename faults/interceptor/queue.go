@@ -58,7 +58,7 @@ type queue struct {
 	bytesMax int           // limit of bytes
 }
 
-// newQueue returns an empty queue. bytesMax is the maximum total size of its events.
+// newQueue returns an empty queue. The argument bytesMax is the maximum total size of its events.
 func newQueue(bytesMax int) *queue {
 	return &queue{
 		pushed:   make(chan struct{}, 1),

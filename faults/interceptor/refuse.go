@@ -97,8 +97,8 @@ func encodeStatus(accept []string, status *metav1.Status) (contentType string, b
 	return mediaTypes[accepted], buffer.Bytes(), nil
 }
 
-// writeStatus writes a complete HTTP response whose body is an encoded Status. status provides
-// the HTTP code and the Retry-After header.
+// writeStatus writes a complete HTTP response whose body is an encoded Status. The argument status
+// provides the HTTP code and the Retry-After header.
 func writeStatus(w http.ResponseWriter, contentType string, body []byte, status *metav1.Status) error {
 	header := w.Header()
 	header.Set("Content-Type", contentType)

@@ -82,7 +82,7 @@ func classify(method string, u *url.URL) target {
 // page. For a watch it sets the verb to "watch". For the second or a later page of a list it
 // sets the field continued.
 //
-// watched is true if the path has the old form /watch/RESOURCE.
+// The argument watched is true if the path has the old form /watch/RESOURCE.
 func (t *target) readQuery(u *url.URL, watched bool) {
 	if t.verb != "list" && !(t.verb == "get" && watched) {
 		return
@@ -104,8 +104,8 @@ func isTrue(query url.Values, option string) bool {
 }
 
 // splitPath splits a path /api/VERSION/… or /apis/GROUP/VERSION/…. It returns the API group and
-// the path segments after the version. ok is false for any other path, and for a path that ends
-// with the version.
+// the path segments after the version. The result ok is false for any other path, and for a path
+// that ends with the version.
 func splitPath(path string) (group string, segments []string, ok bool) {
 	segments = strings.Split(strings.Trim(path, "/"), "/")
 	switch {

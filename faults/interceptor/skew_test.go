@@ -140,7 +140,7 @@ func TestSkewBodyMovesServerTimesOnly(t *testing.T) {
 	}
 }
 
-// same reports an error if two objects differ. what names the objects.
+// same reports an error if two objects differ. The argument what names the objects.
 func same(t *testing.T, what string, want, got runtime.Object) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b metav1.Time) bool { return a.Equal(&b) })); diff != "" {

@@ -54,8 +54,8 @@ func (i *Interceptor) EndWatches(fault string, ending WatchEnding, matches func(
 	return ended
 }
 
-// newInjectedEnd returns a streamEnd for a watch that a fault ends. fault is the name of the
-// fault type, which the history record contains.
+// newInjectedEnd returns a streamEnd for a watch that a fault ends. The argument fault is the name
+// of the fault type, which the history record contains.
 func newInjectedEnd(fault string, ending WatchEnding) *streamEnd {
 	end := &streamEnd{reason: fmt.Sprintf("%s by a fault (%s)", ending, fault)}
 	switch ending {

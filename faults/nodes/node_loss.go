@@ -234,8 +234,8 @@ func deleteNode(ctx context.Context, env *faults.Env, name string) error {
 	})
 }
 
-// eachPod calls do for every workload pod on a node. It ignores errors of do that say that the
-// pod no longer exists or has changed.
+// eachPod calls do for every workload pod on a node. It ignores an error of do if the pod no
+// longer exists or has changed.
 func eachPod(ctx context.Context, env *faults.Env, node string, do func(*corev1.Pod) error) error {
 	list, err := env.Admin.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),

@@ -41,8 +41,8 @@ func TestDrainParams(t *testing.T) {
 	})
 }
 
-// TestCandidates checks that a fault picks only worker nodes that are not yet in the state that
-// the fault causes.
+// TestCandidates checks that a fault picks only worker nodes. It must not pick a node that is
+// already in the fault's state, such as cordoned.
 func TestCandidates(t *testing.T) {
 	node := func(name string, change func(*corev1.Node)) corev1.Node {
 		n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}

@@ -23,8 +23,8 @@ func isUnreachable(err error) bool { return errors.Is(err, errUnreachable) }
 // disconnected node never answers.
 const standinTimeout = 5 * time.Second
 
-// callStandin sends a request to a pod's stand-in container, through the pod's proxy
-// subresource. operation is a URL path of package standin, such as standin.Die.
+// callStandin sends a request to a pod's stand-in container, through the pod's proxy subresource.
+// The argument operation is a URL path of package standin, such as standin.Die.
 func (c *churn) callStandin(ctx context.Context, pod *corev1.Pod, operation string) error {
 	ctx, cancel := context.WithTimeout(ctx, standinTimeout)
 	defer cancel()

@@ -124,8 +124,8 @@ func (c *churn) writeStatus(ctx context.Context, pod *corev1.Pod) (history.Versi
 	return history.ParseVersion(written.ResourceVersion)
 }
 
-// setCondition sets one condition in a pod status. kind is the condition's type. If the status
-// has no condition of this type, setCondition adds it.
+// setCondition sets one condition in a pod status. The argument kind is the condition's type. If
+// the status has no condition of this type, setCondition adds it.
 func setCondition(status *corev1.PodStatus, kind corev1.PodConditionType, value corev1.ConditionStatus, reason string, now metav1.Time) {
 	condition := corev1.PodCondition{Type: kind, Status: value, Reason: reason, LastTransitionTime: now}
 	i := slices.IndexFunc(status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })

@@ -234,8 +234,8 @@ func (r *restart) start(ctx context.Context) error {
 // false at once.
 func (r *restart) wait(d time.Duration) bool { return wait(r.env, &r.Background, d) }
 
-// wait waits for the time d and returns true. If the fault is healed first, wait returns false
-// at once. background runs the fault's goroutine.
+// wait waits for the time d and returns true. If the fault is healed first, wait returns false at
+// once. The argument background runs the fault's goroutine.
 func wait(env *faults.Env, background *faults.Background, d time.Duration) bool {
 	timer := env.Clock.NewTimer(d)
 	defer timer.Stop()

@@ -61,7 +61,7 @@ func TestBytesRecorded(t *testing.T) {
 }
 
 // TestBytesOfHalfResponse checks the recorded length of a response that a fault cuts in half. The
-// length must be that of the half that the controller under test received.
+// controller under test receives only the half, so the length must be the length of the half.
 func TestBytesOfHalfResponse(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat("x", 1000))

@@ -137,8 +137,8 @@ func TestHoldAffectsOneResource(t *testing.T) {
 	}
 }
 
-// TestRemoveReleasesHeldEvents checks that the removal of a fault delivers the events that
-// it held, at once and in order.
+// TestRemoveReleasesHeldEvents checks the removal of a fault that holds events. The fault proxy
+// must then deliver these events at once and in order.
 func TestRemoveReleasesHeldEvents(t *testing.T) {
 	h := startHolding(t, time.Hour)
 	for i, name := range []string{"a", "b", "free", "c"} {

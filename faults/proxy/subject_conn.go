@@ -49,9 +49,9 @@ func (c *subjectConn) SetLinger(seconds int) error {
 }
 
 const (
-	// writeQuietPeriod is the time without a write after which resetAfterWrites assumes that all
-	// recorded responses are written. The HTTP/2 server writes a response only shortly after the
-	// handler has flushed it.
+	// writeQuietPeriod is a time without writes. After this time, resetAfterWrites assumes that
+	// all recorded responses are written. The HTTP/2 server writes a response only shortly after
+	// the handler has flushed it.
 	writeQuietPeriod = 10 * time.Millisecond
 	// writeDrainTimeout is the maximum time that Reset waits for pending writes. A paused
 	// subject does not read from its connection, so writes to it never finish.
@@ -59,8 +59,8 @@ const (
 )
 
 // resetAfterWrites resets the connection, which breaks all requests on it. It first waits until
-// all recorded responses are written, or until the channel timeout receives a value. conn is the
-// TLS connection on top of c. The caller must not hold the lock c.delivering.
+// all recorded responses are written, or until the channel timeout receives a value. The argument
+// conn is the TLS connection on top of c. The caller must not hold the lock c.delivering.
 func (c *subjectConn) resetAfterWrites(conn net.Conn, timeout <-chan time.Time) {
 	tick := time.NewTicker(writeQuietPeriod)
 	defer tick.Stop()

@@ -24,12 +24,12 @@ type Identity struct {
 	Authority []byte
 }
 
-// NewPair creates the identities of the two sides of one relay. pod is the identity of the relay
-// in the pod, and run is the identity of the gauntlet process.
+// NewPair creates the identities of the two sides of one relay. The result pod is the identity of
+// the relay in the pod, and run is the identity of the gauntlet process.
 //
-// name is a DNS label such as "subject-0". The gauntlet process verifies the name, so it never
-// connects to the relay of another replica. One side cannot use the certificate of the other
-// side. NewPair discards the private key of the CA.
+// The argument name is a DNS label such as "subject-0". The gauntlet process verifies the name, so
+// it never connects to the relay of another replica. One side cannot use the certificate of the
+// other side. NewPair discards the private key of the CA.
 func NewPair(name string, now time.Time) (pod, run Identity, err error) {
 	authority, err := pki.NewAuthority("gauntlet relay of "+name, now)
 	if err != nil {
@@ -60,8 +60,8 @@ func (i Identity) Files() map[string][]byte {
 	return map[string][]byte{certificateFile: i.Certificate, keyFile: i.Key, authorityFile: i.Authority}
 }
 
-// ReadIdentity reads an identity from a directory, which contains the files that
-// [Identity.Files] describes.
+// ReadIdentity reads an identity from the files in a directory. [Identity.Files] describes these
+// files.
 func ReadIdentity(dir string) (Identity, error) {
 	var i Identity
 	for name, content := range map[string]*[]byte{certificateFile: &i.Certificate, keyFile: &i.Key, authorityFile: &i.Authority} {

@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Match contains the parameters that select the requests to which a fault applies.
+// Match contains the parameters that select requests. The fault applies to the selected requests.
 //
 // The fields from Verb to Owner describe the matching requests by their content. The fields Nth,
 // Every, Probability and Times then limit at which of the matching requests the fault fires.
@@ -33,9 +33,9 @@ type Match struct {
 // countMax is the largest permitted value of the parameters nth, every and times.
 const countMax = 1_000_000
 
-// withMatch returns the documentation of all parameters of a fault type that selects requests.
-// It consists of own, the type's other parameters, and the parameters in [Match]. verbs lists
-// the verbs that the fault type supports.
+// withMatch returns the documentation of all parameters of a fault type that selects requests. It
+// consists of own, the type's other parameters, and the parameters in [Match]. The argument verbs
+// lists the verbs that the fault type supports.
 func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
 		{Name: "verb", Description: "The verb of the requests.", Bounds: "one of " + strings.Join(verbs, ", ")},
@@ -51,8 +51,8 @@ func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 	}, own...)
 }
 
-// validate returns an error for the first invalid parameter, with its position in the scenario.
-// It returns nil if all parameters are valid. verbs lists the verbs that the fault type
+// validate returns an error for the first invalid parameter, with its position in the scenario. It
+// returns nil if all parameters are valid. The argument verbs lists the verbs that the fault type
 // supports.
 func (m *Match) validate(params faults.Params, verbs []string) error {
 	if err := faults.OneOf(params, "verb", m.Verb, verbs); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// newFromYAML creates a fault that selects creates of pods. rest contains the fault's other
-// parameters in YAML.
+// newFromYAML creates a fault that selects creates of pods. The argument rest contains the fault's
+// other parameters in YAML.
 func newFromYAML(faultType faults.Type, rest string) (*fault, error) {
 	params, err := scenario.ParseParams("s.yaml", faultType.Name, []byte("{verb: create, resource: pods"+rest+"}"))
 	if err != nil {

@@ -42,8 +42,9 @@ type fault struct {
 	env *faults.Env
 }
 
-// newFault returns a fault that changes the requests that match selects. effect says how.
-// action, such as "refused", is the first word of the fault's summary.
+// newFault returns a fault that changes requests. The argument match selects the requests, and the
+// argument effect says how the fault changes them. The argument action, such as "refused", is the
+// first word of the fault's summary.
 func newFault(match Match, action string, effect effectFunc) *fault {
 	return &fault{selection: selection{matcher: match}, action: action, effect: effect}
 }

@@ -107,8 +107,8 @@ type holding struct {
 	events  int             // number of held events
 }
 
-// newHolding returns a fault that holds each watch event that match selects, for the time hold.
-// detail is the text for the fault's "fired" record in the history.
+// newHolding returns a fault that holds watch events for the time hold. The argument match selects
+// the events. The argument detail is the text for the fault's "fired" record in the history.
 func newHolding(match EventMatch, hold time.Duration, detail string) *holding {
 	return &holding{eventSelection: eventSelection{matcher: match}, hold: hold, detail: detail, streams: map[uint64]bool{}}
 }

@@ -28,9 +28,9 @@ var eventTypes = []string{string(history.Added), string(history.Modified), strin
 const nthMax = 1_000_000
 
 // withEventMatch returns the documentation of all parameters of a fault type that selects watch
-// events. It consists of own, the type's other parameters, and the parameters in [EventMatch].
-// resource is the first sentence about the parameter resource. nth is the default value of the
-// parameter nth, as text.
+// events. It consists of own, the type's other parameters, and the parameters in [EventMatch]. The
+// argument resource is the first sentence about the parameter resource. The argument nth is the
+// default value of the parameter nth, as text.
 func withEventMatch(resource, nth string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
 		resourceParam(resource),

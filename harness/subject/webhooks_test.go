@@ -191,8 +191,8 @@ func TestSharedWebhookPort(t *testing.T) {
 	}
 }
 
-// TestCopySecret checks that the files of the serving certificate follow the Secret to which the
-// program writes.
+// TestCopySecret checks the files of the serving certificate. They must change when the program
+// changes the Secret that contains the certificate.
 func TestCopySecret(t *testing.T) {
 	d := &Definition{Namespace: "own", CertificateSecret: types.NamespacedName{Namespace: "own", Name: "cert"}, Args: []string{"{{.Webhook}}"}, Objects: []*unstructured.Unstructured{object(t, hooks)}}
 	w := serve(t, d, t.TempDir())

@@ -67,7 +67,7 @@ func mismatches(all []rows.Row, specs map[string][]string) []string {
 	return problems
 }
 
-// TestMismatches checks that mismatches finds each of these differences.
+// TestMismatches checks that mismatches finds each kind of difference between rows and specs.
 func TestMismatches(t *testing.T) {
 	has := rows.Row{Controller: rows.ReplicaSet, Name: "has", Cases: 1}
 	lacks := rows.Row{Controller: rows.ReplicaSet, Name: "lacks", Cases: 2}

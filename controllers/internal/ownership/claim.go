@@ -31,7 +31,7 @@ const (
 	// Keep means that the owner controls the candidate and its selector matches. No write is
 	// necessary.
 	Keep
-	// Adopt means that the candidate is an orphan that the owner's selector matches.
+	// Adopt means that the candidate is an orphan, and that the owner's selector matches it.
 	Adopt
 	// Release means that the owner controls the candidate, but its selector no longer matches.
 	Release

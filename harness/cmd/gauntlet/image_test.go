@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/deploy"
 )
 
-// TestImage checks that the image of "make image" has the name that the manifests in
-// controllers/deploy use.
+// TestImage checks the name of the image that "make image" builds. The manifests in
+// controllers/deploy must have the same name.
 func TestImage(t *testing.T) {
 	dir := t.TempDir()
 	archive := filepath.Join(dir, "image.tar")

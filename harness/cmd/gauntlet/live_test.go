@@ -120,8 +120,8 @@ settle: {within: 30s}
 	}
 }
 
-// TestShrinkLive checks that "gauntlet shrink" removes those parts of a scenario without which the
-// same check still fails. That check must fail in a new run of the smallest scenario.
+// TestShrinkLive checks that "gauntlet shrink" removes the parts of a scenario that a failure does
+// not need. The same check must fail in a new run of the smallest scenario.
 func TestShrinkLive(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute or more: make test-slow has it")

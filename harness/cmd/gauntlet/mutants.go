@@ -80,7 +80,7 @@ pass.`,
 	return cmd
 }
 
-// add adds to a command the flags that all commands that run mutants have.
+// add adds flags to a command that runs mutants. All such commands have these flags.
 func (f *mutantsFlags) add(flags *pflag.FlagSet) {
 	treeFlag(flags, &f.tree)
 	flags.Uint64Var(&f.runs.seed, "seed", 1, "the seed of every run")
