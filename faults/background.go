@@ -8,9 +8,9 @@ import "context"
 // A fault type embeds a Background. It calls Begin in its Inject method, and End in its Heal
 // method. The zero value is ready for Begin.
 type Background struct {
-	cancel context.CancelFunc // cancels the context of run
-	stop   chan struct{}      // closed by End; after that, run starts no new operation
-	ended  chan struct{}      // closed when run has returned
+	cancel context.CancelFunc // cancels the context that the function run gets
+	stop   chan struct{}      // closed by End; the function run then starts no new operation
+	ended  chan struct{}      // closed when the function run has returned
 }
 
 // Begin starts a goroutine that calls run. A fault must call Begin only once.

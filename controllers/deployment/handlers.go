@@ -128,7 +128,8 @@ func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	}
 }
 
-// podDeleted enqueues a Recreate Deployment that may be waiting for the deleted pod; see podEnded.
+// podDeleted handles a deleted pod. It enqueues a Deployment with the strategy Recreate that may
+// be waiting for the end of the pod; see podEnded.
 func (c *Controller) podDeleted(object any) {
 	if pod, ok := tombstone.LastKnown[*corev1.Pod](c.logger, object); ok {
 		c.podEnded(pod)

@@ -112,8 +112,8 @@ func TestProgressConditions(t *testing.T) {
 	type want struct {
 		reason     string
 		status     corev1.ConditionStatus
-		updated    time.Duration // age of lastUpdateTime
-		transition time.Duration // age of lastTransitionTime
+		updated    time.Duration // age of the condition's lastUpdateTime
+		transition time.Duration // age of the condition's lastTransitionTime
 		message    string
 	}
 	const minute = time.Minute

@@ -19,7 +19,8 @@ func sizes(pairs ...[2]int) replicaSetSizes {
 	return f
 }
 
-// withoutNew returns the same ReplicaSets without a new one, so that all ReplicaSets are old.
+// withoutNew returns the sizes f, but marks no ReplicaSet as the new one. All ReplicaSets are then
+// old.
 func withoutNew(f replicaSetSizes) replicaSetSizes { f.newIndex = none; return f }
 
 func TestScaleUpNew(t *testing.T) {

@@ -20,7 +20,7 @@ type eventBroadcasters struct {
 	newBroadcaster func() record.EventBroadcaster
 
 	mu          sync.Mutex
-	byComponent map[string]record.EventBroadcaster // key: name of the component
+	byComponent map[string]record.EventBroadcaster // the broadcaster of each component, by the component's name
 }
 
 // newEventBroadcasters returns an empty set of broadcasters. Each broadcaster sends its events

@@ -24,10 +24,10 @@ type rank struct {
 	ready       int   // 0 if the pod is not ready
 	cost        int32 // value of the annotation pod-deletion-cost
 	relatedPods int   // negated number of related pods on the node, so pods on crowded nodes are deleted first
-	readyAge    int   // logAge since the pod became ready, or 0 if it is not ready
+	readyAge    int   // logarithm of the time since the pod became ready (see logAge), or 0 if it is not ready
 	restarts    int32 // negated restart count, so pods with more restarts are deleted first
 	sidecars    int32 // negated restart count of the sidecars
-	age         int   // logAge since the creation of the pod
+	age         int   // logarithm of the time since the creation of the pod; see logAge
 	uid         string
 }
 

@@ -33,7 +33,7 @@ type denyPolicy struct {
 	probe func(context.Context, *faults.Env) error
 
 	env  *faults.Env
-	name string // name of the policy and the policy's binding; "" before they exist
+	name string // name of the ValidatingAdmissionPolicy and of its binding; "" before they exist
 }
 
 // create creates the policy and returns when the API server enforces the policy. The policy's

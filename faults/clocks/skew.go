@@ -76,7 +76,7 @@ func sampleSkew(r *rand.Rand, _ faults.SampleInput) any {
 type skew struct {
 	params  SkewParams
 	env     *faults.Env
-	restore func() // ends the shift; nil before Inject
+	restore func() // ends the shift of timestamps; nil before Inject
 
 	mu       sync.Mutex
 	reported map[types.UID]bool // UIDs of the objects that already have a "fired" record in the history

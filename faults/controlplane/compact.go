@@ -69,7 +69,7 @@ type compact struct {
 	env    *faults.Env
 	etcd   *clientv3.Client
 	faults.Background
-	fired atomic.Int64 // number of compactions
+	fired atomic.Int64 // number of compactions of etcd so far
 }
 
 func (c *compact) Inject(ctx context.Context, env *faults.Env) (err error) {

@@ -86,7 +86,7 @@ type restart struct {
 	// While the goroutine of the fault runs, only the goroutine uses the following fields.
 	// After the goroutine has ended, only Heal uses them.
 	down   bool          // the fault has stopped the API server or etcd and not yet started it again
-	outage time.Duration // from the kill until the control plane was ready again
+	outage time.Duration // time from the kill until the control plane was ready again
 }
 
 func (r *restart) Inject(ctx context.Context, env *faults.Env) error {

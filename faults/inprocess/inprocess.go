@@ -46,7 +46,7 @@ type Client struct {
 	mu       sync.Mutex
 	current  *connection
 	closed   bool
-	handlers sync.WaitGroup // requests in flight
+	handlers sync.WaitGroup // handlers of the requests in flight
 }
 
 // Connect returns a client for one replica of the subject, such as "subject-0". The subject is
@@ -191,11 +191,11 @@ func serverRequest(ctx context.Context, r *http.Request) *http.Request {
 // stands still while a goroutine waits for a lock.
 type connection struct {
 	broken atomic.Bool
-	reset  chan struct{} // closed by Reset
+	reset  chan struct{} // closed when Reset breaks the connection
 
 	mu         sync.Mutex
-	changed    *sync.Cond // broadcast when a field below changes
-	deliveries int        // deliveries in progress
+	changed    *sync.Cond // wakes waiting goroutines when deliveries or resetting changes
+	deliveries int        // number of responses and events that are being recorded and written
 	resetting  bool       // Reset waits for the deliveries in progress, or has ended
 }
 

@@ -17,7 +17,7 @@ type Proxy struct {
 	upstream    http.RoundTripper
 
 	mu      sync.Mutex
-	clients map[string]*Client // by the name of the replica
+	clients map[string]*Client // the client of each replica, by the replica's name
 }
 
 // NewProxy returns a Proxy that sends requests to the API server through the transport upstream.

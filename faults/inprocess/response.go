@@ -17,11 +17,11 @@ import (
 type response struct {
 	request *http.Request
 	cancel  context.CancelFunc // cancels the request of the handler
-	header  http.Header        // headers that the handler sets
+	header  http.Header        // response headers that the handler sets
 	begun   chan struct{}      // closed when RoundTrip may return the response
 
 	mu      sync.Mutex
-	written chan struct{} // receives a token when Read may continue
+	written chan struct{} // receives a value when a waiting Read may continue
 	sent    http.Header   // copy of header, made when the handler wrote the status
 	code    int           // HTTP status; 0 until the handler writes it
 	flushed bool          // the channel begun is closed

@@ -95,10 +95,10 @@ func nextJSON(source *bufio.Reader, buffer []byte) ([]byte, error) {
 // jsonObject finds the end of a JSON object in a watch stream by counting braces outside
 // strings. It does not parse the object, because counting is enough to find the end.
 type jsonObject struct {
-	begun   bool // after the first opening brace
+	begun   bool // the first opening brace has been scanned
 	depth   int  // number of open braces
-	quoted  bool // inside a string
-	escaped bool // after a backslash in a string
+	quoted  bool // the scan is inside a string
+	escaped bool // the previous byte is a backslash inside a string
 }
 
 // ended reports whether the scanned bytes contain the complete object.

@@ -119,7 +119,7 @@ type WatchEffect struct {
 // events. Requests read the field current without a lock. To add or remove a fault, hooks stores
 // a new snapshot in current.
 type hooks[F any] struct {
-	mu      sync.Mutex // held while current is replaced
+	mu      sync.Mutex // locked while the field current is replaced
 	current atomic.Pointer[hookSet[F]]
 }
 

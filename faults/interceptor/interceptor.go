@@ -65,7 +65,7 @@ type Recorder interface {
 // creates an Interceptor.
 type Interceptor struct {
 	recorder      Recorder
-	clock         clock.WithTicker // measures delays and holds
+	clock         clock.WithTicker // measures how long requests are delayed and watch events are held
 	requestFaults *hooks[RequestFault]
 	watchFaults   *hooks[WatchFault]
 	lastID        atomic.Uint64 // ID of the newest request; IDs begin at 1

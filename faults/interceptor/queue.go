@@ -52,10 +52,10 @@ func (e *event) due() time.Time {
 type queue struct {
 	mu       sync.Mutex
 	events   []*event
-	bytes    int           // total size of events
-	pushed   chan struct{} // receives a token after a push
-	popped   chan struct{} // receives a token after a pop
-	bytesMax int           // limit of bytes
+	bytes    int           // total size of the queued events, in bytes
+	pushed   chan struct{} // receives a value after an event was pushed
+	popped   chan struct{} // receives a value after an event was popped
+	bytesMax int           // maximum of the field bytes
 }
 
 // newQueue returns an empty queue. The argument bytesMax is the maximum total size of its events.

@@ -29,7 +29,7 @@ type streamEnd struct {
 // HTTP handler delivers the event as soon as no fault holds it.
 type stream struct {
 	*exchange
-	in     encoding // encoding of the events
+	in     encoding // encoding of the watch events, such as protobuf
 	source *bufio.Reader
 	queue  *queue
 	// lastRelease is the latest time at which a held event was delivered. An event that arrived

@@ -61,8 +61,8 @@ const notGeneratedReason = "a controller that misses the deletion of a new pod, 
 // state is a condition into which a fault puts nodes, such as cordoned. The fault never picks a
 // node that is already in this state.
 type state struct {
-	description string                  // text for records, such as "cordoned"
-	in          func(*corev1.Node) bool // reports whether the node is in the state
+	description string                  // text for history records, such as "cordoned"
+	in          func(*corev1.Node) bool // reports whether a node is in this state
 }
 
 // mark is a change of a Node object that keeps new pods off the node: a cordon or a taint. Its
@@ -70,7 +70,7 @@ type state struct {
 type mark struct {
 	state
 	apply  func(*corev1.Node) // cordons or taints the node
-	remove func(*corev1.Node) // reverts apply
+	remove func(*corev1.Node) // reverts the change of the function apply
 }
 
 // cordoned is the mark that sets a node's spec.unschedulable to true, as kubectl cordon does.

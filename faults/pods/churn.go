@@ -93,7 +93,7 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 // churn is a fault of type pod-churn, pod-relabel or pod-disown. At a regular interval, it
 // performs one action, such as delete, on one pod.
 type churn struct {
-	action   string // name of the action, a key of the map actions
+	action   string // name of the action, such as delete; a key of the map actions
 	targets  Targets
 	orphans  bool          // whether the fault also acts on pods without a controllerRef
 	grace    *int64        // for the action delete: grace period in seconds; nil means the pod's own grace period
@@ -102,7 +102,7 @@ type churn struct {
 	env      *faults.Env
 	faults.Background
 
-	fired atomic.Int64 // number of actions
+	fired atomic.Int64 // number of actions that the fault has performed
 	// pendingUndos lists the actions that the fault must still undo, the earliest first. While
 	// the goroutine of the fault runs, only the goroutine uses this field. After the goroutine
 	// has ended, only Heal uses it.
@@ -132,9 +132,9 @@ func (c *churn) Summary() string {
 	return fmt.Sprintf("performed action %s on %s", c.action, faults.Counted(int(c.fired.Load()), "pod"))
 }
 
-// run performs the action on one pod at every tick. It also undoes earlier actions whose
-// downtime has passed. It ends when the fault is healed, or when the number of actions reaches
-// the parameter times.
+// run performs the action on one pod at every tick. It also undoes earlier actions whose downtime
+// has passed. It ends when the fault is healed, or when the number of actions reaches the
+// parameter times.
 func (c *churn) run(ctx context.Context) {
 	ticker := c.env.Clock.NewTicker(c.targets.Every)
 	defer ticker.Stop()

@@ -24,7 +24,7 @@ import (
 type pendingUndo struct {
 	namespace, name string
 	uid             types.UID
-	due             time.Time // earliest time of the undo
+	due             time.Time // earliest time at which the fault undoes the action
 }
 
 // makeUnready makes a pod not ready. With real kubelets, it makes the stand-in container's

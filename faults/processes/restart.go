@@ -114,7 +114,7 @@ type restart struct {
 	// While the goroutine of the fault runs, only the goroutine uses the following fields.
 	// After the goroutine has ended, only Heal uses them.
 	down  []string // replicas that the fault has stopped and not yet started again
-	ended int      // number of stops
+	ended int      // how often the fault has stopped a replica
 }
 
 func (r *restart) Inject(ctx context.Context, env *faults.Env) error {

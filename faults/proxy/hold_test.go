@@ -22,8 +22,8 @@ import (
 type holding struct {
 	*fixture
 	clock  *testingclock.FakeClock
-	server *watchServer // serves the watch of pods
-	other  *watchServer // serves the watches of other resources
+	server *watchServer // fake API server for the watch of pods
+	other  *watchServer // fake API server for the watches of other resources
 	stream watch.Interface
 	remove func()
 }

@@ -49,13 +49,13 @@ type Options struct {
 // Proxy forwards the requests of all replicas of the subject to one API server. The subject is
 // the controllers under test. [Start] creates a Proxy.
 type Proxy struct {
-	ctx         context.Context // canceled by Stop: ends all requests
+	ctx         context.Context // Stop cancels this context, which ends all requests
 	cancel      context.CancelFunc
 	target      *url.URL
 	targetCA    *x509.CertPool
 	interceptor *interceptor.Interceptor
 	dial        func(ctx context.Context, network, address string) (net.Conn, error)
-	certificate tls.Certificate // serving certificate of every listener
+	certificate tls.Certificate // TLS certificate that every listener of the proxy uses
 	ca          []byte          // CA certificate that signed certificate, in PEM
 
 	mu        sync.RWMutex
@@ -71,7 +71,7 @@ type Proxy struct {
 // proxy's certificate.
 type Endpoint struct {
 	URL string
-	CA  []byte // in PEM
+	CA  []byte // CA certificate in PEM
 }
 
 // Start returns a fault proxy that has no listener yet. Call [Proxy.Listen] for each replica of

@@ -50,9 +50,9 @@ type Tunnel struct {
 	tls     *tls.Config
 	ctx     context.Context
 	cancel  context.CancelFunc
-	all     sync.WaitGroup // goroutines of the Tunnel
+	all     sync.WaitGroup // all goroutines of the Tunnel
 
-	once  sync.Once     // closes ready
+	once  sync.Once     // makes sure that the channel ready is closed only once
 	ready chan struct{} // closed after the relay has added the first connection to its pool
 
 	mu      sync.Mutex

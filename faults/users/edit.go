@@ -62,9 +62,9 @@ func newEdit(params faults.Params) (faults.Fault, error) {
 type edit struct {
 	params EditParams
 	faults.Background
-	done  atomic.Int64  // number of completed steps
+	done  atomic.Int64  // number of completed workload steps
 	begun chan struct{} // closed when the first step has completed or failed
-	once  sync.Once     // closes begun
+	once  sync.Once     // makes sure that the channel begun is closed only once
 }
 
 // Inject starts the steps, and returns when the first step has completed or failed.

@@ -63,7 +63,7 @@ type skip struct {
 	mu      sync.Mutex
 	held    uint64      // ID of the watch whose events the fault proxy holds; 0 before and after the hold
 	skipped history.Ref // version of the object that the controller under test must not receive
-	until   time.Time   // time at which the hold ends
+	until   time.Time   // time at which the fault proxy stops holding the events
 	ended   bool        // the fault has ended the watch
 }
 

@@ -52,7 +52,7 @@ type stale struct {
 	faults.Registration
 	resource string
 	env      *faults.Env
-	version  history.Version // resourceVersion of the cluster at the injection
+	version  history.Version // resourceVersion of the cluster when the fault was injected
 
 	mu    sync.Mutex
 	lists int // number of list requests that the API server answered at this version

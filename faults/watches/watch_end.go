@@ -91,7 +91,7 @@ type end struct {
 	env    *faults.Env
 	faults.Background
 
-	rounds, ended atomic.Int64 // number of completed rounds, and number of ended watches
+	rounds, ended atomic.Int64 // number of completed rounds, and number of watches that the fault has ended
 }
 
 func (e *end) Inject(ctx context.Context, env *faults.Env) error {

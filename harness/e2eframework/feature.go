@@ -20,7 +20,7 @@ type feature struct {
 	recorded bool
 	own      support.E2EClusterProvider // the cluster that only this feature uses, or nil
 	reserved *provider                  // the cluster on which the feature is recorded, or nil
-	session  *run.Session               // nil if the feature is not recorded
+	session  *run.Session               // the recording of the feature, or nil if the feature is not recorded
 	ended    bool
 
 	heals    []func(context.Context) error // functions that heal the faults that steps have injected, in the order of injection
@@ -32,7 +32,7 @@ type feature struct {
 
 // background runs the faults in Chaos.Faults in a goroutine while the steps of the feature run.
 type background struct {
-	cancel    context.CancelFunc // aborts the faults
+	cancel    context.CancelFunc // function that aborts the background faults
 	stepsDone chan struct{}      // closed after the last step, to end faults without a duration
 	healed    chan error         // receives an error or nil when all faults are healed
 }

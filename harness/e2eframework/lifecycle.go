@@ -29,7 +29,7 @@ import (
 // share. Only the field reserved may be used by several goroutines at the same time.
 type provider struct {
 	self          support.E2EClusterProvider // the exported provider that embeds this one, such as *kindProvider
-	name          string                     // the provider in gauntlet, such as "kind"
+	name          string                     // name of the provider in gauntlet, such as "kind"
 	contextPrefix string                     // prefix of the kubeconfig context, such as "kind-"; the name of the cluster follows
 	// locate sets the options that say where the cluster or its executables are, such as the
 	// kubeconfig. It is nil for kind clusters.
@@ -37,15 +37,15 @@ type provider struct {
 	// usersKubeconfig is true for an existing cluster, which the user's kubeconfig selects.
 	usersKubeconfig bool
 
-	clusterName, version, path string // as set with WithName, WithVersion and WithPath
+	clusterName, version, path string // the values of WithName, WithVersion and WithPath
 	nodes                      int
 	nodeImage, context         string
-	kindConfig                 *v1alpha4.Cluster          // as set with CreateWithConfig, or nil
-	changes                    []func(*providers.Options) // as set with WithControlPlane
+	kindConfig                 *v1alpha4.Cluster          // the configuration of CreateWithConfig, or nil
+	changes                    []func(*providers.Options) // the functions of WithControlPlane
 	logDir                     string
 	seed                       uint64
 
-	environment *environment.Environment // nil until Create, and after Destroy
+	environment *environment.Environment // the running cluster; nil until Create, and after Destroy
 	release     context.CancelFunc       // cancels the context of environment; nil if environment is nil
 	reserved    atomic.Pointer[string]   // the feature or scenario that uses the cluster, or nil
 	kubeconfigs int                      // number of kubeconfig files that GenerateKubeconfig has written

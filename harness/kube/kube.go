@@ -107,14 +107,14 @@ func (k Kind) Resource() string { return k.GVR.GroupResource().String() }
 // it. Objects of other kinds are unstructured.
 func (k Kind) Builtin() bool { return scheme.Scheme.Recognizes(k.GVK()) }
 
-// Named returns the row of the kind with the given name, such as "ReplicaSet". It returns false
-// if the table has no such row.
+// Named returns the row of the table [Kinds] with the given name, such as "ReplicaSet". It returns
+// false if there is no such row.
 func Named(name string) (Kind, bool) {
 	return find(func(k Kind) bool { return k.Name == name })
 }
 
-// MustNamed returns the row of the kind with the given name. It panics if the table has no such
-// row, so callers pass only constants of this package.
+// MustNamed returns the row of the table [Kinds] with the given name. It panics if there is no
+// such row, so callers pass only constants of this package.
 func MustNamed(name string) Kind {
 	k, ok := Named(name)
 	if !ok {
@@ -123,9 +123,9 @@ func MustNamed(name string) Kind {
 	return k
 }
 
-// ByResource returns the row of the kind with the given resource, such as "replicasets.apps". It
-// returns false if the table has no such row. It is fast enough for a call per record of a
-// history.
+// ByResource returns the row of the table [Kinds] with the given resource, such as
+// "replicasets.apps". It returns false if there is no such row. It is fast enough for a call per
+// record of a history.
 func ByResource(resource string) (Kind, bool) {
 	k, ok := rowsByResource()[resource]
 	return k, ok

@@ -82,7 +82,7 @@ func Serve(ctx context.Context, listener net.Listener, o Options) error {
 
 // standin is the state of a running stand-in program.
 type standin struct {
-	started atomic.Bool   // true after StartDelay
+	started atomic.Bool   // true after the time StartDelay has passed
 	unready atomic.Bool   // true after a POST to Unready, until the next POST to Ready
 	die     chan struct{} // receives a value after a POST to Die; its capacity is 1
 }

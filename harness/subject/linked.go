@@ -87,7 +87,7 @@ type linked struct {
 	cancel     context.CancelFunc
 	disconnect func()
 	done       chan struct{}
-	err        error // set before done is closed
+	err        error // how the replica ended; set before the channel done is closed
 }
 
 // PID returns 0, because the replica is not a process of its own.

@@ -16,10 +16,10 @@ import (
 // replica starts, pauses and stops one replica of the program under test, and records its end.
 // Each start creates a new instance, which is one process of the replica.
 type replica struct {
-	name    string // such as subject-0
+	name    string // name of the replica, such as subject-0
 	subject *Subject
 
-	mu      lock             // held while an instance starts, stops, pauses or resumes
+	mu      lock             // locked while an instance starts, stops, pauses or resumes
 	current *trackedInstance // the latest instance, even after its end; nil before the first start
 	retired bool             // true after Subject.Stop; the replica must not start again
 }

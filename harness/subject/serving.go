@@ -40,7 +40,7 @@ type Serving struct {
 	Address           string // IP address 127.x.y.z on which the replica listens
 	CertFile, KeyFile string // paths of the serving certificate, which is valid only for Address
 
-	client *http.Client // trusts only the certificate in CertFile
+	client *http.Client // client that trusts only the certificate in CertFile
 }
 
 // flags returns the command line flags that make a replica serve its debug endpoint. For a nil

@@ -103,8 +103,8 @@ type Subject struct {
 	replicas []*replica
 
 	failed chan struct{} // closed when a replica has ended unexpectedly
-	once   sync.Once     // closes failed
-	err    error         // set before failed is closed
+	once   sync.Once     // makes sure that the channel failed is closed only once
+	err    error         // which replica ended, and how; set before the channel failed is closed
 }
 
 // stopGracePeriod is the time between SIGTERM and SIGKILL when a replica is stopped. In this time,

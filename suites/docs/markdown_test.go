@@ -17,7 +17,7 @@ var root = filepath.Join("..", "..")
 
 // document is a Markdown file that parseDocument has parsed.
 type document struct {
-	path   string // slash-separated path, relative to root
+	path   string // path of the file, relative to the root of the repository, with slashes
 	blocks []block
 	// prose contains the lines of the file. The lines of code blocks are empty, so that the line
 	// numbers stay the same.

@@ -35,7 +35,7 @@ const (
 	// MaxRetryDelay is the maximum delay of a retry with backoff.
 	MaxRetryDelay = time.Minute
 	minRetryDelay = 5 * time.Millisecond
-	retryRate     = rate.Limit(10) // per second, for all keys together
+	retryRate     = rate.Limit(10) // retries per second, for all keys together
 	retryBurst    = 100
 )
 
@@ -70,7 +70,7 @@ func New(name string, sync SyncFunc) *Loop {
 // A retry with a delay of MaxRetryDelay takes no token. Otherwise, 600 such keys would keep the
 // token bucket empty and delay the retries of all other keys.
 type rateLimiter struct {
-	workqueue.TypedRateLimiter[string] // backoff per key
+	workqueue.TypedRateLimiter[string] // computes the backoff of each key
 	bucket                             *rate.Limiter
 }
 

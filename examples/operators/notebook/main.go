@@ -38,7 +38,7 @@ var (
 // asks.
 type operator struct {
 	client            dynamic.Interface
-	notebooks, claims cache.Indexer // the informer caches
+	notebooks, claims cache.Indexer // informer caches of the two kinds
 }
 
 func main() {

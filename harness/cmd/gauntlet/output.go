@@ -22,7 +22,7 @@ type outputFormat string
 
 // The possible values of the flag --output.
 const (
-	asTable outputFormat = "table" // a table for people
+	asTable outputFormat = "table" // a table that people can read
 	asJSON  outputFormat = "json"
 	asYAML  outputFormat = "yaml"
 )

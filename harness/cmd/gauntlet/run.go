@@ -44,13 +44,13 @@ type runFlags struct {
 	keepUp      bool // keep the control plane up after the run
 	upstreamDir string
 	nodeImage   string
-	existing    cluster.Existing // the cluster of provider existing
+	existing    cluster.Existing // the cluster that the provider existing uses
 	parallel    int              // the maximum number of runs at the same time; 0: as many as cores and memory allow
 	attempts    int              // the maximum number of runs of a scenario
 	tier        tierFlag         // the built-in scenarios that run if the user names none
 	generated   generateFlags    // the flags for a scenario that a seed generates
 
-	quiet, verbose bool // print no progress, or detailed progress
+	quiet, verbose bool // whether to print no progress, or detailed progress
 
 	// stdin contains the scenario with the name "-". It is nil if the command cannot read a
 	// scenario from standard input.

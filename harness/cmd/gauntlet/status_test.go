@@ -15,11 +15,11 @@ import (
 // statusCase has command lines of one command for the test of exit statuses. The command's name
 // precedes each of these texts. An empty text means that no such command line exists.
 type statusCase struct {
-	good     string // succeeds and prints something; without it, the test uses --help
-	badFlag  string // has a flag value that is invalid; without it, the test uses an unknown flag
-	badArg   string // has an argument that is invalid
-	noFile   string // names a file or directory that does not exist
-	goodCode int    // the exit status of good
+	good     string // arguments with which the command succeeds and prints something; without them, the test uses --help
+	badFlag  string // arguments with an invalid flag value; without them, the test uses an unknown flag
+	badArg   string // arguments of which one is invalid
+	noFile   string // arguments with the name of a file or directory that does not exist
+	goodCode int    // the exit status of the command with the arguments good
 }
 
 // statusCases has the command lines with which the test runs each command. The word RUN stands for

@@ -14,9 +14,9 @@ import (
 // terminal prints progress messages of concurrent runs. Each message is one line.
 type terminal struct {
 	begun time.Time
-	quiet bool // print no progress messages
+	quiet bool // true if no progress messages are printed
 
-	mu  sync.Mutex // guards out, because runs are concurrent
+	mu  sync.Mutex // locked while a line is printed, because runs are concurrent
 	out io.Writer
 }
 

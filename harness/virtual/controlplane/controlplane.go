@@ -36,7 +36,7 @@ type ControlPlane struct {
 	transport  *inprocess.Client // carries the requests of all clients except the tested program's
 	server     *apiserver.Server
 	simulation *simulation.Simulation
-	stop       func() // stops the controllers
+	stop       func() // stops the controllers of the control plane
 }
 
 var (

@@ -24,9 +24,9 @@ import (
 type scheduler struct {
 	client  kubernetes.Interface
 	events  chan event
-	nodes   []*corev1.Node            // sorted by name
+	nodes   []*corev1.Node            // all nodes, sorted by name
 	pending map[types.UID]*corev1.Pod // pods without a node
-	next    int                       // number of nodes tried so far
+	next    int                       // number of nodes that the scheduler has tried so far
 }
 
 // event is a new version of a pod or a node, as an informer delivers it.

@@ -34,7 +34,7 @@ import (
 
 // Options are the options for an environment that Start creates.
 type Options struct {
-	Provider string // one of providers.Names()
+	Provider string // name of the provider of the control plane; one of providers.Names()
 	Target   subject.Target
 	// Ours is the path of the executable workload-controller-manager, which contains our
 	// controllers.

@@ -145,7 +145,7 @@ type ReplicaOwner struct {
 	Available          int32
 	Terminating        *int32 // nil for a ReplicationController, or if the field is not set
 	ObservedGeneration int64
-	MinReadySeconds    int32 // in seconds
+	MinReadySeconds    int32 // time for which a pod must be ready to count as available, in seconds
 	Selector           map[string]string
 	Template           corev1.PodTemplateSpec
 	Conditions         []Condition

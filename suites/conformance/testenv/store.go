@@ -26,7 +26,7 @@ type store struct {
 	// seen maps a kind to the resourceVersion up to which the store contains all changes of this
 	// kind.
 	seen       map[string]history.Version
-	changed    chan struct{} // closed and replaced after every change
+	changed    chan struct{} // closed and replaced after every change, which wakes all waits
 	invariants []invariant
 	// violation describes the first violation of an invariant. reported is true after a wait has
 	// returned the violation as an error.
