@@ -40,8 +40,8 @@ func (s *historyBuilder) write(t *testing.T, dir string) {
 	}
 }
 
-// laggingRun returns a run in which a fault delays the watch events of pods. Because of the
-// delay, the subject creates one pod too many. The history has about ten records for each
+// laggingRun returns a run in which a fault delays the watch events of pods. Because of the delay,
+// the controllers under test create one pod too many. The history has about ten records for each
 // pod.
 func laggingRun(t *testing.T, pods int) Run {
 	t.Helper()
@@ -125,7 +125,7 @@ func (s *historyBuilder) pod(at time.Duration, i int) int64 {
 	return seq
 }
 
-// databaseRun returns a run whose subject is the controller of a custom resource. The custom
+// databaseRun returns a run in which the controller of a custom resource is under test. The custom
 // object controls a StatefulSet, a Service and two backups, and the StatefulSet is scaled twice.
 func databaseRun(t *testing.T) Run {
 	t.Helper()

@@ -65,7 +65,8 @@ func nameOf(path string) string {
 type logWindow struct{ from, to time.Time }
 
 // The time that a logWindow covers before and after the first violation. The lines before the
-// violation show what led to it. The lines after the violation show how the subject reacted.
+// violation show what led to it. The lines after the violation show how the controllers under test
+// reacted.
 const (
 	before = 3 * time.Second
 	after  = time.Second

@@ -283,7 +283,8 @@ func TestPageHasSmallest(t *testing.T) {
 	}
 }
 
-// TestPageEscapes checks that the page escapes HTML in texts that come from the subject.
+// TestPageEscapes checks that the page escapes HTML in texts that come from the controllers under
+// test.
 func TestPageEscapes(t *testing.T) {
 	r := laggingRun(t, 3)
 	r.Scenario, r.Reason = "<script>alert(1)</script>", "<b>bold</b>"

@@ -76,7 +76,7 @@ func knownUpstreamRun() Run {
 	return on("upstream", r)
 }
 
-// on returns a copy of the run with another subject.
+// on returns a copy of the run with other controllers under test (another subject).
 func on(subject string, r Run) Run {
 	for _, text := range []*string{&r.Directory, &r.Reproduce} {
 		*text = strings.ReplaceAll(*text, r.Subject, subject)

@@ -108,9 +108,9 @@ func (r *Run) worseThanResults() bool {
 	return len(r.Results) == 0 || check.Worst(worst, r.Verdict) != worst
 }
 
-// Undecided reports whether all checks of the run are unknown for the same reason. An example is
-// a subject that did not start. Reports then show the reason once instead of a table of checks.
-// Undecided returns false for a run with fewer than two checks.
+// Undecided reports whether all checks of the run are unknown for the same reason. For example, the
+// controllers under test did not start. Reports then show the reason once instead of a table of
+// checks. Undecided returns false for a run with fewer than two checks.
 func (r *Run) Undecided() bool {
 	return len(r.Results) > 1 && !slices.ContainsFunc(r.Results, func(result check.Result) bool {
 		return result.Verdict != check.Unknown || result.Reason != r.Results[0].Reason || len(result.Evidence) > 0

@@ -36,13 +36,13 @@ type Baseline struct {
 	Subject string `json:"subject,omitempty"`
 	// Runs is the number of runs from which the baseline was learned, at least 1.
 	Runs int `json:"runs"`
-	// Written lists the resources that the subject writes, such as replicasets.apps. For objects of
-	// these resources, End contains each field.
+	// Written lists the resources that the controllers under test write, such as replicasets.apps.
+	// For objects of these resources, End contains each field.
 	Written []string `json:"written"`
 	// End contains facts about the objects at the end of the runs, such as the values of their
 	// fields. See [Observer.End].
 	End Facts `json:"end"`
-	// Effects contains how often the subject created and deleted each object; see
+	// Effects contains how often the controllers under test created and deleted each object; see
 	// [Observer.Effects].
 	Effects Facts `json:"effects"`
 }
@@ -70,8 +70,8 @@ func Learn(histories ...iter.Seq2[*history.Record, error]) (*Baseline, error) {
 	return Combine(observers), nil
 }
 
-// Combine returns the baseline of several runs. Each observer must have read the history of one
-// run. There must be at least one observer.
+// Combine returns the baseline of several runs: what these runs have in common. Each observer must
+// have read the history of one run. There must be at least one observer.
 func Combine(observers []*Observer) *Baseline {
 	first := observers[0]
 	b := &Baseline{Scenario: first.start.Scenario, Subject: first.start.Subject, Runs: len(observers), Written: first.Written()}

@@ -27,8 +27,8 @@ func commit(event history.EventType, o *history.Object) *history.Record {
 	return &history.Record{Commit: &history.Commit{Type: event, Object: *o}}
 }
 
-// requested returns two records: a write request of the subject, and the response with the given
-// status code.
+// requested returns two records: a write request of the controllers under test, and the response
+// with the given status code.
 func requested(id uint64, verb string, o *history.Object, code int) []*history.Record {
 	request := &history.Request{ID: id, Verb: verb, Resource: o.Resource, Namespace: o.Namespace, Name: o.Name}
 	if verb == "create" {
@@ -53,7 +53,7 @@ func observed(parts ...any) *Observer {
 	return o
 }
 
-// TestEnd checks which facts End returns about the objects at the end of a run.
+// TestEnd checks what End returns about the objects at the end of a run.
 func TestEnd(t *testing.T) {
 	generated := func(name, phase string, owned bool) *history.Object {
 		o := object("pods", name, name, fmt.Sprintf(`{"spec":{"nodeName":"node-1"},"status":{"phase":%q}}`, phase))

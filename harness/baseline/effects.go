@@ -11,9 +11,9 @@ import (
 // effects counts what happened in one run to all objects with the same name. An object that is
 // deleted and created again keeps its name.
 type effects struct {
-	created int // how often the subject created an object with this name
-	deleted int // how often the subject deleted an object with this name
-	lost    int // how often such an object disappeared although the subject had not deleted it
+	created int // how often the controllers under test created an object with this name
+	deleted int // how often the controllers under test deleted an object with this name
+	lost    int // how often such an object disappeared although these controllers had not deleted it
 }
 
 // effectsFormat is how a value of [Facts] contains effects, such as "2 created, 1 deleted, 0
@@ -46,9 +46,9 @@ func (o *Observer) effectsOf(key string) *effects {
 	return o.counts[key]
 }
 
-// send reads a write request of the subject. If it creates or deletes an object, send stores it
-// until the response arrives. It ignores objects whose names the API server generates
-// (generateName), because these names differ between runs.
+// send reads a write request of the controllers under test. If it creates or deletes an object,
+// send stores it until the response arrives. It ignores objects whose names the API server
+// generates (generateName), because these names differ between runs.
 func (o *Observer) send(r *history.Request) {
 	if !slices.Contains(o.written, r.Resource) {
 		o.written = append(o.written, r.Resource)
@@ -72,7 +72,7 @@ func (o *Observer) send(r *history.Request) {
 }
 
 // answer counts a create or delete that the API server executed. The response counts even if the
-// subject did not receive it.
+// controllers under test did not receive it.
 func (o *Observer) answer(w *write, r *history.Response) {
 	switch {
 	case r.ServerCode < 200 || r.ServerCode >= 300:
@@ -88,10 +88,10 @@ func (o *Observer) answer(w *write, r *history.Response) {
 	}
 }
 
-// Effects returns one fact for each object that the subject created or deleted so far. It leaves
-// out objects whose names the API server generated (generateName). The value of a fact is a text
-// such as "2 created, 1 deleted, 0 lost". It says how often the subject created and deleted the
-// object. A lost object disappeared although the subject did not delete it.
+// Effects returns one fact for each object that the controllers under test (the subject) created or
+// deleted so far. It leaves out objects whose names the API server generated (generateName). The
+// value of a fact is a text such as "2 created, 1 deleted, 0 lost". It says how often the subject
+// created and deleted the object. A lost object disappeared although the subject did not delete it.
 func (o *Observer) Effects() Facts {
 	facts := Facts{}
 	for key, e := range o.counts {
@@ -102,9 +102,9 @@ func (o *Observer) Effects() Facts {
 	return facts
 }
 
-// ExtraEffects returns a text for each object that the subject created or deleted more often
-// than in the baseline. The parameter found contains the effects of the run to compare. The
-// texts are sorted.
+// ExtraEffects returns a text for each object with more creates or deletes by the subject than in
+// the baseline. The subject is the controllers under test. The parameter found contains the effects
+// of the run to compare. The texts are sorted.
 //
 // A create is not extra if it replaces an object that disappeared without a delete by the
 // subject. For example, a user or a node may have deleted that object.

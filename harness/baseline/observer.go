@@ -20,12 +20,12 @@ type Observer struct {
 	start   history.Start
 	live    map[string]*history.Object // last committed version of each existing object, by a key such as "services default/web"
 	writes  map[uint64]*write          // creates and deletes without a response, by request ID
-	written []string                   // resources that the subject writes
+	written []string                   // resources that the controllers under test write
 	counts  map[string]*effects        // effects on each object, by a key such as "services default/web"
-	deletes map[types.UID]bool         // UIDs of the objects that the subject deleted and that still exist
+	deletes map[types.UID]bool         // UIDs of the objects that the controllers under test deleted and that still exist
 }
 
-// write is a create or delete request that the subject sent.
+// write is a create or delete request that the controllers under test sent.
 type write struct {
 	verb string
 	key  string    // the object, such as "services default/web"
@@ -54,8 +54,8 @@ func (o *Observer) Observe(r *history.Record) {
 	}
 }
 
-// commit reads a committed version of an object. If the object has disappeared and the subject
-// has not deleted it, commit counts it as lost.
+// commit reads a committed version of an object. If the object has disappeared and the controllers
+// under test have not deleted it, commit counts it as lost.
 func (o *Observer) commit(c *history.Commit) {
 	key := c.Object.Ref.String()
 	if c.Type != history.Deleted {
@@ -69,8 +69,8 @@ func (o *Observer) commit(c *history.Commit) {
 	delete(o.deletes, c.Object.UID)
 }
 
-// Written returns the resources of the objects that the subject has written so far, except
-// leases, events and access reviews.
+// Written returns the resources of the objects that the controllers under test have written so far.
+// It omits leases, events and access reviews.
 func (o *Observer) Written() []string { return slices.Clone(o.written) }
 
 // End returns facts about the objects that exist now. One fact contains the number of objects

@@ -27,8 +27,8 @@ type Dispatcher struct {
 	subscriptions []*Subscription  // the subscriptions with a trigger that has not matched yet
 }
 
-// recordHoldMax limits how long Append delays the subject or the workload while a fault is being
-// injected. After this time, the subject or the workload continues in any case.
+// recordHoldMax limits how long Append delays the controllers under test or the workload while a
+// fault is being injected. After this time, the delayed operation continues in any case.
 const recordHoldMax = 5 * time.Second
 
 // Subscription lets one fault wait for the first record that matches the fault's trigger.

@@ -80,16 +80,16 @@ type Environment struct {
 	// whose Go types are not in client-go.
 	Dynamic dynamic.Interface
 	// Recorder writes the history. Dispatcher adds records to the history, and starts a fault when
-	// a record matches the fault's trigger. Recorder and Dispatcher are nil until Record.
+	// a record matches the fault's trigger. Recorder and Dispatcher are nil until Record is called.
 	Recorder   *history.Recorder
 	Dispatcher *Dispatcher
-	// Interceptor records the subject's requests and applies the effects of faults. Proxy is the
-	// fault proxy, which passes the requests to Interceptor. Interceptor and Proxy are nil until
-	// StartProxy.
+	// Interceptor records the requests of the controllers under test and applies the effects of
+	// faults. Proxy is the fault proxy, which passes the requests to Interceptor. Interceptor and
+	// Proxy are nil until StartProxy is called.
 	Interceptor *interceptor.Interceptor
 	Proxy       Proxy
-	// Subject runs the controllers under test. It is nil until StartSubject. It stays nil if the
-	// kubelet manages the replicas, which is the case in pods without a fault proxy (see
+	// Subject runs the controllers under test. It is nil until StartSubject is called. It stays nil
+	// if the kubelet manages the replicas, which is the case in pods without a fault proxy (see
 	// StartSubject).
 	Subject *subject.Subject
 	// Pods contains the container image, the start delay and the stop delay of the workload's pods.
@@ -113,9 +113,10 @@ type Environment struct {
 	controlPlaneTeardowns int
 }
 
-// Proxy is the fault proxy, through which the replicas of the subject connect to the API server.
+// Proxy is the fault proxy, through which the replicas of the controllers under test connect to the
+// API server.
 type Proxy interface {
-	// Route makes config connect to the fault proxy as a replica of the subject.
+	// Route makes config connect to the fault proxy as a replica of the controllers under test.
 	Route(replica string, config *rest.Config) error
 	// Stop breaks all connections.
 	Stop(ctx context.Context) error
@@ -277,7 +278,7 @@ func (e *Environment) use(c cluster.Cluster) (err error) {
 	return err
 }
 
-// StartProxy starts the fault proxy between the subject and the API server.
+// StartProxy starts the fault proxy between the controllers under test and the API server.
 //
 // The proxy and the faults append their records to the argument records. Nil means the history that
 // Record has created. Without a history, the records are discarded.
@@ -300,9 +301,9 @@ func (e *Environment) StartProxy(ctx context.Context, records interceptor.Record
 	})
 }
 
-// startProxy starts the fault proxy. The argument direct is the configuration with which the
-// proxy connects to the API server. If the subject is linked into this program, requests are
-// function calls, and the proxy uses no sockets.
+// startProxy starts the fault proxy. The argument direct is the configuration with which the proxy
+// connects to the API server. If the controllers under test are linked into this program, requests
+// are function calls, and the proxy uses no sockets.
 func (e *Environment) startProxy(ctx context.Context, direct *rest.Config) (Proxy, error) {
 	if e.Capabilities().Has(cluster.SubjectLinked) {
 		return inprocess.NewProxy(e.Interceptor, direct.Transport), nil
@@ -320,8 +321,8 @@ func (e *Environment) startProxy(ctx context.Context, direct *rest.Config) (Prox
 // ProxyConfig returns a client configuration that connects to the fault proxy and has all
 // permissions. Call StartProxy first.
 //
-// A client with this configuration counts as a replica of the subject with the given name. The
-// history contains the client's requests, and faults act on these requests.
+// A client with this configuration counts as a replica of the controllers under test with the given
+// name. The history contains the client's requests, and faults act on these requests.
 func (e *Environment) ProxyConfig(name string) (*rest.Config, error) {
 	if e.stopped || e.Proxy == nil {
 		return nil, errors.New("ProxyConfig: the fault proxy does not run; call StartProxy first")
@@ -330,8 +331,8 @@ func (e *Environment) ProxyConfig(name string) (*rest.Config, error) {
 	return config, e.Proxy.Route(name, config)
 }
 
-// Failed waits until the control plane, the recorder or the subject fails, and returns the failure.
-// If ctx is canceled first, Failed returns nil.
+// Failed waits until the control plane, the recorder or the subject (the controllers under test)
+// fails. It returns the failure. If ctx is canceled first, Failed returns nil.
 func (e *Environment) Failed(ctx context.Context) error {
 	var recorder, subjectFailed <-chan struct{}
 	if e.Recorder != nil {

@@ -37,7 +37,8 @@ const injectedHealTimeout = 30 * time.Second
 // Inject injects a fault, which lasts until the caller calls the returned function heal. The caller
 // must call heal before Stop. The function heal works even if its context is canceled.
 //
-// Call StartProxy first. For faults that act on the subject's processes, call StartSubject too.
+// Call StartProxy first. For faults that act on the processes of the controllers under test, call
+// StartSubject too.
 func (e *Environment) Inject(ctx context.Context, i Injection) (heal func(context.Context) error, err error) {
 	faultType, fault, err := i.create()
 	if err != nil {
@@ -68,7 +69,7 @@ func (e *Environment) Inject(ctx context.Context, i Injection) (heal func(contex
 }
 
 // canInject returns an error if a component that the fault needs does not run. Faults need the
-// fault proxy, and some also need the subject.
+// fault proxy, and some also need the controllers under test.
 func (e *Environment) canInject(faultType faults.Type) error {
 	switch {
 	case e.stopped:

@@ -27,7 +27,7 @@ var installOrder = []string{"Namespace", "Service", "CustomResourceDefinition", 
 // installLast lists the Kinds of objects that install creates after all others.
 var installLast = []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
 
-// install creates the namespace and the objects that a subject needs, such as
+// install creates the namespace and the objects that a program under test needs, such as
 // CustomResourceDefinitions and roles. It binds the roles to account. install returns when the API
 // server serves the custom resources.
 func (e *Environment) install(ctx context.Context, namespace string, objects []*unstructured.Unstructured, account rbacv1.Subject) error {

@@ -26,8 +26,9 @@ const (
 // subjectPrefix is the prefix of replica names, such as subject-0.
 const subjectPrefix = "subject-"
 
-// schedulingDelays measures how long the subject's processes were ready to run but got no CPU. It
-// records long delays as stalls, and the checks extend their time limits by the stalls.
+// schedulingDelays measures how long the processes of the controllers under test were ready to run
+// but got no CPU. It records long delays as stalls, and the checks extend their time limits by the
+// stalls.
 //
 // schedulingDelays reads the run-queue wait of each thread from /proc of Linux. On other systems,
 // and for processes on other machines, it records nothing.
@@ -45,7 +46,8 @@ func newSchedulingDelays(procDir string) *schedulingDelays {
 	return &schedulingDelays{procDir: procDir, pids: map[string]int{}, waits: map[string]map[string]time.Duration{}}
 }
 
-// observe updates the process IDs of the subject's replicas from the next record of the history.
+// observe updates the process IDs of the replicas of the controllers under test from the next
+// record of the history.
 func (s *schedulingDelays) observe(r *history.Record) {
 	if r.Process == nil || !strings.HasPrefix(r.Process.Name, subjectPrefix) {
 		return

@@ -12,7 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestSchedulingDelays checks for which waits of the subject's threads measure returns a stall.
+// TestSchedulingDelays checks for which waits of threads of the controllers under test measure
+// returns a stall.
 func TestSchedulingDelays(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -14,16 +14,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// subjectWatches knows which resources each running replica of the subject watches, and which
-// replica leads. It learns this from the requests in the history. Its methods are safe for
-// concurrent use.
+// subjectWatches knows which resources each running replica of the controllers under test watches,
+// and which replica leads. It learns this from the requests in the history. Its methods are safe
+// for concurrent use.
 type subjectWatches struct {
 	// recording is true if there is a history. The field is set before the first replica starts.
 	recording bool
 
 	mu sync.Mutex
-	// required lists the resources that the leader must watch before the subject is ready. It is
-	// empty without a history or fault proxy, because the subject's requests are then unknown.
+	// required lists the resources that the leader must watch before the subject (the controllers
+	// under test) is ready. It is empty without a history or fault proxy, because the subject's
+	// requests are then unknown.
 	required []string
 	// pending contains the watch requests that have no response yet, by request ID.
 	pending map[uint64]watchRequest
@@ -152,7 +153,7 @@ func (w *subjectWatches) missing() []string {
 }
 
 // SubjectWatches reports whether the leader watches all resources that its controllers need.
-// Without a history of the subject's requests, SubjectWatches returns true.
+// Without a history of the requests of these controllers, SubjectWatches returns true.
 func (e *Environment) SubjectWatches() bool { return len(e.watches.missing()) == 0 }
 
 // watchPollInterval is the time between two checks of the leader's watches in wait.

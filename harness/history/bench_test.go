@@ -56,8 +56,8 @@ func median(values []float64) float64 {
 	return slices.Sorted(slices.Values(values))[len(values)/2]
 }
 
-// recordedLines returns the lines of a history in which a subject creates the given number of
-// pods. For each pod, the history has a request, a response, a commit and a delivery.
+// recordedLines returns the lines of a history in which the controllers under test create the given
+// number of pods. For each pod, the history has a request, a response, a commit and a delivery.
 func recordedLines(b *testing.B, pods int) [][]byte {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "history.jsonl")

@@ -59,7 +59,7 @@ type Object struct {
 	Finalizers   []string          `json:"finalizers,omitempty"`
 	Owners       []Owner           `json:"owners,omitempty"`
 	// Skewed is true if a clock-skew fault shifted the timestamps in this copy of the object. The
-	// subject then received other timestamps than the committed version has.
+	// controllers under test then received other timestamps than the committed version has.
 	Skewed bool `json:"skewed,omitempty"`
 	// Body is the object as JSON without kind, apiVersion and metadata. It contains, for example,
 	// spec, status, subsets or data.

@@ -93,15 +93,15 @@ type PhaseName string
 
 // These are the phases of a run, in order.
 const (
-	// PhaseChaos begins when the subject holds the leader-election lease and watches all resources
-	// that it needs. The workload runs and faults are active in this phase.
+	// PhaseChaos begins when a replica of the controllers under test holds the leader-election
+	// lease and has opened its watches. The workload runs and faults are active in this phase.
 	PhaseChaos PhaseName = "chaos"
 	// PhaseSettle begins when the workload has ended and every fault is healed. The objects must
 	// converge within a time limit that starts here.
 	PhaseSettle PhaseName = "settle"
-	// PhaseQuiet begins when all objects have converged. The subject must write nothing from then
-	// on. If it does write, the run waits for convergence again, and then appends another
-	// PhaseQuiet record.
+	// PhaseQuiet begins when all objects have converged. The controllers under test must write
+	// nothing from then on. If they do write, the run waits for convergence again, and then appends
+	// another PhaseQuiet record.
 	PhaseQuiet PhaseName = "quiet"
 	// PhaseEnd is the last phase. The observation ends here, and the run stops the processes that
 	// it started.
@@ -150,8 +150,8 @@ type Request struct {
 	// Name is the name in the URL path. It is empty for a request to a collection, such as
 	// a list or a create.
 	Name string `json:"name,omitempty"`
-	// Path is the URL path; it is empty if Resource is set. Query is the URL query as the subject
-	// sent it, such as "watch=true".
+	// Path is the URL path; it is empty if Resource is set. Query is the URL query as the
+	// controllers under test sent it, such as "watch=true".
 	Path  string `json:"path,omitempty"`
 	Query string `json:"query,omitempty"`
 	Agent string `json:"agent,omitempty"` // User-Agent header
@@ -173,8 +173,8 @@ type Request struct {
 // test (the subject).
 type Response struct {
 	ID uint64 `json:"id"`
-	// Code is the HTTP status that the subject receives. It is 0 if the subject receives no
-	// complete response, because a fault or the subject closed the connection.
+	// Code is the HTTP status that the controllers under test (the subject) receive. It is 0 if the
+	// subject receives no complete response, because a fault or the subject closed the connection.
 	Code int `json:"code"`
 	// ServerCode is the HTTP status that the API server returned to the fault proxy. It is 0 if the
 	// request did not reach the API server. It is also 0 if the proxy did not wait for the
@@ -199,12 +199,12 @@ type Response struct {
 	// no such header. With the header, client-go sends the request again by itself, without a new
 	// sync of the controller.
 	RetryAfter *int `json:"retryAfter,omitempty"`
-	// Object is the object in the API server's response. It is recorded even if the subject did not
-	// receive the response.
+	// Object is the object in the API server's response. It is recorded even if the controllers
+	// under test did not receive the response.
 	Object *Object `json:"object,omitempty"`
-	// Bytes is the length of the response body that the subject receives, in bytes. It is 0 for a
-	// watch, because Delivery.Bytes has the length of each event. It is also 0 for a response that
-	// contains no object, such as a log, if the API server sends no Content-Length.
+	// Bytes is the length of the response body that the controllers under test receive, in bytes.
+	// It is 0 for a watch, because Delivery.Bytes has the length of each event. It is also 0 for a
+	// response that contains no object, such as a log, if the API server sends no Content-Length.
 	Bytes int `json:"bytes,omitempty"`
 }
 
@@ -345,7 +345,7 @@ type Gap struct {
 	Detail string `json:"detail"` // what is missing, and why
 }
 
-// Stall says that gauntlet or a replica of the subject got no CPU time for a while before this
+// Stall says that gauntlet or a replica of the controllers under test got no CPU time before this
 // record. The machine may have been overloaded or suspended.
 //
 // If gauntlet itself stalled, it recorded the events of that time late. The absence of records

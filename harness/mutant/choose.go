@@ -52,7 +52,8 @@ func (x *Matrix) Candidates(all []Mutant, faults map[string][]string) []Candidat
 // mutantPrefix begins the items of [Candidate.Covers] that name mutants, such as "mutant D5".
 const mutantPrefix = "mutant "
 
-// Choice is a scenario that [ChooseTiers] has chosen for a tier, with the items that it adds.
+// Choice is a scenario that [ChooseTiers] has chosen for a tier, with the mutants, checks and
+// faults that it adds.
 type Choice struct {
 	Candidate
 	// New has the items of Covers that no earlier choice covers.

@@ -95,8 +95,8 @@ func TestGeneric(t *testing.T) {
 	}
 }
 
-// TestGenericAndTyped checks that a Decoder can cache one version of an object twice. The two
-// cached values are a generic object and the Go type of the kind.
+// TestGenericAndTyped checks that a Decoder can cache one version of an object twice. One value is
+// a Generic, the other has the Go type of the object's kind.
 func TestGenericAndTyped(t *testing.T) {
 	d := NewDecoder()
 	object := &history.Object{Ref: history.Ref{Resource: PodResource, Name: "a", UID: "u", Version: 7}, Body: json.RawMessage(`{"status":{"phase":"Running"}}`)}

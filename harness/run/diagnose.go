@@ -31,8 +31,8 @@ const (
 const pendingName = "pending.txt"
 
 // snapshot contains diagnostics of a run, such as all objects, in memory. Every run takes a
-// snapshot before it stops the subject, because the verdict is not yet known. The run writes the
-// snapshot to files only if a check failed or objects did not converge.
+// snapshot before it stops the controllers under test, because the verdict is not yet known. The
+// run writes the snapshot to files only if a check failed or objects did not converge.
 type snapshot struct {
 	// pending contains one line for each object that has not converged; see [check.Settled].
 	pending []string

@@ -21,7 +21,7 @@ type monitor struct {
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced after each record that can change a condition
-	writes  int           // number of write requests of the subject
+	writes  int           // number of write requests of the controllers under test
 	// stalls contains how long each replica got no CPU time, by replica name. The name "" means
 	// gauntlet itself.
 	stalls map[string]time.Duration
@@ -68,7 +68,7 @@ func (m *monitor) stalled() time.Duration {
 }
 
 // within returns a context that ends after the given duration. Stalls, in which gauntlet or the
-// subject got no CPU time, extend the duration, but at most to twice its value.
+// controllers under test got no CPU time, extend the duration, but at most to twice its value.
 func (m *monitor) within(ctx context.Context, duration time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, 2*duration)
 	before, start := m.stalled(), time.Now()
@@ -114,15 +114,15 @@ func (m *monitor) waitUntil(ctx context.Context, done func() bool) bool {
 	}
 }
 
-// waitConverged waits until the subject has opened its watches and all recorded objects have
-// converged. If ctx ends first, waitConverged returns false.
+// waitConverged waits until the controllers under test have opened their watches and all recorded
+// objects have converged. If ctx ends first, waitConverged returns false.
 func (m *monitor) waitConverged(ctx context.Context) bool {
 	return m.waitUntil(ctx, func() bool { return m.ready() && len(m.settled.Pending()) == 0 })
 }
 
-// waitQuiet waits until the subject has written nothing for the duration d, and returns true. It
-// returns false as soon as the subject writes, a recorded object is no longer converged, or ctx
-// ends.
+// waitQuiet waits until the controllers under test (the subject) have written nothing for the
+// duration d, and returns true. It returns false as soon as the subject writes, a recorded object
+// is no longer converged, or ctx ends.
 func (m *monitor) waitQuiet(ctx context.Context, clock clock.PassiveClock, d time.Duration) bool {
 	m.mu.Lock()
 	before, start := m.writes, clock.Now()

@@ -35,8 +35,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Options says which scenario to run on which subject, on which control plane, and where to
-// write the results.
+// Options says which scenario to run, with which controllers under test and control plane, and
+// where to write the results.
 type Options struct {
 	Scenario *scenario.Scenario // Scenario is the scenario to run. Its field Seed is the random seed of the run.
 	Target   subject.Target
@@ -63,10 +63,10 @@ type Options struct {
 	Out string
 	// Ours is the path of the executable workload-controller-manager, built from controllers/.
 	Ours string
-	// Gauntlet is the path of the gauntlet executable. If the subject runs in pods, the executable
-	// must be statically linked, because it also runs in these pods, as `gauntlet relay`. On kind,
-	// the workload's pods run the program standin, which must be in the same directory. A Workload
-	// whose pods run other images does not need Gauntlet.
+	// Gauntlet is the path of the gauntlet executable. If the controllers under test run in pods,
+	// the executable must be statically linked, because it also runs in these pods, as `gauntlet
+	// relay`. On kind, the workload's pods run the program standin, which must be in the same
+	// directory. A Workload whose pods run other images does not need Gauntlet.
 	Gauntlet string
 	// UpstreamDir is the directory with the binaries of etcd, Kubernetes and KWOK. Empty means the
 	// cache that `gauntlet setup` fills.
@@ -76,8 +76,8 @@ type Options struct {
 	NodeImage string
 	// Existing says which cluster the provider existing uses.
 	Existing cluster.Existing
-	// Direct connects the subject directly to the API server, to measure the overhead of the fault
-	// proxy. Do not set Direct for a scenario with faults.
+	// Direct connects the controllers under test directly to the API server, to measure the
+	// overhead of the fault proxy. Do not set Direct for a scenario with faults.
 	Direct bool
 	// KeepUp, if set, is called after the last phase, with the path of an admin kubeconfig. The
 	// control plane stays up until KeepUp returns.
@@ -197,8 +197,8 @@ func (o *Options) controlPlane() providers.Options {
 	}
 }
 
-// subject returns the options with which the run starts the subject, such as the number of
-// replicas.
+// subject returns the options with which the run starts the controllers under test, such as the
+// number of replicas.
 func (o *Options) subject() environment.SubjectOptions {
 	return environment.SubjectOptions{
 		Target: o.Target, Controllers: o.Scenario.Controllers(), Kinds: o.Scenario.GenericKinds(), Spec: o.Scenario.Subject, Ours: o.Ours, Gauntlet: o.Gauntlet,
@@ -225,7 +225,8 @@ func (s *Session) runPhases(ctx context.Context) error {
 var errInterrupted = errors.New("interrupted")
 
 // supervise returns a context that is canceled when the control plane, the recorder or the subject
-// fails. The returned function cancels the context, and waits until the supervision has ended.
+// fails. The subject is the controllers under test. The returned function cancels the context, and
+// waits until the supervision has ended.
 func (s *Session) supervise(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -241,8 +242,8 @@ func (s *Session) supervise(ctx context.Context) (context.Context, context.Cance
 
 // endReason returns the reason why ctx was canceled during a phase, or err if ctx was not canceled.
 //
-// If a replica of the subject ended unexpectedly, endReason returns nil, because the checks report
-// the exit.
+// If a replica of the controllers under test ended unexpectedly, endReason returns nil, because the
+// checks report the exit.
 func (s *Session) endReason(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause == nil:

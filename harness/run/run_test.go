@@ -129,7 +129,7 @@ func TestRun(t *testing.T) {
 }
 
 // TestRestart kills or terminates the leader. Another replica, or the restarted replica, must then
-// continue the work. Such an exit must not count as a failure of the subject.
+// continue the work. Such an exit must not count as a failure of the controllers under test.
 func TestRestart(t *testing.T) {
 	for _, test := range []struct {
 		target   subject.Target
@@ -173,8 +173,8 @@ exercises: [process-alive, converged, no-writes-when-settled]
 }
 
 // requireEnded requires that exactly one replica exited, and that it exited the given number of
-// times. The run must have restarted that replica each time. The subject must also have created
-// pods after the first exit.
+// times. The run must have restarted that replica each time. The controllers under test must also
+// have created pods after the first exit.
 func requireEnded(t *testing.T, dir string, replicas, times int) {
 	t.Helper()
 	starts, ends, wroteAfter := map[string]int{}, map[string]int{}, false
@@ -203,8 +203,8 @@ func requireEnded(t *testing.T, dir string, replicas, times int) {
 	t.Error("the history has no end phase")
 }
 
-// TestSubjectThatWillNotStart verifies that the error for a subject that exits immediately contains
-// the end of the subject's log.
+// TestSubjectThatWillNotStart verifies the error for a subject (a program under test) that exits
+// immediately. The error must contain the end of the subject's log.
 func TestSubjectThatWillNotStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "manager")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\necho no such flag\nexit 2\n"), 0o755); err != nil {

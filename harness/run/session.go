@@ -34,8 +34,8 @@ import (
 // The methods are not safe for concurrent use.
 type Session struct {
 	*Options
-	// Environment contains the control plane, the recorder, the fault proxy and the subject of the
-	// run. It is set by Start.
+	// Environment contains the control plane, the recorder, the fault proxy and the controllers
+	// under test. It is set by Start.
 	Environment *environment.Environment
 
 	phase   sessionPhase
@@ -139,8 +139,8 @@ func (s *Session) observe(record *history.Record) {
 	}
 }
 
-// setUp starts the components of the run: control plane, namespace, history, fault proxy and
-// subject.
+// setUp starts the components of the run: control plane, namespace, history, fault proxy and the
+// controllers under test.
 func (s *Session) setUp(ctx context.Context) (err error) {
 	if s.Environment, err = s.startControlPlane(ctx); err != nil {
 		return err
@@ -198,7 +198,7 @@ func (s *Session) startControlPlane(ctx context.Context) (*environment.Environme
 // Begin begins the chaos phase, for a program that cannot call Chaos. If the control plane is not
 // healthy, Begin returns an error.
 //
-// After Begin, the check process-alive requires that the subject runs.
+// After Begin, the check process-alive requires that the controllers under test run.
 func (s *Session) Begin(ctx context.Context) error {
 	if err := s.checkPhase("Begin", sessionStarted); err != nil {
 		return err

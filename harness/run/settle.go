@@ -8,9 +8,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Settle waits until all objects have converged, and the subject has then written nothing for a
-// while. The scenario's field settle.quiet says how long. Heal all faults before the call. Settle
-// begins the phases settle, quiet and end.
+// Settle waits until all objects have converged, and the controllers under test have then written
+// nothing for a while. The scenario's field settle.quiet says how long. Heal all faults before the
+// call. Settle begins the phases settle, quiet and end.
 //
 // If the time limit settle.within passes first, Settle returns nil too, because the checks decide
 // whether that is a violation.

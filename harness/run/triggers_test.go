@@ -33,9 +33,9 @@ func runWithTriggers(t *testing.T, text string, look func(*testing.T, []*history
 	}
 }
 
-// TestCrash tests crashes of the subject: between a commit and the response, and before a request
-// reaches the API server. Between the match of the trigger and the crash, the subject must get no
-// response.
+// TestCrash tests crashes of the subject (the controllers under test). It crashes between a commit
+// and the response, and before a request reaches the API server. Between the match of the trigger
+// and the crash, the subject must get no response.
 func TestCrash(t *testing.T) {
 	runWithTriggers(t, `
 name: crash

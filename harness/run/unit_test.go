@@ -89,7 +89,7 @@ func TestCheckRejectsOtherDirectories(t *testing.T) {
 }
 
 // TestWithin requires that stalls extend the time limit of monitor.within. In a stall, gauntlet or
-// the subject gets no CPU time.
+// a replica of the controllers under test gets no CPU time.
 func TestWithin(t *testing.T) {
 	stall := func(process string, seconds time.Duration) *history.Record {
 		return &history.Record{Stall: &history.Stall{Process: process, Duration: seconds * time.Second}}

@@ -98,8 +98,7 @@ func (m *Matcher) countReaches(nth int) bool {
 // trigger. If so, it stores the request and its object in the parameter match.
 //
 // For a trigger with the phase Committed, the record must contain the successful response to a
-// matching request. If the subject sent the request before the Matcher existed, the result is
-// false.
+// matching request. If the request was sent before the Matcher existed, the result is false.
 func (m *Matcher) matchRequest(r *history.Record, match *Match) bool {
 	spec, request := m.trigger.Request, r.Request
 	switch {

@@ -130,8 +130,9 @@ type builder struct {
 	steps     map[int]int           // indexes in Timeline.Marks of unfinished steps, by step index
 	faults    map[int]int           // indexes in Timeline.Bands of faults that are not healed, by fault index
 	running   map[string]int        // indexes in Timeline.Bands of running processes, by process name
-	// requests has those requests of the subject to which later records may refer. Examples of
-	// such records are the response and a delivered watch event. The key is the request's ID.
+	// requests has those requests of the controllers under test to which later records may refer.
+	// Examples of such records are the response and a delivered watch event. The key is the
+	// request's ID.
 	requests      map[uint64]*request
 	sharedTracks  map[string]sharedTrack // the tracks of pods and of other objects that share tracks, by the object's title
 	owners        kube.Owners

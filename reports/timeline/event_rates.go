@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// eventRates collects the values of two charts: the subject's request rate, and the lag of watch
-// events. The lag is the time from the commit of an object's version to the delivery of its watch
-// event.
+// eventRates collects the values of two charts: the request rate of the controllers under test, and
+// watch event lag. The lag is the time from the commit of an object's version to the delivery of
+// its watch event.
 type eventRates struct {
 	lags     map[string][]lagSample     // the lags of watch events, by resource
 	requests map[string][]time.Duration // the times at which requests were sent, by the Kind of the mark, such as "write"

@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// request is a request of the subject to which later records may refer, such as the response.
+// request is a request of the controllers under test to which later records may refer, such as the
+// response.
 type request struct {
 	drawn    bool // true if the request has a mark
 	mark     int  // the index of the request's mark in Timeline.Marks, if drawn is true
@@ -115,8 +116,8 @@ func answer(a *history.Response) string {
 	return strings.Join(words, ", ")
 }
 
-// delivery adds the mark of a watch event that was delivered to the subject. It ignores bookmarks,
-// which contain only a resourceVersion.
+// delivery adds the mark of a watch event that was delivered to the controllers under test. It
+// ignores bookmarks, which contain only a resourceVersion.
 func (b *builder) delivery(r *history.Record) {
 	d := r.Delivery
 	if d.Type == history.Bookmark {
@@ -161,7 +162,7 @@ func (b *builder) setLag(place int) {
 	}
 }
 
-// watchClosed adds a mark at the time at which a watch of the subject ended.
+// watchClosed adds a mark at the time at which a watch of the controllers under test ended.
 func (b *builder) watchClosed(r *history.Record) {
 	c := r.WatchClosed
 	b.mark(Mark{

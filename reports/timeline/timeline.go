@@ -74,10 +74,10 @@ const (
 	Fault                // a fault was injected, fired, was healed, or failed
 	Process              // a process started, ended, paused or resumed
 	Commit               // etcd committed a version of an object
-	Delivery             // a watch event, from the commit in etcd to the delivery to the subject
-	Write                // a successful write of the subject, from the request to the response
-	Refused              // a failed request of the subject, from the request to the response
-	Read                 // a get, list or watch of the subject, from the request to the response
+	Delivery             // a watch event, from the commit in etcd to the delivery to the controllers under test
+	Write                // a successful write of the controllers under test, from the request to the response
+	Refused              // a failed request of the controllers under test, from the request to the response
+	Read                 // a get, list or watch of the controllers under test, from the request to the response
 	Gap                  // records are missing from here on, or a process got no CPU time
 	kinds                // the number of kinds, not a kind
 )

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// runBytes is the memory that one run needs, in bytes. The control plane, the subject and the
-// checks use this memory.
+// runBytes is the memory that one run needs, in bytes. The control plane, the controllers under
+// test and the checks use this memory.
 const runBytes = 2 << 30
 
 // DefaultParallel returns how many runs this machine can make at the same time, at least 1. The

@@ -22,7 +22,7 @@ type Combination struct {
 	Object string
 	Pods   Pods   // how the object's pods behave
 	Change Change // what users do to the object
-	Watch  Watch  // what faults do to the watches of the subject
+	Watch  Watch  // what faults do to the watches of the controllers under test
 }
 
 // Service is the value of [Combination.Object] for a Service. For a Deployment, the value is the
@@ -57,12 +57,13 @@ const (
 	Reselect            Change = "new selector"
 )
 
-// Watch says what faults do to the subject's watches, such as delaying the watch events of pods.
+// Watch says what faults do to the watches of the controllers under test. For example, a fault
+// delays the watch events of pods.
 type Watch string
 
 // These are the values of Watch. Each is a column of the table that [Table.WriteText] prints. A
 // value such as PodsLag means that a fault delays or stops the watch events of that kind. Relist
-// means that a fault makes the subject list objects of one of these kinds again.
+// means that a fault makes the controllers under test list objects of one of these kinds again.
 const (
 	PodsLag        Watch = "pods lag"
 	ReplicaSetsLag Watch = "ReplicaSets lag"
@@ -272,8 +273,8 @@ func selects(fault scenario.Fault, o *object) bool {
 	return err == nil && selector.Matches(labels.Set(set))
 }
 
-// watchesOf returns what the faults of a scenario do to the subject's watches, as a set of Watch
-// values.
+// watchesOf returns, as a set, what the faults of a scenario do to the watches of the controllers
+// under test.
 func watchesOf(s *scenario.Scenario) map[Watch]bool {
 	found := map[Watch]bool{}
 	for _, fault := range s.Faults {

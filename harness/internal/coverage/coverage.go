@@ -1,6 +1,6 @@
 // Package coverage counts how often faults acted in saved runs. It has separate counts for each
-// fault, verb and resource of the request, outcome, and phase of the subject. The scenario
-// generator can use these counts to prefer faults that rarely acted.
+// fault, verb and resource of the request, outcome, and phase of the controllers under test (the
+// subject). The scenario generator can use these counts to prefer faults that rarely acted.
 //
 // The package does not decide whether the subject is correct. Package check does that.
 package coverage
@@ -16,8 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Cell identifies one cell of a [Table]: a fault, a request, an outcome and a phase of the
-// subject. The table counts how often the fault acted in this combination.
+// Cell identifies one cell of a [Table]: fault, request, outcome, and phase of the controllers
+// under test. The table counts how often the fault acted in this combination.
 type Cell struct {
 	// Fault is the type of the fault, such as api-error.
 	Fault string `json:"fault"`
@@ -41,8 +41,8 @@ type Phase string
 
 // These are the values of Phase, in the order of the columns that [Table.WriteText] prints.
 const (
-	// StartUp means that the replica of the subject has written nothing since its start. If the
-	// fault acted on no replica, no replica has written anything since its start.
+	// StartUp means that the replica of the controllers under test has written nothing since its
+	// start. If the fault acted on no replica, no replica has written anything since its start.
 	StartUp Phase = "start-up"
 	// Rollout means that a Deployment has not completed its rollout, or that another object's
 	// status.observedGeneration is older than its metadata.generation. ReplicaSets and
@@ -51,7 +51,8 @@ const (
 	// Scale means that status.replicas of an object differs from its spec.replicas. Deployments do
 	// not count.
 	Scale Phase = "scale"
-	// Steady means that the subject is neither starting up, nor rolling out, nor scaling.
+	// Steady means that the controllers under test are neither starting up, nor rolling out, nor
+	// scaling.
 	Steady Phase = "steady"
 )
 

@@ -18,7 +18,7 @@ type observer struct {
 	// contains the cells of the faults that acted on a request without a response, by request ID.
 	requests   map[uint64]*history.Request
 	faulty     map[uint64][]Cell
-	active     map[string]bool       // true for each replica of the subject that has written since its start
+	active     map[string]bool       // true for each replica of the controllers under test that has written since its start
 	incomplete map[history.Ref]Phase // objects that are rolling out or scaling, with that phase
 	decoder    *objects.Decoder
 }
@@ -104,8 +104,8 @@ func (w *observer) finish() {
 	}
 }
 
-// outcome describes the response that the subject received, and whether the API server received
-// the request. An example is "refused, 503".
+// outcome describes the response that the controllers under test received, and whether the API
+// server received the request. An example is "refused, 503".
 func outcome(r *history.Response) string {
 	switch {
 	case !r.Reached && r.Code == 0:
@@ -145,8 +145,8 @@ func (w *observer) commit(t *history.Commit) {
 	}
 }
 
-// genericPhase returns what the subject is doing with an object: Rollout, Scale or Steady. The
-// object is not a Deployment, ReplicaSet or ReplicationController.
+// genericPhase returns what the controllers under test are doing with an object: Rollout, Scale or
+// Steady. The object is not a Deployment, ReplicaSet or ReplicationController.
 //
 // The result is Rollout until the object's controller has observed the latest spec. After that,
 // it is Scale while status.replicas differs from spec.replicas.
@@ -176,8 +176,8 @@ func (w *observer) scaling(o *history.Object) bool {
 	return err == nil && len(o.Body) > 0 && owner.Status.Replicas != owner.Replicas
 }
 
-// phase returns what a replica of the subject was doing when a fault acted on it. The parameter
-// subject is the name of the replica, or empty if the fault acted on no replica.
+// phase returns what a replica of the controllers under test was doing when a fault acted on it.
+// The parameter subject is the name of the replica, or empty if the fault acted on no replica.
 func (w *observer) phase(subject string) Phase {
 	if starting := !w.active[subject]; starting && (subject != "" || len(w.active) == 0) {
 		return StartUp

@@ -8,9 +8,9 @@
 //	try       run the workload again, once for each place, with the faults of this place
 //	pairs     combine two places, as long as the budget lasts
 //
-// A [Place] is a write or a watch event of the subject. It has an [Action] that says what goes
-// wrong there. The [Plan] and the results so far are in a directory, so that an interrupted search
-// can continue.
+// A [Place] is a write or a watch event of the controllers under test (the subject). It has an
+// [Action] that says what goes wrong there. The [Plan] and the results so far are in a directory,
+// so that an interrupted search can continue.
 //
 // The package does not know how a run is made. [Options.Start] makes a run.
 package explore

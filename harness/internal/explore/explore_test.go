@@ -59,7 +59,8 @@ func TestParseActions(t *testing.T) {
 	}
 }
 
-// fakeRuns makes runs without a control plane. Their subject updates a ReplicaSet twice.
+// fakeRuns makes runs without a control plane. In them, the controllers under test update a
+// ReplicaSet twice.
 type fakeRuns struct {
 	t       *testing.T
 	mu      sync.Mutex

@@ -11,9 +11,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Lesson is what gauntlet learns about the subject from the history of a run without faults. It
-// has the subject's writes and the watch events that the subject received, from the beginning of
-// the chaos phase.
+// Lesson is what gauntlet learns about the subject (the controllers under test) from a run without
+// faults. It has the subject's writes and the watch events that the subject received, from the
+// beginning of the chaos phase.
 type Lesson struct {
 	Writes []LearntWrite
 	Events []LearntEvent
@@ -24,7 +24,8 @@ type Lesson struct {
 	commits []history.Version // the resourceVersions of all commits in order, except those of leases and Events
 }
 
-// LearntWrite is a write of the subject, with the watch events on which the write may depend.
+// LearntWrite is a write of the controllers under test, with the watch events on which the write
+// may depend.
 type LearntWrite struct {
 	Write
 	// Refused is true if the API server refused the write, so that nothing was committed.
@@ -46,15 +47,15 @@ type LearntWrite struct {
 	order   int64           // the position of the write in the history
 }
 
-// LearntEvent is a watch event that the subject received, with the writes that may depend on the
-// event.
+// LearntEvent is a watch event that the controllers under test received, with the writes that may
+// depend on it.
 type LearntEvent struct {
 	Event
 	// Writes has the writes that may depend on the event, as indexes of Lesson.Writes. These
 	// are the writes whose field View has the event.
 	Writes []int
-	// Related is true if a write of the subject may depend on the event's object. One of the two
-	// objects then refers to the other.
+	// Related is true if a write of the controllers under test may depend on the event's object.
+	// One of the two objects then refers to the other.
 	Related bool
 	// Repeats is true if the event shows the subject nothing new. The object has the same content
 	// as in the version that the replica of the subject received before.
@@ -85,7 +86,7 @@ type learner struct {
 	events    []*history.Delivery       // the events so far; needed to compute Event.Nth
 }
 
-// sentWrite is a write of the subject for which no response has been read yet.
+// sentWrite is a write of the controllers under test for which no response has been read yet.
 type sentWrite struct {
 	index   int // the index in Lesson.Writes
 	request *history.Request
@@ -156,9 +157,10 @@ func (l *learner) commit(c *history.Commit) {
 	}
 }
 
-// deliveredTo returns the last watch event that a replica of the subject has received for each
-// object. The map's keys identify objects, and the values are indexes of Lesson.Events. The
-// value is -1 if no event in the lesson delivered the object, for example because a list did.
+// deliveredTo returns the last watch event that a replica of the controllers under test has
+// received for each object. The map's keys identify objects, and the values are indexes of
+// Lesson.Events. The value is -1 if no event in the lesson delivered the object, for example
+// because a list did.
 func (l *learner) deliveredTo(replica string) map[string]int {
 	if l.delivered[replica] == nil {
 		l.delivered[replica] = map[string]int{}
@@ -166,8 +168,8 @@ func (l *learner) deliveredTo(replica string) map[string]int {
 	return l.delivered[replica]
 }
 
-// deliver adds a watch event that the subject received to the lesson. The lesson is what the
-// search learns from the run.
+// deliver adds a watch event that the controllers under test received to the lesson. The lesson is
+// what the search learns from the run.
 func (l *learner) deliver(r *history.Record) {
 	d := r.Delivery
 	key := d.Object.Ref.String()
@@ -196,7 +198,7 @@ func (l *learner) deliver(r *history.Record) {
 	l.deliveredTo(d.Subject)[key] = index
 }
 
-// send adds a write of the subject to the lesson, with the watch events on which the write may
+// send adds a write of a controller under test to the lesson, with the watch events on which it may
 // depend.
 func (l *learner) send(r *history.Record) {
 	request := r.Request
@@ -253,8 +255,8 @@ func (l *learner) answer(r *history.Response) {
 	}
 }
 
-// sameContent reports whether two versions of an object differ at most in the resourceVersion.
-// The second version then tells the subject nothing new.
+// sameContent reports whether two versions of an object differ at most in the resourceVersion. The
+// second version then tells a controller nothing new.
 func sameContent(a, b *history.Object) bool {
 	left, right := *a, *b
 	left.Version, right.Version = 0, 0

@@ -44,13 +44,15 @@ func (s *story) again(kind history.EventType, o history.Object) *story {
 	return s.add(history.Record{Delivery: &history.Delivery{Subject: "subject-0", Resource: o.Resource, Type: kind, Object: o}})
 }
 
-// write appends a write of the subject, the response, and the commit of the written version.
+// write appends a write of the controllers under test, the response, and the commit of the written
+// version.
 func (s *story) write(verb, subresource string, sent, committed history.Object) *story {
 	s.request(verb, subresource, sent, history.Response{Code: 200, ServerCode: 200, Reached: true, Object: &committed})
 	return s.add(history.Record{Commit: &history.Commit{Type: history.Modified, Object: committed}})
 }
 
-// refused appends a write of the subject, and a response with which the API server refuses it.
+// refused appends a write of the controllers under test, and a response with which the API server
+// refuses it.
 func (s *story) refused(verb, subresource string, sent history.Object) *story {
 	return s.request(verb, subresource, sent, history.Response{Code: 409, ServerCode: 409, Reached: true})
 }
@@ -162,8 +164,8 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// TestRefers checks on which objects a write may depend. In each history, the subject receives one
-// object and then writes another object.
+// TestRefers checks on which objects a write may depend. In each history, the controller receives
+// one object and then writes another object.
 func TestRefers(t *testing.T) {
 	owned := object("configmaps", "settings", 11, `{}`)
 	owned.Owners = []history.Owner{{Kind: "Widget", Name: "one", UID: "uid-widgets.example.com-one"}}
@@ -289,8 +291,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanOfSeveralRuns checks that every run without faults must have a place. Fields that differ
-// between these runs are masked in the baseline.
+// TestPlanOfSeveralRuns checks that a plan has only places that occur in every run without faults.
+// Fields that differ between these runs are masked in the baseline.
 func TestPlanOfSeveralRuns(t *testing.T) {
 	first := begin().write("update", "", replicaSet(10, 1), replicaSet(11, 2)).write("update", "", replicaSet(11, 2), replicaSet(12, 3)).learn(t)
 	second := begin().write("update", "", replicaSet(10, 1), replicaSet(11, 4)).learn(t)

@@ -77,8 +77,8 @@ func (o *Outcome) add(c *Counts, r result) bool {
 	return true
 }
 
-// Runs returns the number of runs that say something about the subject. In these runs, every fault
-// fired or a failure occurred.
+// Runs returns the number of runs that say something about the controllers under test. In these
+// runs, every fault fired or a failure occurred.
 func (o *Outcome) Runs() int {
 	n := len(o.Failed)
 	for _, c := range append(slices.Collect(maps.Values(o.Tried)), &o.TriedPairs) {

@@ -14,7 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Write identifies a write of the subject, so that every run of the workload has the same write.
+// Write identifies a write of the controllers under test, so that every run of the workload has the
+// same write.
 type Write struct {
 	Verb        string `json:"verb"`
 	Resource    string `json:"resource"`
@@ -56,7 +57,7 @@ func (w Write) count(requests []*history.Request) int {
 }
 
 // trigger returns a trigger that matches at this write. The argument phase says when: when the
-// subject sends the write, or when the API server commits it.
+// controller sends the write, or when the API server commits it.
 func (w Write) trigger(phase scenario.Phase) *scenario.Trigger {
 	nth := w.Nth
 	if phase == scenario.Committed {
@@ -67,8 +68,8 @@ func (w Write) trigger(phase scenario.Phase) *scenario.Trigger {
 	}}
 }
 
-// Event identifies a watch event of the subject, so that every run of the workload has the same
-// event.
+// Event identifies a watch event of the controllers under test, so that every run of the workload
+// has the event.
 type Event struct {
 	Resource string            `json:"resource"`
 	Type     history.EventType `json:"type"`
@@ -133,7 +134,8 @@ func ParseActions(names []string, allowed ...Action) ([]Action, error) {
 }
 
 // Place is a point of a run at which the search injects a fault. It is a write or a watch event of
-// the subject, with an action. A place with the action stale has a write and a watch event.
+// the controllers under test, with an action. A place with the action stale has a write and a watch
+// event.
 type Place struct {
 	Action Action `json:"action"`
 	Write  *Write `json:"write,omitempty"`
@@ -158,7 +160,7 @@ func (p Place) String() string {
 }
 
 const (
-	downtime = 200 * time.Millisecond // the time from a crash of the subject to its restart
+	downtime = 200 * time.Millisecond // the time from a crash of the controllers under test to their restart
 	heldFor  = 3 * time.Second        // how long an event is delayed, or the restarted subject receives no new events
 	staleFor = 30 * time.Second       // how long the old list is available to the restarted subject, which may have to wait for its lease
 )
@@ -229,7 +231,7 @@ func (p Place) mustFire(first int) []int {
 	return []int{first}
 }
 
-// crashAt returns a fault that kills the subject when the trigger matches.
+// crashAt returns a fault that kills the controllers under test when the trigger matches.
 func crashAt(when *scenario.Trigger) ([]scenario.Fault, error) {
 	fault, err := newFault("crash", &processes.CrashParams{Downtime: downtime})
 	fault.When, fault.For = when, downtime

@@ -116,7 +116,7 @@ func (l *Lesson) has(p Place) bool {
 		(p.Event == nil || slices.ContainsFunc(l.Events, func(e LearntEvent) bool { return e.Event == *p.Event }))
 }
 
-// addWrites plans a fault with the given action at each write of the subject.
+// addWrites plans a fault with the given action at each write of the controllers under test.
 func (p *planner) addWrites(action Action) {
 	previous := history.Version(0) // the resourceVersion that the last changing write committed
 	for i := range p.lesson.Writes {
@@ -145,7 +145,8 @@ func (l *Lesson) follows(before, version history.Version) bool {
 	return ok && i > 0 && l.commits[i-1] == before
 }
 
-// addEvents plans a fault with the given action at each watch event that the subject received.
+// addEvents plans a fault with the given action at each watch event that the controllers under test
+// received.
 func (p *planner) addEvents(action Action) {
 	for i := range p.lesson.Events {
 		e := &p.lesson.Events[i]
@@ -157,8 +158,8 @@ func (p *planner) addEvents(action Action) {
 	}
 }
 
-// cannotMatter returns the reason why no write of the subject depends on the event. It returns ""
-// if a write may depend on the event.
+// cannotMatter returns the reason why no write of the controllers under test depends on the event.
+// It returns "" if a write may depend on the event.
 func (e *LearntEvent) cannotMatter() string {
 	switch {
 	case e.Late:

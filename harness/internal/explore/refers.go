@@ -44,7 +44,8 @@ func (k *knownObjects) set(o *history.Object) {
 	}
 }
 
-// received records that a replica of the subject has received a version of an object.
+// received records that a replica of the controllers under test has received a version of an
+// object.
 func (k *knownObjects) received(key, replica string, o *history.Object) {
 	if k.seen[key] == nil {
 		k.seen[key] = map[string]*history.Object{}

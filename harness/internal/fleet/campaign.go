@@ -20,7 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Campaign says which runs a fleet makes: one run for each seed of a range on each subject.
+// Campaign says which runs a fleet makes: for each seed of a range, one run with each subject
+// (controllers under test).
 type Campaign struct {
 	// Name identifies the campaign in the store. The campaign's Job has the same name.
 	Name string `json:"name"`
@@ -130,7 +131,7 @@ func (c *Campaign) encode() []byte {
 	return encoded
 }
 
-// Unit identifies one run of a campaign by its seed and subject.
+// Unit identifies one run of a campaign by its seed and its subject, the controllers under test.
 type Unit struct {
 	Seed    uint64 `json:"seed"`
 	Subject string `json:"subject"`

@@ -62,7 +62,7 @@ const (
 var ErrOtherCampaign = errors.New("the store has another campaign with this name; use another name, or delete the old results")
 
 // ErrOutOfMemory means that the kernel killed a process of a run because the pod's memory ran out.
-// The verdict of such a run says nothing about the subject.
+// The verdict of such a run says nothing about the controllers under test.
 var ErrOutOfMemory = errors.New("the kernel killed a process of the run, because the memory of the pod ran out")
 
 // Work makes the runs of the index that have no result yet.

@@ -144,9 +144,9 @@ var podCreates = faults.SampleInput{
 	Resources: []string{resource(kube.Pod)},
 }
 
-// sampleInputs has, for each kind, the requests and watches that the subject makes for objects
-// of the kind. From these, the generator draws the parameters of a fault, such as verb and
-// resource.
+// sampleInputs has, for each kind, the requests and watches that the controllers under test make
+// for objects of the kind. From these, the generator draws the parameters of a fault, such as verb
+// and resource.
 var sampleInputs = map[scenario.Kind]faults.SampleInput{
 	scenario.ReplicaSet: {
 		Requests: []faults.Request{
@@ -186,8 +186,8 @@ func resource(kind string) string {
 	return row.Resource()
 }
 
-// sampleInputOf returns the requests and watches that the subject makes for the objects of the
-// workload, each once.
+// sampleInputOf returns the requests and watches that the controllers under test make for the
+// workload's objects, each once.
 func sampleInputOf(steps []scenario.Step) faults.SampleInput {
 	var all faults.SampleInput
 	for _, step := range steps {

@@ -21,7 +21,7 @@ type output struct {
 
 const (
 	// pipeBytes is the size of the pipe. A process that writes faster than gauntlet copies waits
-	// when the pipe is full. With the kernel's default of 64 KiB, a subject with many log lines
+	// when the pipe is full. With the kernel's default of 64 KiB, a program with many log lines
 	// would wait often.
 	pipeBytes = 1 << 20
 	// drainTimeout limits the time in which finish copies the rest of the pipe. Normally, EOF

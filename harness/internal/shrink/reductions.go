@@ -87,9 +87,9 @@ func dropAwaits(s *scenario.Scenario, from, to int) bool {
 	return changed
 }
 
-// environment has a function for each setting of the cluster or the subject that can be
-// simplified, and for exercises. The function sets the setting to its simplest value. It reports
-// whether the scenario changed.
+// environment has functions for settings of the cluster or the controllers under test, and for the
+// field exercises. Each function sets one setting to its simplest value, and reports whether the
+// scenario changed.
 var environment = []func(*scenario.Scenario) bool{
 	func(s *scenario.Scenario) bool { return set(&s.Subject.Replicas, 1) },
 	func(s *scenario.Scenario) bool { return set(&s.Cluster.Nodes, 1) },
