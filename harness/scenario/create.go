@@ -89,15 +89,15 @@ type Create struct {
 	Leader bool `yaml:"leader,omitempty"`
 }
 
-// Controller says which controller the owner reference of a created pod names. With "foreign",
-// the pod belongs to an object that the subject must not touch.
+// Controller says which controller the owner reference of a created pod names. With "foreign", the
+// pod belongs to an object that the controllers under test must not touch.
 type Controller string
 
-// These are the values of [Controller]: no owner reference, or an owner that the subject does
-// not reconcile.
+// These are the values of [Controller]: no owner reference, or an owner that the controllers under
+// test do not reconcile.
 const (
 	NoController      Controller = "none"    // The pod has no owner reference.
-	ForeignController Controller = "foreign" // The controller is a ConfigMap, which the subject does not reconcile.
+	ForeignController Controller = "foreign" // The controller is a ConfigMap, which the controllers under test do not reconcile.
 )
 
 // Strategy is the strategy by which a Deployment replaces its pods.

@@ -8,7 +8,7 @@ import "time"
 // the default.
 const (
 	defaultNodes       = 4
-	defaultReplicas    = 1 // instances of the subject, not pods of an object
+	defaultReplicas    = 1 // instances of the controllers under test, not pods of an object
 	defaultQPS         = 500
 	defaultBurst       = 1000
 	defaultConcurrency = 5

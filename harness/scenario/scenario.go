@@ -44,8 +44,8 @@ type Scenario struct {
 	ExternalWorkload *ExternalWorkload `yaml:"externalWorkload,omitempty"`
 	// Faults is the list of faults that the run injects.
 	Faults []Fault `yaml:"faults,omitempty" bounds:"0..100"`
-	// Settle limits the last part of the run, after the workload and all faults have ended. In
-	// this part, the subject must converge and then write nothing for a while.
+	// Settle limits the last part of the run, after the workload and all faults have ended. In this
+	// part, the controllers under test must converge and then write nothing for a while.
 	Settle Settle `yaml:"settle"`
 	// Exercises is the list of IDs of the checks that this scenario must exercise. A run
 	// exercises a check if something happens that could break the check's guarantee. If the run
@@ -70,8 +70,8 @@ type Cluster struct {
 
 // Subject is the configuration of the controllers under test.
 type Subject struct {
-	// Replicas is the number of instances (processes or pods) of the subject. At most one
-	// instance holds the leader-election lease.
+	// Replicas is the number of instances (processes or pods) of the controllers under test. At
+	// most one instance holds the leader-election lease.
 	Replicas int `yaml:"replicas" bounds:"1..5"`
 	// QPS is the client-side rate limit of each instance, in requests per second.
 	QPS int `yaml:"qps" bounds:"1..10000"`
@@ -127,14 +127,14 @@ func (f Fault) Errorf(format string, args ...any) error {
 	return f.Params.Errorf("", format, args...)
 }
 
-// Settle is the time limit for convergence, and the time after convergence in which the subject
-// must write nothing.
+// Settle has two times: the limit for convergence, and how long the controllers under test must
+// then write nothing.
 type Settle struct {
-	// Within is the time in which the subject must converge. The time begins when the workload
-	// and every fault have ended. It does not include pauses in which gauntlet or the subject
-	// gets no CPU time. Such pauses extend the time to at most twice the value.
+	// Within is the time in which the controllers under test must converge. The time begins when
+	// the workload and every fault have ended. It does not include pauses in which gauntlet or
+	// these controllers get no CPU time. Such pauses extend the time to at most twice the value.
 	Within time.Duration `yaml:"within" bounds:"1s..10m"`
-	// Quiet is the time after convergence in which the subject must write nothing.
+	// Quiet is the time after convergence in which the controllers under test must write nothing.
 	Quiet time.Duration `yaml:"quiet" bounds:"100ms..1m"`
 }
 

@@ -13,9 +13,9 @@ import (
 // Trigger is the condition on which a fault begins or ends. It has exactly one of the
 // fields request, event, state, fault and step, and optionally after.
 type Trigger struct {
-	// Request waits for a request of the subject.
+	// Request waits for a request of the controllers under test.
 	Request *RequestTrigger `yaml:"request,omitempty"`
-	// Event waits for a watch event that is delivered to the subject.
+	// Event waits for a watch event that is delivered to the controllers under test.
 	Event *EventTrigger `yaml:"event,omitempty"`
 	// State waits until a number of objects have a state, such as ready.
 	State *StateTrigger `yaml:"state,omitempty"`
@@ -29,8 +29,8 @@ type Trigger struct {
 	After *Trigger `yaml:"after,omitempty"`
 }
 
-// RequestTrigger matches the nth request of the subject among the requests that have all the
-// given properties.
+// RequestTrigger matches the nth request of the controllers under test among the requests that have
+// all the given properties.
 type RequestTrigger struct {
 	// Verb is the verb of the request. "write" matches every verb that changes an object, but
 	// not requests for leases and events.
@@ -53,8 +53,8 @@ type RequestTrigger struct {
 	Nth int `yaml:"nth" bounds:"1..1000000"`
 }
 
-// AnyWrite is the value of verb that matches every verb with which the subject changes objects.
-// It does not match requests for leases and events.
+// AnyWrite is the value of verb that matches every verb with which the controllers under test
+// change objects. It does not match requests for leases and events.
 const AnyWrite = "write"
 
 // Phase is a point in the life of a request at which a trigger can match, such as "sent".
@@ -63,11 +63,11 @@ type Phase string
 // These are the values of [Phase]: before and after the API server has processed the request.
 const (
 	Sent      Phase = "sent"      // The fault proxy has received the request, and the API server has not.
-	Committed Phase = "committed" // The API server has committed the write, and the subject has not received the response.
+	Committed Phase = "committed" // The API server has committed the write, and the controllers under test have not received the response.
 )
 
-// EventTrigger matches the nth watch event among the events that have all the given properties.
-// The trigger matches before the subject receives the event.
+// EventTrigger matches the nth watch event among the events that have all the given properties. The
+// trigger matches before the controllers under test receive the event.
 type EventTrigger struct {
 	// Resource is the resource of the watch, such as pods. It may also be the resource of a kind
 	// that the workload creates from a manifest.
@@ -84,8 +84,8 @@ type EventTrigger struct {
 }
 
 // StateTrigger matches as soon as the number of objects with a state is at least atLeast and at
-// most atMost. The trigger counts objects as etcd has committed them, not as the subject's cache
-// has them.
+// most atMost. The trigger counts objects as etcd has committed them, not as the cache of a
+// controller has them.
 type StateTrigger struct {
 	// Resource is the resource of the objects, such as pods. It may also be the resource of a
 	// kind that the workload creates from a manifest, or that the controllers under test read or

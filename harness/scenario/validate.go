@@ -12,7 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// SubjectsMax is the maximum of subject.replicas, the number of instances of the subject.
+// SubjectsMax is the maximum of subject.replicas, the number of instances of the controllers under
+// test.
 const SubjectsMax = 5
 
 // These constants have the bounds that the code needs outside of struct tags. Bounds reject

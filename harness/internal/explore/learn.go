@@ -198,8 +198,8 @@ func (l *learner) deliver(r *history.Record) {
 	l.deliveredTo(d.Subject)[key] = index
 }
 
-// send adds a write of a controller under test to the lesson, with the watch events on which it may
-// depend.
+// send adds a write of a controller under test to the lesson. It also adds the watch events on
+// which the write may depend.
 func (l *learner) send(r *history.Record) {
 	request := r.Request
 	object := l.known.target(request)

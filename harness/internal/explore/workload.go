@@ -13,9 +13,9 @@ const settleWithin = time.Minute
 // WithoutFaults returns a copy of the scenario without its faults. The search adds the faults of a
 // place to this copy.
 //
-// Faults begin only during the workload, so the workload must last until the subject's last write.
-// WithoutFaults therefore adds steps at the end of the workload, which wait until all objects have
-// settled.
+// Faults begin only during the workload, so the workload must last until the last write of the
+// controllers under test. WithoutFaults therefore adds steps at the end of the workload, which wait
+// until all objects have settled.
 func WithoutFaults(s *scenario.Scenario) *scenario.Scenario {
 	calm := s.Clone()
 	calm.Faults, calm.Exercises = nil, nil

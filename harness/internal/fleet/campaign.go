@@ -20,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Campaign says which runs a fleet makes: for each seed of a range, one run with each subject
-// (controllers under test).
+// Campaign says which runs a fleet makes: for each seed of a range, one run with each subject. A
+// subject is the controllers under test.
 type Campaign struct {
 	// Name identifies the campaign in the store. The campaign's Job has the same name.
 	Name string `json:"name"`
