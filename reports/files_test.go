@@ -48,8 +48,8 @@ func TestWriteFiles(t *testing.T) {
 	}
 }
 
-// TestWriteRun checks that WriteRun writes the same page with and without a draft of the timeline.
-// The test cases are complete, truncated and missing histories.
+// TestWriteRun checks that WriteRun writes the same page with and without a timeline that was built
+// during the run. The test cases are complete, truncated and missing histories.
 func TestWriteRun(t *testing.T) {
 	for _, name := range []string{"whole", "broken", "absent"} {
 		t.Run(name, func(t *testing.T) {

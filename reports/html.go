@@ -91,8 +91,8 @@ type pageRun struct {
 	// CheckAnchor is the prefix of the HTML IDs of the run's checks, such as "check-". On a page
 	// of several runs, each run has its own prefix, so that the IDs are unique.
 	CheckAnchor string
-	// Anchor is the prefix of the HTML IDs of the run's evidence, such as "v". On a page of
-	// several runs, each run has its own prefix, so that the IDs are unique.
+	// Anchor is the prefix of the HTML IDs of the run's evidence of violations, such as "v". On a
+	// page of several runs, each run has its own prefix, so that the IDs are unique.
 	Anchor string
 	// Marks is the prefix of links from the run's evidence to the marks on the timeline that
 	// show a violation.
@@ -122,7 +122,8 @@ type pageResults struct {
 	Results []check.Result
 }
 
-// pageEvidence is one piece of evidence of a run, as input of the HTML template that shows it.
+// pageEvidence is the description of one violation (evidence), as input of the HTML template that
+// shows it.
 type pageEvidence struct {
 	Run      pageRun
 	Evidence check.Evidence

@@ -28,8 +28,8 @@ func (v *visitor) clean() {
 	}
 }
 
-// TestPageFromViolationToEvents follows the link from a piece of evidence to an event on the
-// timeline. It then follows the link from the event back to the evidence.
+// TestPageFromViolationToEvents follows the link from the description of a violation to an event on
+// the timeline. It then follows the link from the event back to the description.
 func TestPageFromViolationToEvents(t *testing.T) {
 	v := open(t, 1280, 1600, laggingRun(t, 40))
 	v.screenshot("failed-light")
@@ -112,8 +112,8 @@ func TestPageOfAnyKind(t *testing.T) {
 	v.clean()
 }
 
-// TestPageFilters filters the events by words, kind, time and evidence. The tracks must show the
-// same events as the list.
+// TestPageFilters filters the timeline's events by words, kind, time and violation. The tracks must
+// show the same events as the list.
 func TestPageFilters(t *testing.T) {
 	v := open(t, 1280, 1600, laggingRun(t, 40))
 	shown := func() int {

@@ -34,7 +34,7 @@ type Baseline struct {
 	// Subject is what was under test, such as ours or upstream. It is empty if the Start record of
 	// the history does not say it.
 	Subject string `json:"subject,omitempty"`
-	// Runs is the number of runs from which the baseline was learned, at least 1.
+	// Runs is the number of runs from which [Learn] derived the baseline, at least 1.
 	Runs int `json:"runs"`
 	// Written lists the resources that the controllers under test write, such as replicasets.apps.
 	// For objects of these resources, End contains each field.
@@ -47,8 +47,8 @@ type Baseline struct {
 	Effects Facts `json:"effects"`
 }
 
-// Learn derives a baseline from the histories of runs of one scenario. It returns an error if a
-// history cannot be read, or if a step of the workload failed in a run.
+// Learn derives a baseline, the common facts, from the histories of runs of one scenario. It
+// returns an error if a history cannot be read, or if a step of the workload failed in a run.
 func Learn(histories ...iter.Seq2[*history.Record, error]) (*Baseline, error) {
 	if len(histories) == 0 {
 		return nil, errors.New("learning a baseline: found no history of a run; expected at least one")
@@ -83,8 +83,8 @@ func Combine(observers []*Observer) *Baseline {
 	return b
 }
 
-// header is the comment at the top of a baseline file. It explains the file to users who edit
-// it.
+// header is the comment at the top of a YAML file with a baseline. It explains the file to users
+// who edit it.
 const header = `# What the runs of a scenario without faults have in common.
 # A run with faults must have the same values, except those that are "*".
 # To ignore a value, replace it by "*". Remove no line: a missing line means that

@@ -83,7 +83,8 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestDifferences checks which differences between a run and a baseline Differences returns.
+// TestDifferences checks which differences between a run and a baseline the method Differences
+// returns.
 func TestDifferences(t *testing.T) {
 	common := Agreed([]Facts{{"a": "1", "b": "x", "gone": "1"}, {"a": "1", "b": "y", "new": "1"}})
 	if diff := cmp.Diff(Facts{"a": "1", "b": Any, "gone": Any, "new": Any}, common); diff != "" {

@@ -14,7 +14,8 @@ import (
 // Difference is one difference between two runs of a scenario on two subjects. The subject's run
 // is compared with the base run.
 type Difference struct {
-	// Aspect says what differs: the workload, a verdict, an end state or a milestone.
+	// Aspect says what differs: the workload, a verdict, an end state or a milestone. A milestone
+	// is, for example, a rollout or a condition.
 	Aspect Aspect
 	// Object says where the difference is: a check's ID, a step of the workload, or an object's
 	// stable name. A stable name is equal in both runs, such as "replicasets.apps web-<a1b2>". For
@@ -83,10 +84,10 @@ func orNone(s string) string {
 // Differences returns the differences between the subject's run and the base run, worst
 // classification first.
 //
-// It compares the completed steps, the verdicts, the end states and the milestones. The rules in
-// [Deliberate] apply only if the subject is ours and the base is not. The rules in [Incomparable]
-// apply only if a known upstream issue aborted one run. If a run is incomplete, only failed checks
-// are compared.
+// It compares the completed steps, the verdicts, the end states and the milestones, such as
+// rollouts. The rules in [Deliberate] apply only if the subject is ours and the base is not. The
+// rules in [Incomparable] apply only if a known upstream issue aborted one run. If a run is
+// incomplete, only failed checks are compared.
 func Differences(subject, base *Side) []Difference {
 	all := slices.Concat(workloadDifferences(subject, base), verdictDifferences(subject, base), endStateDifferences(subject, base), milestoneDifferences(subject, base))
 	if subject.Unfinished+base.Unfinished != "" {

@@ -37,8 +37,9 @@ type Side struct {
 	// Cost is what the subject used in the run, such as requests and CPU time.
 	Cost Cost
 
-	// firstSeen says for each value of a milestone during which step the value first occurred.
-	// Steps are counted from 0. The index is -1 for the time before the first step.
+	// firstSeen says for each value of a milestone, such as a condition, during which step the
+	// value first occurred. Steps are counted from 0. The index is -1 for the time before the first
+	// step.
 	firstSeen map[Milestone]map[string]int
 	// lastChanged says during which step each object last changed. The keys are those of End.
 	// Steps are counted from 0. The index is -1 for the time before the first step.
@@ -90,8 +91,8 @@ type Milestone struct {
 // the values matters.
 type MilestoneKind string
 
-// The kinds of milestones. Some have a sequence of values, others have a set, in which the order
-// does not matter.
+// These are the kinds of milestones, such as rollouts and conditions. Some have a sequence of
+// values, others have a set, in which the order does not matter.
 const (
 	// Rollout is the sequence of a Deployment's ReplicaSets in the order of their creation.
 	Rollout MilestoneKind = "rollout"
@@ -297,7 +298,8 @@ func (o *observer) observe(r *history.Record) {
 	}
 }
 
-// The resources to which this package gives stable names or milestones of their own.
+// These are the resources whose objects get stable names or milestones of their own, such as
+// deployments.apps.
 var (
 	pods        = objects.PodResource
 	deployments = objects.DeploymentResource
@@ -309,11 +311,12 @@ var (
 // milestoneSet collects the values of all milestones of a run, such as all conditions that a
 // Deployment had.
 type milestoneSet struct {
-	milestones map[Milestone][]string       // the values of each milestone in order, with repetitions
+	milestones map[Milestone][]string       // the values of each milestone, such as the conditions of a Deployment, in order, with repetitions
 	firstSeen  map[Milestone]map[string]int // see Side.firstSeen
 }
 
-// add adds a value of a milestone. The value occurred during the step with the given index.
+// add adds a value of a milestone, such as a condition. The value occurred during the step with the
+// given index.
 func (c *milestoneSet) add(step int, kind MilestoneKind, object, value string) {
 	m := Milestone{kind, object}
 	c.milestones[m] = append(c.milestones[m], value)
@@ -325,8 +328,9 @@ func (c *milestoneSet) add(step int, kind MilestoneKind, object, value string) {
 	}
 }
 
-// milestones returns the values of each milestone of the run, and the step during which each value
-// first occurred. It returns an error if an object cannot be decoded.
+// milestones returns the values of each milestone, such as an object's conditions. It also returns
+// the step during which each value first occurred. It returns an error if an object cannot be
+// decoded.
 func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[string]int, error) {
 	all := milestoneSet{map[Milestone][]string{}, map[Milestone]map[string]int{}}
 	for _, version := range o.versions {

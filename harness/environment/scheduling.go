@@ -16,10 +16,12 @@ import (
 const (
 	// schedulingInterval is the time between two measurements.
 	schedulingInterval = 500 * time.Millisecond
-	// schedulingMin is the minimum delay per interval for which schedulingDelays records a stall.
+	// schedulingMin is the minimum delay per interval for which schedulingDelays records a stall, a
+	// time without CPU.
 	schedulingMin = 200 * time.Millisecond
-	// schedulingMax is the maximum duration of a recorded stall. The limit is necessary because a
-	// process's threads may wait at the same time: the sum of their delays may exceed the interval.
+	// schedulingMax is the maximum duration of a recorded stall, a time without CPU. The limit is
+	// necessary because a process's threads may wait at the same time: the sum of their delays may
+	// exceed the interval.
 	schedulingMax = schedulingInterval * 3 / 4
 )
 

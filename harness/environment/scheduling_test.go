@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestSchedulingDelays checks for which waits of threads of the controllers under test measure
-// returns a stall.
+// TestSchedulingDelays checks after which waits of threads for a CPU the method measure returns a
+// stall. The threads belong to the controllers under test.
 func TestSchedulingDelays(t *testing.T) {
 	for _, c := range []struct {
 		name   string

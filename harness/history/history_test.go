@@ -351,7 +351,7 @@ func TestRefString(t *testing.T) {
 }
 
 // TestRecordStalls advances the clock in steps and appends a record after each step. If the
-// recorder detects stalls, it must add a Stall record for each long step.
+// recorder detects stalls (times without CPU), it must add a Stall record for each long step.
 func TestRecordStalls(t *testing.T) {
 	tests := []struct {
 		name  string

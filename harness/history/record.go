@@ -351,7 +351,7 @@ type Gap struct {
 // If gauntlet itself stalled, it recorded the events of that time late. The absence of records
 // in that time therefore proves nothing.
 type Stall struct {
-	Duration time.Duration `json:"lasted"` // how long the stall lasted, in nanoseconds
+	Duration time.Duration `json:"lasted"` // how long the process got no CPU time, in nanoseconds
 	// Process is the name of the replica that got no CPU time, such as "subject-0". It is empty
 	// if gauntlet itself got none.
 	Process string `json:"process,omitempty"`

@@ -95,10 +95,10 @@ func (r *Recorder) enqueue(record Record, at time.Duration) {
 
 const (
 	// heartbeatInterval is the time between two calls of [Recorder.heartbeat], with which a
-	// recorder detects stalls.
+	// recorder detects that gauntlet got no CPU time.
 	heartbeatInterval = 50 * time.Millisecond
-	// stallMin is how late a heartbeat must be to count as a stall. On a busy machine, delays of
-	// tens of milliseconds are common, and are no stall.
+	// stallMin is how late a heartbeat must be to count as a stall, a time without CPU. On a busy
+	// machine, delays of tens of milliseconds are common, and are no stall.
 	stallMin = 200 * time.Millisecond
 )
 

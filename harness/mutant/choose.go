@@ -64,13 +64,14 @@ type Choice struct {
 // Default includes Quick.
 type Tiers struct{ Quick, Default []Choice }
 
-// The limits by which [ChooseTiers] chooses the scenarios of each tier.
+// These are the limits by which [ChooseTiers] chooses the scenarios of each tier. A tier is a set
+// of scenarios.
 const (
 	// QuickDuration is the maximum total time of the scenarios of the tier quick, which run one
 	// after another.
 	QuickDuration = 4 * time.Minute
-	// DefaultShare is the minimum share of mutants that the tier default must detect. Mutants that
-	// no candidate detects do not count.
+	// DefaultShare is the minimum share of mutants that the scenarios of the tier default must
+	// detect. Mutants that no candidate detects do not count.
 	DefaultShare = 0.97
 )
 
@@ -113,8 +114,8 @@ func bestChoice(candidates []Candidate, covered map[string]bool) Choice {
 	return slices.MaxFunc(choices, func(a, b Choice) int { return cmp.Compare(perSecond(a), perSecond(b)) })
 }
 
-// coversEnough reports whether the covered items are enough for the tier default. See
-// [ChooseTiers] for the condition.
+// coversEnough reports whether the covered items are enough for the set of scenarios named default.
+// See [ChooseTiers] for the condition.
 func coversEnough(candidates []Candidate, covered map[string]bool) bool {
 	mutants := map[string]bool{}
 	for _, c := range candidates {

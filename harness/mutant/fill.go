@@ -74,8 +74,8 @@ func (t *Trial) fillUnmodified(ctx context.Context, g *Gaps) error {
 
 // missingUnmodified returns the missing runs of the unmodified controllers.
 //
-// The choice of tiers needs the runs of our controllers in all scenarios. Runs of upstream's
-// controllers are needed only if a mutant of upstream needs further runs.
+// The choice of scenarios for the tiers needs the runs of our controllers in all scenarios. Runs of
+// upstream's controllers are needed only if a mutant of upstream needs further runs.
 func (g *Gaps) missingUnmodified(mutants []Mutant) []baseRun {
 	var missing []baseRun
 	for _, base := range []Base{Ours, Upstream} {

@@ -56,7 +56,7 @@ func (c Count) String() string {
 // Column is a column of the table of mutants. It shows which mutants the scenarios of one tier
 // detect.
 type Column struct {
-	Name string // the name of the tier
+	Name string // the name of the tier, such as quick
 	Rate Rate
 	Find func(m *Mutant) Finding
 }
@@ -70,8 +70,8 @@ The columns of the tiers say whether a scenario of the tier catches the mutant, 
 
 `
 
-// Table writes the state of each mutant as a Markdown table, with a column for each tier. The
-// argument outcomes has the last outcome of each mutant, by the mutant's ID.
+// Table writes the state of each mutant as a Markdown table, with a column for each tier (set of
+// scenarios). The argument outcomes has the last outcome of each mutant, by the mutant's ID.
 func Table(w io.Writer, all []Mutant, outcomes map[string]Outcome, tiers []Column) error {
 	var b strings.Builder
 	b.WriteString(tableIntroduction)
@@ -94,7 +94,8 @@ func Table(w io.Writer, all []Mutant, outcomes map[string]Outcome, tiers []Colum
 	return err
 }
 
-// row returns the first cells of a mutant's table row. The cells of the tiers follow these cells.
+// row returns the first cells of a mutant's table row. The cells of the tiers, such as quick,
+// follow these cells.
 func row(m *Mutant, last Outcome) string {
 	state := m.StateOf(last)
 	by, in, after := "", "", ""
@@ -111,8 +112,8 @@ func row(m *Mutant, last Outcome) string {
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |", m.ID, m.Base, m.Description, state, by, in, after)
 }
 
-// cellText returns the text in the column of a tier: "caught" or "missed". It returns "" if no
-// check can observe the mutant, or if the tier is not measured.
+// cellText returns the text in the column of a tier, such as quick: "caught" or "missed". It
+// returns "" if no check can observe the mutant, or if the tier is not measured.
 func cellText(m *Mutant, tier Column) string {
 	if finding := tier.Find(m); m.UnobservableReason == "" && finding != NotMeasured {
 		return string(finding)

@@ -65,7 +65,8 @@ type EndpointPort struct {
 	Number                      int32
 }
 
-// String returns the address as text for evidence, such as "10.0.0.7:8080 (Pod default/web-1)".
+// String returns the address as text for the evidence of a violation, such as "10.0.0.7:8080 (Pod
+// default/web-1)".
 func (p AddressAndPort) String() string {
 	address := p.IP
 	if p.Port != (EndpointPort{}) {

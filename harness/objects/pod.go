@@ -45,7 +45,7 @@ func (p *Pod) HasManagedOwner() bool {
 	return p.Controller.UID != "" && OwnerKindByName(p.Controller.Kind) != nil
 }
 
-// DescribeState returns the state of the pod as text for evidence, such as "terminating",
+// DescribeState returns the pod's state as text for a violation's evidence, such as "terminating",
 // "Pending" or "Running and ready".
 func (p *Pod) DescribeState() string {
 	switch {

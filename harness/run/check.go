@@ -77,8 +77,8 @@ func Check(path string) (*reports.Run, error) {
 }
 
 // checkDirectory runs the checks on the history in a run directory, and writes nothing. It also
-// returns a draft of the report's timeline. The draft lacks only the violations, so the history
-// is not read again.
+// returns a draft of the report's timeline, in which only the violations are missing. Nothing reads
+// the history again for the timeline.
 //
 // If the history cannot be read, the error wraps [ErrUnreadable], and the result has the verdict
 // unknown.

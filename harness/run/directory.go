@@ -83,8 +83,8 @@ type Environment struct {
 }
 
 // createRunDirectory creates the run directory, and writes scenario.yaml, environment.json and the
-// baseline, if any. It never reuses a directory: two runs that start in the same second get
-// different directories.
+// file baseline.yaml, if there is a baseline. It never reuses a directory: two runs that start in
+// the same second get different directories.
 func createRunDirectory(o *Options) (directory, error) {
 	encoded, err := o.Scenario.Marshal()
 	if err != nil {

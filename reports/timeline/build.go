@@ -47,8 +47,8 @@ type Draft struct {
 	err     error // why the history could not be read; Finish returns this error
 }
 
-// NewDraft builds a draft of the timeline from the history of a run. If the history cannot be
-// read, [Draft.Finish] returns the error.
+// NewDraft builds a draft of the timeline, without violations, from the history of a run. If the
+// history cannot be read, [Draft.Finish] returns the error.
 func NewDraft(records iter.Seq2[*history.Record, error]) *Draft {
 	return newDraft(records, maxRecords)
 }
@@ -61,8 +61,8 @@ func newDraft(records iter.Seq2[*history.Record, error], limit int64) *Draft {
 	return d
 }
 
-// read adds the records of the history to the draft. It converts a panic to an error, because a
-// run needs verdicts even if the timeline cannot be built.
+// read adds the records of the history to the draft of the timeline. It converts a panic to an
+// error, because a run needs verdicts even if the timeline cannot be built.
 func (d *Draft) read(records iter.Seq2[*history.Record, error]) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -72,8 +72,8 @@ func (d *Draft) read(records iter.Seq2[*history.Record, error]) (err error) {
 	return d.builder.read(records)
 }
 
-// Covers reports whether the draft has every record that the timeline with the given results must
-// show. If not, the caller must call [Build] instead of [Draft.Finish].
+// Covers reports whether the draft of the timeline has every record that the timeline with the
+// given results must show. If not, the caller must call [Build] instead of [Draft.Finish].
 //
 // The draft shows only the first records in full. Covers therefore returns false if a long history
 // has a late violation or a late cited record. It returns true if the history could not be read,

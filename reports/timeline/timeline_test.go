@@ -52,7 +52,7 @@ func (t *historyBuilder) all() iter.Seq2[*history.Record, error] {
 	}
 }
 
-// build builds the timeline directly and from a draft, and checks that the two timelines are
+// build builds the timeline in one step and from a Draft, and checks that the two timelines are
 // equal.
 func (t *historyBuilder) build(test *testing.T, results ...check.Result) *Timeline {
 	test.Helper()
@@ -351,8 +351,8 @@ func TestBands(t *testing.T) {
 	}
 }
 
-// TestViolations checks that evidence that cites a response or a list leads to the mark of the
-// request. The timeline must keep the cited records.
+// TestViolations checks violations whose evidence cites a response or a list. They must lead to the
+// mark of the request. The timeline must keep the cited records.
 func TestViolations(t *testing.T) {
 	x := newHistory()
 	x.request(1, "list", pods, "", nil)

@@ -189,8 +189,9 @@ func TestSameAsAPIServer(t *testing.T) {
 	t.Errorf("version %d was not recorded", want.Version)
 }
 
-// TestGap checks that a Follower records a gap if etcd has compacted revisions that the Follower
-// has not received. The Follower must then continue with the current objects.
+// TestGap checks that a Follower records a gap, which says that the history is incomplete. The
+// reason is that etcd has compacted revisions that the Follower has not received. The Follower must
+// then continue with the current objects.
 func TestGap(t *testing.T) {
 	f := newFixture(t)
 	f.create("stays")

@@ -160,8 +160,8 @@ func (n *fakeNode) terminated(name string, how *os.ProcessState) {
 	_ = n.admin.Tracker().Update(pods, pod, Namespace) // the pod may have been deleted meanwhile
 }
 
-// startRelay runs a relay in a goroutine. The pod contains the arguments and the Secret of the
-// relay.
+// startRelay runs a relay, which forwards connections of the subject, in a goroutine. The pod
+// contains the arguments and the Secret of the relay.
 func (n *fakeNode) startRelay(pod *corev1.Pod) {
 	var subjectAt, controlAt int
 	for _, arg := range pod.Spec.InitContainers[0].Args {

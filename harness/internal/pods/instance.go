@@ -101,8 +101,8 @@ func (i *instance) Resume(ctx context.Context) error {
 	return signal(ctx, i.launcher.Node, "CONT", i.subject)
 }
 
-// awaitEnd waits until the subject's process has ended, and then kills the relay and deletes the
-// pod. It sets the error that Err returns, and closes the channel of Done.
+// awaitEnd waits until the subject's process has ended. It then kills the relay in the pod, and
+// deletes the pod. It sets the error that Err returns, and closes the channel of Done.
 func (i *instance) awaitEnd(ctx context.Context) {
 	defer close(i.done)
 	<-i.follow.Done()

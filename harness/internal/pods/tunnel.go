@@ -17,8 +17,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// These are the first ports of the relays. The pods use the node's network, so each relay needs
-// ports of its own. The relay of replica i listens on two ports:
+// These are the first ports of the relays, which connect the subject to the fault proxy. The pods
+// use the node's network, so each relay needs ports of its own. The relay of replica i listens on
+// two ports:
 //
 //   - 127.0.0.1:subjectPort+i, for the subject
 //   - 0.0.0.0:controlPort+i, for gauntlet

@@ -177,8 +177,8 @@ func GuardDirectory(dir string) (release func(), err error) {
 	return func() { _ = guard.send(guardMessage{Directory: dir, Release: true}) }, nil
 }
 
-// commandTimeout is the maximum duration of a cleanup command. After this time, the guard kills
-// the command.
+// commandTimeout is the maximum duration of a cleanup command. After this time, the guard process
+// kills the command.
 const commandTimeout = time.Minute
 
 // commandNumber is the number of the last cleanup command that this process has sent to its
@@ -259,7 +259,7 @@ func RunOnly(name string, function func(ctx context.Context, args []string) erro
 	os.Exit(0)
 }
 
-// messageBytesMax is the maximum length of one message to the guard, in bytes. The longest
+// messageBytesMax is the maximum length of one message to the guard process, in bytes. The longest
 // messages contain the environment of a cleanup command.
 const messageBytesMax = 8 << 20
 

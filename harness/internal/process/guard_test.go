@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 }
 
 // helper acts like gauntlet in a run: it starts a child, and registers directories and commands
-// with a guard. It prints the PID of the child. The first line of its standard input says how
-// helper exits: "exit" or "panic".
+// with a guard. A guard is a second process that cleans up. It prints the PID of the child. The
+// first line of its standard input says how helper exits: "exit" or "panic".
 func helper(dir string) {
 	state := filepath.Join(dir, "state")
 	fail := func(err error) {

@@ -54,9 +54,9 @@ type Cluster struct {
 	kind   kind.Found // the kind cluster; empty if package kind has not found one
 }
 
-// Root returns the path of the directory that contains one subdirectory for each standing
-// cluster. It is $XDG_STATE_HOME/gauntlet, or ~/.local/state/gauntlet if XDG_STATE_HOME is not
-// set.
+// Root returns the path of the directory for the files of clusters that stay up after `gauntlet
+// up`. Each cluster has a subdirectory. It is $XDG_STATE_HOME/gauntlet, or ~/.local/state/gauntlet
+// if XDG_STATE_HOME is not set.
 func Root() (string, error) {
 	state := os.Getenv("XDG_STATE_HOME")
 	if state == "" {

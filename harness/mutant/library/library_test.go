@@ -110,7 +110,8 @@ func saved(t *testing.T) (map[string]mutant.Outcome, *mutant.Matrix) {
 	return outcomes, matrix
 }
 
-// TestTableIsOfAll checks that TABLE.md is up to date with the mutants, outcomes and tiers.
+// TestTableIsOfAll checks that TABLE.md is up to date with the mutants, the outcomes and the
+// scenarios of the tiers.
 func TestTableIsOfAll(t *testing.T) {
 	outcomes, matrix := saved(t)
 	var want bytes.Buffer
@@ -128,8 +129,8 @@ func TestTableIsOfAll(t *testing.T) {
 	}
 }
 
-// TestReadmeHasRates checks that README.md has the current share of mutants that each tier
-// detects.
+// TestReadmeHasRates checks that README.md has the current share of mutants that the scenarios of
+// each tier detect.
 func TestReadmeHasRates(t *testing.T) {
 	_, matrix := saved(t)
 	readme, err := os.ReadFile(filepath.Join(tree, "README.md"))
@@ -143,8 +144,8 @@ func TestReadmeHasRates(t *testing.T) {
 	}
 }
 
-// TestTiersReachTheirGoal checks that the tier default detects most of the mutants that any
-// scenario detects.
+// TestTiersReachTheirGoal checks that the scenarios of the tier default detect most of the mutants
+// that any scenario detects.
 func TestTiersReachTheirGoal(t *testing.T) {
 	_, matrix := saved(t)
 	caught := map[string]int{}

@@ -23,8 +23,8 @@ func ChooseTiers(matrix *mutant.Matrix) mutant.Tiers {
 	return mutant.ChooseTiers(matrix.Candidates(All(), faults))
 }
 
-// TiersFile returns the content that the scenario library's file tiers.txt should have: a tier and
-// a scenario on each line.
+// TiersFile returns the content that the scenario library's file tiers.txt should have. Each line
+// has a tier, such as quick, and a scenario.
 func TiersFile(tiers mutant.Tiers) string {
 	var b strings.Builder
 	for i, choice := range tiers.Default {
@@ -33,8 +33,8 @@ func TiersFile(tiers mutant.Tiers) string {
 	return b.String()
 }
 
-// WriteTiers writes the chosen scenarios of the tiers as a table. Below the table, it writes which
-// share of the mutants each current tier detects.
+// WriteTiers writes the chosen scenarios of each tier (quick or default) as a table. Below the
+// table, it writes which share of the mutants each current tier detects.
 func WriteTiers(out io.Writer, tiers mutant.Tiers, matrix *mutant.Matrix) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "TIER\tSCENARIO\tSECONDS\tNEW\tEXAMPLES")
@@ -60,8 +60,8 @@ func tierAt(tiers mutant.Tiers, i int) scenarios.Tier {
 	return scenarios.Default
 }
 
-// Scenarios returns the names of those scenarios of a tier that can run on the embedded control
-// plane. Mutants run only on this provider.
+// Scenarios returns the names of a tier's scenarios that can run on the embedded control plane. A
+// tier is, for example, quick. Mutants run only on this provider.
 func Scenarios(tier scenarios.Tier) []string {
 	var names []string
 	for _, s := range scenarios.InTier(tier) {
@@ -72,8 +72,8 @@ func Scenarios(tier scenarios.Tier) []string {
 	return names
 }
 
-// Rates returns for each tier of the scenario library which share of the mutants it detects. The
-// results come from the matrix.
+// Rates returns for each tier (set of scenarios) which share of the mutants its scenarios detect.
+// The results come from the matrix.
 func Rates(matrix *mutant.Matrix) []mutant.Column {
 	var columns []mutant.Column
 	for _, tier := range scenarios.Tiers {

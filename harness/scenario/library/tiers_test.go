@@ -26,8 +26,8 @@ func TestTiersFile(t *testing.T) {
 	}
 }
 
-// TestTiersInclude checks that each tier has all scenarios of the smaller tier, and more. The
-// last tier must have all scenarios.
+// TestTiersInclude checks that each tier (set of scenarios) has all scenarios of the smaller tier,
+// and more. The last tier must have all scenarios.
 func TestTiersInclude(t *testing.T) {
 	var before []string
 	for _, tier := range Tiers {
