@@ -20,7 +20,8 @@ type Comparison struct {
 	Ratios []compare.Ratio
 }
 
-// Pair has two runs with the same seed, one on each subject, and the differences between the runs.
+// Pair has two runs with the same seed and different controllers under test, and the differences
+// between the runs.
 type Pair struct {
 	Subject, Base Run
 	Differences   []compare.Difference

@@ -134,8 +134,8 @@ func (f failureGroup) scenarioText() string {
 	return f.smallest.Scenario
 }
 
-// failureKeyOf returns the key of the failure group to which a result belongs. The argument
-// subject is the subject of the result's run.
+// failureKeyOf returns the key of the failure group to which a result belongs. The argument subject
+// is the name of the controllers under test in the result's run.
 //
 // The key's signature comes from the summary of the first piece of evidence. Without evidence,
 // it comes from the reason of the result.

@@ -16,7 +16,7 @@ type overviewData struct {
 	Failures []pageFailure   // the failure groups, worst verdict first
 	Days     []dayCounts     // the days on which runs started, oldest first
 	Verdicts []check.Verdict // the columns of the tables of counts: the verdicts that occur
-	Subjects []verdictCounts // one row for each subject, worst verdict first
+	Subjects []verdictCounts // one row for each subject (controllers under test), worst verdict first
 	NotClean []verdictCounts // the scenarios and subjects with a run that did not pass, worst first
 	Clean    []verdictCounts // the scenarios and subjects of which all runs passed
 }
@@ -55,8 +55,8 @@ type share struct {
 	Percent string
 }
 
-// verdictCounts has the number of runs on one subject for each verdict. It counts the runs of one
-// scenario. If Scenario is empty, it counts the runs of all scenarios.
+// verdictCounts has the number of runs for each verdict, for one subject (controllers under test).
+// It counts the runs of one scenario. If Scenario is empty, it counts the runs of all scenarios.
 type verdictCounts struct {
 	Scenario, Subject string
 	Runs              int
@@ -173,9 +173,9 @@ func countByDay(runs []Run) []dayCounts {
 	return all
 }
 
-// countVerdicts counts the runs by verdict, separately for each combination of subject and
-// scenario. The function scenario returns the name of a run's scenario. If it always returns "",
-// all scenarios are counted together.
+// countVerdicts counts the runs by verdict, separately for each combination of subject (controllers
+// under test) and scenario. The function scenario returns the name of a run's scenario. If it
+// always returns "", all scenarios are counted together.
 func countVerdicts(runs []Run, verdicts []check.Verdict, scenario func(*Run) string) []verdictCounts {
 	var all []verdictCounts
 	var times [][]time.Duration

@@ -15,7 +15,7 @@ import (
 type Run struct {
 	Scenario    string // the name of the scenario
 	Description string // the description of the scenario
-	Subject     string // the name of the subject, such as ours or upstream
+	Subject     string // the name of the controllers under test, such as ours or upstream
 	Provider    string // the name of the provider of the cluster
 	VirtualTime bool   // true if the run was on a virtual clock; Duration is then virtual time too
 	Seed        uint64 // the seed of the run

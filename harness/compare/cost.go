@@ -20,20 +20,22 @@ type Cost struct {
 	// Converged is the time from the moment when all faults were healed until the system
 	// converged. It is 0 if the system did not converge.
 	Converged time.Duration
-	// Requests counts the subject's requests for each verb and resource. It is empty if the
-	// subject did not use the fault proxy.
+	// Requests counts the requests of the controllers under test for each verb and resource. It is
+	// empty if these controllers did not use the fault proxy.
 	Requests map[Call]int
-	// Sent is the total size of the subject's request bodies, in bytes.
+	// Sent is the total size of the request bodies of the controllers under test, in bytes.
 	Sent int64
-	// Received is the total size of the responses and watch events that the subject received,
-	// in bytes before compression.
+	// Received is the total size of the responses and watch events that the controllers under test
+	// received, in bytes before compression.
 	Received int64
 	// EndpointsWrong is the time during which any Service had an Endpoints object that did not
 	// match the committed pods. See [check.WrongEndpoints].
 	EndpointsWrong time.Duration
-	// CPU is the user and system CPU time that all processes of the subject used together.
+	// CPU is the user and system CPU time that all processes of the controllers under test used
+	// together.
 	CPU time.Duration
-	// PeakMemory is the largest resident set size of any process of the subject, in bytes.
+	// PeakMemory is the largest resident set size of any process of the controllers under test, in
+	// bytes.
 	PeakMemory int64
 }
 
@@ -57,8 +59,8 @@ type Call struct {
 func (c Call) String() string { return c.Verb + " " + c.Resource }
 
 // CostOf computes the cost of a run from the records of its history. It ignores requests without a
-// resource, such as discovery. It also ignores requests for leases, because their number depends
-// on flags of the subject. It returns an error if the records cannot be read.
+// resource, such as discovery. It also ignores requests for leases, because their number depends on
+// flags of the controllers under test. It returns an error if the records cannot be read.
 func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 	cost := Cost{Requests: map[Call]int{}, Unfinished: true}
 	hasGap := false

@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// Difference is one difference between two runs of a scenario on two subjects. The subject's run
-// is compared with the base run.
+// Difference is one difference between two runs of a scenario on two subjects (controllers under
+// test). The subject's run is compared with the base run.
 type Difference struct {
 	// Aspect says what differs: the workload, a verdict, an end state or a milestone. A milestone
 	// is, for example, a rollout or a condition.
@@ -24,8 +24,8 @@ type Difference struct {
 	// What names the detail of Object that differs. Examples are a field's path, the kind of a
 	// milestone and the text of a step. For a check, What is "verdict".
 	What string
-	// Subject has the value in the subject's run, and Base has the value in the base run. A value
-	// is empty if the run has no such value.
+	// Subject has the value in the run of the controllers under test. Base has the value in the
+	// base run, with which that run is compared. A value is empty if the run has no such value.
 	Subject, Base string
 	// Classification says whether the difference is allowed.
 	Classification Classification
@@ -62,13 +62,13 @@ const (
 	// NotCompared means that a known upstream issue aborted one of the runs. The difference
 	// depends on steps that the aborted run did not complete.
 	NotCompared Classification = "not compared"
-	// Accepted means that the guarantees allow the behavior of either subject. A rule of
-	// [Acceptable] covers the difference.
+	// Accepted means that the guarantees allow the behavior in both runs. A rule of [Acceptable]
+	// covers the difference.
 	Accepted Classification = "accepted"
 )
 
 // String returns the difference as one line, such as "verdict converged, verdict: pass; fail". The
-// subject's value precedes the base's value.
+// value in the subject's run precedes the value in the base run.
 func (d Difference) String() string {
 	return fmt.Sprintf("%s %s, %s: %s; %s", d.Aspect, d.Object, d.What, orNone(d.Subject), orNone(d.Base))
 }
@@ -81,8 +81,8 @@ func orNone(s string) string {
 	return s
 }
 
-// Differences returns the differences between the subject's run and the base run, worst
-// classification first.
+// Differences returns the differences between the run of a subject (controllers under test) and the
+// base run. The worst classification is first.
 //
 // It compares the completed steps, the verdicts, the end states and the milestones, such as
 // rollouts. The rules in [Deliberate] apply only if the subject is ours and the base is not. The
@@ -113,8 +113,8 @@ func Differences(subject, base *Side) []Difference {
 // WorstFirst lists the classifications from worst to best. Reports list differences in this order.
 var WorstFirst = []Classification{Undeclared, BothWrong, Declared, NotCompared, Accepted}
 
-// ours is the name of the subject that consists of this repository's controllers. The rules in
-// [Deliberate] apply only to this subject.
+// ours is the name of the subject (controllers under test) that consists of this repository's
+// controllers. The rules in [Deliberate] apply only to this subject.
 const ours = "ours"
 
 // ruleTable is a list of rules with the classification of every difference that one of the rules

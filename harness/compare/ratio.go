@@ -9,16 +9,17 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// Pair has the costs of two runs of one scenario: one on the subject and one on the base. The runs
-// were executed one after the other.
+// Pair has the costs of two runs of one scenario on two controllers under test: the subject and the
+// base. The runs were executed one after the other.
 type Pair struct{ Subject, Base Cost }
 
-// Ratio compares one metric, such as CPU time, between the subject and the base. It has the values
-// of several pairs of runs. A pair is one run on the subject and one on the base.
+// Ratio compares one metric, such as CPU time, between two controllers under test: the subject and
+// the base. It has the values of several pairs of runs. A pair is one run on the subject and one on
+// the base.
 type Ratio struct {
 	Metric string // such as "CPU time", the text of a step, or "update pods"
 	Unit   string // s, KiB or MiB; empty for a number of requests
-	// Subject and Base have one value for each pair: index i is the pair's number.
+	// Subject and Base have one value for each pair of runs: index i is the pair's number.
 	Subject, Base []float64
 }
 
@@ -119,11 +120,11 @@ func (r Ratio) allZero() bool {
 	return !slices.ContainsFunc(slices.Concat(r.Subject, r.Base), func(v float64) bool { return v != 0 })
 }
 
-// Median returns the median of the pairs' ratios. A pair's ratio is the subject's value divided by
-// the base's value.
+// Median returns the median of the ratios of all pairs of runs. A pair's ratio is the value in the
+// subject's run divided by the value in the base run.
 //
-// If only the base's value is 0, the ratio is +Inf. If the two values are equal, even 0, the ratio
-// is 1.
+// If only the base run has the value 0, the ratio is +Inf. If the two values are equal, even 0, the
+// ratio is 1.
 func (r Ratio) Median() float64 { return median(r.ratios()) }
 
 // Spread returns the lowest and the highest ratio of all pairs of runs. A pair's ratio is the
@@ -146,7 +147,8 @@ func (r Ratio) ratios() []float64 {
 	return all
 }
 
-// Medians returns the median of the subject's values and the median of the base's values.
+// Medians returns the median of the values in the subject's runs and the median of those in the
+// base runs.
 func (r Ratio) Medians() (subject, base float64) { return median(r.Subject), median(r.Base) }
 
 // median returns the median of the values. The caller must pass at least one value.
@@ -159,15 +161,16 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// Finding says whether the subject's values of a metric are lower or higher than the base's
-// values. It is the result of a statistical test.
+// Finding says whether a metric's values in the subject's runs are lower or higher than those in
+// the base runs. It is the result of a statistical test.
 type Finding string
 
-// The possible findings. If the values are lower, the subject is cheaper or faster than the base.
+// These are the possible findings. If the values are lower, the controllers under test are cheaper
+// or faster than the base.
 const (
-	Less Finding = "less" // the subject's values are lower
+	Less Finding = "less" // the values in the subject's runs are lower than those in the base runs
 	Same Finding = "same" // the test shows no difference
-	More Finding = "more" // the subject's values are higher
+	More Finding = "more" // the values in the subject's runs are higher than those in the base runs
 )
 
 // PairsMin is the minimum number of pairs of runs with which [Ratio.Finding] can show a
@@ -177,8 +180,8 @@ const PairsMin = 4
 // significance is the highest p-value at which [Ratio.Finding] reports a difference.
 const significance = 0.05
 
-// Finding tests whether the subject's values differ from the base's values. It returns the finding
-// and the p-value of the test.
+// Finding tests whether the values in the subject's runs differ from those in the base runs. It
+// returns the finding and the p-value of the test.
 //
 // It uses the Mann-Whitney U test with a significance level of 5 %. With fewer than PairsMin
 // pairs, the finding is always Same.

@@ -19,7 +19,7 @@ import (
 // Side has what is compared of a run. A comparison has two sides: the subject's run and the base
 // run. All objects have stable names, which are equal in every run of the scenario; see [names].
 type Side struct {
-	Subject string         // the subject's name: ours, upstream or exec:PATH
+	Subject string         // the name of the controllers under test: ours, upstream or exec:PATH
 	Results []check.Result // the result of each check of the run
 	// End has the fields of the objects that existed at the end of the run. The first key is an
 	// object's stable name. The second key is the path of a field, such as
@@ -34,7 +34,7 @@ type Side struct {
 	// Unfinished says why the run ended early or why its history is incomplete. It is empty for a
 	// complete run with a complete history.
 	Unfinished string
-	// Cost is what the subject used in the run, such as requests and CPU time.
+	// Cost is what the controllers under test used in the run, such as requests and CPU time.
 	Cost Cost
 
 	// firstSeen says for each value of a milestone, such as a condition, during which step the
@@ -49,10 +49,10 @@ type Side struct {
 	// managed has the resources that the controllers under test reconcile, such as
 	// deployments.apps.
 	managed []string
-	// lostAnswers is true if the run may lack an Event ScalingReplicaSet although the subject
-	// scaled a ReplicaSet. One reason is a lost response to a write of a ReplicaSet or an Event.
-	// Another is the end of a replica of the subject. A missing Event ScalingReplicaSet is then
-	// accepted.
+	// lostAnswers is true if the run may lack an Event ScalingReplicaSet although the subject (the
+	// controllers under test) scaled a ReplicaSet. One reason is a lost response to a write of a
+	// ReplicaSet or an Event. Another is the end of a replica of the subject. A missing Event
+	// ScalingReplicaSet is then accepted.
 	lostAnswers bool
 	// stalledEvents is true if a component's last request to write an event got no response. The
 	// component's event client then waits, and may send later events only after the run. Missing
@@ -156,7 +156,7 @@ type observer struct {
 	live          map[types.UID]*history.Object // the objects that exist, in their last version
 	lastChanged   map[string]int                // see Side.lastChanged
 	versions      []versionAtStep               // all versions of the objects for which hasMilestones is true, in order of commit
-	events        []versionAtStep               // the Events that the subject created
+	events        []versionAtStep               // the Events that the controllers under test created
 	pending       map[uint64]pendingRequest     // requests that write ReplicaSets or Events and have no response yet, by request ID
 	lostAnswers   bool                          // see Side.lostAnswers
 	stalledEvents map[string]bool               // the components whose last write of an Event got no response; see Side.stalledEvents
@@ -190,9 +190,9 @@ type versionAtStep struct {
 
 // trackLostAnswers updates lostAnswers and stalledEvents with the next record of the history.
 //
-// It sets lostAnswers if a replica of the subject ended, or if a write of an Event failed. A
-// failed write of a ReplicaSet also sets lostAnswers if the API server may have applied the write.
-// The map stalledEvents has the components whose last write of an Event got no response.
+// It sets lostAnswers if a replica of the controllers under test ended, or if a write of an Event
+// failed. A failed write of a ReplicaSet also sets lostAnswers if the API server may have applied
+// the write. The map stalledEvents has the components whose last write of an Event got no response.
 func (o *observer) trackLostAnswers(r *history.Record) {
 	switch {
 	case r.Request != nil && r.Request.Verb != "get" && r.Request.Verb != "list" && r.Request.Verb != "watch" &&
@@ -225,7 +225,7 @@ func (o *observer) unfinished() string {
 	return o.earlyEnd.Reason()
 }
 
-// isSubject reports whether a process is a replica of the subject.
+// isSubject reports whether a process is a replica of the subject, the controllers under test.
 func isSubject(p *history.Process) bool { return strings.HasPrefix(p.Name, "subject-") }
 
 // isEvents reports whether a resource is events or events.events.k8s.io.

@@ -22,9 +22,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// SubjectOptions says which subject [Environment.StartSubject] starts, and with which settings.
+// SubjectOptions says which subject (program under test) [Environment.StartSubject] starts, and
+// with which settings.
 type SubjectOptions struct {
-	// Target says which program is the subject, such as subject.Upstream.
+	// Target says which program is under test, such as subject.Upstream.
 	Target subject.Target
 	// Controllers lists the controllers under test. Options.ControlPlane.Controllers must be equal,
 	// so that the control plane does not run the same controllers. Nil means
@@ -40,8 +41,8 @@ type SubjectOptions struct {
 	// Ours is the path of workload-controller-manager, the executable of the subject `ours`. `make
 	// build` builds it.
 	Ours string
-	// Gauntlet is the path of the gauntlet executable. If the subject runs in pods, this executable
-	// must be statically linked, because a container beside the subject runs `gauntlet relay`. On
+	// Gauntlet is the path of the gauntlet executable. If the program under test runs in pods, this
+	// executable must be statically linked, because a sidecar container runs `gauntlet relay`. On
 	// kind, the workload's pods run the executable `standin`, which must be in the same directory.
 	Gauntlet string
 }
@@ -89,7 +90,8 @@ func (o *SubjectOptions) complete() (err error) {
 	return err
 }
 
-// watched returns the Kinds that the leader must watch before the subject counts as ready.
+// watched returns the Kinds that the leader must watch before the controllers under test count as
+// ready.
 func (o *SubjectOptions) watched() []kube.Kind {
 	watched := kube.Watched(o.Controllers)
 	for _, kind := range o.Kinds {
@@ -110,8 +112,8 @@ func (o *SubjectOptions) settings(leaseNamespace string) subject.Settings {
 	}
 }
 
-// Preflight returns an error if the named provider cannot run the subject, for example because an
-// executable is missing. Preflight starts nothing.
+// Preflight returns an error if the named provider cannot run the program under test. For example,
+// an executable is missing. Preflight starts nothing.
 //
 // The argument upstreamDir is the value of providers.Options.UpstreamDir.
 func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
@@ -174,7 +176,8 @@ func (o *SubjectOptions) executable(upstreamDir string) (string, error) {
 	return o.Target.Executable(o.Ours, upstream)
 }
 
-// replicaSetup says how to start the replicas of a subject, and as which user they authenticate.
+// replicaSetup says how to start the replicas of a program under test, and as which user they
+// authenticate.
 type replicaSetup struct {
 	launch         subject.Launcher
 	account        rbacv1.Subject    // user or ServiceAccount of the replicas
@@ -182,8 +185,8 @@ type replicaSetup struct {
 	webhooks       *subject.Webhooks // nil, or the webhooks of a program with a Definition
 }
 
-// startSubject starts a subject with replicas that gauntlet manages. Faults can stop, pause and
-// restart such replicas. The kubelet does not restart them.
+// startSubject starts a subject (program under test) with replicas that gauntlet manages. Faults
+// can stop, pause and restart such replicas. The kubelet does not restart them.
 func (e *Environment) startSubject(ctx context.Context, o *SubjectOptions) error {
 	prepare := e.processReplicas
 	switch {
@@ -326,8 +329,8 @@ func (e *Environment) processReplicas(ctx context.Context, o *SubjectOptions) (r
 	}, nil
 }
 
-// linkedReplicas returns the setup of replicas that are goroutines of this process, because the
-// subject is linked into the program.
+// linkedReplicas returns the setup of replicas that are goroutines of this process. The controllers
+// under test are linked into the program.
 func (e *Environment) linkedReplicas(_ context.Context, o *SubjectOptions) (replicaSetup, error) {
 	linker, ok := e.Cluster.(subject.Linker)
 	if !ok {
@@ -372,11 +375,13 @@ func (e *Environment) podReplicas(ctx context.Context, o *SubjectOptions) (repli
 	}, nil
 }
 
-// deployTimeout limits the duration of deploySubject, without the loading of the subject's image.
+// deployTimeout limits the duration of deploySubject, without the time to load the image of the
+// program under test.
 const deployTimeout = 2 * time.Minute
 
-// deploySubject starts a subject in pods that the kubelet restarts. The replicas connect directly
-// to the API server. deploySubject returns when a replica holds the lease.
+// deploySubject starts a subject (program under test) in pods that the kubelet restarts. The
+// replicas connect directly to the API server. deploySubject returns when a replica holds the
+// lease.
 func (e *Environment) deploySubject(ctx context.Context, o *SubjectOptions) error {
 	nodes, err := e.nodes()
 	if err != nil {

@@ -147,7 +147,7 @@ func (s *Session) runFault(ctx context.Context, index int, when *environment.Sub
 // trigger, and true if the fault must start. It returns false in these cases:
 //
 //   - The workload ends before the start time.
-//   - The subject converges before the trigger matches.
+//   - The controllers under test converge before the trigger matches.
 //   - ctx ends.
 func (s *Session) awaitStart(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming) (trigger.Match, bool) {
 	if spec.When == nil {

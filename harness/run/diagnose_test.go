@@ -74,8 +74,8 @@ func TestDiagnostics(t *testing.T) {
 	}
 }
 
-// fakeReplica is a replica of the subject without a debug endpoint. It logs the calls of its
-// methods. A stackDumper also has the method DumpStacks.
+// fakeReplica is a replica of the controllers under test without a debug endpoint. It logs the
+// calls of its methods. A stackDumper also has the method DumpStacks.
 type fakeReplica struct {
 	name string
 	log  *callLog

@@ -51,8 +51,8 @@ type Environment struct {
 	Scenario string    `json:"scenario"`
 	Seed     uint64    `json:"seed"`
 	Subject  string    `json:"subject"`
-	// BuiltFromUpstream is true if the subject is a modified kube-controller-manager, such as a
-	// mutant; see [Options].
+	// BuiltFromUpstream is true if the program under test is a modified kube-controller-manager,
+	// such as a mutant; see [Options].
 	BuiltFromUpstream bool   `json:"builtFromUpstream,omitempty"`
 	Provider          string `json:"provider"`
 	// UpstreamDir is the value of the flag --upstream-dir, or "" if the flag was not set.
@@ -138,7 +138,8 @@ func createRunDirectory(o *Options) (directory, error) {
 var notAllowedInNames = regexp.MustCompile(`[^a-zA-Z0-9.]+`)
 
 // runName returns the name of a run directory, such as 20260102T030405-burst-ours-seed5. It
-// contains the start time, scenario, subject and seed.
+// contains the start time, the scenario, the name of the controllers under test (ours) and the
+// seed.
 func runName(o *Options) string {
 	target := o.Target.String()
 	if kind, path, ok := strings.Cut(target, ":"); ok {

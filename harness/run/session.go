@@ -23,9 +23,9 @@ import (
 // Session is a run in progress. [Run] creates a Session and runs all phases. A Go program with its
 // own workload, such as a test suite, uses a Session directly:
 //
-//	Start    set up the control plane, the history, the fault proxy and the subject
+//	Start    set up the control plane, the history, the fault proxy and the controllers under test
 //	Chaos    run a workload and the faults of the scenario
-//	Settle   wait until the subject has converged and is quiet
+//	Settle   wait until these controllers have converged and are quiet
 //	End      tear everything down, run the checks and write the reports
 //
 // A program that cannot pass its workload as a function calls Begin instead of Chaos. Such a

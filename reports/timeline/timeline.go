@@ -10,7 +10,7 @@ import (
 // Timeline shows the events of one run over time. All times are durations since the start of the
 // history.
 type Timeline struct {
-	Start  history.Start // from the first record: subject, namespace and start time
+	Start  history.Start // from the first record: controllers under test, namespace and start time
 	End    time.Duration // the time of the last record
 	Phases []Phase       // the starts of the run's phases, in order of time
 	// Tracks has the rows in the order in which the page shows them. Mark.Track and Band.Track are

@@ -57,8 +57,8 @@ type LearntEvent struct {
 	// Related is true if a write of the controllers under test may depend on the event's object.
 	// One of the two objects then refers to the other.
 	Related bool
-	// Repeats is true if the event shows the subject nothing new. The object has the same content
-	// as in the version that the replica of the subject received before.
+	// Repeats is true if the event shows the controller nothing new. The object has the same
+	// content as in the version that the same replica of the controllers received before.
 	Repeats bool
 	// Late is true if the event arrived after the end of the workload.
 	Late bool

@@ -161,8 +161,8 @@ func (p Place) String() string {
 
 const (
 	downtime = 200 * time.Millisecond // the time from a crash of the controllers under test to their restart
-	heldFor  = 3 * time.Second        // how long an event is delayed, or the restarted subject receives no new events
-	staleFor = 30 * time.Second       // how long the old list is available to the restarted subject, which may have to wait for its lease
+	heldFor  = 3 * time.Second        // how long an event is delayed, or the restarted controllers under test receive no new events
+	staleFor = 30 * time.Second       // how long the old list is available to the restarted controllers, which may have to wait for their lease
 )
 
 // faults returns the faults that a scenario needs for the place. The argument first is the index
@@ -196,8 +196,8 @@ func (p Place) faults(first int) ([]scenario.Fault, error) {
 // whose watch cache lags.
 //
 // After the event, lists of the resource return the objects as they were at that time. After the
-// write, the subject crashes. The restarted subject lists these old objects, and receives later
-// events only after heldFor.
+// write, the controllers under test crash. The restarted controllers list these old objects, and
+// receive later events only after heldFor.
 func (p Place) stale(first int) ([]scenario.Fault, error) {
 	list, err := newFault("stale-list", &watches.StaleParams{Resource: p.Event.Resource})
 	if err != nil {

@@ -177,8 +177,8 @@ func (e *LearntEvent) cannotMatter() string {
 // addStale plans the faults with the action stale. Such a fault needs a watch event on which a
 // write depends, and a later write of the same object.
 //
-// The subject restarts after the later write, and lists objects as they were at the event. The
-// subject may then repeat the earlier write.
+// The controllers under test restart after the later write, and list objects as they were at the
+// event. They may then repeat the earlier write.
 func (p *planner) addStale() {
 	for i := range p.lesson.Events {
 		e := &p.lesson.Events[i]
@@ -204,7 +204,7 @@ func (p *planner) addStale() {
 }
 
 // laterWrites returns the writes that change an object for the second time or later. The first
-// change is a write that depends on the event e. A subject that forgets the later writes may
+// change is a write that depends on the event e. A controller that forgets the later writes may
 // repeat the first one.
 func (l *Lesson) laterWrites(e *LearntEvent) []*LearntWrite {
 	objects := map[string]bool{}

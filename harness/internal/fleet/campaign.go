@@ -111,7 +111,7 @@ func (c *Campaign) SeedsOf(index int) (Seeds, error) {
 }
 
 // units returns the runs for a range of seeds, in the order in which a worker makes these runs.
-// Each seed has one run for each subject.
+// Each seed has one run for each subject (controllers under test).
 func (c *Campaign) units(seeds Seeds) []Unit {
 	var units []Unit
 	for seed := seeds.First; seed <= seeds.Last; seed++ {

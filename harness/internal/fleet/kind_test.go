@@ -402,7 +402,7 @@ func (f *fleetCluster) loseNode() (node string) {
 
 // outcome is the part of a report that does not depend on where and when its runs were made.
 type outcome struct {
-	Verdicts map[string]string // by seed and subject
+	Verdicts map[string]string // by seed and subject (controllers under test)
 	Groups   []string          // the failure groups, without the reasons of the runs
 }
 

@@ -44,8 +44,8 @@ func (u Unit) base() string {
 	return strconv.FormatUint(u.Seed, 10) + "-" + escapeName(u.Subject)
 }
 
-// escapeName replaces characters of a subject that should not be in file names, such as "/", by
-// underscores.
+// escapeName replaces characters such as "/" in the name of a subject by underscores, for file
+// names. A subject is, for example, "exec:/bin/x".
 func escapeName(subject string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("/:\\ ", r) {
@@ -59,7 +59,7 @@ func escapeName(subject string) string {
 type resultFile struct {
 	name    string // the whole name
 	attempt string // the directory of the attempt, as a name in the store
-	base    string // the seed and the subject; see [Unit.base]
+	base    string // the seed and the name of the controllers under test; see [Unit.base]
 }
 
 // parseResult splits the name of a file in the store into its parts. The bool is false if the file

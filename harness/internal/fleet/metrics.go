@@ -52,7 +52,7 @@ func (m *Metrics) plan(runs int) {
 	}
 }
 
-// add counts a run that has ended, by its subject and verdict.
+// add counts a run that has ended, by its verdict and its subject, the controllers under test.
 func (m *Metrics) add(run reports.Run) {
 	if m != nil {
 		m.runs.WithLabelValues(run.Subject, string(run.Verdict)).Inc()

@@ -32,7 +32,8 @@ type Worker struct {
 	// Node is the name of the pod's node. It may be empty.
 	Node  string
 	Store Store
-	// Prepare returns a function that makes the run of one seed on one subject.
+	// Prepare returns a function that makes the run of one seed with one subject (controllers under
+	// test).
 	Prepare func(Unit) (campaign.Attempt, error)
 	Clock   clock.PassiveClock
 	// Metrics counts the results. It may be nil.

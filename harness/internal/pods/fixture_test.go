@@ -33,21 +33,21 @@ const bound = 20 * time.Second
 const podLogs = "/var/log/pods"
 
 // fakeNode is a Node with a fake kubelet, for tests without a container engine. It runs a shell
-// script instead of the subject, and each relay in a goroutine. It runs the scripts of node.go
-// on this machine, with a fake `ctr`.
+// script instead of the program under test, and each relay in a goroutine. It runs the scripts of
+// node.go on this machine, with a fake `ctr`.
 type fakeNode struct {
 	t     *testing.T
 	admin *fake.Clientset
 	dir   string
-	// script is the shell script that runs instead of the subject. If refuse is not "", the
-	// container does not start, and refuse is the reason in its waiting status.
+	// script is the shell script that runs instead of the program under test. If refuse is not "",
+	// the container does not start, and refuse is the reason in its waiting status.
 	script, refuse string
 
 	mu       sync.Mutex
 	follows  []*process.Process
 	subjects []*exec.Cmd
 	control  map[int]net.Listener // of relays; key: port of the node
-	ports    map[int]net.Listener // of relays; key: port for the subject
+	ports    map[int]net.Listener // of relays; key: port for the program under test
 	lost     []error
 	cleanups []func()
 }
@@ -108,7 +108,8 @@ func (n *fakeNode) kubelet(action clienttesting.Action) (bool, runtime.Object, e
 	return true, pod, nil
 }
 
-// startSubject starts the script instead of the subject. The log has the format of containerd.
+// startSubject starts the script instead of the program under test. The log has the format of
+// containerd.
 func (n *fakeNode) startSubject(pod *corev1.Pod) {
 	dir := filepath.Join(n.dir, podLogs, fmt.Sprintf("%s_%s_%s", Namespace, pod.Name, pod.UID), subjectContainer)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -143,8 +144,8 @@ func (n *fakeNode) startSubject(pod *corev1.Pod) {
 	n.cleanups = append(n.cleanups, func() { _ = cmd.Process.Kill(); <-ended })
 }
 
-// terminated writes the subject's exit code to the status of the pod with the given name, if the
-// pod exists.
+// terminated writes an exit code to the status of the pod with the given name, if the pod exists.
+// The exit code is that of the program under test.
 func (n *fakeNode) terminated(name string, how *os.ProcessState) {
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	found, err := n.admin.Tracker().Get(pods, Namespace, name)
@@ -160,8 +161,8 @@ func (n *fakeNode) terminated(name string, how *os.ProcessState) {
 	_ = n.admin.Tracker().Update(pods, pod, Namespace) // the pod may have been deleted meanwhile
 }
 
-// startRelay runs a relay, which forwards connections of the subject, in a goroutine. The pod
-// contains the arguments and the Secret of the relay.
+// startRelay runs a relay, which forwards connections of the program under test, in a goroutine.
+// The pod contains the arguments and the Secret of the relay.
 func (n *fakeNode) startRelay(pod *corev1.Pod) {
 	var subjectAt, controlAt int
 	for _, arg := range pod.Spec.InitContainers[0].Args {

@@ -18,8 +18,8 @@ import (
 const (
 	// killTimeout is the maximum time from SIGKILL until a process has ended.
 	killTimeout = 10 * time.Second
-	// confirmEndTimeout limits the time that confirmEnded waits for the end of the subject's
-	// process.
+	// confirmEndTimeout limits the time that confirmEnded waits for the end of the process of the
+	// program under test.
 	confirmEndTimeout = 30 * time.Second
 	// exitStatusTimeout limits the time that exitError waits for the exit code in the pod
 	// status. The kubelet checks its containers once per second, and writes the exit code after
@@ -27,18 +27,18 @@ const (
 	exitStatusTimeout = 5 * time.Second
 )
 
-// PID returns the ID of the subject's process on this machine. It returns 0 if the subject runs
-// on another machine.
+// PID returns the ID of the process of the program under test on this machine. It returns 0 if the
+// program under test runs on another machine.
 func (i *instance) PID() int { return i.pid }
 
 // Usage returns nil: gauntlet does not know the CPU time and memory of a pod.
 func (i *instance) Usage() *history.Usage { return nil }
 
-// Done returns a channel that is closed after the subject's process has ended.
+// Done returns a channel that is closed after the process of the program under test has ended.
 func (i *instance) Done() <-chan struct{} { return i.done }
 
 // Err returns nil until the channel of Done is closed. After that, it returns an error that says
-// how the subject's process has ended.
+// how the process of the program under test has ended.
 func (i *instance) Err() error {
 	select {
 	case <-i.done:
@@ -48,15 +48,15 @@ func (i *instance) Err() error {
 	}
 }
 
-// LogTail returns the last lines of the local copy of the subject's log.
+// LogTail returns the last lines of the local copy of the log of the program under test.
 func (i *instance) LogTail() string { return i.follow.LogTail() }
 
-// CommandLine returns the subject's image, its entrypoint if the pod sets one, and its
-// arguments.
+// CommandLine returns the image of the program under test, its entrypoint if the pod sets one, and
+// its arguments.
 func (i *instance) CommandLine() []string { return i.commandLine }
 
-// Kill sends SIGKILL to the subject's process, and waits at most 10 seconds for its end. It
-// continues to wait if the caller cancels ctx.
+// Kill sends SIGKILL to the process of the program under test, and waits at most 10 seconds for its
+// end. It continues to wait if the caller cancels ctx.
 func (i *instance) Kill(ctx context.Context) error {
 	i.mu.Lock()
 	i.killed = true
@@ -74,8 +74,9 @@ func (i *instance) Kill(ctx context.Context) error {
 	}
 }
 
-// Stop sends SIGTERM to the subject's process and, after the grace period, SIGKILL. A kubelet
-// stops a container in the same way. If the caller cancels ctx, Stop sends SIGKILL immediately.
+// Stop sends SIGTERM to the process of the program under test and, after the grace period, SIGKILL.
+// A kubelet stops a container in the same way. If the caller cancels ctx, Stop sends SIGKILL
+// immediately.
 func (i *instance) Stop(ctx context.Context, grace time.Duration) error {
 	if err := signal(ctx, i.launcher.Node, "TERM", i.subject); err != nil && ctx.Err() == nil {
 		return err
@@ -91,18 +92,18 @@ func (i *instance) Stop(ctx context.Context, grace time.Duration) error {
 	return i.Kill(context.WithoutCancel(ctx))
 }
 
-// Pause suspends the subject's process with SIGSTOP.
+// Pause suspends the process of the program under test with SIGSTOP.
 func (i *instance) Pause(ctx context.Context) error {
 	return signal(ctx, i.launcher.Node, "STOP", i.subject)
 }
 
-// Resume continues the subject's process with SIGCONT.
+// Resume continues the process of the program under test with SIGCONT.
 func (i *instance) Resume(ctx context.Context) error {
 	return signal(ctx, i.launcher.Node, "CONT", i.subject)
 }
 
-// awaitEnd waits until the subject's process has ended. It then kills the relay in the pod, and
-// deletes the pod. It sets the error that Err returns, and closes the channel of Done.
+// awaitEnd waits until the process of the program under test has ended. It then kills the relay in
+// the pod, and deletes the pod. It sets the error that Err returns, and closes the channel of Done.
 func (i *instance) awaitEnd(ctx context.Context) {
 	defer close(i.done)
 	<-i.follow.Done()
@@ -122,12 +123,12 @@ func (i *instance) awaitEnd(ctx context.Context) {
 	i.err = err
 }
 
-// reportLoss reports a broken connection to the relay, the sidecar that forwards the subject's
-// requests. It calls the option Lost, because gauntlet may have missed requests. The argument
-// loss is the error of the connection.
+// reportLoss reports a broken connection to the relay, the sidecar that forwards the requests of
+// the program under test. It calls the option Lost, because gauntlet may have missed requests. The
+// argument loss is the error of the connection.
 //
-// reportLoss does nothing if the subject has ended. The kubelet then stops the relay, so its
-// connections must break.
+// reportLoss does nothing if the program under test has ended. The kubelet then stops the relay, so
+// its connections must break.
 func (i *instance) reportLoss(ctx context.Context, loss error) {
 	if !i.checkingLoss.CompareAndSwap(false, true) {
 		return // another goroutine already reports a broken connection
@@ -140,11 +141,12 @@ func (i *instance) reportLoss(ctx context.Context, loss error) {
 	})
 }
 
-// confirmEnded returns nil when the subject's process has certainly ended.
+// confirmEnded returns nil when the process of the program under test has certainly ended.
 //
-// The process i.follow copies the log until the subject ends. If i.follow exits with status 0,
-// the subject has ended. If i.follow fails or is killed, the subject may still run. confirmEnded
-// then polls the node until the subject has ended, for at most confirmEndTimeout.
+// The process i.follow copies the log until the program under test ends. If i.follow exits with
+// status 0, the program under test has ended. If i.follow fails or is killed, the program under
+// test may still run. confirmEnded then polls the node until the program under test has ended, for
+// at most confirmEndTimeout.
 func (i *instance) confirmEnded(ctx context.Context) error {
 	var exit *process.ExitError
 	if errors.As(i.follow.Err(), &exit) && exit.Signal == 0 && exit.Code == 0 {
@@ -161,9 +163,9 @@ func (i *instance) confirmEnded(ctx context.Context) error {
 	return nil
 }
 
-// exitError returns an error that says how the subject's process has ended. It reads the exit
-// code from the pod status. After a call of Kill, it reports SIGKILL without reading the pod
-// status.
+// exitError returns an error that says how the process of the program under test has ended. It
+// reads the exit code from the pod status. After a call of Kill, it reports SIGKILL without reading
+// the pod status.
 func (i *instance) exitError(ctx context.Context) error {
 	ended := &process.ExitError{Name: i.replica, LogPath: i.logPath, LogTail: i.follow.LogTail()}
 	i.mu.Lock()
@@ -198,8 +200,8 @@ func (i *instance) exitError(ctx context.Context) error {
 	return ended
 }
 
-// exitCode returns the exit code of the subject's container. It returns false if the container
-// has not exited.
+// exitCode returns the exit code of the container of the program under test. It returns false if
+// the container has not exited.
 func exitCode(pod *corev1.Pod) (int, bool) {
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.State.Terminated != nil {

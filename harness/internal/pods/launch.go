@@ -24,8 +24,8 @@ import (
 // pollInterval is the time between two checks when this package waits for a condition.
 const pollInterval = 100 * time.Millisecond
 
-// relayLauncher starts replicas of the subject as pods with a relay. The relay forwards all
-// requests of the replica to the fault proxy.
+// relayLauncher starts replicas of the program under test as pods with a relay. The relay forwards
+// all requests of the replica to the fault proxy.
 type relayLauncher struct {
 	Options
 	RelayOptions
@@ -38,8 +38,8 @@ type relayLauncher struct {
 	tunnels map[string]*replicaTunnel // by the name of the replica
 }
 
-// Launcher returns a function that starts each replica of the subject as a pod with a relay. The
-// replica can reach the API server only through the relay and the fault proxy. The file
+// Launcher returns a function that starts each replica of the program under test as a pod with a
+// relay. The replica can reach the API server only through the relay and the fault proxy. The file
 // <replica>.log in logDir gets a copy of the replica's log.
 func Launcher(o Options, r RelayOptions, logDir string) subject.Launcher {
 	l := &relayLauncher{Options: o, RelayOptions: r, logDir: logDir, tunnels: map[string]*replicaTunnel{}}
@@ -90,9 +90,9 @@ func (r *relayLauncher) tunnelOf(ctx context.Context, replica string) (*replicaT
 	return t, nil
 }
 
-// startInstance returns the instance that runs in a new pod. It waits until the subject's
-// container has started. It then starts a process that copies the log, and connects the relay to
-// the fault proxy.
+// startInstance returns the instance that runs in a new pod. It waits until the container of the
+// program under test has started. It then starts a process that copies the log, and connects the
+// relay to the fault proxy.
 func (r *relayLauncher) startInstance(ctx context.Context, pod *corev1.Pod, t *replicaTunnel) (*instance, error) {
 	pod, err := r.awaitStart(ctx, pod.Name)
 	if err != nil {
@@ -122,8 +122,8 @@ func (r *relayLauncher) startInstance(ctx context.Context, pod *corev1.Pod, t *r
 	return i, nil
 }
 
-// awaitStart waits until the subject's container has started in the pod with the given name. It
-// returns the pod. At that time, the container may have exited again.
+// awaitStart waits until the container of the program under test has started in the pod with the
+// given name. It returns the pod. At that time, the container may have exited again.
 //
 // If the pod can never start, awaitStart returns an error immediately.
 func (o *Options) awaitStart(ctx context.Context, name string) (pod *corev1.Pod, err error) {
@@ -144,7 +144,7 @@ func (o *Options) awaitStart(ctx context.Context, name string) (pod *corev1.Pod,
 	return pod, errors.Join(failure, err)
 }
 
-// started reports whether the subject's container is running or has exited.
+// started reports whether the container of the program under test is running or has exited.
 func started(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.State.Running != nil || c.State.Terminated != nil {
@@ -195,8 +195,8 @@ func containerID(statuses []corev1.ContainerStatus) string {
 	return id
 }
 
-// commandLine returns the image of the subject's container, followed by its command and
-// arguments.
+// commandLine returns the image of the container of the program under test, followed by its command
+// and arguments.
 func commandLine(pod *corev1.Pod) []string {
 	c := pod.Spec.Containers[0]
 	return slices.Concat([]string{c.Image}, c.Command, c.Args)
@@ -222,23 +222,23 @@ const removeTimeout = 2 * time.Second
 type instance struct {
 	launcher       *relayLauncher
 	replica, pod   string        // names of the replica and of the pod
-	subject, relay string        // container IDs of the subject and of the relay
-	logPath        string        // path of the local copy of the subject's log
-	commandLine    []string      // image of the subject, and its command line
-	pid            int           // process ID of the subject on this machine; 0 if the subject runs on another machine
+	subject, relay string        // container IDs of the program under test and of the relay
+	logPath        string        // path of the local copy of the log of the program under test
+	commandLine    []string      // image of the program under test, and its command line
+	pid            int           // process ID of the program under test on this machine; 0 if the program under test runs on another machine
 	tunnel         *relay.Tunnel // connects the relay to the fault proxy
-	// follow is a local process that copies the subject's log to logPath. It exits after the
-	// subject's process has ended.
+	// follow is a local process that copies the log of the program under test to logPath. It exits
+	// after the process of the program under test has ended.
 	follow *process.Process
 
 	mu     sync.Mutex
 	killed bool // true after a call of Kill
 
-	// checkingLoss is true while a goroutine of reportLoss checks whether the subject has ended.
-	// awaitEnd waits for these goroutines with lossChecks.
+	// checkingLoss is true while a goroutine of reportLoss checks whether the program under test
+	// has ended. awaitEnd waits for these goroutines with lossChecks.
 	checkingLoss atomic.Bool
 	lossChecks   sync.WaitGroup
 
-	done chan struct{} // closed when the process of the subject has ended
-	err  error         // how the subject's process has ended; set before done is closed
+	done chan struct{} // closed when the process of the program under test has ended
+	err  error         // how the process of the program under test has ended; set before done is closed
 }

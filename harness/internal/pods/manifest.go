@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// These are the names of the two containers in a pod of the subject.
+// These are the names of the two containers in a pod of the program under test.
 const (
 	subjectContainer = "subject"
 	relayContainer   = "relay"
@@ -18,7 +18,7 @@ const (
 
 // These are the paths of directories and files in the containers of a pod.
 const (
-	configDir      = "/etc/gauntlet/subject"   // directory of the subject's kubeconfig
+	configDir      = "/etc/gauntlet/subject"   // directory of the kubeconfig of the program under test
 	kubeconfigFile = "kubeconfig"              // file in configDir
 	tokenDir       = "/var/run/gauntlet/token" // directory of the ServiceAccount token
 	tokenFile      = "token"                   // file in tokenDir
@@ -31,9 +31,10 @@ const (
 	user = 65532
 	// tokenSeconds is the lifetime of the ServiceAccount token. The kubelet renews the token.
 	tokenSeconds = 3600
-	// relayPatience is the maximum time that a connection of the subject waits in the relay. The
-	// relay closes a connection that it cannot forward within this time. The first connection
-	// always waits, because gauntlet connects to the relay only after the subject has started.
+	// relayPatience is the maximum time that a connection of the program under test waits in the
+	// relay. The relay closes a connection that it cannot forward within this time. The first
+	// connection always waits, because gauntlet connects to the relay only after the program under
+	// test has started.
 	relayPatience = "30s"
 )
 
@@ -44,8 +45,8 @@ func configSecret(replica string) string { return replica + "-config" }
 // relay.
 func relaySecret(replica string) string { return replica + "-relay" }
 
-// manifest returns a pod that runs a replica of the subject, without a relay. The argument name
-// is the name of the pod, and replica is the name of the replica.
+// manifest returns a pod that runs a replica of the program under test, without a relay. The
+// argument name is the name of the pod, and replica is the name of the replica.
 func (o *Options) manifest(name, replica string, restart corev1.RestartPolicy) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -91,7 +92,7 @@ func (o *Options) manifest(name, replica string, restart corev1.RestartPolicy) *
 }
 
 // addRelay adds a relay to the pod of a replica, as a sidecar container. The kubelet starts the
-// relay before the subject, and stops the relay after the subject.
+// relay before the program under test, and stops the relay after the program under test.
 func addRelay(pod *corev1.Pod, image Image, t *replicaTunnel) {
 	pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{
 		Name: relayContainer, Image: image.Reference, ImagePullPolicy: corev1.PullNever,

@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// Namespace is the namespace of the pods that run the subject.
+	// Namespace is the namespace of the pods that run the program under test.
 	Namespace = "gauntlet-system"
 	// account is the name of the subject's ServiceAccount in [Namespace].
 	account = "subject"
@@ -47,7 +47,7 @@ type Image struct {
 
 // Options are the options for running a subject, which is the program under test, as pods.
 type Options struct {
-	Subject  Image // image of the subject, which must accept the flags of kube-controller-manager
+	Subject  Image // image of the program under test, which must accept the flags of kube-controller-manager
 	Settings subject.Settings
 	Admin    kubernetes.Interface // client with all permissions
 	Node     Node                 // node that runs the pods
@@ -65,9 +65,9 @@ type RelayOptions struct {
 	// Route is called once for each replica. After a restart, the replica uses the same
 	// listener.
 	Route func(replica string, config *rest.Config) error
-	// Lost is called if an idle connection to the relay breaks while the subject is running. No
-	// injected fault breaks such a connection, so gauntlet may have missed requests of the
-	// replica. Lost must return quickly.
+	// Lost is called if an idle connection to the relay breaks while the program under test is
+	// running. No injected fault breaks such a connection, so gauntlet may have missed requests of
+	// the replica. Lost must return quickly.
 	Lost func(replica string, err error)
 }
 

@@ -154,8 +154,8 @@ func TestLogFollowerKilled(t *testing.T) {
 	}
 }
 
-// TestLoss checks that a lost connection to the relay is reported only while the subject is
-// running.
+// TestLoss checks that a lost connection to the relay is reported only while the program under test
+// is running.
 func TestLoss(t *testing.T) {
 	for _, test := range []struct {
 		name         string
