@@ -33,8 +33,8 @@ type Detail struct {
 	Missing []string
 }
 
-// ReadDetail reads the details of a run from the run's directory. To build the timeline, it reads
-// the whole history.
+// ReadDetail reads what only the page of a single run shows, such as the logs, from the run's
+// directory. To build the timeline, it reads the whole history.
 func ReadDetail(run *Run) *Detail {
 	drawn, err := timeline.Build(history.ReadFile(filepath.Join(run.Directory, historyName)), run.Results)
 	return newDetail(run, drawn, err)

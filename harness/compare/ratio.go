@@ -169,7 +169,7 @@ type Finding string
 // or faster than the base.
 const (
 	Less Finding = "less" // the values in the subject's runs are lower than those in the base runs
-	Same Finding = "same" // the test shows no difference
+	Same Finding = "same" // the statistical test shows no difference between the values
 	More Finding = "more" // the values in the subject's runs are higher than those in the base runs
 )
 

@@ -47,8 +47,8 @@ type SubjectOptions struct {
 	Gauntlet string
 }
 
-// StartSubject grants the subject its RBAC permissions ([subject.Grant]), and starts the subject.
-// For the target [subject.Program], it does nothing.
+// StartSubject grants the subject (the program under test) its RBAC permissions ([subject.Grant]),
+// and starts the subject. For the target [subject.Program], it does nothing.
 //
 // StartSubject returns when a replica holds the lease. If Record and StartProxy were called, it
 // also waits until the leader watches all resources that the controllers need.

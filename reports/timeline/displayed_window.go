@@ -155,6 +155,6 @@ func (b *builder) omitted() string {
 	if b.complete() {
 		return ""
 	}
-	return fmt.Sprintf("the history has %d records; this timeline shows records %d to %d (%.1f s to %.1f s) in full; of the other records, this timeline shows steps, processes, gaps, the start, failure and end of faults, and cited records",
+	return fmt.Sprintf("the history has %d records; this timeline shows records %d to %d (%.1f s to %.1f s) in full; of the other records, this timeline shows steps, processes, gaps (missing records), the start, failure and end of faults, and the records that violations cite",
 		b.last, b.window.from, min(b.window.to, b.last), b.t.Displayed.From.Seconds(), b.t.Displayed.To.Seconds())
 }

@@ -229,10 +229,10 @@ func (s *search) estimate() string {
 		return ""
 	}
 	left := s.took / time.Duration(s.ran) * time.Duration(s.ahead) / time.Duration(s.Parallel)
-	text := fmt.Sprintf("; %d left, about %s", s.ahead, left.Round(time.Second))
+	text := fmt.Sprintf("; runs left: %d, about %s", s.ahead, left.Round(time.Second))
 	if s.Budget > 0 {
 		if budget := s.Budget - s.Clock.Since(s.began); budget < left {
-			text += fmt.Sprintf(", of which the budget has %s", max(0, budget).Round(time.Second))
+			text += fmt.Sprintf(", but the time budget has only %s left", max(0, budget).Round(time.Second))
 		}
 	}
 	return text

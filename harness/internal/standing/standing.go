@@ -55,8 +55,8 @@ type Cluster struct {
 }
 
 // Root returns the path of the directory for the files of clusters that stay up after `gauntlet
-// up`. Each cluster has a subdirectory. It is $XDG_STATE_HOME/gauntlet, or ~/.local/state/gauntlet
-// if XDG_STATE_HOME is not set.
+// up`. Each cluster has a subdirectory. The directory is $XDG_STATE_HOME/gauntlet, or
+// ~/.local/state/gauntlet if XDG_STATE_HOME is not set.
 func Root() (string, error) {
 	state := os.Getenv("XDG_STATE_HOME")
 	if state == "" {

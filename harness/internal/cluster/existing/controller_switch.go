@@ -36,7 +36,7 @@ type controllerSwitch struct {
 	program   string    // absolute path
 	env       []string  // environment of the program
 	unguard   func()    // tells the guard process that it need no longer turn on the controllers if gauntlet dies
-	turnedOn  sync.Once // guards the run of the program with argumentOn
+	turnedOn  sync.Once // runs the program with argumentOn only once
 	turnOnErr error     // error of the run with argumentOn
 }
 

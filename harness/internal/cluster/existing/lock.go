@@ -25,7 +25,7 @@ const ownerAnnotation = "gauntlet.owner"
 type namespaceLock struct {
 	admin     kubernetes.Interface
 	unguard   func()    // tells the guard process that it need no longer remove the namespace if gauntlet dies
-	released  sync.Once // guards the deletion of the namespace
+	released  sync.Once // deletes the namespace only once
 	removeErr error     // result of the deletion
 }
 

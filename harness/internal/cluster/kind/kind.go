@@ -71,8 +71,8 @@ var _ cluster.Cluster = (*Cluster)(nil)
 // Name is the name of this provider, as in the flag --provider=kind.
 const Name = "kind"
 
-// Capabilities lists what every kind cluster supports, such as real kubelets and subjects in
-// pods.
+// Capabilities lists what every kind cluster supports, such as real kubelets and programs under
+// test in pods.
 var Capabilities = cluster.Capabilities{
 	cluster.OwnsControlPlane, cluster.ControlsAdmission, cluster.RestartsControlPlane, cluster.AccessesEtcd, cluster.ExportsLogs, cluster.StandingClusters, cluster.RunsDetached,
 	cluster.RealKubelets, cluster.ControlsContainers, cluster.ControlsKubelets, cluster.StopsMachines, cluster.LoadsImages,
