@@ -282,8 +282,8 @@ const (
 )
 
 // newPairPlan returns the pairs of places to try, from the results of the places alone. In each
-// pair, the second place depends on the first: the subject had received the object of the first
-// place, and the object is related to the written one.
+// pair, the second place depends on the first. The controllers under test had received the object
+// of the first place, and the object is related to the written one.
 func newPairPlan(places []Place, results map[string]result) *pairPlan {
 	plan := &pairPlan{}
 	counts := map[string]int{}
