@@ -80,7 +80,7 @@ type pairSummary struct {
 type distinctDifference struct {
 	compare.Difference             // the difference with the values of the first pair in which it occurs
 	pairs, of          int         // the number of pairs in which it occurs, and the number of all pairs
-	first              pairSummary // the first pair in which it occurs
+	first              pairSummary // the first pair in which the difference occurs
 }
 
 // In returns a text that says in how many pairs of runs the difference occurs, such as "2 of 5".

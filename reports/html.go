@@ -73,7 +73,7 @@ func colorOf(c compare.Classification) check.Verdict {
 type pageData struct {
 	Verdict      check.Verdict
 	Reason       string
-	Runs         []pageRun           // the runs, worst verdict first
+	Runs         []pageRun           // the runs on the page, worst verdict first
 	overviewData                     // what only a page of several runs shows
 	Pair         bool                // true on the page that compares one pair of runs
 	Comparisons  []comparisonSummary // one for each scenario; the page of a pair has only one

@@ -82,7 +82,7 @@ type jsonEvidence struct {
 	KnownIssue string        `json:"knownIssue,omitempty"`
 	// Weakness is the number by which schema 1 identifies a known upstream issue. ReadDirectory
 	// reads this field; JSON never writes it.
-	Weakness int `json:"weakness,omitempty"` // schema 1
+	Weakness int `json:"weakness,omitempty"` // the number of a known upstream issue in schema 1
 }
 
 // JSON writes runs in the format of verdicts.json, which the package documentation describes.

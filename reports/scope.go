@@ -11,8 +11,8 @@ import (
 // The texts that reports show for the scope of a check, which says to which controllers the check
 // applies.
 const (
-	generalScope  = "general"  // the check applies to any controller
-	contractScope = "contract" // the check belongs to the contract of certain controllers, such as deployment-controller
+	generalScope  = "general"  // the scope of a check that applies to any controller
+	contractScope = "contract" // the scope of a check in the contract of certain controllers, such as deployment-controller
 )
 
 // scopeOf returns "general" if the check with the given ID applies to any controller. It returns

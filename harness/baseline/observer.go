@@ -28,7 +28,7 @@ type Observer struct {
 // write is a create or delete request that the controllers under test sent.
 type write struct {
 	verb string
-	key  string    // the object, such as "services default/web"
+	key  string    // the object to write, such as "services default/web"
 	uid  types.UID // the UID of the object to delete; empty for a create
 }
 

@@ -14,7 +14,7 @@ import (
 // the steps after the failed step.
 type Aborted struct {
 	Index  int    // the position of the failed step in the workload, counted from 0
-	Step   string // the failed step as text
+	Step   string // the failed step as text, such as "scale ReplicaSet web to 5"
 	Reason string // the error message of the failed step
 	// KnownIssue is the known upstream issue because of which the step failed. It is nil if the
 	// step failed for another reason.

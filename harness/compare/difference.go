@@ -40,7 +40,7 @@ type Aspect string
 // These are the aspects in which two runs can differ, in the order in which reports list the
 // differences.
 const (
-	Workloads      Aspect = "workload"  // one run did not complete its workload
+	Workloads      Aspect = "workload"  // one of the two runs did not complete its workload
 	Verdicts       Aspect = "verdict"   // a check has different verdicts
 	EndStates      Aspect = "end state" // a field of an object differs at the end of the runs
 	MilestoneOrder Aspect = "milestone" // a rollout, a condition, a revision or an Event differs

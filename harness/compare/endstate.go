@@ -140,8 +140,8 @@ func (o *observer) flatten(object *history.Object) (map[string]string, error) {
 // flattener converts a tree of JSON values to a map from paths to texts. For example,
 // "spec.replicas" has the text "3".
 type flattener struct {
-	names *names            // to replace real names by stable names
-	flat  map[string]string // the fields that were added so far
+	names *names            // replaces real names of objects by stable names
+	flat  map[string]string // the fields of the object that were added so far, by path
 }
 
 // text adds a text at a path to the result, unless this path is omitted from comparisons. It

@@ -148,17 +148,17 @@ type observer struct {
 	controllers   []string // the controllers under test; empty means the default controllers
 	decoder       *objects.Decoder
 	names         *names
-	ended         bool          // true after the run entered history.PhaseEnd
+	ended         bool          // true after the run entered the phase history.PhaseEnd
 	step          int           // index of the last step that began, from 0; -1 before the first step
 	failed        *history.Step // the step that failed and aborted the workload; nil if none failed
 	gap           string        // the first gap record, which says that records are missing; empty if there is none
 	earlyEnd      history.EarlyEnd
 	live          map[types.UID]*history.Object // the objects that exist, in their last version
-	lastChanged   map[string]int                // see Side.lastChanged
+	lastChanged   map[string]int                // the step during which each object last changed; see Side.lastChanged
 	versions      []versionAtStep               // all versions of the objects for which hasMilestones is true, in order of commit
 	events        []versionAtStep               // the Events that the controllers under test created
 	pending       map[uint64]pendingRequest     // requests that write ReplicaSets or Events and have no response yet, by request ID
-	lostAnswers   bool                          // see Side.lostAnswers
+	lostAnswers   bool                          // true if an Event ScalingReplicaSet may be missing; see Side.lostAnswers
 	stalledEvents map[string]bool               // the components whose last write of an Event got no response; see Side.stalledEvents
 }
 
@@ -312,7 +312,7 @@ var (
 // Deployment had.
 type milestoneSet struct {
 	milestones map[Milestone][]string       // the values of each milestone, such as the conditions of a Deployment, in order, with repetitions
-	firstSeen  map[Milestone]map[string]int // see Side.firstSeen
+	firstSeen  map[Milestone]map[string]int // the step during which each value first occurred; see Side.firstSeen
 }
 
 // add adds a value of a milestone, such as a condition. The value occurred during the step with the

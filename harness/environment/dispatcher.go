@@ -36,7 +36,7 @@ type Subscription struct {
 	matcher     *trigger.Matcher
 	matched     chan trigger.Match // receives the first match, the only one; has capacity 1
 	released    chan struct{}      // closed by Unsubscribe; Append then returns
-	releaseOnce sync.Once          // closes released
+	releaseOnce sync.Once          // makes Unsubscribe close released only once
 }
 
 // NewDispatcher returns a Dispatcher that appends its records to the history that recorder writes.

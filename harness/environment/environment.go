@@ -96,7 +96,7 @@ type Environment struct {
 	Pods workload.Pods
 
 	provider providers.Provider
-	observer observer // records committed object versions; nil until Record
+	observer observer // records committed object versions; nil until Record is called
 	// records receives the records of the proxy and the faults. It is the argument records of
 	// StartProxy. If that argument is nil, it is the Dispatcher, or without a history,
 	// discardRecords.

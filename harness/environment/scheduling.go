@@ -35,7 +35,7 @@ const subjectPrefix = "subject-"
 // schedulingDelays reads the run-queue wait of each thread from /proc of Linux. On other systems,
 // and for processes on other machines, it records nothing.
 type schedulingDelays struct {
-	procDir string // the directory /proc, except in tests
+	procDir string // the directory /proc; in tests, another directory
 
 	mu   sync.Mutex
 	pids map[string]int // process ID of each running replica, by replica name; 0 for a process on another machine

@@ -181,7 +181,7 @@ func (o *SubjectOptions) executable(upstreamDir string) (string, error) {
 type replicaSetup struct {
 	launch         subject.Launcher
 	account        rbacv1.Subject    // user or ServiceAccount of the replicas
-	leaseNamespace string            // namespace of the leader-election lease
+	leaseNamespace string            // namespace of the leader-election Lease of the replicas
 	webhooks       *subject.Webhooks // nil, or the webhooks of a program with a Definition
 }
 

@@ -80,7 +80,7 @@ func Read(source io.Reader) iter.Seq2[*Record, error] {
 // batch is a group of consecutive lines of a history that one goroutine decodes.
 type batch struct {
 	first   int64         // line number of the first line, from 1
-	buffer  *bytes.Buffer // the text of the lines
+	buffer  *bytes.Buffer // the text of the batch's lines
 	ends    []int         // for each line, the offset in buffer at which it ends
 	decoded chan struct{} // closed when records is complete and buffer is back in bufferPool
 	records []*Record     // the decoded lines, up to the first invalid line

@@ -68,7 +68,7 @@ const format1 = 1
 // random draws, the controllers under test (the subject) and the cluster's provider.
 type Start struct {
 	Format    int       `json:"format"` // the version of the record format: the constant Format
-	Time      time.Time `json:"time"`   // when the run began
+	Time      time.Time `json:"time"`   // when the run began, by gauntlet's clock
 	Scenario  string    `json:"scenario"`
 	Seed      uint64    `json:"seed"`
 	Subject   string    `json:"subject"`  // what is under test: ours, upstream, exec:PATH or image:REF
@@ -218,7 +218,7 @@ type List struct {
 	ID       uint64   `json:"id"` // ID of the list request
 	Subject  string   `json:"subject"`
 	Resource string   `json:"resource"`
-	Version  Version  `json:"version"` // resourceVersion of the list
+	Version  Version  `json:"version"` // resourceVersion of the list response
 	Items    []Object `json:"items"`
 	// Continued is true if this is the second or a later page of a paged list.
 	Continued bool `json:"continued,omitempty"`
@@ -285,7 +285,7 @@ const (
 // Step records that a workload step has begun, is done or has failed. A step is one user
 // operation, such as scale, a wait for a condition (await), or both.
 type Step struct {
-	Index  int       `json:"index"` // position in the workload, from 0
+	Index  int       `json:"index"` // position of the step in the workload, from 0
 	Event  StepEvent `json:"event"`
 	Detail string    `json:"detail"` // the step in words
 	Object *Ref      `json:"object,omitempty"`

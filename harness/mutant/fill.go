@@ -17,7 +17,7 @@ import (
 type Gaps struct {
 	Matrix    *Matrix
 	Scenarios []string // the names of the scenarios to run
-	Texts     Texts    // the YAML of at least these scenarios
+	Texts     Texts    // the scenarios as YAML, at least those in Scenarios
 	// More reports whether there is time for another run. If it returns false, Fill starts no
 	// further run.
 	More func() bool
@@ -26,7 +26,7 @@ type Gaps struct {
 	// Remove deletes the executable of a mutant. Fill calls it after the mutant's runs.
 	Remove func(m *Mutant) error
 
-	mu sync.Mutex // guards Matrix, and calls of Save
+	mu sync.Mutex // guards the fields of Matrix, and calls of Save
 }
 
 // Fill makes the runs whose results a matrix of mutants and scenarios lacks. It stops when

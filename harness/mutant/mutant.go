@@ -57,8 +57,8 @@ type Base string
 
 // The sources that mutants can modify.
 const (
-	Ours     Base = "ours"     // the directory controllers/ of this project
-	Upstream Base = "upstream" // the Go module k8s.io/kubernetes
+	Ours     Base = "ours"     // the source in the directory controllers/ of this project
+	Upstream Base = "upstream" // the source in the Go module k8s.io/kubernetes
 )
 
 // Edit replaces one text in a source file. The text must occur exactly once in the file.

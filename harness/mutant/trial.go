@@ -94,7 +94,7 @@ func (s Subject) Expects(verdict check.Verdict) bool {
 // Trial runs mutants in their scenarios and reports which mutants a check detects.
 type Trial struct {
 	Mutants []Mutant
-	Seed    uint64 // the seed of every run
+	Seed    uint64 // the seed of the random numbers in every run
 	// Parallel is the maximum number of builds and runs at the same time. It must be at least 1.
 	Parallel int
 	// Unmodified returns the path of an executable of the unmodified controllers. The argument

@@ -20,7 +20,7 @@ const AddressesMax = 1000
 // PodAddress decodes the pod only when a caller first needs the addresses.
 type PodAddress struct {
 	Body    []byte      // the JSON body of the pod; nil after the first call of Network
-	decoded *PodNetwork // nil before the first call of Network
+	decoded *PodNetwork // the result of Network; nil before the first call of Network
 	err     error       // the error of the first call of Network
 }
 

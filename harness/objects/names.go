@@ -71,10 +71,10 @@ const (
 
 // The types of conditions in the status of objects.
 const (
-	ReadyCondition          = "Ready"          // condition of a pod
-	ReplicaFailureCondition = "ReplicaFailure" // condition of a ReplicaSet, ReplicationController or Deployment
-	AvailableCondition      = "Available"      // condition of a Deployment
-	ProgressingCondition    = "Progressing"    // condition of a Deployment
+	ReadyCondition          = "Ready"          // type of a pod's condition
+	ReplicaFailureCondition = "ReplicaFailure" // type of a condition of a ReplicaSet, ReplicationController or Deployment
+	AvailableCondition      = "Available"      // type of a Deployment's condition
+	ProgressingCondition    = "Progressing"    // type of a Deployment's condition
 )
 
 // The reasons of the condition Available.

@@ -79,7 +79,7 @@ func runSteps(ctx context.Context, s *Session) error {
 // faultTiming contains the points in time of a run that decide when a fault begins, or when it
 // stops waiting.
 type faultTiming struct {
-	chaosBegan   time.Time       // beginning of the chaos phase
+	chaosBegan   time.Time       // the time at which the chaos phase began
 	workloadDone <-chan struct{} // closed when the workload has ended
 	converged    <-chan struct{} // closed when faults no longer wait for their triggers; see convergedAfterWorkload
 }

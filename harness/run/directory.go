@@ -69,7 +69,7 @@ type Environment struct {
 	Displace string `json:"displace,omitempty"`
 	// Command is the command line that started the run. The first element is the program.
 	Command  []string `json:"command"`
-	Revision string   `json:"revision"` // version of gauntlet
+	Revision string   `json:"revision"` // version of gauntlet that made the run
 	Go       string   `json:"go"`       // Go version with which gauntlet was built
 	// Versions contains the version of each control plane component, such as "kubernetes":
 	// "v1.36.3".

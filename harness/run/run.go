@@ -88,8 +88,8 @@ type Options struct {
 	// quickly, and must not change the record.
 	OnRecord func(*history.Record)
 
-	Clock    clock.WithTicker // nil means [clock.RealClock]
-	Revision string           // version of gauntlet
+	Clock    clock.WithTicker // clock of the run; nil means [clock.RealClock]
+	Revision string           // version of gauntlet, for environment.json
 	// Versions contains the versions of the control plane components, such as "etcd": "v3.6.8". If
 	// Versions is nil, the run asks the provider for the versions.
 	Versions map[string]string

@@ -39,8 +39,8 @@ func parseBound(field reflect.StructField, text string) int64 {
 
 // boundedField is a number or a duration in a struct, with its minimum and maximum.
 type boundedField struct {
-	name  string // the name in YAML
-	index []int  // the index for reflect.Value.FieldByIndex
+	name  string // the name of the field in YAML
+	index []int  // the index of the field for reflect.Value.FieldByIndex
 	Bounds
 }
 

@@ -41,7 +41,7 @@ func texts[T ~string](values []T) []string {
 // FieldFormat describes one field of the scenario format, for the JSON Schema and for the
 // reference documentation.
 type FieldFormat struct {
-	Name     string // the name in YAML
+	Name     string // the name of the field in YAML
 	Struct   string // the name of the Go struct that declares the field
 	GoName   string
 	Type     reflect.Type
@@ -95,7 +95,7 @@ func declares(of reflect.Type, field reflect.StructField) reflect.Type {
 // reference documentation.
 type OperationFormat struct {
 	Name    string
-	Kinds   []Kind       // the supported kinds, without generic kinds
+	Kinds   []Kind       // the kinds of objects that the operation supports, without generic kinds
 	Generic bool         // true if the operation also supports generic kinds; see [Kind.IsGeneric]
 	Type    reflect.Type // the Go struct that declares the fields of the operation
 }

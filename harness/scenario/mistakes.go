@@ -14,7 +14,7 @@ import (
 type mistake struct {
 	at   position
 	path string // the path of the field, such as "faults[0].from"
-	err  error  // the complete message
+	err  error  // the complete error message
 }
 
 func (m *mistake) Error() string { return m.err.Error() }

@@ -26,7 +26,7 @@ type Operation interface {
 
 // operation is a row of the table operations. It describes one type of [Operation].
 type operation struct {
-	name   string // the name in YAML
+	name   string // the name of the operation in YAML
 	effect effect
 	// kinds are the kinds of objects that the operation supports. If it supports only one
 	// kind, a scenario may omit the field kind.

@@ -9,8 +9,8 @@ import (
 // source is the file from which Parse read a scenario. Error messages get the positions of fields
 // from this file. A nil source means that the scenario does not come from a file.
 type source struct {
-	file string // the name of the file
-	root *node  // the whole contents of the file
+	file string // the name of the scenario file
+	root *node  // the whole contents of the scenario file
 	// warnings are the lines that [Scenario.Warnings] returns, such as one for each old name.
 	warnings []string
 }

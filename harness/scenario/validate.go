@@ -28,7 +28,7 @@ const (
 	revisionMax        = 1_000_000
 	portsMax           = 20
 	portMax            = 65535
-	descriptionMax     = 1000 // in bytes
+	descriptionMax     = 1000 // the maximum length of a description, in bytes
 
 	progressDeadlineSecondsMax = 3600
 

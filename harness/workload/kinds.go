@@ -22,7 +22,7 @@ import (
 // run.
 type kind struct {
 	kube.Kind
-	namespace string         // "" for a cluster-scoped kind
+	namespace string         // namespace of the objects; "" for a cluster-scoped kind
 	example   runtime.Object // an empty object of the Go type that the functions return
 	create    func(context.Context, runtime.Object) (metav1.Object, error)
 	patch     func(ctx context.Context, name string, of types.PatchType, patch []byte) (metav1.Object, error)

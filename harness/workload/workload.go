@@ -81,7 +81,7 @@ func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 type user struct {
 	Env
 	created   map[scenario.Target][]string // the names of the objects that the create step for a target created
-	described map[scenario.Kind]kube.Kind  // the result of describedKinds
+	described map[scenario.Kind]kube.Kind  // the API group and version of each generic kind; see describedKinds
 }
 
 // perform executes one step. It returns a reference to the object that the operation changed,

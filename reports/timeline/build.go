@@ -119,14 +119,14 @@ func Cited(results []check.Result) []int64 {
 
 // builder builds a timeline from the records of a history. It reads one record after another.
 type builder struct {
-	t         *Timeline             // the timeline so far
+	t         *Timeline             // the timeline that is being built
 	window    window                // the records that the timeline shows in full
 	last      int64                 // the number (Seq) of the last record so far
 	tracks    map[string]int        // indexes in Timeline.Tracks, by track name
 	orders    map[string]trackOrder // positions of tracks, by track name; also of tracks that have not been added
 	lists     map[int64]int         // indexes of the marks of list requests, by the number (Seq) of the List record
 	cited     map[int64]bool        // the numbers (Seq) of the records that evidence cites
-	lastCited int64                 // the highest number in cited
+	lastCited int64                 // the highest number in the field cited
 	steps     map[int]int           // indexes in Timeline.Marks of unfinished steps, by step index
 	faults    map[int]int           // indexes in Timeline.Bands of faults that are not healed, by fault index
 	running   map[string]int        // indexes in Timeline.Bands of running processes, by process name

@@ -38,7 +38,7 @@ type state struct {
 	// Services. A field is nil if the object does not have it.
 	desired, replicas, readyReplicas, available *int
 	revision                                    string
-	conditions                                  []string // such as "Ready=True"
+	conditions                                  []string // the conditions in the object's status, such as "Ready=True"
 	// addresses and notReady are set only for Endpoints.
 	addresses, notReady int // the numbers of ready and of not ready addresses
 	// selector is set only for Services.

@@ -17,7 +17,7 @@ import (
 type counts struct {
 	pods     map[types.UID]podCount    // the existing pods
 	owners   map[types.UID]*ownerCount // all objects that control pods or can control pods
-	services map[string]*serviceCount  // the Services and Endpoints, by name
+	services map[string]*serviceCount  // the charts of Services and their Endpoints, by name
 	// ownerCharts has the charts of pods by owner, and serviceCharts has the charts of Services.
 	// The charts are in the order in which the history first mentions the owner or Service.
 	ownerCharts, serviceCharts []*chartLines

@@ -49,7 +49,7 @@ const (
 	Run     Group = iota // tracks of the workload, each fault, each process, and missing records
 	Subject              // tracks of reads, watches, leases, Events, and objects in other namespaces
 	Objects              // tracks of the objects in the run's namespace
-	groups               // the number of groups, not a group
+	groups               // not a group, but the number of groups
 )
 
 func (g Group) String() string { return [groups]string{"run", "subject", "objects"}[g] }
@@ -79,7 +79,7 @@ const (
 	Refused              // a failed request of the controllers under test, from the request to the response
 	Read                 // a get, list or watch of the controllers under test, from the request to the response
 	Gap                  // records are missing from here on, or a process got no CPU time
-	kinds                // the number of kinds, not a kind
+	kinds                // not a kind, but the number of kinds
 )
 
 func (k Kind) String() string {
@@ -96,7 +96,7 @@ type Mark struct {
 	// commit, or when the watch was established if that was later. Therefore To - From is the lag
 	// of the delivery.
 	From, To time.Duration
-	Track    int // the index in Timeline.Tracks
+	Track    int // the index of the mark's track in Timeline.Tracks
 	Kind     Kind
 	Action   string          // such as "create" (a verb), "MODIFIED" (the type of a watch event) or "step 2"
 	Object   string          // the object, such as "pods web-x7k2p"; empty if the event concerns no object
@@ -108,7 +108,7 @@ type Mark struct {
 // Band is a colored time range on a track. It shows how long a fault was injected, or how long a
 // process ran.
 type Band struct {
-	Track    int  // the index in Timeline.Tracks
+	Track    int  // the index of the band's track in Timeline.Tracks
 	Kind     Kind // Fault or Process
 	From, To time.Duration
 	Note     string // the name of the fault or process
@@ -124,7 +124,7 @@ type Chart struct {
 // Line is one series of values in a chart. A value is valid until the time of the next value.
 type Line struct {
 	Name   string
-	At     []time.Duration // the times of the values, ascending
+	At     []time.Duration // the times of the values in the field Values, ascending
 	Values []float64
 }
 

@@ -34,7 +34,7 @@ type Pods string
 
 // These are the values of Pods.
 const (
-	Prompt    Pods = "prompt"        // none of the following
+	Prompt    Pods = "prompt"        // the pods start and end promptly, and no fault makes them unready
 	SlowStart Pods = "slow to start" // podStartDelay is at least 500 ms (slow)
 	SlowEnd   Pods = "slow to end"   // podStopDelay is at least 500 ms (slow), or pods have a finalizer
 	NeverUp   Pods = "never ready"   // a fault keeps pods pending or unready until the fault ends

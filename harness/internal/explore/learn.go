@@ -75,8 +75,8 @@ type LearntEvent struct {
 type learner struct {
 	lesson    Lesson
 	known     *knownObjects
-	begun     bool                      // true after the chaos phase began
-	late      bool                      // true after the workload ended
+	begun     bool                      // true after the chaos phase of the run began
+	late      bool                      // true after the workload of the run ended
 	pending   map[uint64]sentWrite      // the writes without a response, by request ID
 	delivered map[string]map[string]int // by replica and key of an object: the index of the last event, or -1 after a list
 	lastEvent map[string]int            // by key of an object: the index of the last event that any replica received
@@ -88,7 +88,7 @@ type learner struct {
 
 // sentWrite is a write of the controllers under test for which no response has been read yet.
 type sentWrite struct {
-	index   int // the index in Lesson.Writes
+	index   int // the index of the write in Lesson.Writes
 	request *history.Request
 }
 

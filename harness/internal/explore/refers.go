@@ -25,7 +25,7 @@ type knownObjects struct {
 type knownObject struct {
 	*history.Object
 	selector labels.Selector // nil if the object has none
-	names    []string        // the values of fields that contain names
+	names    []string        // the values of those fields of the object that contain names
 }
 
 func newKnownObjects() *knownObjects {

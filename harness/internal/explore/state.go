@@ -37,7 +37,7 @@ type search struct {
 	results map[string]result
 	journal *os.File
 	took    time.Duration // the total time of the runs that this call of Run has made
-	ran     int           // the number of these runs
+	ran     int           // the number of runs that this call of Run has made
 	ahead   int           // the number of trials without a result
 	number  int           // the number of the last run directory
 }
@@ -51,7 +51,7 @@ type result struct {
 	Fired     bool          `json:"fired"`
 	Verdict   check.Verdict `json:"verdict"`
 	Reason    string        `json:"reason,omitempty"`
-	Directory string        `json:"directory,omitempty"` // empty unless the run shows a failure
+	Directory string        `json:"directory,omitempty"` // the run directory; empty unless the run shows a failure
 	Seconds   float64       `json:"seconds"`
 
 	run *reports.Run // nil if an earlier call of Run made the run

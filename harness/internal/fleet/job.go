@@ -35,7 +35,7 @@ type Pods struct {
 	Tolerations   []corev1.Toleration
 	PriorityClass string
 	CPU, Memory   resource.Quantity // the resource requests; Memory is also the memory limit
-	Disk          resource.Quantity // the limit of ephemeral storage
+	Disk          resource.Quantity // the limit of ephemeral storage of a pod
 }
 
 // The default resources of a pod, which makes one run at a time. docs/fleet.md says how they were

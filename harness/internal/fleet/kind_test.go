@@ -131,9 +131,9 @@ func requireKind(t *testing.T) {
 type fleetCluster struct {
 	*testing.T
 	random  *rand.Rand
-	dir     string // a temporary directory
+	dir     string // a temporary directory for reports and other files
 	store   string // the directory of the results
-	program string // the path of gauntlet
+	program string // the path of the gauntlet executable
 	kind    *kind.Cluster
 	client  kubernetes.Interface
 }
@@ -402,7 +402,7 @@ func (f *fleetCluster) loseNode() (node string) {
 
 // outcome is the part of a report that does not depend on where and when its runs were made.
 type outcome struct {
-	Verdicts map[string]string // by seed and subject (controllers under test)
+	Verdicts map[string]string // the verdict of each run, by seed and subject (controllers under test)
 	Groups   []string          // the failure groups, without the reasons of the runs
 }
 

@@ -57,7 +57,7 @@ func escapeName(subject string) string {
 
 // resultFile is the name of a file in the store with the result of one run, split into its parts.
 type resultFile struct {
-	name    string // the whole name
+	name    string // the whole name of the file
 	attempt string // the directory of the attempt, as a name in the store
 	base    string // the seed and the name of the controllers under test; see [Unit.base]
 }
@@ -72,14 +72,14 @@ func parseResult(name string) (resultFile, bool) {
 
 // started is the content of started.json, in the format of Prow.
 type started struct {
-	Timestamp int64             `json:"timestamp"` // seconds since 1970
+	Timestamp int64             `json:"timestamp"` // the start time, in seconds since 1970
 	Node      string            `json:"node,omitempty"`
 	Metadata  map[string]string `json:"metadata,omitempty"`
 }
 
 // finished is the content of finished.json, in the format of Prow.
 type finished struct {
-	Timestamp int64             `json:"timestamp"` // seconds since 1970
+	Timestamp int64             `json:"timestamp"` // the end time, in seconds since 1970
 	Passed    bool              `json:"passed"`
 	Result    string            `json:"result"` // SUCCESS, FAILURE or ABORTED
 	Metadata  map[string]string `json:"metadata,omitempty"`

@@ -14,7 +14,7 @@ import (
 // the workload.
 type editor struct {
 	*rand.Rand
-	steps    []scenario.Step   // the workload
+	steps    []scenario.Step   // the steps of the workload
 	existing []scenario.Target // objects that exist when the workload ends
 	edited   []scenario.Target // objects that a user-edit fault of the scenario already changes
 }

@@ -23,7 +23,7 @@ func scalesUpOnly(create *scenario.Create) bool {
 // upstreamIssue is a known bug of Kubernetes. It says which steps and faults together may
 // trigger the bug.
 type upstreamIssue struct {
-	slug        string // the Slug of the issue in check.KnownIssues
+	slug        string // the slug of the issue, as in check.KnownIssues
 	triggeredBy func(steps []scenario.Step, faults []scenario.Fault) bool
 }
 

@@ -35,10 +35,10 @@ type limits struct{ head, tail int64 }
 type File struct {
 	limits limits
 
-	mu      sync.Mutex // guards all following fields
+	mu      sync.Mutex // guards all following fields of File
 	file    *os.File
 	size    int64  // size of the file in bytes
-	dropped int64  // number of bytes dropped from the middle
+	dropped int64  // number of bytes dropped from the middle of the log
 	lost    int64  // number of bytes not written since writes began to fail, such as on a full disk
 	recent  []byte // the last bytes passed to Write, at most recentBytes
 }

@@ -39,8 +39,8 @@ type Store struct {
 	versions map[string][]*mvccpb.KeyValue
 	keys     []string         // sorted keys of the map versions
 	log      []*mvccpb.Event  // all events from the revision compacted on, oldest first
-	watchers []*watcher       // in the order of their creation
-	leases   map[int64]*lease // by ID
+	watchers []*watcher       // open watches, in the order of their creation
+	leases   map[int64]*lease // leases that have not expired, by ID
 	lastID   int64            // ID of the latest lease
 }
 

@@ -27,7 +27,7 @@ const progressInterval = 10 * time.Minute
 // creation are ignored.
 type watches struct {
 	store *Store
-	ctx   context.Context // all watches end when ctx ends
+	ctx   context.Context // the client's context, with which all watches end
 }
 
 // watcher is one open watch. The mutex of the Store protects the field ended, and mu protects

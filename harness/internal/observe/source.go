@@ -37,7 +37,7 @@ func newSource(config *rest.Config, kind kube.Kind, namespace string) (source, e
 type typedSource struct {
 	client    rest.Interface
 	plural    string
-	namespace string // empty for cluster-scoped kinds
+	namespace string // namespace of the objects; empty for cluster-scoped kinds
 }
 
 // newTypedSource returns a source that uses protobuf. It changes the given config.

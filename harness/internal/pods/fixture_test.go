@@ -46,8 +46,8 @@ type fakeNode struct {
 	mu       sync.Mutex
 	follows  []*process.Process
 	subjects []*exec.Cmd
-	control  map[int]net.Listener // of relays; key: port of the node
-	ports    map[int]net.Listener // of relays; key: port for the program under test
+	control  map[int]net.Listener // listeners of relays for gauntlet, by port of the node
+	ports    map[int]net.Listener // listeners of relays for the program under test, by port
 	lost     []error
 	cleanups []func()
 }

@@ -35,7 +35,7 @@ type relayLauncher struct {
 	prepareErr  error // error of the only call of prepare, or nil
 
 	mu      sync.Mutex
-	tunnels map[string]*replicaTunnel // by the name of the replica
+	tunnels map[string]*replicaTunnel // the tunnel of each replica, by the name of the replica
 }
 
 // Launcher returns a function that starts each replica of the program under test as a pod with a
@@ -232,7 +232,7 @@ type instance struct {
 	follow *process.Process
 
 	mu     sync.Mutex
-	killed bool // true after a call of Kill
+	killed bool // true after the method Kill was called
 
 	// checkingLoss is true while a goroutine of reportLoss checks whether the program under test
 	// has ended. awaitEnd waits for these goroutines with lossChecks.

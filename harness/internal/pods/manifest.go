@@ -19,9 +19,9 @@ const (
 // These are the paths of directories and files in the containers of a pod.
 const (
 	configDir      = "/etc/gauntlet/subject"   // directory of the kubeconfig of the program under test
-	kubeconfigFile = "kubeconfig"              // file in configDir
+	kubeconfigFile = "kubeconfig"              // name of the kubeconfig file in configDir
 	tokenDir       = "/var/run/gauntlet/token" // directory of the ServiceAccount token
-	tokenFile      = "token"                   // file in tokenDir
+	tokenFile      = "token"                   // name of the token file in tokenDir
 	relayDir       = "/etc/gauntlet/relay"     // directory of the relay's certificates
 )
 

@@ -39,7 +39,7 @@ func Account() rbacv1.Subject {
 
 // Image is a container image that is already on the node. The kubelet never pulls it.
 type Image struct {
-	Reference string // name of the image
+	Reference string // name of the container image
 	// Command replaces the entrypoint of the image. If Command is empty, the container runs the
 	// entrypoint.
 	Command []string

@@ -109,7 +109,7 @@ func diskFull(path string) bool {
 
 // These constants limit the size of a log tail, which error messages contain.
 const (
-	tailLinesMax = 15  // number of lines
+	tailLinesMax = 15  // maximum number of lines in a log tail
 	lineBytesMax = 500 // number of bytes per line; a Go panic can print kilobytes in one line
 )
 

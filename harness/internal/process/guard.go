@@ -63,7 +63,7 @@ type guardMessage struct {
 type cleanupCommand struct {
 	Number int64    `json:"number"`         // a later message with this number cancels the command
 	Args   []string `json:"args,omitempty"` // absolute path of the program, then its arguments; empty to cancel
-	Env    []string `json:"env,omitempty"`  // complete environment, as "NAME=value"
+	Env    []string `json:"env,omitempty"`  // complete environment of the command, as "NAME=value"
 }
 
 // processGroup identifies a process group for the guard. The kernel may reuse the ID of a
@@ -71,13 +71,13 @@ type cleanupCommand struct {
 // with the same ID.
 type processGroup struct {
 	PID        int    `json:"pid"`        // of the group leader; also the ID of the group
-	Session    int    `json:"session"`    // session ID
+	Session    int    `json:"session"`    // ID of the session to which the process group belongs
 	StartTicks uint64 `json:"startTicks"` // start time of the group leader, in clock ticks since boot
 }
 
 // guardClient sends messages to the guard process of this gauntlet process, through a pipe.
 type guardClient struct {
-	mu   sync.Mutex // held during a write to pipe
+	mu   sync.Mutex // held during a write to the pipe
 	pipe io.Writer
 }
 
@@ -349,8 +349,8 @@ func (g processGroup) contains(pid int, stat procStat) bool {
 type procStat struct {
 	state      string // one letter, such as "R" (running) or "Z" (zombie)
 	group      int    // ID of the process group
-	session    int    // session ID
-	startTicks uint64 // start time in clock ticks since boot
+	session    int    // ID of the process's session
+	startTicks uint64 // start time of the process, in clock ticks since boot
 }
 
 // dead reports whether the process is a zombie (state "Z") or dead (state "X"). Such a process

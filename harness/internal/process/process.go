@@ -268,10 +268,10 @@ func forkFromOneThread(cmd *exec.Cmd) error {
 // command.
 type forkRequest struct {
 	cmd     *exec.Cmd
-	started chan error // receives the result of cmd.Start
+	started chan error // receives the error of cmd.Start
 }
 
 var (
 	startForker  sync.Once                // starts the goroutine that occupies the forking thread
-	forkRequests = make(chan forkRequest) // requests to that goroutine
+	forkRequests = make(chan forkRequest) // requests to start a process, for that goroutine
 )

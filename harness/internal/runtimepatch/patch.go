@@ -37,7 +37,7 @@ func Environment(seed uint64) []string {
 
 // edit replaces a text of one of Go's source files. The file contains the text count times.
 type edit struct {
-	file     string // relative to GOROOT/src
+	file     string // path of the file, relative to GOROOT/src
 	old, new string
 	count    int
 }

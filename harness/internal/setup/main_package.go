@@ -12,7 +12,7 @@ import (
 
 // Package is a program that [MainPackage] has built from another module, such as an operator.
 type Package struct {
-	Executable string // the path of the program
+	Executable string // the path of the built program
 	ModuleDir  string // the directory of the module's source, which is read-only
 }
 

@@ -16,7 +16,7 @@ const plainInterval = 15 * time.Second
 type progress struct {
 	out      *os.File  // where the progress is printed; nil prints nothing
 	terminal bool      // true if out is a terminal
-	started  time.Time // the time at which newProgress was called
+	started  time.Time // the time at which the progress display was created
 
 	mu        sync.Mutex
 	remaining map[string]bool // the packages whose compilation has not started; nil before setPackages

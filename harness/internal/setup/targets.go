@@ -24,8 +24,8 @@ type command struct {
 type use int
 
 const (
-	forEmbedded use = 1 << iota // for the embedded control plane
-	forNodes                    // for a kind node image; see harness/nodeimage
+	forEmbedded use = 1 << iota // the embedded control plane needs the program
+	forNodes                    // a kind node image needs the program; see harness/nodeimage
 )
 
 // commands has all programs that this package can build from upstream modules.

@@ -21,8 +21,8 @@ const ownerFile = "owner"
 // owner is the content of a cluster's owner file, and whether the process that the file names
 // still runs.
 type owner struct {
-	dir       string            // directory of the cluster
-	process   process.Identity  // from the owner file
+	dir       string            // directory of the cluster's files
+	process   process.Identity  // identity of the process, from the owner file
 	existence process.Existence // whether the process is still running
 }
 

@@ -43,7 +43,7 @@ type Cluster struct {
 	// Name is the name of the cluster, as an argument of `gauntlet down`. No two existing
 	// clusters have the same name.
 	Name     string
-	Provider string // name of the provider
+	Provider string // name of the provider, such as "kind"
 	State    State
 	// Kubeconfig is the path of the admin kubeconfig. The file exists only after the cluster is
 	// ready.

@@ -16,7 +16,7 @@ type Tier string
 // These are the tiers, which are sets of scenarios, from the smallest to the largest. The flag
 // --tier selects one.
 const (
-	Quick   Tier = "quick"   // a few minutes, for pull requests
+	Quick   Tier = "quick"   // the tier whose scenarios run in a few minutes, for pull requests
 	Default Tier = "default" // scenarios that together find almost all bugs that the library finds
 	Full    Tier = "full"    // all scenarios, for nightly runs and before a release
 )

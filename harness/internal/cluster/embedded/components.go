@@ -15,7 +15,7 @@ type component struct {
 	path      string   // path of the executable
 	args      []string // command line arguments
 	healthURL string   // responds with status 200 if the component is healthy; empty for components without a health endpoint
-	stopGroup int      // stopClients, stopAPIServer or stopEtcd
+	stopGroup int      // when Stop stops the component: stopClients, stopAPIServer or stopEtcd
 	// stopGrace is the time between SIGTERM and SIGKILL when the cluster stops. In this time, the
 	// component writes the end of its log. The component need not save data, because Stop removes
 	// the data.
@@ -38,8 +38,8 @@ var stopOrder = []int{stopClients, stopAPIServer, stopEtcd}
 // The groups of components. Stop stops all components of one group at the same time.
 const (
 	stopClients   = iota // the clients of the API server: scheduler, kube-controller-manager and KWOK
-	stopAPIServer        // kube-apiserver
-	stopEtcd             // etcd
+	stopAPIServer        // kube-apiserver, which Stop stops after its clients
+	stopEtcd             // etcd, which Stop stops last
 )
 
 // The client-side rate limit of kube-scheduler and kube-controller-manager: requests per second,

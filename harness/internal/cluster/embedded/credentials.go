@@ -18,7 +18,7 @@ import (
 // to files in the state directory, which [Cluster.Stop] removes.
 type credentials struct {
 	authorityPEM []byte         // CA certificate as PEM; the CA key is not stored
-	roots        *x509.CertPool // contains the certificate in authorityPEM
+	roots        *x509.CertPool // certificate pool with the CA certificate in authorityPEM
 	serving      pki.Pair       // serving certificate of all components
 	etcdClient   pki.Pair       // certificate with which kube-apiserver connects to etcd
 	accountKey   []byte         // private key that signs ServiceAccount tokens, as PEM

@@ -45,11 +45,11 @@ type Cluster struct {
 
 	failed   chan struct{} // closed when a component exits unexpectedly
 	stopOnce sync.Once
-	stopErr  error // result of Stop
+	stopErr  error // the error that the first call of Stop returned
 
 	recovering sync.Mutex // held while recoverClients restarts clients of the API server
 
-	mu       sync.Mutex // guards the fields below
+	mu       sync.Mutex // guards the fields of Cluster below this one
 	parts    []*part    // one part for each component that was started, in the order of the first start
 	degraded bool       // true from Halt until all components run again
 	halts    int        // how often Halt was called

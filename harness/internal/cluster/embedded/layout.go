@@ -14,7 +14,7 @@ import (
 
 // layout contains the directories and the ports that one embedded cluster uses.
 type layout struct {
-	dir    string // state directory
+	dir    string // directory for the state of the cluster, such as etcd's data
 	logDir string // directory of the log files
 	ports  ports
 }
@@ -63,8 +63,8 @@ const (
 	kubeletConfig   = "kubelet.kubeconfig"
 	schedulerConfig = "kube-scheduler.yaml"
 	kwokConfig      = "kwok.yaml"
-	etcdData        = "etcd" // directory
-	temporary       = "tmp"  // directory
+	etcdData        = "etcd" // directory of etcd's data
+	temporary       = "tmp"  // directory for temporary files of the components
 )
 
 // file returns the path of the named file in the state directory.

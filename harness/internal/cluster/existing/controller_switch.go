@@ -33,11 +33,11 @@ const turnOffTimeout = 90 * time.Second
 // controllerSwitch turns the cluster's own controllers off and on. It runs the program of the flag
 // --controller-switch.
 type controllerSwitch struct {
-	program   string    // absolute path
-	env       []string  // environment of the program
+	program   string    // absolute path of the program in the flag --controller-switch
+	env       []string  // environment variables of the program
 	unguard   func()    // tells the guard process that it need no longer turn on the controllers if gauntlet dies
 	turnedOn  sync.Once // runs the program with argumentOn only once
-	turnOnErr error     // error of the run with argumentOn
+	turnOnErr error     // error of the program when it ran with argumentOn
 }
 
 // turnOffControllers ensures that the cluster itself runs none of the controllers under test.

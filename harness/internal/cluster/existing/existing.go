@@ -67,12 +67,12 @@ const (
 
 // Cluster is an existing cluster that one run uses. [Start] returns it.
 type Cluster struct {
-	config           *rest.Config         // client configuration of the Admin role
-	admin            kubernetes.Interface // client of the Admin role
-	token            string               // bearer token of the Subject role
+	config           *rest.Config         // client configuration of a user with all permissions (role Admin)
+	admin            kubernetes.Interface // client of a user with all permissions (role Admin)
+	token            string               // bearer token of the controllers under test (role Subject)
 	controllerSwitch *controllerSwitch    // nil if Start did not have to turn off controllers
 	lock             *namespaceLock       // nil until Start has acquired the lock
-	failed           chan struct{}        // never closed
+	failed           chan struct{}        // a channel for the method Failed, which is never closed
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)

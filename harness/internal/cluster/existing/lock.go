@@ -26,7 +26,7 @@ type namespaceLock struct {
 	admin     kubernetes.Interface
 	unguard   func()    // tells the guard process that it need no longer remove the namespace if gauntlet dies
 	released  sync.Once // deletes the namespace only once
-	removeErr error     // result of the deletion
+	removeErr error     // error of the deletion of the namespace
 }
 
 // acquireLock creates the run's namespace. If the namespace already exists, acquireLock returns an

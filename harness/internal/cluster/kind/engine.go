@@ -25,9 +25,9 @@ const program = "docker"
 
 // The timeouts of `docker` commands.
 const (
-	engineQueryTimeout  = 10 * time.Second // for commands that only read
-	engineChangeTimeout = time.Minute      // for commands that change something
-	enginePullTimeout   = 5 * time.Minute  // for `docker pull`
+	engineQueryTimeout  = 10 * time.Second // timeout of `docker` commands that only read
+	engineChangeTimeout = time.Minute      // timeout of `docker` commands that change something
+	enginePullTimeout   = 5 * time.Minute  // timeout of `docker pull`
 )
 
 // check returns nil if the container engine responds and the user has permission to use the engine.
@@ -83,7 +83,7 @@ func (e engine) lines(ctx context.Context, args ...string) ([]string, error) {
 // its output.
 type commandError struct {
 	args   []string // program and arguments of the command
-	output string   // complete output
+	output string   // complete output of the command
 	err    error    // exit status, or the reason why the command was killed
 }
 

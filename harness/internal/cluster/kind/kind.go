@@ -40,8 +40,8 @@ type Cluster struct {
 	name   string // name of the cluster and of its container network, and prefix of the node names
 	engine engine
 	nodes  []string // names of the Node objects and of their containers; the control plane node is first
-	image  string   // node image
-	dir    string   // state directory
+	image  string   // name of the node image
+	dir    string   // directory for the state of the cluster, such as its kubeconfig
 	logDir string   // directory of the log files
 	tokens cluster.Tokens
 	// unguard tells the guard process that it need no longer remove the cluster if gauntlet dies.
@@ -54,14 +54,14 @@ type Cluster struct {
 
 	failed   chan struct{} // closed when the container of a node exits unexpectedly
 	stopOnce sync.Once
-	stopErr  error // result of Stop
+	stopErr  error // the error that the first call of Stop returned
 
 	halting sync.Mutex // held during Halt and Resume
 
-	mu          sync.Mutex                 // guards the fields below
+	mu          sync.Mutex                 // guards the fields of Cluster below this one
 	halted      map[cluster.Component]bool // components that Halt has killed and Resume has not yet started
 	unreachable map[string]bool            // running nodes that a fault has paused or cut off, and restarted nodes that are not healthy yet
-	watches     map[string]*nodeWatch      // by node name
+	watches     map[string]*nodeWatch      // the processes that wait for the end of each node's container, by node name
 	stopping    bool                       // true as soon as Stop was called
 	err         error                      // why the cluster has failed; nil while failed is open
 }

@@ -18,9 +18,9 @@ import (
 // cluster is still in use.
 const (
 	ownerLabel = "gauntlet.owner" // process.Identity of the gauntlet process that created the cluster
-	keepLabel  = "gauntlet.keep"  // value of Options.Keep, "true" or "false"
-	dirLabel   = "gauntlet.dir"   // path of the state directory
-	imageLabel = "gauntlet.image" // name of the node image
+	keepLabel  = "gauntlet.keep"  // label with the value of Options.Keep, "true" or "false"
+	dirLabel   = "gauntlet.dir"   // label with the path of the state directory
+	imageLabel = "gauntlet.image" // label with the name of the node image
 	// nodeLabel is the label of each node's container, which kind sets. The value is the name of
 	// the cluster.
 	nodeLabel = "io.x-k8s.kind.cluster"
@@ -109,8 +109,8 @@ type Found struct {
 	Name  string // name of the cluster
 	State State
 	Owner string // process.Identity of the gauntlet process that created the cluster; empty if unknown
-	Dir   string // state directory; empty if unknown
-	Image string // node image; empty if unknown
+	Dir   string // state directory of the cluster; empty if unknown
+	Image string // node image of the cluster; empty if unknown
 }
 
 // Kubeconfig returns the path of the kubeconfig file of the Admin role. The file exists if the

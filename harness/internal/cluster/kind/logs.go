@@ -183,7 +183,7 @@ func (l *kindLog) V(level kindlog.Level) kindlog.InfoLogger {
 // kindInfo is the logger for the messages of one verbosity level of kind.
 type kindInfo struct {
 	log     *kindLog
-	enabled bool // false: Info and Infof drop messages
+	enabled bool // if false, Info and Infof drop messages
 }
 
 // Info writes a message to the log file if this verbosity level is enabled.

@@ -24,7 +24,7 @@ const attemptsMax = 3
 // The names of entries of the state directory, Options.Dir/cluster.
 const (
 	sharedDir      = "node"       // directory that kind mounts into the control plane node
-	kubeconfigFile = "kubeconfig" // kubeconfig file of the Admin role
+	kubeconfigFile = "kubeconfig" // file with the kubeconfig of a user with all permissions (role Admin)
 )
 
 // Start creates a cluster and returns when the cluster is ready.
