@@ -287,8 +287,8 @@ func newTable() table.Writer {
 // The function heading uses these widths, in characters, to break the name of a scenario into
 // lines.
 const (
-	headingWidth = 10 // a longer name is broken after a hyphen
-	maxWordWidth = 14 // a longer part without a hyphen is broken at this width
+	headingWidth = 10 // maximum width of a line, if possible: a longer name is broken after a hyphen
+	maxWordWidth = 14 // maximum width of a part without a hyphen; a longer part is broken
 )
 
 // heading breaks the name of a scenario into short lines, after hyphens. The column of the

@@ -39,8 +39,8 @@ type Cost struct {
 	PeakMemory int64
 }
 
-// Step is a completed step of the workload, with its duration, by which the speed of two
-// subjects is compared.
+// Step is a completed step of the workload, with its duration. These durations show how fast two
+// controllers under test are.
 type Step struct {
 	Index    int           // the position in the workload, counted from 0
 	Name     string        // the step as text, such as "scale ReplicaSet web to 5"

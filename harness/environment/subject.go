@@ -291,9 +291,9 @@ func (e *Environment) route(replica string, config *rest.Config) error {
 
 // processReplicas returns a replicaSetup that starts replicas as local processes.
 //
-// On a cluster of the provider existing, the subject's ServiceAccount and Lease are in the run's
-// namespace. Other people use such a cluster, so Stop deletes the subject's ClusterRoles and
-// ClusterRoleBindings.
+// On a cluster of the provider existing, the ServiceAccount and Lease of the program under test
+// (the subject) are in the run's namespace. Other people use such a cluster, so Stop deletes the
+// subject's ClusterRoles and ClusterRoleBindings.
 func (e *Environment) processReplicas(ctx context.Context, o *SubjectOptions) (replicaSetup, error) {
 	executable, err := o.executable(e.ControlPlane.UpstreamDir)
 	if err != nil {

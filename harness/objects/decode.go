@@ -20,7 +20,7 @@ import (
 // Decoder decodes each copy again, and caches only the last result. A Decoder is not safe for
 // concurrent use.
 type Decoder struct {
-	versionCache // the values are of type *Pod, *Owner, *Deployment or *Service
+	versionCache // caches decoded values of type *Pod, *Owner, *Deployment or *Service
 	// generic is the cache of *Generic values, which contain the fields that many kinds have. It
 	// is a separate cache, because callers may decode the same version also by its kind.
 	generic versionCache

@@ -211,7 +211,7 @@ func series(attempts []campaign.Attempt, goesOn func() bool) iter.Seq2[campaign.
 // runObserver records which faults of a run fired, and whether a step of its workload failed.
 type runObserver struct {
 	fired      map[int]bool
-	failedStep string // describes the step that failed; empty if none did
+	failedStep string // the step that failed, as text; empty if none did
 }
 
 // observe reads the next record of the run's history.

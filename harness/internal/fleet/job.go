@@ -57,7 +57,7 @@ const (
 	workDirectory  = "/work"
 	campaignLabel  = "gauntlet/campaign"
 	queueLabel     = "kueue.x-k8s.io/queue-name"
-	user           = 65532 // the user ID that the image has too
+	user           = 65532 // the user ID of the containers, the same as in the image
 
 	// graceSeconds is the time that a pod has after SIGTERM to write the last files of its
 	// attempt.

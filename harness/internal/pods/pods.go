@@ -28,11 +28,11 @@ import (
 const (
 	// Namespace is the namespace of the pods that run the program under test.
 	Namespace = "gauntlet-system"
-	// account is the name of the subject's ServiceAccount in [Namespace].
+	// account is the name of the ServiceAccount of the program under test in [Namespace].
 	account = "subject"
 )
 
-// Account returns the subject's ServiceAccount as a subject of role bindings.
+// Account returns the ServiceAccount of the program under test as a subject of role bindings.
 func Account() rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: account}
 }

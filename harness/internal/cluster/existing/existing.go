@@ -50,13 +50,14 @@ type Options struct {
 }
 
 const (
-	// Namespace is the name of the run's namespace. It contains the workload, the subject's
-	// ServiceAccount and the subject's leader-election Lease.
+	// Namespace is the name of the run's namespace. It contains the workload, and the
+	// ServiceAccount and leader-election Lease of the controllers under test.
 	Namespace = "gauntlet"
-	// serviceAccount is the name of the subject's ServiceAccount in [Namespace].
+	// serviceAccount is the name of the ServiceAccount of the controllers under test in
+	// [Namespace].
 	serviceAccount = "subject"
-	// tokenLifetime is the lifetime of the subject's ServiceAccount token. The lifetime is longer
-	// than any run, so gauntlet never renews the token.
+	// tokenLifetime is the lifetime of the ServiceAccount token of the controllers under test. The
+	// lifetime is longer than any run, so gauntlet never renews the token.
 	tokenLifetime = 24 * time.Hour
 	// requestTimeout limits a single request to the API server.
 	requestTimeout = 15 * time.Second
@@ -86,7 +87,7 @@ var Capabilities = cluster.Capabilities{cluster.ControlsAdmission, cluster.Subje
 
 // Start prepares an existing cluster for a run, and locks the cluster against other runs. Start
 // creates the run's namespace, turns off the cluster's own controllers if necessary, and creates
-// the subject's ServiceAccount. If Start fails, it undoes these changes.
+// the ServiceAccount of the controllers under test. If Start fails, it undoes these changes.
 func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	config, err := Config(o.Kubeconfig, o.Context)
 	if err != nil {
@@ -174,8 +175,8 @@ func Version(kubeconfig, context string) (string, error) {
 	return version.GitVersion, nil
 }
 
-// createServiceAccount creates the subject's ServiceAccount, and a token with which the subject
-// authenticates.
+// createServiceAccount creates the ServiceAccount of the controllers under test, and a token with
+// which they authenticate.
 func (c *Cluster) createServiceAccount(ctx context.Context) error {
 	accounts := c.admin.CoreV1().ServiceAccounts(Namespace)
 	_, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: serviceAccount}}, metav1.CreateOptions{})
@@ -192,7 +193,8 @@ func (c *Cluster) createServiceAccount(ctx context.Context) error {
 	return nil
 }
 
-// Account returns the subject's ServiceAccount in the form that role bindings need.
+// Account returns the ServiceAccount of the controllers under test in the form that role bindings
+// need.
 func Account() rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: serviceAccount}
 }
@@ -206,12 +208,12 @@ func (c *Cluster) Capabilities() cluster.Capabilities { return Capabilities }
 // Namespace returns the name of the run's namespace, which [Start] has created.
 func (c *Cluster) Namespace() string { return Namespace }
 
-// SubjectAccount returns the subject's ServiceAccount; see [Account].
+// SubjectAccount returns the ServiceAccount of the controllers under test; see [Account].
 func (c *Cluster) SubjectAccount() rbacv1.Subject { return Account() }
 
-// Config returns a client configuration for a role. Clients of the Subject role authenticate with
-// the token of the subject's ServiceAccount. Clients of all other roles authenticate as the user of
-// the kubeconfig.
+// Config returns a client configuration for a role. Clients of the role Subject (the controllers
+// under test) authenticate with the token of their ServiceAccount. Clients of all other roles
+// authenticate as the user of the kubeconfig.
 func (c *Cluster) Config(role cluster.Role) *rest.Config {
 	if role != cluster.Subject {
 		return rest.CopyConfig(c.config)
