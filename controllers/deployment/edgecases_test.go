@@ -113,6 +113,35 @@ func TestLostResponses(t *testing.T) {
 	}
 }
 
+// TestRecreatedDeployment checks that the controller finds its own new ReplicaSet by name. The
+// cache still contains the ReplicaSet with this name of a deleted Deployment.
+func TestRecreatedDeployment(t *testing.T) {
+	d := newDeployment(3)
+	former := withCollidingName(d)
+	former.Spec.Template = *d.Spec.Template.DeepCopy()
+	r := newFixture(t, d, former)
+	delete(r.sets, former.Name)
+	r.cachesStale = true
+	r.lostResponses[createCall(d)] = true
+	if err := r.sync(t.Context(), key); err == nil {
+		t.Fatal("the response was not lost")
+	}
+	for range 2 { // the second sync waits for the cache
+		if err := r.sync(t.Context(), key); err != nil && r.replicaSetWrites.StaleReason(key) == "" {
+			t.Fatal(err)
+		}
+	}
+	r.cachesStale = false
+	r.deliver()
+	settle(t, r)
+	if got := *r.onlyReplicaSet(t).Spec.Replicas; got != 3 {
+		t.Errorf("%d replicas, want 3", got)
+	}
+	if count := r.deployment().Status.CollisionCount; count != nil {
+		t.Errorf("collisionCount %d, want none", *count)
+	}
+}
+
 // TestCollision checks that the new ReplicaSet gets another name if its name is already taken.
 func TestCollision(t *testing.T) {
 	d := newDeployment(3)
