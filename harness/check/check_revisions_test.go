@@ -129,39 +129,63 @@ func TestCollisionCount(t *testing.T) {
 	other := func(o *history.Object) {
 		o.Body = edited(*o, "spec", fields{"template": podTemplate("web", "v7", "v2")}).Body
 	}
-	raise := func(h *historyBuilder, to int) {
-		h.writeDeploymentStatus(h.find("web"), fields{"collisionCount": to}).answered(200)
-	}
 	runTestCases(t, "revisions", []testCase{
 		{name: "a ReplicaSet with another template has the name", want: Pass, build: func(h *historyBuilder) {
 			refused(h, other)
-			raise(h, 1)
+			h.raiseCollisionCount(1)
 		}},
 		{name: "a ReplicaSet of another owner has the name", want: Pass, build: func(h *historyBuilder) {
 			refused(h, func(o *history.Object) { o.Owners = nil })
-			raise(h, 1)
+			h.raiseCollisionCount(1)
 		}},
 		{name: "its own unobserved ReplicaSet has the name (mutant D3)", want: Fail, evidence: "changed status.collisionCount from 0 to 1; names for which its creates returned AlreadyExists: [web-v2]", build: func(h *historyBuilder) {
 			refused(h, func(*history.Object) {})
-			raise(h, 1)
+			h.raiseCollisionCount(1)
 		}},
 		{name: "the ReplicaSet with the name is deleted by now", want: Pass, build: func(h *historyBuilder) {
 			refused(h, nil)
-			raise(h, 1)
+			h.raiseCollisionCount(1)
+		}},
+		{name: "its own ReplicaSet has the name, and the cache still has the one of a deleted Deployment", want: Fail, evidence: "names for which its creates returned AlreadyExists: [web-v1]", build: func(h *historyBuilder) {
+			buildRecreatedDeployment(h, true)
+			h.createForRecreated().applyAndAnswer()
+			h.createForRecreated().answered(409)
+			h.raiseCollisionCount(1)
+		}},
+		{name: "the ReplicaSet of a deleted Deployment has the name", want: Pass, build: func(h *historyBuilder) {
+			buildRecreatedDeployment(h, false)
+			h.createForRecreated().answered(409)
+			h.raiseCollisionCount(1)
+		}},
+		{name: "the ReplicaSet of a deleted Deployment has the name until the response arrives", want: Pass, build: func(h *historyBuilder) {
+			former := buildRecreatedDeployment(h, false)
+			create := h.createForRecreated()
+			h.commit(history.Deleted, *former)
+			create.apply()
+			create.answered(409)
+			h.raiseCollisionCount(1)
+		}},
+		{name: "the name changes hands after its own ReplicaSet had it", want: Pass, build: func(h *historyBuilder) {
+			former := buildRecreatedDeployment(h, true)
+			own := h.createForRecreated().applyAndAnswer()
+			h.createForRecreated().answered(409)
+			h.commit(history.Deleted, *own)
+			h.commit(history.Added, *former)
+			h.raiseCollisionCount(1)
 		}},
 		{name: "raises collisionCount without a conflict", want: Fail, evidence: "changed status.collisionCount from 0 to 1", build: func(h *historyBuilder) {
 			h.deployment("web", 10, rollingUpdate(5, 0))
 			h.replicaSetOf("web", "v1", 10, 10)
-			raise(h, 1)
+			h.raiseCollisionCount(1)
 		}},
 		{name: "raises collisionCount by two", want: Fail, evidence: "from 0 to 2", build: func(h *historyBuilder) {
 			refused(h, other)
-			raise(h, 2)
+			h.raiseCollisionCount(2)
 		}},
 		{name: "resets collisionCount", want: Fail, evidence: "changed status.collisionCount from 1 to 0", build: func(h *historyBuilder) {
 			refused(h, other)
 			h.deliver(h.revise("web", "status", fields{"collisionCount": 1}))
-			raise(h, 0)
+			h.raiseCollisionCount(0)
 		}},
 		{name: "writes another part of the status", want: Pass, build: func(h *historyBuilder) {
 			refused(h, other)

@@ -35,6 +35,7 @@ type rolloutCompleteChecker struct {
 
 func newRolloutCompleteChecker(s Settings) Checker {
 	abandoned := abandonedScaleDowns{}
+	collisions := falseCollisions{}
 	dropped := newDroppedKeys(func(c *call) bool { return c.rollout != nil })
 	return &rolloutCompleteChecker{convergenceChecker: newConvergenceChecker(s, convergingKind{
 		noneReason: "no Deployment existed at the end of the run",
@@ -53,11 +54,15 @@ func newRolloutCompleteChecker(s Settings) Checker {
 		},
 		observe: func(m *Model, r *history.Record) {
 			abandoned.observe(m, r)
+			collisions.observe(m, r)
 			dropped.observe(m, r)
 		},
 		knownIssue: func(m *Model, uid types.UID) *KnownIssue {
-			key := workQueueKey{uid: uid}
-			return m.committed.knownRolloutIssue(m.committed.deployments[uid], hasKey(m, abandoned, key), dropped.explains(m, key))
+			key, d := workQueueKey{uid: uid}, m.committed.deployments[uid]
+			if collisions.explains(m.committed, d, m.start.Time.Add(m.now)) {
+				return falseCollision
+			}
+			return m.committed.knownRolloutIssue(d, hasKey(m, abandoned, key), dropped.explains(m, key))
 		},
 	})}
 }

@@ -69,6 +69,12 @@ var (
 		Reproduce:   "A user deletes a ReplicaSet or ReplicationController and creates another one with the same name, while a status update is in flight. The retry after the conflict reads the new object by name.",
 		Check:       "status",
 	}
+	falseCollision = &KnownIssue{
+		Slug:        "false-collision",
+		Description: "After a Deployment is deleted and created again under the same name, the controller takes its own new ReplicaSet for a hash collision, and creates a second ReplicaSet.",
+		Reproduce:   "The watch of ReplicaSets lags, so the cache still has the ReplicaSet of the deleted Deployment. A repeated create of the new ReplicaSet, which has the same name, fails with AlreadyExists. The controller looks for the name in its cache only, finds the former ReplicaSet, and increments collisionCount.",
+		Check:       "revisions",
+	}
 	earlyLeftovers = &KnownIssue{
 		Slug:        "early-leftovers",
 		Description: "At its start, the controller deletes the Endpoints of a Service that is not in its cache yet.",
@@ -109,7 +115,7 @@ var (
 
 // KnownIssues lists the known upstream issues that checks recognize, in the order of the page
 // docs/known-upstream-issues.md.
-var KnownIssues = []*KnownIssue{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, earlyLeftovers, longBackOff, latePods, droppedKey}
+var KnownIssues = []*KnownIssue{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, falseCollision, earlyLeftovers, longBackOff, latePods, droppedKey}
 
 // UnrecognizedIssues are known upstream issues that no check recognizes, because a check could
 // not tell them from an unknown bug. They have no scenario.

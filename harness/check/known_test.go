@@ -47,6 +47,66 @@ func buildNamesakeStatus(h *historyBuilder, live bool, pods int) {
 	})
 }
 
+// buildRecreatedDeployment builds a Deployment that is deleted and created again under the same
+// name. The cache still contains the ReplicaSet web-v1 of the deleted Deployment, which the
+// function returns. If removed is true, the API server has deleted this ReplicaSet.
+func buildRecreatedDeployment(h *historyBuilder, removed bool) (former *history.Object) {
+	d := h.deployment("web", 10, rollingUpdate(5, 0))
+	o := newReplicaSetOf("web", "v1", 10, 10)
+	o.UID = "web-v1-former-uid"
+	former = h.commit(history.Added, o)
+	h.deliver(former)
+	if removed {
+		h.commit(history.Deleted, *former)
+	}
+	h.remove(d)
+	anew := *d
+	anew.UID = "web-anew-uid"
+	h.deliver(h.commit(history.Added, anew))
+	h.wait(3 * time.Second)
+	return former
+}
+
+// createForRecreated records that the process sends a create of the ReplicaSet web-v1 for the
+// Deployment of buildRecreatedDeployment. It records no response.
+func (h *historyBuilder) createForRecreated() *requestStep {
+	o := newReplicaSetOf("web", "v1", 10, 10)
+	o.Ref = history.Ref{Namespace: namespace, Name: o.Name}
+	o.Owners[0].UID = "web-anew-uid"
+	return h.request(history.Request{Verb: "create", Resource: objects.ReplicaSetResource, Namespace: namespace, Object: &o})
+}
+
+// raiseCollisionCount records that the process writes status.collisionCount of the Deployment web,
+// and that the write succeeds.
+func (h *historyBuilder) raiseCollisionCount(to int) {
+	h.writeDeploymentStatus(h.find("web"), fields{"collisionCount": to}).answered(200)
+}
+
+// buildSecondReplicaSet builds the situation after a false collision. Two ReplicaSets have the
+// template of the Deployment of buildRecreatedDeployment: web-v1 with all pods, and web-v1-second.
+//
+// The parameter former says whether the cache contains the former ReplicaSet web-v1, so that the
+// collision is a false one. The parameter size is the spec.replicas of web-v1.
+func buildSecondReplicaSet(h *historyBuilder, former bool, size int) {
+	gone := buildRecreatedDeployment(h, true)
+	if !former {
+		h.deliverGone(gone)
+	}
+	own := *h.createForRecreated().applyAndAnswer()
+	h.createForRecreated().answered(409)
+	h.raiseCollisionCount(1)
+	h.deliver(h.revise("web", "status", fields{"collisionCount": 1}))
+	second := newReplicaSetOf("web", "v1", 0, 10)
+	second.Name, second.UID, second.Owners = "web-v1-second", "web-v1-second-uid", own.Owners
+	h.commit(history.Added, second)
+	own.Annotations = map[string]string{objects.DesiredReplicasAnnotation: "10", objects.RevisionAnnotation: "2"}
+	h.commit(history.Modified, own)
+	h.scale("web-v1", size)
+	h.status("web-v1", 10)
+	h.status("web-v1-second", 0)
+	h.settledStatus(10)
+}
+
 // buildEarlyLeftovers builds a process start after which the process deletes Endpoints. The
 // cache contains the Endpoints, but not their Service. The parameter there is the time for which
 // the Service has existed.
@@ -275,6 +335,50 @@ func TestKnownIssues(t *testing.T) {
 		}), nil, "endpoints-exact"},
 		{"a status goes to a new object with the same name that was read live", func(h *historyBuilder) { buildNamesakeStatus(h, true, 1) }, namesakeStatus, "status"},
 		{"a status goes to a new object with the same name that was delivered, with wrong counts", func(h *historyBuilder) { buildNamesakeStatus(h, false, 2) }, nil, "status"},
+		{"the Deployment's own ReplicaSet has the name, and the cache still has the former one", func(h *historyBuilder) {
+			buildRecreatedDeployment(h, true)
+			h.createForRecreated().applyAndAnswer()
+			h.createForRecreated().answered(409)
+			h.raiseCollisionCount(1)
+		}, falseCollision, "revisions"},
+		{"the Deployment's own ReplicaSet has the name, and the cache loses the former one during the create", func(h *historyBuilder) {
+			former := buildRecreatedDeployment(h, true)
+			h.createForRecreated().applyAndAnswer()
+			create := h.createForRecreated()
+			h.deliverGone(former)
+			create.answered(409)
+			h.raiseCollisionCount(1)
+		}, falseCollision, "revisions"},
+		{"the Deployment's own ReplicaSet has the name, and the cache lost the former one before the create", func(h *historyBuilder) {
+			h.deliverGone(buildRecreatedDeployment(h, true))
+			h.createForRecreated().applyAndAnswer()
+			h.createForRecreated().answered(409)
+			h.raiseCollisionCount(1)
+		}, nil, "revisions"},
+		{"the Deployment's own ReplicaSet has the name, and collisionCount rises by two", func(h *historyBuilder) {
+			buildRecreatedDeployment(h, true)
+			h.createForRecreated().applyAndAnswer()
+			h.createForRecreated().answered(409)
+			h.raiseCollisionCount(2)
+		}, nil, "revisions"},
+		{"a false collision has led to a second ReplicaSet", settling(func(h *historyBuilder) { buildSecondReplicaSet(h, true, 10) }), falseCollision, "rollout-complete"},
+		{"a false collision has led to a second ReplicaSet, before a restart of the process", settling(func(h *historyBuilder) {
+			buildSecondReplicaSet(h, true, 10)
+			h.restart("subject-0")
+		}), falseCollision, "rollout-complete"},
+		{"a false collision has led to a second ReplicaSet, and the first has a wrong size", settling(func(h *historyBuilder) { buildSecondReplicaSet(h, true, 9) }), nil, "rollout-complete"},
+		{"a false collision has led to a second ReplicaSet, and there is a third one", settling(func(h *historyBuilder) {
+			buildSecondReplicaSet(h, true, 10)
+			third := *h.find("web-v1-second")
+			third.Name, third.UID = "web-v1-third", "web-v1-third-uid"
+			h.commit(history.Added, third)
+		}), nil, "rollout-complete"},
+		{"a second ReplicaSet has another cause", settling(func(h *historyBuilder) { buildSecondReplicaSet(h, false, 10) }), nil, "rollout-complete"},
+		{"the cache still has the former ReplicaSet, and no create was rejected", func(h *historyBuilder) {
+			buildRecreatedDeployment(h, true)
+			h.createForRecreated().applyAndAnswer()
+			h.raiseCollisionCount(1)
+		}, nil, "revisions"},
 		{"a create for a ReplicaSet has failed 16 times", settling(func(h *historyBuilder) { buildFailedWrites(h, replicaSets, 16) }), longBackOff, "converged"},
 		{"a create for a ReplicationController has failed 16 times", settling(func(h *historyBuilder) { buildFailedWrites(h, controllers, 16) }), longBackOff, "converged"},
 		{"a create for a ReplicaSet has failed 14 times", settling(func(h *historyBuilder) { buildFailedWrites(h, replicaSets, 14) }), nil, "converged"},

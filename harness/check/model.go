@@ -247,6 +247,9 @@ type call struct {
 	// sent this request. Only a request that sets the spec.replicas of a ReplicaSet has a
 	// fromVersion.
 	fromVersion history.Version
+	// holders contains the ReplicaSets that had the name of the ReplicaSet that the request creates.
+	// It is nil for other requests.
+	holders *nameHolders
 	// serviceState is the state of the Service whose Endpoints the request writes. It is nil if
 	// the request does not write Endpoints.
 	serviceState *serviceState
@@ -548,8 +551,8 @@ type rolloutState struct {
 	writtenFrom map[objects.VersionKey]writeOrigin
 	// takenNames contains the names of ReplicaSets that the process could not create because of
 	// AlreadyExists. Only such a name justifies a higher collisionCount. The map contains the
-	// time of the last such response for each name.
-	takenNames map[string]time.Duration
+	// holders of each name at the last such response.
+	takenNames map[string]*nameHolders
 	// delayedAt is when a request for the Deployment last failed or took longer than lag (1 s).
 	// Checks then allow a late next step of the rollout. A conflict does not count if it is among
 	// the first conflictsMax failures in a row.
@@ -561,6 +564,20 @@ type rolloutState struct {
 	// may not count as one of the Deployment's. Such a ReplicaSet matches the Deployment's
 	// selector, and is an orphan or terminating.
 	ownershipUnclearAt time.Duration
+}
+
+// nameHolders contains the ReplicaSets that had the name of a ReplicaSet that a process creates.
+type nameHolders struct {
+	name objectName
+	// committed is the ReplicaSet that certainly had the name in etcd when the API server received
+	// the create. It is nil if there is no such ReplicaSet, or if the model cannot tell.
+	committed *objects.Owner
+	// cached contains the ReplicaSet with this name in the cache when the create was sent, and the
+	// one when the response arrived. An element is nil if the cache contained no such ReplicaSet.
+	// The controller may have acted on either.
+	cached [2]*objects.Owner
+	// rejectedAt is when the response AlreadyExists arrived. It is 0 for another response.
+	rejectedAt time.Duration
 }
 
 // serviceState contains the cached versions of one Service and its Endpoints on which one process

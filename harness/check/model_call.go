@@ -183,8 +183,9 @@ func (p *process) recordRolloutAnswer(c *call, r *history.Response, at time.Dura
 	if c.verb == callStatus && r.OK() {
 		c.rollout.recordStatusWrite(at)
 	}
-	if c.scaling != nil && c.scaling.creates && r.Code == http.StatusConflict {
-		c.rollout.takenNames[c.scaling.name] = at
+	if c.holders != nil && r.Code == http.StatusConflict {
+		c.holders.rejectedAt = at
+		c.rollout.takenNames[c.scaling.name] = c.holders
 	}
 	if !r.OK() || r.Object == nil || r.Object.Resource != objects.ReplicaSetResource || len(r.Object.Body) == 0 {
 		return

@@ -12,6 +12,13 @@ import (
 // converged state. It does not look at pods, because pendingOwner does so for each ReplicaSet. A
 // terminating Deployment has no differences.
 func (state *objectSet) pendingDeployment(d *objects.Deployment, now time.Time) []pending {
+	return state.pendingDeploymentWith(d, nil, now)
+}
+
+// pendingDeploymentWith is like pendingDeployment, but counts only newSet as the new ReplicaSet.
+// Other ReplicaSets with the Deployment's template then count as old ones. If newSet is nil, all
+// ReplicaSets with this template count as new.
+func (state *objectSet) pendingDeploymentWith(d *objects.Deployment, newSet *objects.Owner, now time.Time) []pending {
 	if d.Terminating || d.Selector.Empty() {
 		return nil
 	}
@@ -23,11 +30,14 @@ func (state *objectSet) pendingDeployment(d *objects.Deployment, now time.Time) 
 	for _, set := range state.orphanReplicaSets(d) {
 		list.expect(false, "ReplicaSet %s matches spec.selector and has no controllerRef, expected its adoption", set.Name)
 	}
-	current, _ := splitByTemplate(d, sets)
+	current, old := splitByTemplate(d, sets)
+	if newSet != nil {
+		current, old = []*objects.Owner{newSet}, slices.DeleteFunc(slices.Clone(sets), func(set *objects.Owner) bool { return set == newSet })
+	}
 	if d.Paused {
 		list.expect(!scalingPending(d, sets), "the Deployment is paused, but its ReplicaSets are not scaled to spec.replicas %d", d.Replicas)
 	} else {
-		state.pendingRollout(d, &list, sets)
+		state.pendingRollout(d, &list, current, old)
 	}
 	pendingStatus(d, &list, sets, current, now)
 	return list.all
@@ -36,13 +46,15 @@ func (state *objectSet) pendingDeployment(d *objects.Deployment, now time.Time) 
 // pendingRollout finds how the ReplicaSets of a Deployment differ from a finished rollout. It
 // adds these differences to the parameter list. It compares the sizes, revisions and annotations
 // of the ReplicaSets, and the number of old ReplicaSets. The Deployment must not be paused.
-func (state *objectSet) pendingRollout(d *objects.Deployment, list *pendings, sets []*objects.Owner) {
-	current, old := splitByTemplate(d, sets)
+//
+// The parameter current contains the ReplicaSets with the Deployment's pod template, and the
+// parameter old contains the others.
+func (state *objectSet) pendingRollout(d *objects.Deployment, list *pendings, current, old []*objects.Owner) {
 	if len(current) != 1 {
 		list.expect(false, "%d ReplicaSets have the Deployment's spec.template, expected 1", len(current))
 		return
 	}
-	newSet := current[0]
+	newSet, sets := current[0], slices.Concat(current, old)
 	awaited := !state.canScale(d, sets, newSet, old)
 	list.add(newSet.Replicas == d.Replicas, awaited, "ReplicaSet %s: spec.replicas is %d, expected %d", newSet.Name, newSet.Replicas, d.Replicas)
 	for _, set := range old {

@@ -118,6 +118,10 @@ func (m *Model) request(r *history.Request) {
 	if c.update != nil {
 		c.update.committedVersion = m.committed.versionOf(nameOf(c.update.Ref))
 	}
+	if c.scaling != nil && c.scaling.creates {
+		c.holders = &nameHolders{name: objectName{objects.ReplicaSetResource, r.Namespace, c.scaling.name}}
+		c.holders.committed, c.holders.cached[0] = m.holdersOf(c.holders.name, p)
+	}
 	m.calls[r.ID], m.sent = c, c
 }
 
@@ -129,6 +133,13 @@ func (m *Model) response(r *history.Response) {
 	}
 	if c := m.calls[r.ID]; c != nil {
 		delete(m.calls, r.ID)
+		if c.holders != nil {
+			var committed *objects.Owner
+			committed, c.holders.cached[1] = m.holdersOf(c.holders.name, c.process)
+			if !c.holders.certainly(committed) {
+				c.holders.committed = nil
+			}
+		}
 		c.process.recordAnswer(c, r, m.processTime)
 		if c.verb == callLease && c.writesLease {
 			c.process.lease.recordAnswer(r, m.seq, m.processTime)

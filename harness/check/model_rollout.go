@@ -31,7 +31,7 @@ type replicaSetsState struct{ cached, withOwnWrites []*objects.Owner }
 // newRolloutState returns the initial state of a process for a Deployment. It contains no
 // versions of the Deployment or its ReplicaSets.
 func newRolloutState(p *process, uid types.UID) *rolloutState {
-	return &rolloutState{process: p, uid: uid, ownWrites: map[types.UID]*objects.Owner{}, writtenFrom: map[objects.VersionKey]writeOrigin{}, takenNames: map[string]time.Duration{}, ownershipUnclearAt: never, delayedAt: never}
+	return &rolloutState{process: p, uid: uid, ownWrites: map[types.UID]*objects.Owner{}, writtenFrom: map[objects.VersionKey]writeOrigin{}, takenNames: map[string]*nameHolders{}, ownershipUnclearAt: never, delayedAt: never}
 }
 
 // ownershipClear reports whether it is certain which ReplicaSets belonged to the Deployment in a
@@ -117,7 +117,7 @@ func (r *rolloutState) recordCall(at time.Duration) {
 	r.decisionWindow.callSent(r.process, at)
 	r.deployments, r.replicaSets = keepSince(r.deployments, r.from), keepSince(r.replicaSets, r.from)
 	maps.DeleteFunc(r.writtenFrom, func(_ objects.VersionKey, o writeOrigin) bool { return o.at < r.from })
-	maps.DeleteFunc(r.takenNames, func(_ string, at time.Duration) bool { return at < r.from })
+	maps.DeleteFunc(r.takenNames, func(_ string, holders *nameHolders) bool { return holders.rejectedAt < r.from })
 }
 
 // hasSeen records that the process has read one version of the Deployment, because a write was

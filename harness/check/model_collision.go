@@ -1,0 +1,54 @@
+package check
+
+import (
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
+)
+
+// holdersOf returns the ReplicaSets with a name in etcd and in the cache of a process. A result is
+// nil if there is no such ReplicaSet.
+func (m *Model) holdersOf(name objectName, p *process) (committed, cached *objects.Owner) {
+	return m.committed.ownerNamed(name.resource, name.namespace, name.name), p.view.ownerNamed(name.resource, name.namespace, name.name)
+}
+
+// collisionCountsOf returns the versions of a Deployment before and after a write of its status.
+// Both are nil if the cache of the process did not contain the version before.
+func (m *Model) collisionCountsOf(r *history.Request) (from, to *objects.Deployment) {
+	from = objects.Cached[objects.Deployment](m.decoder, m.sent.rollout.uid, r.Object.Version)
+	to, err := m.decoder.DecodeDeployment(r.Object)
+	if from == nil || err != nil { // the API server rejects a Deployment that cannot be decoded
+		return nil, nil
+	}
+	return from, to
+}
+
+// nameMayBeTaken reports whether the API server may have rejected a recent create because
+// another ReplicaSet has the name.
+//
+// The method looks in the cache and in etcd for a ReplicaSet with that name. If no ReplicaSet has
+// the name any more, the result is true, because somebody may have deleted it. The cache does not
+// matter if a ReplicaSet of the Deployment certainly had the name in etcd.
+func (m *Model) nameMayBeTaken(r *rolloutState, d *objects.Deployment) bool {
+	for _, holders := range r.takenNames {
+		committed, cached := m.holdersOf(holders.name, r.process)
+		switch {
+		case committed == nil && cached == nil,
+			committed != nil && !r.isNewReplicaSet(committed, d),
+			cached != nil && !r.isNewReplicaSet(cached, d) && !holders.certainly(committed):
+			return true
+		}
+	}
+	return false
+}
+
+// isNewReplicaSet reports whether a Deployment controls a ReplicaSet that has its template. The
+// name of such a ReplicaSet is no reason for a higher collisionCount.
+func (r *rolloutState) isNewReplicaSet(set *objects.Owner, d *objects.Deployment) bool {
+	return set.Controller.UID == r.uid && set.Template.Same(d.Template)
+}
+
+// certainly reports whether a ReplicaSet certainly had the name in etcd when the API server
+// received the create. The parameter committed is the ReplicaSet that has the name now.
+func (holders *nameHolders) certainly(committed *objects.Owner) bool {
+	return committed != nil && holders.committed != nil && holders.committed.UID == committed.UID
+}
