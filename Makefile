@@ -183,6 +183,15 @@ virtual: ## build bin/gauntlet-virtual, which `gauntlet run --provider=virtual` 
 	$(GO) run ./harness/internal/runtimepatch/cmd/write $(CURDIR)/bin/_runtime
 	cd harness/virtual && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -overlay=../../bin/_runtime/overlay.json -o ../../bin/ ./cmd/gauntlet-virtual
 
+.PHONY: test-objectstore
+test-objectstore: ## run the tests of the object stores for fleets, which are a module of their own
+	cd harness/objectstore && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) test -trimpath -vet=off -count=1 ./...
+
+.PHONY: objectstore
+objectstore: ## build bin/gauntlet-objectstore, which `gauntlet fleet run --store` needs
+	@mkdir -p bin
+	cd harness/objectstore && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o ../../bin/ ./cmd/gauntlet-objectstore
+
 .PHONY: build
 build: ## build gauntlet, our controllers and the stand-in for pods into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./harness/cmd/gauntlet ./harness/cmd/standin ./controllers/cmd/workload-controller-manager
@@ -237,6 +246,7 @@ lint: ## check formatting, vet, lint, language and import directions
 	cd harness/nodeimage && $(GO) vet ./...
 	cd examples/e2e-framework && $(GO) vet ./... && $(GO) vet -tags=fixed ./...
 	$(GOLANGCI) run --allow-serial-runners ./...
+	cd harness/objectstore && $(GOLANGCI) run --allow-serial-runners --config=../../.golangci.yml ./...
 	cd harness/virtual && $(GOLANGCI) run --allow-serial-runners --config=../../.golangci.yml ./...
 	$(GO) test -count=1 ./suites/language
 

@@ -20,6 +20,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/fleet"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/objectstore"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
@@ -142,6 +143,9 @@ type fleetPodFlags struct {
 func (f *fleetPodFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.pods.Image, "image", fleetImageDefault, "the `image` that \"gauntlet image --fleet\" built")
 	flags.StringVar(&f.pods.Claim, "claim", "", "the PersistentVolumeClaim `name` for the results; its access mode must be ReadWriteMany if pods run on several nodes")
+	flags.StringVar(&f.pods.Bucket, "store", "", "instead of --claim: the `URL` of a bucket for the results: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or azblob://CONTAINER/PREFIX")
+	flags.StringVar(&f.pods.Secret, "store-secret", "", "the `name` of a Secret with credentials for --store; its values are environment variables, and files in /credentials")
+	flags.StringVar(&f.pods.ServiceAccount, "service-account", "", "the `name` of the pods' ServiceAccount, which may have access to --store")
 	flags.IntVar(&f.parallelism, "parallelism", 4, "the maximum number of pods at the same time")
 	flags.IntVar(&f.repeat, "retries", 2, "how often Kubernetes repeats an index of the Job after a failure of gauntlet itself; evictions and lost nodes do not count")
 	flags.DurationVar(&f.pods.Deadline, "deadline", 8*time.Hour, "the time after which Kubernetes ends the Job; 0 means never")
@@ -158,8 +162,8 @@ func (f *fleetPodFlags) add(flags *pflag.FlagSet) {
 // complete sets the fields of f.pods from the flags. It returns an error if a flag has an invalid
 // value.
 func (f *fleetPodFlags) complete() error {
-	if f.pods.Claim == "" {
-		return errors.New("--claim: found no value; name a PersistentVolumeClaim for the results")
+	if err := f.checkStore(); err != nil {
+		return err
 	}
 	if f.parallelism < 1 || f.parallelism > fleetParallelismMax {
 		return fmt.Errorf("--parallelism=%d: expected 1 to %d", f.parallelism, fleetParallelismMax)
@@ -191,6 +195,22 @@ func (f *fleetPodFlags) complete() error {
 	f.pods.Tolerations = []corev1.Toleration{}
 	if err := yaml.UnmarshalStrict(content, &f.pods.Tolerations); err != nil {
 		return fmt.Errorf("--tolerations: %s: expected a list of tolerations: %w", f.tolerations, err)
+	}
+	return nil
+}
+
+// checkStore returns an error if the flags do not say where the results are.
+func (f *fleetPodFlags) checkStore() error {
+	switch {
+	case (f.pods.Claim == "") == (f.pods.Bucket == ""):
+		return fmt.Errorf("--claim=%s --store=%s: name either a PersistentVolumeClaim or a bucket for the results", f.pods.Claim, f.pods.Bucket)
+	case f.pods.Bucket == "" && f.pods.Secret != "":
+		return errors.New("--store-secret: found no --store; expected both, or neither")
+	case f.pods.Bucket == "":
+		return nil
+	}
+	if err := objectstore.Validate(f.pods.Bucket); err != nil {
+		return fmt.Errorf("--store: %w", err)
 	}
 	return nil
 }
@@ -368,16 +388,21 @@ func newFleetCollect(code *int) *cobra.Command {
 		Long: `Merge the results of a campaign into one report, in OUT/fleet-NAME. Each run has exactly
 one verdict, however many pods made it. The command also works before the campaign has
 ended; it then has status 2, and prints how many runs have no verdict yet.`,
-		Example: `  gauntlet fleet collect nightly --store=/mnt/results`,
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
-			*code, err = collectFleet(cmd.Context(), cmd, fleet.Directory(store), args[0], filepath.Join(out, "fleet-"+args[0]))
+		Example: `  gauntlet fleet collect nightly --store=/mnt/results
+  gauntlet fleet collect nightly --store=s3://bucket/fleets`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (result error) {
+			opened, closeStore, err := openStore(store)
+			if err != nil {
+				return err
+			}
+			defer func() { result = errors.Join(result, closeStore()) }()
+			*code, err = collectFleet(cmd.Context(), cmd, opened, args[0], filepath.Join(out, "fleet-"+args[0]))
 			return err
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&store, "store", "", "the `directory` of the results, which is the volume of --claim")
+	f.StringVar(&store, "store", "", "the `directory` of the results, which is the volume of --claim, or the URL of the bucket")
 	f.StringVar(&out, "out", "out", "the `directory` in which the report is created")
 	_ = cmd.MarkFlagRequired("store")
 	return cmd

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/fleet"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/objectstore"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -53,7 +54,7 @@ manifest sets POD_NAME and NODE_NAME.`,
 	f := cmd.Flags()
 	flags.add(f)
 	f.StringVar(&flags.campaign.Name, "name", "", "the `name` of the campaign")
-	f.StringVar(&flags.store, "store", "", "the `directory` for the results")
+	f.StringVar(&flags.store, "store", "", "the `directory` or the URL of the bucket for the results")
 	f.StringVar(&flags.metricsAddress, "metrics-address", "", "the `address` at which metrics are served")
 	f.StringVar(&flags.runs.out, "out", "out", "the `directory` for runs in progress")
 	upstreamDirFlag(f, &flags.runs.upstreamDir)
@@ -62,7 +63,7 @@ manifest sets POD_NAME and NODE_NAME.`,
 
 // work makes the runs of the pod's Job index. It reads the index and the names of the pod and the
 // node from environment variables.
-func (f *fleetWorkerFlags) work(cmd *cobra.Command) error {
+func (f *fleetWorkerFlags) work(cmd *cobra.Command) (result error) {
 	if err := f.complete(cmd); err != nil {
 		return err
 	}
@@ -78,6 +79,11 @@ func (f *fleetWorkerFlags) work(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	store, closeStore, err := openStore(f.store)
+	if err != nil {
+		return err
+	}
+	defer func() { result = errors.Join(result, closeStore()) }()
 	f.runs.provider, f.runs.parallel = f.campaign.Provider, 1
 	f.runs.terminal = f.runs.newTerminal(cmd)
 	worker := fleet.Worker{
@@ -85,7 +91,7 @@ func (f *fleetWorkerFlags) work(cmd *cobra.Command) error {
 		Index:    index,
 		Attempt:  pod,
 		Node:     os.Getenv("NODE_NAME"),
-		Store:    fleet.Directory(f.store),
+		Store:    store,
 		Prepare:  func(u fleet.Unit) (campaign.Attempt, error) { return f.prepare(cmd, u) },
 		Clock:    clock.RealClock{},
 		Metrics:  fleet.NewMetrics(&f.campaign),
@@ -105,6 +111,30 @@ func (f *fleetWorkerFlags) work(cmd *cobra.Command) error {
 		return err
 	}
 	return &unfinishedError{err}
+}
+
+// openStore opens the store in a directory, or in the bucket of a URL. The caller must call close at
+// the end.
+func openStore(location string) (store fleet.Store, close func() error, err error) {
+	if !objectstore.IsURL(location) {
+		return fleet.Directory(location), func() error { return nil }, nil
+	}
+	if err := objectstore.Validate(location); err != nil {
+		return nil, nil, fmt.Errorf("--store: %w", err)
+	}
+	gauntlet, err := os.Executable()
+	if err != nil {
+		return nil, nil, err
+	}
+	program, err := objectstore.Find(gauntlet)
+	if err != nil {
+		return nil, nil, err
+	}
+	bucket, err := objectstore.Open(program, location)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--store: %w", err)
+	}
+	return bucket, bucket.Close, nil
 }
 
 // prepare returns a function that makes the run of a unit, which is one seed on one subject.

@@ -12,6 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/virtual"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/fleet"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/image"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/objectstore"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
@@ -24,7 +25,7 @@ func newImage() *cobra.Command {
 	spec := image.Spec{}
 	var output string
 	var labels map[string]string
-	var forFleet, withVirtual, push bool
+	var forFleet, withVirtual, withObjectStore, push bool
 	cmd := &cobra.Command{
 		Use:   "image [BINARY]",
 		Short: "Write a container image that contains one binary, or the programs of a fleet",
@@ -35,7 +36,8 @@ system.
 
 With --fleet and without BINARY, the image contains this gauntlet, our controllers,
 etcd, Kubernetes and KWOK, in ` + fleet.ProgramDirectory + `. "gauntlet fleet run" needs such an image.
-With --virtual, it also contains the program that "make virtual" built.
+With --virtual, it also contains the program that "make virtual" built, and with
+--object-store the program that "make objectstore" built.
 
 With --push, the command sends the image to the registry of --reference instead, with
 the credentials of "docker login".`,
@@ -48,11 +50,11 @@ the credentials of "docker login".`,
 			case forFleet == (len(args) == 1):
 				return fmt.Errorf("image: found the arguments %q and --fleet=%t; expected either BINARY or --fleet", args, forFleet)
 			case forFleet:
-				if err := fleetPrograms(cmd, &spec, withVirtual); err != nil {
+				if err := fleetPrograms(cmd, &spec, withVirtual, withObjectStore); err != nil {
 					return err
 				}
-			case withVirtual:
-				return errors.New("image: found --virtual without --fleet; expected both, or neither")
+			case withVirtual || withObjectStore:
+				return errors.New("image: found --virtual or --object-store without --fleet; add --fleet, or omit them")
 			default:
 				spec.Binary = args[0]
 			}
@@ -82,14 +84,15 @@ the credentials of "docker login".`,
 	f.StringVar(&spec.Reference, "reference", imageDefault, "the name and tag of the image; with --fleet, the default is "+fleetImageDefault)
 	f.BoolVar(&forFleet, "fleet", false, "put the programs of a fleet into the image")
 	f.BoolVar(&withVirtual, "virtual", false, "with --fleet, also put the program of the provider virtual into the image")
+	f.BoolVar(&withObjectStore, "object-store", false, "with --fleet, also put the program for \"gauntlet fleet run --store\" into the image")
 	f.BoolVar(&push, "push", false, "send the image to its registry; write no archive")
 	f.StringToStringVar(&labels, "label", nil, "a `KEY=VALUE` label of the image, such as org.opencontainers.image.revision; repeatable")
 	return cmd
 }
 
 // fleetPrograms adds programs to an image: those that the pods of "gauntlet fleet" run. It builds
-// programs that are missing, except that of the provider virtual.
-func fleetPrograms(cmd *cobra.Command, spec *image.Spec, withVirtual bool) error {
+// programs that are missing, except those of the provider virtual and of object stores.
+func fleetPrograms(cmd *cobra.Command, spec *image.Spec, withVirtual, withObjectStore bool) error {
 	if !cmd.Flags().Changed("reference") {
 		spec.Reference = fleetImageDefault
 	}
@@ -104,6 +107,13 @@ func fleetPrograms(cmd *cobra.Command, spec *image.Spec, withVirtual bool) error
 	spec.Binary, spec.Directory, spec.Others = gauntlet, fleet.ProgramDirectory, append(upstream, ours)
 	if withVirtual {
 		program, err := virtual.Find(gauntlet)
+		if err != nil {
+			return &unfinishedError{err}
+		}
+		spec.Others = append(spec.Others, program)
+	}
+	if withObjectStore {
+		program, err := objectstore.Find(gauntlet)
 		if err != nil {
 			return &unfinishedError{err}
 		}

@@ -38,7 +38,7 @@ var statusCases = map[string]statusCase{
 	"generate":           {good: "--seed=7", badFlag: "--seed=x", badArg: "7", noFile: "--prefer-uncovered=DIR/none"},
 	"help":               {good: "run", badArg: "frob"},
 	"fleet":              {badArg: "frob"},
-	"fleet collect":      {badFlag: "x", noFile: "x --store=DIR/none"},
+	"fleet collect":      {badFlag: "x --store=ftp://b", noFile: "x --store=DIR/none"},
 	"fleet delete":       {badArg: "x y", noFile: "x --kubeconfig=DIR/none"},
 	"fleet run":          {good: "x --seeds=1..3 --claim=c --dry-run", badFlag: "x --claim=c --seeds=7..3", badArg: "x y", noFile: "x --claim=c --tolerations=DIR/none"},
 	"fleet status":       {badArg: "x y", noFile: "x --kubeconfig=DIR/none"},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -356,7 +357,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestJob compares the manifest of a campaign's Job with testdata/job.yaml.
+// TestJob compares the manifests of Jobs with those in testdata.
 func TestJob(t *testing.T) {
 	c := Campaign{Name: "night", Seeds: Seeds{First: 1, Last: 10_000}, PerPod: 50, Subjects: []string{"ours", "upstream"}, Provider: "embedded", Profile: "storm"}
 	job := Job(&c, &Pods{
@@ -365,11 +366,22 @@ func TestJob(t *testing.T) {
 		Tolerations: []corev1.Toleration{{Key: "spot", Operator: corev1.TolerationOpExists}},
 		CPU:         DefaultCPU, Memory: DefaultMemory, Disk: DefaultDisk,
 	})
+	compareJob(t, job, "job.yaml")
+	c = Campaign{Name: "night", Seeds: Seeds{First: 1, Last: 10}, PerPod: 5, Subjects: []string{"ours"}, Provider: "virtual", Profile: "calm"}
+	compareJob(t, Job(&c, &Pods{
+		Image: "gauntlet", Bucket: "s3://results/fleets?region=eu-west-1", Secret: "keys", ServiceAccount: "fleet", Parallelism: 2,
+		CPU: DefaultCPU, Memory: DefaultMemory, Disk: DefaultDisk,
+	}), "job-bucket.yaml")
+}
+
+// compareJob compares a manifest with a file in testdata.
+func compareJob(t *testing.T, job *batchv1.Job, name string) {
+	t.Helper()
 	got, err := yaml.Marshal(job)
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join("testdata", "job.yaml")
+	path := filepath.Join("testdata", name)
 	if *update {
 		if err := os.WriteFile(path, got, 0o644); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -22,8 +23,18 @@ type Pods struct {
 	// Image is the name of the image that "gauntlet image --fleet" built.
 	Image string
 	// Claim is the name of the PersistentVolumeClaim that contains the store. The access mode must
-	// be ReadWriteMany if pods run on several nodes.
-	Claim       string
+	// be ReadWriteMany if pods run on several nodes. It is empty if Bucket is set.
+	Claim string
+	// Bucket is the URL of the bucket that contains the store, such as s3://bucket/prefix. It is
+	// empty if Claim is set.
+	Bucket string
+	// Secret is the name of a Secret with credentials for Bucket. Its values are environment
+	// variables and files of the pods. It is empty without such a Secret.
+	Secret string
+	// ServiceAccount is the name of the pods' ServiceAccount. It may identify the pods to a cloud.
+	// If it is empty, the pods have the default ServiceAccount.
+	ServiceAccount string
+
 	Parallelism int32         // the maximum number of pods at the same time
 	Deadline    time.Duration // the time after which Kubernetes ends the Job; 0 means never
 	// Retries is how often Kubernetes repeats an index of the Job with a new pod. It does so after
@@ -54,10 +65,14 @@ const (
 
 	container      = "worker"
 	storeDirectory = "/store"
-	workDirectory  = "/work"
-	campaignLabel  = "gauntlet/campaign"
-	queueLabel     = "kueue.x-k8s.io/queue-name"
-	user           = 65532 // the user ID of the containers, the same as in the image
+	// credentialsDirectory has the values of [Pods.Secret] as files. Some clouds have credentials
+	// that only a file can contain.
+	credentialsDirectory = "/credentials"
+
+	workDirectory = "/work"
+	campaignLabel = "gauntlet/campaign"
+	queueLabel    = "kueue.x-k8s.io/queue-name"
+	user          = 65532 // the user ID of the containers, the same as in the image
 
 	// graceSeconds is the time that a pod has after SIGTERM to write the last files of its
 	// attempt.
@@ -154,7 +169,7 @@ func podFailurePolicy() *batchv1.PodFailurePolicy {
 // podSpec returns the spec of a campaign's pods. The pods satisfy the Pod Security Standard
 // "restricted".
 func podSpec(c *Campaign, p *Pods) corev1.PodSpec {
-	return corev1.PodSpec{
+	spec := corev1.PodSpec{
 		RestartPolicy:                 corev1.RestartPolicyNever,
 		TerminationGracePeriodSeconds: ptr.To(int64(graceSeconds)),
 		AutomountServiceAccountToken:  ptr.To(false),
@@ -162,6 +177,7 @@ func podSpec(c *Campaign, p *Pods) corev1.PodSpec {
 		NodeSelector:                  p.NodeSelector,
 		Tolerations:                   p.Tolerations,
 		PriorityClassName:             p.PriorityClass,
+		ServiceAccountName:            p.ServiceAccount,
 		SecurityContext: &corev1.PodSecurityContext{
 			RunAsNonRoot:   ptr.To(true),
 			RunAsUser:      ptr.To(int64(user)),
@@ -172,9 +188,24 @@ func podSpec(c *Campaign, p *Pods) corev1.PodSpec {
 		Containers: []corev1.Container{workerContainer(c, p)},
 		Volumes: []corev1.Volume{
 			{Name: "work", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(p.Disk)}}},
-			{Name: "store", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: p.Claim}}},
 		},
 	}
+	if p.Bucket == "" {
+		mount(&spec, "store", storeDirectory, false, corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: p.Claim}})
+	}
+	if p.Secret != "" {
+		worker := &spec.Containers[0]
+		worker.EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: p.Secret}}}}
+		mount(&spec, "credentials", credentialsDirectory, true, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: p.Secret}})
+	}
+	return spec
+}
+
+// mount adds a volume to a pod, and mounts it in the first container.
+func mount(spec *corev1.PodSpec, name, directory string, readOnly bool, source corev1.VolumeSource) {
+	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: name, VolumeSource: source})
+	worker := &spec.Containers[0]
+	worker.VolumeMounts = append(worker.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: directory, ReadOnly: readOnly})
 }
 
 // workerContainer returns the container of a campaign's pods, which runs "gauntlet fleet worker".
@@ -186,7 +217,7 @@ func workerContainer(c *Campaign, p *Pods) corev1.Container {
 		Name:    container,
 		Image:   p.Image,
 		Command: []string{path.Join(ProgramDirectory, "gauntlet")},
-		Args:    workerArgs(c),
+		Args:    workerArgs(c, cmp.Or(p.Bucket, storeDirectory)),
 		Env: []corev1.EnvVar{
 			field("POD_NAME", "metadata.name"),
 			field("NODE_NAME", "spec.nodeName"),
@@ -208,15 +239,15 @@ func workerContainer(c *Campaign, p *Pods) corev1.Container {
 		},
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: "work", MountPath: workDirectory},
-			{Name: "store", MountPath: storeDirectory},
 		},
 	}
 }
 
-// workerArgs returns the arguments with which a container calls gauntlet.
-func workerArgs(c *Campaign) []string {
+// workerArgs returns the arguments with which a container calls gauntlet. The argument store is the
+// directory or the URL of the store.
+func workerArgs(c *Campaign, store string) []string {
 	args := []string{
-		"fleet", "worker", "--store=" + storeDirectory, "--out=" + path.Join(workDirectory, "out"), "--name=" + c.Name,
+		"fleet", "worker", "--store=" + store, "--out=" + path.Join(workDirectory, "out"), "--name=" + c.Name,
 		"--seeds=" + c.Seeds.String(), fmt.Sprintf("--per-pod=%d", c.PerPod), "--subjects=" + strings.Join(c.Subjects, ","),
 		"--provider=" + c.Provider,
 		fmt.Sprintf("--metrics-address=:%d", MetricsPort),

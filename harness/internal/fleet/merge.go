@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/reports"
@@ -57,17 +59,38 @@ func Merge(ctx context.Context, store Store, name string) (*Merged, error) {
 		return nil, err
 	}
 	first := merged.choose(names)
-	for _, unit := range merged.Campaign.units(merged.Campaign.Seeds) {
-		result, ok := first[unit.base()]
-		if !ok {
-			merged.Missing = append(merged.Missing, unit)
-			continue
+	units := merged.Campaign.units(merged.Campaign.Seeds)
+	runs := make([]*reports.Run, len(units))
+	err = forEach(ctx, len(units), func(ctx context.Context, i int) error {
+		if result, ok := first[units[i].base()]; ok {
+			var err error
+			runs[i], err = read(ctx, store, units[i], result)
+			return err
 		}
-		if err := merged.read(ctx, store, unit, result); err != nil {
-			return nil, err
-		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, run := range runs {
+		merged.add(units[i], run, first[units[i].base()])
 	}
 	return merged, nil
+}
+
+// requestsMax is how many files of a store are read at the same time. An object store answers many
+// requests at once, each after some time.
+const requestsMax = 32
+
+// forEach calls a function for the numbers from 0 to n-1, for several at the same time. It returns
+// the first error.
+func forEach(ctx context.Context, n int, call func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(requestsMax)
+	for i := range n {
+		group.Go(func() error { return call(ctx, i) })
+	}
+	return group.Wait()
 }
 
 // choose returns the result that counts for each run: the result of the first pod that has one. The
@@ -94,37 +117,45 @@ func (m *Merged) choose(names []string) map[string]resultFile {
 	return first
 }
 
-// read reads the result of a unit from the store and adds it to m.Results.
-func (m *Merged) read(ctx context.Context, store Store, unit Unit, result resultFile) error {
+// read reads the result of a unit from the store.
+func read(ctx context.Context, store Store, unit Unit, result resultFile) (*reports.Run, error) {
 	content, err := store.Get(ctx, result.name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	run, err := reports.ReadRunJSON(content)
 	if err != nil {
-		return fmt.Errorf("%s in the store: %w", result.name, err)
+		return nil, fmt.Errorf("%s in the store: %w", result.name, err)
 	}
 	if run.Seed != unit.Seed {
-		return fmt.Errorf("%s in the store: found seed %d; expected seed %d", result.name, run.Seed, unit.Seed)
+		return nil, fmt.Errorf("%s in the store: found seed %d; expected seed %d", result.name, run.Seed, unit.Seed)
+	}
+	return run, nil
+}
+
+// add adds the run of a unit to m.Results. The argument run is nil if the unit has no result.
+func (m *Merged) add(unit Unit, run *reports.Run, result resultFile) {
+	switch {
+	case run == nil:
+		m.Missing = append(m.Missing, unit)
+		return
+	case run.Verdict == check.Pass:
+		m.Results.Passed = append(m.Results.Passed, *run)
+	default:
+		m.Results.Failed = append(m.Results.Failed, *run)
+		m.archives = append(m.archives, path.Join(result.attempt, runsDir, result.base+runSuffix))
 	}
 	m.Results.Runs++
-	if run.Verdict == check.Pass {
-		m.Results.Passed = append(m.Results.Passed, *run)
-		return nil
-	}
-	m.Results.Failed = append(m.Results.Failed, *run)
-	m.archives = append(m.archives, path.Join(result.attempt, runsDir, result.base+runSuffix))
-	return nil
 }
 
 // Extract writes the directories of the runs that did not pass to dir. It sets the fields
 // Directory and Reproduce of these runs. A run that killed too many pods was not completed and has
 // no directory.
 func (m *Merged) Extract(ctx context.Context, store Store, dir string) error {
-	for i := range m.Results.Failed {
+	return forEach(ctx, len(m.Results.Failed), func(ctx context.Context, i int) error {
 		archive, err := store.Get(ctx, m.archives[i])
 		if errors.Is(err, fs.ErrNotExist) {
-			continue
+			return nil
 		}
 		if err != nil {
 			return err
@@ -136,6 +167,6 @@ func (m *Merged) Extract(ctx context.Context, store Store, dir string) error {
 		}
 		run.Directory = to
 		run.Reproduce = fmt.Sprintf("bin/gauntlet run %s --subject=%s --provider=%s", filepath.Join(to, "scenario.yaml"), run.Subject, run.Provider)
-	}
-	return nil
+		return nil
+	})
 }

@@ -1,0 +1,212 @@
+// Package objectstore reads and writes objects of S3, Google Cloud Storage and Azure Blob Storage.
+//
+// The SDKs of these services are in the program gauntlet-objectstore, which the module
+// harness/objectstore contains. They would double the modules of gauntlet itself. The program
+// serves requests of this package at a Unix socket until its standard input ends.
+package objectstore
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/internal/executable"
+)
+
+// Program is the file name of the program that has the SDKs.
+const Program = "gauntlet-objectstore"
+
+// Schemes are the schemes of URLs: those of S3, Google Cloud Storage and Azure Blob Storage.
+var Schemes = []string{"s3", "gs", "azblob"}
+
+// IsURL reports whether a text is a URL rather than the path of a directory.
+func IsURL(text string) bool { return strings.Contains(text, "://") }
+
+// Validate returns an error if a text is not the URL of a bucket, such as s3://bucket/prefix.
+func Validate(text string) error {
+	parsed, err := url.Parse(text)
+	if err != nil || !slices.Contains(Schemes, parsed.Scheme) || parsed.Host == "" {
+		return fmt.Errorf("found %q; expected s3://BUCKET, gs://BUCKET or azblob://CONTAINER, with an optional /PREFIX", text)
+	}
+	if parsed.User != nil {
+		return fmt.Errorf("found a user in the URL of bucket %s; expected credentials in environment variables", parsed.Host)
+	}
+	return nil
+}
+
+// Find returns the path of [Program]. The executable gauntlet, whose path is the argument, is in the
+// same directory.
+func Find(gauntlet string) (string, error) {
+	path := filepath.Join(filepath.Dir(gauntlet), Program)
+	if err := executable.Check(path); err != nil {
+		return "", fmt.Errorf("%s: %w; run `make objectstore` in a checkout of gauntlet", path, err)
+	}
+	return path, nil
+}
+
+// Bucket is a bucket whose objects have names such as "nightly/campaign.json". Several goroutines
+// may use it.
+type Bucket struct {
+	url    string
+	client *http.Client
+	close  func() error
+	ended  chan struct{} // closed after the program has exited
+	output *bytes.Buffer // the output of the program; complete when ended is closed
+}
+
+// Open starts the program for a bucket. The program reads credentials from the environment of this
+// process. The caller must close the bucket.
+func Open(program, bucket string) (*Bucket, error) {
+	if err := Validate(bucket); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "gauntlet-") // with permissions for this user only
+	if err != nil {
+		return nil, err
+	}
+	opened, err := open(program, bucket, filepath.Join(dir, "socket"))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("starting %s: %w", program, err), os.RemoveAll(dir))
+	}
+	stop := opened.close
+	opened.close = sync.OnceValue(func() error { return errors.Join(stop(), os.RemoveAll(dir)) })
+	return opened, nil
+}
+
+// open starts the program with a listener at a socket.
+func open(program, bucket, socket string) (*Bucket, error) {
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	listener.SetUnlinkOnClose(false) // the program uses the socket
+	file, err := listener.File()
+	if err = errors.Join(err, listener.Close()); err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	b := &Bucket{url: bucket, ended: make(chan struct{}), output: &bytes.Buffer{}}
+	cmd := exec.Command(program, bucket)
+	cmd.ExtraFiles = []*os.File{file}
+	cmd.Stdout, cmd.Stderr = b.output, b.output
+	// Ctrl-C must not end the program before gauntlet has written the last files.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = cmd.Wait() // requests report the output of the program
+		close(b.ended)
+	}()
+	transport := &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		},
+		MaxIdleConnsPerHost: 64,
+	}
+	b.client = &http.Client{Transport: transport}
+	b.close = func() error {
+		transport.CloseIdleConnections()
+		err := stdin.Close()
+		<-b.ended
+		if errors.Is(err, os.ErrClosed) {
+			return nil // the program had exited already
+		}
+		return err
+	}
+	return b, nil
+}
+
+// Close stops the program.
+func (b *Bucket) Close() error { return b.close() }
+
+// Put writes content under a name. Readers see the whole content, or nothing.
+func (b *Bucket) Put(ctx context.Context, name string, content []byte) error {
+	_, err := b.do(ctx, http.MethodPut, "name", name, content)
+	if err != nil {
+		return fmt.Errorf("writing %s to %s: %w", name, b.url, err)
+	}
+	return nil
+}
+
+// Get returns the content under a name. If there is none, the error is fs.ErrNotExist.
+func (b *Bucket) Get(ctx context.Context, name string) ([]byte, error) {
+	content, err := b.do(ctx, http.MethodGet, "name", name, nil)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s from %s: %w", name, b.url, err)
+	}
+	return content, nil
+}
+
+// List returns all names that begin with prefix, sorted.
+func (b *Bucket) List(ctx context.Context, prefix string) ([]string, error) {
+	content, err := b.do(ctx, http.MethodGet, "prefix", prefix, nil)
+	if err != nil {
+		return nil, fmt.Errorf("listing %s of %s: %w", prefix, b.url, err)
+	}
+	var names []string
+	if err := json.Unmarshal(content, &names); err != nil {
+		return nil, fmt.Errorf("listing %s of %s: %w", prefix, b.url, err)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// do sends a request to the program, with one query parameter, and returns the body of the response.
+func (b *Bucket) do(ctx context.Context, method, key, value string, body []byte) ([]byte, error) {
+	target := "http://objectstore/?" + url.Values{key: {value}}.Encode()
+	request, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	response, err := b.client.Do(request)
+	if err != nil {
+		return nil, b.explain(ctx, err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	switch {
+	case err != nil:
+		return nil, b.explain(ctx, err)
+	case response.StatusCode == http.StatusNotFound:
+		return nil, fs.ErrNotExist
+	case response.StatusCode >= http.StatusBadRequest:
+		return nil, errors.New(strings.TrimSpace(string(content)))
+	}
+	return content, nil
+}
+
+// exitTimeout is the time in which the program exits after it has closed its socket.
+const exitTimeout = 5 * time.Second
+
+// explain returns the output of the program if the program has exited, and err otherwise.
+func (b *Bucket) explain(ctx context.Context, err error) error {
+	timer := time.NewTimer(exitTimeout)
+	defer timer.Stop()
+	select {
+	case <-b.ended:
+		return fmt.Errorf("%s has exited: %s", Program, strings.TrimSpace(b.output.String()))
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	return err
+}

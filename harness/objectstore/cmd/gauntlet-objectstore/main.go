@@ -1,0 +1,69 @@
+// Command gauntlet-objectstore serves the objects of a bucket to gauntlet. The argument is the URL
+// of the bucket, in S3, Google Cloud Storage or Azure Blob Storage. gauntlet passes a listening Unix
+// socket as file descriptor 3, and ends the program by closing its standard input. The exit status
+// is 3 if the arguments are wrong, and 1 if the bucket cannot be opened.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	_ "gocloud.dev/blob/azureblob" // azblob://
+	_ "gocloud.dev/blob/gcsblob"   // gs://
+	_ "gocloud.dev/blob/s3blob"    // s3://
+
+	"github.com/kube-gauntlet/gauntlet/harness/objectstore/server"
+)
+
+const (
+	exitFailed = 1
+	exitUsage  = 3 // as of gauntlet
+
+	socket = 3 // the file descriptor of the listener, the first after standard error
+
+	backoff = 200 * time.Millisecond
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintf(os.Stderr, "gauntlet-objectstore: found %d arguments; expected the URL of a bucket; gauntlet starts this program\n", len(os.Args)-1)
+		os.Exit(exitUsage)
+	}
+	if err := serve(context.Background(), os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "gauntlet-objectstore:", err)
+		os.Exit(exitFailed)
+	}
+}
+
+// serve answers requests until standard input ends.
+func serve(ctx context.Context, url string) error {
+	listener, err := net.FileListener(os.NewFile(socket, "socket"))
+	if err != nil {
+		return fmt.Errorf("file descriptor %d: %w; expected a listening socket", socket, err)
+	}
+	bucket, err := server.Open(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer bucket.Close()
+	failed := make(chan error, 1)
+	go func() {
+		failed <- (&http.Server{Handler: &server.Server{Bucket: bucket, Backoff: backoff}, ReadHeaderTimeout: 5 * time.Second}).Serve(listener)
+	}()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, os.Stdin)
+		ended <- err
+	}()
+	select {
+	case err := <-failed:
+		return err
+	case err := <-ended:
+		return err
+	}
+}
