@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -32,7 +33,7 @@ func newFleet(code *int) *cobra.Command {
   gauntlet fleet status nightly
   gauntlet fleet collect nightly --store=/mnt/results`,
 	}
-	cmd.AddCommand(newFleetRun(code), newFleetStatus(code), newFleetCollect(code), newFleetDelete(), newFleetWorker(code))
+	cmd.AddCommand(newFleetRun(code), newFleetStatus(code), newFleetCollect(code), newFleetDelete(), newFleetWorker(code), newFleetExport())
 	return cmd
 }
 
@@ -125,7 +126,7 @@ func (f *fleetClusterFlags) connect() (*fleet.Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	return &fleet.Cluster{Client: client, Namespace: namespace}, nil
+	return &fleet.Cluster{Client: client, Namespace: namespace, Config: config}, nil
 }
 
 // fleetImageDefault is the default name of the image that "gauntlet image --fleet" builds.
@@ -380,32 +381,79 @@ func newFleetDelete() *cobra.Command {
 	return cmd
 }
 
+// fleetCollectFlags has the values of the flags of "gauntlet fleet collect".
+type fleetCollectFlags struct {
+	fleetClusterFlags
+	store, claim, image, out string
+}
+
 func newFleetCollect(code *int) *cobra.Command {
-	var store, out string
+	var flags fleetCollectFlags
 	cmd := &cobra.Command{
 		Use:   "collect NAME",
 		Short: "Merge the results of a campaign into one report",
 		Long: `Merge the results of a campaign into one report, in OUT/fleet-NAME. Each run has exactly
 one verdict, however many pods made it. The command also works before the campaign has
-ended; it then has status 2, and prints how many runs have no verdict yet.`,
-		Example: `  gauntlet fleet collect nightly --store=/mnt/results
+ended; it then has status 2, and prints how many runs have no verdict yet.
+
+Without --store, the command reads the claim or the bucket of the campaign's Job. If the
+Job does not exist any more, name the claim and the image. A pod of a second Job reads
+the claim, and the command deletes this Job at the end.`,
+		Example: `  gauntlet fleet collect nightly
+  gauntlet fleet collect nightly --claim=results --image=REGISTRY/gauntlet-fleet:v1
+  gauntlet fleet collect nightly --store=/mnt/results
   gauntlet fleet collect nightly --store=s3://bucket/fleets`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (result error) {
-			opened, closeStore, err := openStore(store)
+			store, closeStore, err := flags.open(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			defer func() { result = errors.Join(result, closeStore()) }()
-			*code, err = collectFleet(cmd.Context(), cmd, opened, args[0], filepath.Join(out, "fleet-"+args[0]))
+			*code, err = collectFleet(cmd.Context(), cmd, store, args[0], filepath.Join(flags.out, "fleet-"+args[0]))
 			return err
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&store, "store", "", "the `directory` of the results, which is the volume of --claim, or the URL of the bucket")
-	f.StringVar(&out, "out", "out", "the `directory` in which the report is created")
-	_ = cmd.MarkFlagRequired("store")
+	flags.fleetClusterFlags.add(f)
+	f.StringVar(&flags.store, "store", "", "the `directory` of the results, or the URL of the bucket (default: that of the Job)")
+	f.StringVar(&flags.claim, "claim", "", "the `name` of the PersistentVolumeClaim of the results (default: that of the Job)")
+	f.StringVar(&flags.image, "image", "", "the `image` that reads the claim (default: that of the Job)")
+	f.StringVar(&flags.out, "out", "out", "the `directory` in which the report is created")
+	cmd.MarkFlagsMutuallyExclusive("store", "claim")
+	cmd.MarkFlagsMutuallyExclusive("store", "image")
 	return cmd
+}
+
+// open opens the store of a campaign. It copies the results of a claim to a temporary directory. The
+// caller must call close at the end.
+func (f *fleetCollectFlags) open(ctx context.Context, name string) (store fleet.Store, close func() error, err error) {
+	if f.store != "" {
+		return openStore(f.store)
+	}
+	cluster, err := f.connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	claim := f.claim
+	if claim == "" {
+		var bucket string
+		if bucket, claim, err = cluster.Location(ctx, name); err != nil {
+			return nil, nil, &unfinishedError{fmt.Errorf("%w; or name the results with --store or --claim", err)}
+		}
+		if bucket != "" {
+			return openStore(bucket)
+		}
+	}
+	dir, err := os.MkdirTemp("", "gauntlet-fleet-")
+	if err != nil {
+		return nil, nil, &unfinishedError{err}
+	}
+	remove := func() error { return os.RemoveAll(dir) }
+	if err := cluster.ReadClaim(ctx, name, claim, f.image, dir); err != nil {
+		return nil, nil, &unfinishedError{errors.Join(err, remove())}
+	}
+	return fleet.Directory(dir), remove, nil
 }
 
 // collectFleet merges the results of a campaign, writes the report to dir, and returns the exit

@@ -113,6 +113,36 @@ func (f *fleetWorkerFlags) work(cmd *cobra.Command) (result error) {
 	return &unfinishedError{err}
 }
 
+func newFleetExport() *cobra.Command {
+	var store string
+	var wait bool
+	cmd := &cobra.Command{
+		Use:    "export [NAME]",
+		Short:  "Print the results of a campaign as an archive",
+		Hidden: true, // the pod of "gauntlet fleet collect" uses it
+		Long: `Print the files of a campaign as a compressed tar archive. With --wait, do nothing until
+SIGTERM; "gauntlet fleet collect" then runs the command again in the same pod.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if wait == (len(args) == 1) {
+				return errors.New("export: found neither or both of NAME and --wait; expected one of them")
+			}
+			if wait {
+				<-cmd.Context().Done()
+				return nil
+			}
+			if err := fleet.Export(cmd.Context(), fleet.Directory(store), args[0], cmd.OutOrStdout()); err != nil {
+				return &unfinishedError{err}
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&store, "store", "", "the `directory` of the results")
+	f.BoolVar(&wait, "wait", false, "wait for SIGTERM; print nothing")
+	return cmd
+}
+
 // openStore opens the store in a directory, or in the bucket of a URL. The caller must call close at
 // the end.
 func openStore(location string) (store fleet.Store, close func() error, err error) {

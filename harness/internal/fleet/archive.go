@@ -23,8 +23,8 @@ func compress(dir string) ([]byte, error) {
 }
 
 // extract writes the files of a gzip-compressed tar archive to the directory dir, and creates dir.
-func extract(archive []byte, dir string) error {
-	compressed, err := gzip.NewReader(bytes.NewReader(archive))
+func extract(archive io.Reader, dir string) error {
+	compressed, err := gzip.NewReader(archive)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,8 @@ func extract(archive []byte, dir string) error {
 	for files := tar.NewReader(compressed); ; {
 		header, err := files.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			_, err := io.Copy(io.Discard, compressed) // it verifies the checksum
+			return err
 		}
 		if err != nil {
 			return err

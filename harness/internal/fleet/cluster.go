@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 )
 
@@ -18,6 +20,10 @@ import (
 type Cluster struct {
 	Client    kubernetes.Interface
 	Namespace string
+	// Config is for commands that gauntlet runs in a pod. Only [Cluster.ReadClaim] needs it.
+	Config *rest.Config
+	// Exec replaces such commands in tests. It is nil otherwise.
+	Exec func(ctx context.Context, pod string, command []string, stdout, stderr io.Writer) error
 }
 
 // Submit creates the Job of a campaign in the cluster.

@@ -15,7 +15,7 @@ import (
 // TestCluster submits the Job of a campaign, reads its status, and deletes the Job.
 func TestCluster(t *testing.T) {
 	ctx := t.Context()
-	cluster := Cluster{fake.NewClientset(), "chaos"}
+	cluster := Cluster{Client: fake.NewClientset(), Namespace: "chaos"}
 	c := Campaign{Name: "night", Seeds: Seeds{First: 1, Last: 100}, PerPod: 10, Subjects: []string{"ours"}, Profile: "calm"}
 	job := Job(&c, &Pods{Namespace: "chaos", Image: "image", Claim: "results", Parallelism: 4})
 	if err := cluster.Submit(ctx, job); err != nil {
@@ -70,7 +70,7 @@ func TestCluster(t *testing.T) {
 
 // TestForeignJob checks that Delete refuses a Job that gauntlet did not create.
 func TestForeignJob(t *testing.T) {
-	cluster := Cluster{fake.NewClientset(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "backup", Namespace: "chaos"}}), "chaos"}
+	cluster := Cluster{Client: fake.NewClientset(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "backup", Namespace: "chaos"}}), Namespace: "chaos"}
 	if err := cluster.Delete(t.Context(), "backup"); err == nil || !strings.Contains(err.Error(), "expected a job that \"gauntlet fleet run\" created") {
 		t.Errorf("error %v, want one about the missing label", err)
 	}

@@ -71,8 +71,11 @@ const (
 
 	workDirectory = "/work"
 	campaignLabel = "gauntlet/campaign"
-	queueLabel    = "kueue.x-k8s.io/queue-name"
-	user          = 65532 // the user ID of the containers, the same as in the image
+	// bucketAnnotation of a Job is [Pods.Bucket]. A Job whose results are in a claim does not have it.
+	bucketAnnotation = "gauntlet/bucket"
+
+	queueLabel = "kueue.x-k8s.io/queue-name"
+	user       = 65532 // the user ID of the containers, the same as in the image
 
 	// graceSeconds is the time that a pod has after SIGTERM to write the last files of its
 	// attempt.
@@ -129,6 +132,9 @@ func Job(c *Campaign, p *Pods) *batchv1.Job {
 	}
 	if p.Queue != "" {
 		job.Spec.Suspend = ptr.To(true) // Kueue starts the Job
+	}
+	if p.Bucket != "" {
+		job.Annotations[bucketAnnotation] = p.Bucket
 	}
 	if p.Deadline > 0 {
 		job.Spec.ActiveDeadlineSeconds = ptr.To(int64(p.Deadline.Seconds()))

@@ -92,6 +92,7 @@ func TestOnKind(t *testing.T) {
 	collectCode := collect.wait()
 	got := readOutcome(t, filepath.Join(f.dir, "fleet-"+campaignName))
 	t.Logf("%s", collect.output)
+	f.compareThroughPod(got)
 	if len(got.Verdicts) != 2**seeds {
 		t.Errorf("verdicts of %d runs, want %d", len(got.Verdicts), 2**seeds)
 	}
@@ -114,6 +115,26 @@ func TestOnKind(t *testing.T) {
 		t.Logf("sweep %d differs (-sweep +fleet):\n%s", n+1, diff)
 	}
 	t.Errorf("the fleet differs from %d sweeps; the last (-sweep +fleet):\n%s", sweepsMax, diff)
+}
+
+// compareThroughPod collects the results without access to the directory of the claim. They must be
+// those that were read from the directory.
+func (f *fleetCluster) compareThroughPod(want outcome) {
+	f.Helper()
+	out := filepath.Join(f.dir, "through-pod")
+	collect := f.start("fleet", "collect", campaignName, "--out="+out)
+	collect.wait()
+	f.Logf("%s", collect.output)
+	if diff := cmp.Diff(want, readOutcome(f.T, filepath.Join(out, "fleet-"+campaignName))); diff != "" {
+		f.Errorf("results through a pod (-directory +pod):\n%s", diff)
+	}
+	f.await("the pod that read the claim to end", func() error {
+		pods, err := f.client.CoreV1().Pods(namespace).List(f.Context(), metav1.ListOptions{LabelSelector: "gauntlet/collect"})
+		if err == nil && len(pods.Items) > 0 {
+			err = fmt.Errorf("%d pods exist", len(pods.Items))
+		}
+		return err
+	})
 }
 
 // requireKind skips the test without a container engine.
@@ -226,7 +247,7 @@ type command struct {
 func (f *fleetCluster) start(args ...string) *command {
 	f.Helper()
 	c := &command{t: f.T, cmd: exec.CommandContext(f.Context(), f.program, args...), output: &strings.Builder{}}
-	if args[0] == "fleet" && args[1] != "collect" {
+	if args[0] == "fleet" {
 		c.cmd.Args = append(c.cmd.Args, "--kubeconfig="+f.kind.Kubeconfig(), "--namespace="+namespace)
 	}
 	c.cmd.Cancel = func() error { return c.cmd.Process.Signal(syscall.SIGTERM) }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -162,7 +163,7 @@ func (m *Merged) Extract(ctx context.Context, store Store, dir string) error {
 		}
 		run := &m.Results.Failed[i]
 		to := filepath.Join(dir, Unit{run.Seed, run.Subject}.base())
-		if err := extract(archive, to); err != nil {
+		if err := extract(bytes.NewReader(archive), to); err != nil {
 			return fmt.Errorf("%s in the store: %w", m.archives[i], err)
 		}
 		run.Directory = to
