@@ -18,6 +18,9 @@ type SampleInput struct {
 	Resources []string
 	// Span is the time from the fault's injection until its healing. It is at least 500 ms.
 	Span time.Duration
+	// Long is true if a fault may affect all requests, or delay all events, for its whole Span of
+	// minutes. Otherwise, the controllers recover from the fault within seconds.
+	Long bool
 	// Edit draws random workload steps, such as scale, for a user-edit fault. This fault simulates
 	// a second user. Edit returns nil if no step would have an effect when the test run injects
 	// the fault.

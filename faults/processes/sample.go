@@ -13,13 +13,21 @@ func sampleRestart(r *rand.Rand, o faults.SampleInput) any {
 	return &RestartParams{
 		How:      faults.Pick(r, howNames...),
 		Replica:  faults.Pick(r, replicas...),
-		Downtime: faults.PickTime(r, 100*time.Millisecond, min(o.Span, time.Second), 100*time.Millisecond),
+		Downtime: faults.PickTime(r, 100*time.Millisecond, downtimeMax(o), 100*time.Millisecond),
 	}
+}
+
+// downtimeMax returns the longest downtime of a replica in a randomly generated scenario.
+func downtimeMax(o faults.SampleInput) time.Duration {
+	if o.Long {
+		return o.Span
+	}
+	return min(o.Span, time.Second)
 }
 
 // sampleCrash draws the parameters of a crash fault for a randomly generated scenario.
 func sampleCrash(r *rand.Rand, o faults.SampleInput) any {
-	return &CrashParams{Downtime: faults.PickTime(r, 100*time.Millisecond, min(o.Span, time.Second), 100*time.Millisecond)}
+	return &CrashParams{Downtime: faults.PickTime(r, 100*time.Millisecond, downtimeMax(o), 100*time.Millisecond)}
 }
 
 // sampleFreeze draws the parameters of a freeze fault for a randomly generated scenario.

@@ -20,8 +20,9 @@ var codesByVerb = map[string][]int{
 	"delete": {409, 429, 500, 503, 504},
 }
 
-// outageMax is the longest time for which a generated fault may change every matching request.
-// It is short, because clients back off: a client may wait as long again after the fault ends.
+// outageMax is the longest time for which a generated fault may change every matching request. It
+// is short, because clients back off: a client may wait as long again after the fault ends. Long
+// faults ignore it.
 const outageMax = 1500 * time.Millisecond
 
 // sampleMatch draws random parameters that select requests for a generated fault. It sets either
@@ -38,11 +39,11 @@ func sampleMatch(r *rand.Rand, o faults.SampleInput, times int) Match {
 	case draw == 1:
 		every := 2 + r.IntN(6)
 		m.Every = &every
-	case draw == 2 || o.Span > outageMax:
+	case draw == 2 || o.Span > outageMax && !o.Long:
 		probability := float64(1+r.IntN(5)) / 10
 		m.Probability = &probability
 	}
-	if times > 0 {
+	if times > 0 && !(o.Long && r.IntN(2) == 0) {
 		m.Times = 1 + r.IntN(times)
 	}
 	return m

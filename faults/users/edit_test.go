@@ -19,8 +19,8 @@ func TestEditParams(t *testing.T) {
 			Want: "s.yaml:1:9: user-edit.steps[0]: found no operation; expected create, scale, delete, rollout, pause, resume, rollback, label, annotate, select, configure, publish, patch or await",
 		},
 		{
-			Text: "steps: [{pause: {name: app}, after: 1h}]",
-			Want: "s.yaml:1:37: user-edit.steps[0].after: found 1h0m0s; expected a duration from 0s to 5m0s",
+			Text: "steps: [{pause: {name: app}, after: 25h}]",
+			Want: "s.yaml:1:37: user-edit.steps[0].after: found 25h0m0s; expected a duration from 0s to 24h0m0s",
 		},
 		{
 			Text: "steps: [{pause: {kind: Service, name: app}}]",

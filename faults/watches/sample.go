@@ -9,9 +9,13 @@ import (
 
 // sampleDelay draws the parameters of a watch-delay fault for a randomly generated scenario.
 func sampleDelay(r *rand.Rand, o faults.SampleInput) any {
+	most := 1500 * time.Millisecond
+	if o.Long {
+		most = o.Span
+	}
 	return &DelayParams{
 		EventMatch: EventMatch{Resource: faults.Pick(r, o.Resources...)},
-		Delay:      faults.PickTime(r, 50*time.Millisecond, 1500*time.Millisecond, 50*time.Millisecond),
+		Delay:      faults.PickTime(r, 50*time.Millisecond, most, 50*time.Millisecond),
 	}
 }
 
@@ -24,7 +28,7 @@ func sampleStall(r *rand.Rand, o faults.SampleInput) any {
 func sampleEnd(r *rand.Rand, o faults.SampleInput) any {
 	p := &EndParams{Resource: faults.Pick(r, o.Resources...), How: faults.Pick(r, endings()...)}
 	if r.IntN(2) == 0 {
-		p.Blind = faults.PickTime(r, 100*time.Millisecond, o.Span/2, 50*time.Millisecond)
+		p.Blind = faults.PickTime(r, 100*time.Millisecond, min(o.Span/2, blindMax), 50*time.Millisecond)
 	}
 	if r.IntN(2) == 0 {
 		p.Every = faults.PickTime(r, 200*time.Millisecond, time.Second, 100*time.Millisecond)

@@ -58,7 +58,7 @@ func TestParseErrors(t *testing.T) {
 		{"only after", step("  - after: 1s"), "x.yaml:5:5: workload[1]: found no operation; expected create, scale, delete, rollout, pause, resume, rollback, label, annotate, select, configure, publish, patch or await"},
 		{"two operations", step("  - {scale: {kind: ReplicaSet, name: web, replicas: 1}, delete: {kind: ReplicaSet, name: web}}"),
 			"x.yaml:5:57: workload[1]: found the operations delete and scale in one step; expected one operation per step"},
-		{"negative after", step("  - scale: {kind: ReplicaSet, name: web, replicas: 1}\n    after: -1s"), "x.yaml:6:12: workload[1].after: found -1s; expected a duration from 0s to 5m0s"},
+		{"negative after", step("  - scale: {kind: ReplicaSet, name: web, replicas: 1}\n    after: -1s"), "x.yaml:6:12: workload[1].after: found -1s; expected a duration from 0s to 24h0m0s"},
 		{"unknown kind", instead("  - create: {kind: Replicaset, name: web}"), `x.yaml:4:13: workload[0].create.apiVersion: found nothing for kind "Replicaset"; expected an apiVersion such as example.com/v1, or one of the kinds ReplicaSet, ReplicationController, Deployment, Pod, Service and Endpoints; did you mean ReplicaSet?`},
 		{"no kind", instead("  - create: {name: web}"), "x.yaml:4:13: workload[0].create.kind: found nothing; expected ReplicaSet, ReplicationController, Deployment, Pod, Service or Endpoints"},
 		{"bad object name", instead("  - create: {kind: Pod, name: a.b}"), `x.yaml:4:31: workload[0].create.name: found "a.b"; expected a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end`},

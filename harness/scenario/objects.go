@@ -3,7 +3,18 @@ package scenario
 import (
 	"slices"
 	"strconv"
+	"time"
 )
+
+// Pauses returns the sum of the pauses between the steps of the workload. It does not include the
+// time for which steps wait for a condition.
+func (s *Scenario) Pauses() time.Duration {
+	var all time.Duration
+	for _, step := range s.Workload {
+		all += step.After
+	}
+	return all
+}
 
 // PodsMax returns the maximum number of pods that the objects of the workload need at one time.
 //

@@ -25,7 +25,7 @@ const (
 	leaseDurationMin = 3 * time.Second
 	leaseDurationMax = 5 * time.Minute
 	podDelayMax      = time.Minute
-	afterMax         = 5 * time.Minute
+	afterMax         = 24 * time.Hour
 	withinMin        = time.Second
 	withinMax        = 10 * time.Minute
 	quietMin         = 100 * time.Millisecond

@@ -15,7 +15,7 @@ import (
 type Step struct {
 	// After is the time to wait between the end of the previous step and the operation of this
 	// step.
-	After time.Duration `yaml:"after,omitempty" bounds:"0s..5m"`
+	After time.Duration `yaml:"after,omitempty" bounds:"0s..24h"`
 	// Operation is the action of the user on an object. It is nil in a step that only waits.
 	Operation Operation
 	// Await is the condition that the user waits for before the next step. In a step with an

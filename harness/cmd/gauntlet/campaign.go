@@ -118,6 +118,11 @@ func (f *campaignFlags) confirmed(o run.Options) campaign.Attempt {
 		return once
 	}
 	return confirmFailure(once, f.confirm, func(seed uint64) campaign.Attempt {
+		if pauses := o.Scenario.Pauses(); pauses > repeatedPausesMax {
+			return func(context.Context) (*reports.Run, error) {
+				return nil, fmt.Errorf("the pauses of the workload take %s; run gauntlet shrink to shorten them", pauses)
+			}
+		}
 		o.Progress("repeating the failed run on the provider " + f.confirm)
 		again := o
 		again.Provider, again.Scenario = f.confirm, o.Scenario.Clone()
@@ -125,6 +130,10 @@ func (f *campaignFlags) confirmed(o run.Options) campaign.Attempt {
 		return discardInterrupted(attempt(again))
 	})
 }
+
+// repeatedPausesMax is the maximum sum of a workload's pauses with which gauntlet repeats a failed
+// run in real time.
+const repeatedPausesMax = 10 * time.Minute
 
 // confirmFailure returns a function that makes a run. If the run fails, the function repeats it on
 // another provider with the same seed.

@@ -23,7 +23,7 @@ type generateFlags struct {
 // addProfile adds to a command the flags --profile and --prefer-uncovered, which decide what a
 // generated scenario contains.
 func (f *generateFlags) addProfile(flags *pflag.FlagSet) {
-	flags.StringVar(&f.profile, "profile", generate.DefaultProfile, "how many operations and faults a generated scenario has: calm, steady, storm or slow")
+	flags.StringVar(&f.profile, "profile", generate.DefaultProfile, "how many operations and faults a generated scenario has: calm, steady, storm, slow or hours")
 	flags.StringVar(&f.preferUncovered, "prefer-uncovered", "", "a `file` that \"gauntlet coverage --out\" wrote; a generated scenario prefers faults that acted rarely in the runs of that file")
 }
 

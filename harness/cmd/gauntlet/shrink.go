@@ -33,6 +33,9 @@ type shrinkFlags struct {
 	failure *reports.Failure
 	// baselines has the baselines of workloads, if the check needs them. See the method baseline.
 	baselines map[string]*baseline.Baseline
+	// issue is the slug of the known upstream issue because of which the check fails. It is empty
+	// if the verdict of the check is fail.
+	issue string
 }
 
 func newShrink(code *int) *cobra.Command {
@@ -43,7 +46,8 @@ func newShrink(code *int) *cobra.Command {
 		Long: `Make the scenario of a failed run smaller while the same check still fails: remove
 faults, objects and steps, and reduce replicas and times. If the scenario fails only in
 some runs, the command repeats each candidate until it is 95 % sure. If the check compares the
-run with runs without faults, the command makes such runs for each smaller workload, too.
+run with runs without faults, the command makes such runs for each smaller workload, too. For a
+run with the verdict known-upstream, the same upstream issue must appear.
 
 The smallest scenario so far is in RUNDIR/shrink/smallest.yaml, also after Ctrl-C.
 Started again, the command resumes. The exit status is 0 if the search is complete, and
@@ -87,7 +91,7 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if f.check, err = findFailedCheck(failed, f.check); err != nil {
+	if f.check, f.issue, err = findFailedCheck(failed, f.check); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	f.runs.seed, f.runs.provider = failed.Seed, failed.Provider
@@ -110,18 +114,30 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	return nil
 }
 
-// findFailedCheck returns the ID of the first check that failed in a run. If id is not empty, only
-// the check with this ID counts. It returns an error if no such check failed.
-func findFailedCheck(r *reports.Run, id string) (string, error) {
-	for _, result := range r.Results {
-		if result.Verdict == check.Fail && (id == "" || result.Check == id) {
-			return result.Check, nil
+// findFailedCheck returns the ID of the first check that failed in a run. If no check failed, it
+// returns the first check with the verdict known-upstream, and the slug of the issue. If id is not
+// empty, only the check with this ID counts. It returns an error if there is no such check.
+func findFailedCheck(r *reports.Run, id string) (failed, issue string, err error) {
+	for _, verdict := range []check.Verdict{check.Fail, check.KnownUpstream} {
+		for _, result := range r.Results {
+			if result.Verdict == verdict && (id == "" || result.Check == id) {
+				return result.Check, knownIssue(result), nil
+			}
 		}
 	}
 	if id == "" {
-		return "", errors.New("no check failed in the run; name a run in which a check failed")
+		return "", "", errors.New("no check failed in the run; name a run in which a check failed")
 	}
-	return "", fmt.Errorf("check %q did not fail in the run; name a check that failed, or omit --check", id)
+	return "", "", fmt.Errorf("check %q did not fail in the run; name a check that failed, or omit --check", id)
+}
+
+// knownIssue returns the slug of the known upstream issue that the first violation of a check shows.
+// It returns "" for a check whose verdict is not known-upstream.
+func knownIssue(result check.Result) string {
+	if result.Verdict != check.KnownUpstream || len(result.Evidence) == 0 {
+		return ""
+	}
+	return result.Evidence[0].KnownIssue
 }
 
 // confirmationRuns is how often the smallest scenario runs at the end of the search. These runs
@@ -194,7 +210,7 @@ func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error)
 }
 
 // fails runs a scenario once and deletes the run's directory. It reports whether the run has the
-// failure to search for.
+// failure to search for, and the same known upstream issue if f.issue has one.
 func (f *shrinkFlags) fails(ctx context.Context, cmd *cobra.Command, s *scenario.Scenario) (bool, error) {
 	options, err := f.runs.options(cmd, []*scenario.Scenario{s.Clone()})
 	if errors.Is(err, errNothingToReconcile) {
@@ -214,8 +230,8 @@ func (f *shrinkFlags) fails(ctx context.Context, cmd *cobra.Command, s *scenario
 	if result == nil {
 		return false, err
 	}
-	_, notFailed := findFailedCheck(result, f.check)
-	failing := notFailed == nil && (f.failure == nil || f.failure.In(result))
+	_, issue, err := findFailedCheck(result, f.check)
+	failing := err == nil && issue == f.issue && (f.failure == nil || f.failure.In(result))
 	return failing, os.RemoveAll(result.Directory)
 }
 

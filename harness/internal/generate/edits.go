@@ -14,6 +14,7 @@ import (
 // the workload.
 type editor struct {
 	*rand.Rand
+	profile  Profile
 	steps    []scenario.Step   // the steps of the workload
 	existing []scenario.Target // objects that exist when the workload ends
 	edited   []scenario.Target // objects that a user-edit fault of the scenario already changes
@@ -21,8 +22,8 @@ type editor struct {
 
 // newEditor returns an editor for a scenario. The editor does not change objects that a
 // user-edit fault of the scenario already changes.
-func newEditor(r *rand.Rand, s *scenario.Scenario) *editor {
-	e := &editor{Rand: r, steps: s.Workload, existing: s.ExistingObjects()}
+func newEditor(r *rand.Rand, profile Profile, s *scenario.Scenario) *editor {
+	e := &editor{Rand: r, profile: profile, steps: s.Workload, existing: s.ExistingObjects()}
 	for _, fault := range s.Faults {
 		for _, step := range editsOf(fault) {
 			target, _ := step.Target()
@@ -179,10 +180,10 @@ func one(operation scenario.Operation) []scenario.Step {
 }
 
 // rescale returns a step that sets a random number of replicas, which may equal the old number.
-// It does not scale down a Deployment with maxSurge 0; [scalesUpOnly] says why.
+// It does not scale down a Deployment with maxSurge 0; [Profile.scalesUpOnly] says why.
 func (e *editor) rescale(o *object) []scenario.Step {
 	replicas := e.IntN(o.replicas + 5)
-	if scalesUpOnly(o.create) {
+	if e.profile.scalesUpOnly(o.create) {
 		replicas = o.replicas + e.IntN(5)
 	}
 	return one(&scenario.Scale{Target: o.Target, Replicas: &replicas})
@@ -243,7 +244,7 @@ func (e *editor) recreate(o *object) []scenario.Step {
 
 // users returns a value of type users that has no objects. The editor uses it to draw single
 // operations with the editor's own source of random numbers.
-func (e *editor) users() *users { return &users{Rand: e.Rand} }
+func (e *editor) users() *users { return &users{Rand: e.Rand, profile: e.profile} }
 
 // withEdits returns the steps of the workload together with the steps of all user-edit faults.
 // The generator checks both for known upstream issues.

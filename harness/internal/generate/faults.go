@@ -15,10 +15,14 @@ import (
 // The minimum and the maximum duration of a fault.
 //
 // Faults are short, because failed syncs increase the back-off of a work queue key. After a
-// fault of N seconds, the next retry of the key may take another N seconds.
+// fault of N seconds, the next retry of the key may take another N seconds. In a long profile,
+// half of the faults last up to longSpanMax. That is longer than the expectations of
+// kube-controller-manager, which expire after 5 minutes.
 const (
-	spanMin = 500 * time.Millisecond
-	spanMax = 3 * time.Second
+	spanMin     = 500 * time.Millisecond
+	spanMax     = 3 * time.Second
+	longSpanMin = time.Minute
+	longSpanMax = 10 * time.Minute
 	// timeStep is the unit of random times: every drawn duration or delay of a fault is a
 	// multiple of timeStep.
 	timeStep = 100 * time.Millisecond
@@ -34,36 +38,72 @@ const faultsMax = 100
 // triesMax is the number of draws after which [Options.drawFitting] gives up.
 const triesMax = 200
 
-// addFaults draws the faults of a scenario. The first fault begins together with the workload.
-// If the first fault acts on requests, it acts on creates of pods, because every workload causes
-// such requests.
+// addFaults draws the faults of a scenario.
 func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 	r := o.random("faults")
-	occasion := sampleInputOf(u.steps)
+	input := sampleInputOf(u.steps)
 	count := int64(o.Profile.faults.draw(r)) * int64(o.Duration) / int64(o.Profile.duration)
 	count = min(max(count, 1), faultsMax)
-	for i := range count {
-		var from time.Duration
-		on := podCreates
-		if i > 0 {
-			on = occasion
-			from = faults.PickTime(r, 0, o.Duration*3/5, timeStep)
+	for range count {
+		draw := o.drawTimed
+		if o.Profile.long {
+			draw = o.drawTriggered
 		}
-		on.Span = faults.PickTime(r, spanMin, max(spanMin, min(spanMax, o.Duration-from)), timeStep)
-		fault, err := o.drawFault(r, on, s)
+		fault, err := draw(r, input, s)
 		if err != nil {
 			return err
-		}
-		if fault.From, fault.For = from, on.Span; fault.When != nil { // a user-edit begins on its trigger
-			fault.From, fault.For = 0, spanMax
-		}
-		if rejectsAll(fault) {
-			fault.For = min(fault.For, rejectionMax)
 		}
 		s.Faults = append(s.Faults, fault)
 	}
 	slices.SortStableFunc(s.Faults, func(a, b scenario.Fault) int { return cmp.Compare(a.From, b.From) })
 	return nil
+}
+
+// drawTimed draws a fault that begins at a time. The first fault of a scenario begins together with
+// the workload. If it acts on requests, it acts on creates of pods, because every workload causes
+// such requests.
+func (o *Options) drawTimed(r *rand.Rand, input faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
+	var from time.Duration
+	if len(s.Faults) == 0 {
+		input = podCreates
+	} else {
+		from = faults.PickTime(r, 0, o.Duration*3/5, timeStep)
+	}
+	input.Span = faults.PickTime(r, spanMin, max(spanMin, min(spanMax, o.Duration-from)), timeStep)
+	fault, err := o.drawFault(r, input, s)
+	if err != nil {
+		return fault, err
+	}
+	if fault.From, fault.For = from, input.Span; fault.When != nil { // a user-edit begins on its trigger
+		fault.From, fault.For = 0, spanMax
+	}
+	if rejectsAll(fault) {
+		fault.For = min(fault.For, rejectionMax)
+	}
+	return fault, nil
+}
+
+// drawTriggered draws a fault that begins at a step of the workload. Between the steps, there may
+// be nothing that a fault could affect. Half of the faults begin at the same step as the previous
+// fault, so that they act together.
+func (o *Options) drawTriggered(r *rand.Rand, input faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
+	input.Long = r.IntN(2) == 0
+	if input.Span = faults.PickTime(r, spanMin, 30*time.Second, timeStep); input.Long {
+		input.Span = faults.PickTime(r, longSpanMin, longSpanMax, time.Second)
+	}
+	index := r.IntN(len(s.Workload))
+	if n := len(s.Faults); n > 0 && r.IntN(2) == 0 {
+		index = s.Faults[n-1].When.Step.Index
+	}
+	fault, err := o.drawFault(r, input, s)
+	if err != nil {
+		return fault, err
+	}
+	if fault.For = input.Span; fault.When == nil { // a user-edit has a trigger
+		at := faults.Pick(r, scenario.Begun, scenario.Done)
+		fault.When = &scenario.Trigger{Step: &scenario.StepTrigger{Index: index, At: at}}
+	}
+	return fault, nil
 }
 
 // preferTries is the number of drawn faults of which [Options.drawFault] returns one, if
@@ -105,7 +145,7 @@ func (o *Options) seen(fault scenario.Fault) int {
 // if the scenario stays valid and the fault cannot cause a known upstream issue. If none of
 // triesMax draws fits, drawFitting returns an error.
 func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
-	editor := newEditor(r, s)
+	editor := newEditor(r, o.Profile, s)
 	for range triesMax {
 		kind := faults.Pick(r, o.Kinds...)
 		var when *scenario.Trigger // only user-edit faults have a trigger
@@ -130,7 +170,7 @@ func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.S
 		}
 		fault := scenario.Fault{Name: kind.Name, Params: params, When: when}
 		all := append(slices.Clip(s.Faults), fault)
-		if steps := withEdits(s.Workload, all); !triggersUpstreamIssue(steps, all) && !rejectsUserPods(steps, all) && !marksNodesTwice(all) {
+		if steps := withEdits(s.Workload, all); !o.Profile.triggersUpstreamIssue(steps, all) && !rejectsUserPods(steps, all) && !marksNodesTwice(all) {
 			return fault, nil
 		}
 	}

@@ -5,7 +5,8 @@
 //
 // In a generated scenario, users change only objects that exist. Faults affect requests and
 // objects of the workload, and end soon after the workload. The generator avoids scenarios that
-// trigger known bugs of Kubernetes (see upstream_issues.go).
+// trigger known bugs of Kubernetes (see upstream_issues.go). Only a long profile, such as hours,
+// allows those that a check recognizes.
 package generate
 
 import (
@@ -18,6 +19,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/catalog"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/coverage"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
@@ -35,8 +37,8 @@ type Options struct {
 	Seed uint64
 	// Profile says how many objects, operations and faults the scenario has.
 	Profile Profile
-	// Duration is the approximate duration of the workload, from DurationMin to DurationMax. 0
-	// means the default duration of the profile.
+	// Duration is the approximate duration of the workload. It is from DurationMin to
+	// DurationMax, or for a long profile to LongDurationMax. 0 means the profile's own duration.
 	Duration time.Duration
 	// Provider is the provider of the cluster, such as kind. The generator draws only faults
 	// that this provider supports.
@@ -50,10 +52,11 @@ type Options struct {
 	PreferUncovered *coverage.Table
 }
 
-// The minimum and the maximum of Options.Duration.
+// The bounds of Options.Duration.
 const (
-	DurationMin = time.Second
-	DurationMax = 2 * time.Minute
+	DurationMin     = time.Second
+	DurationMax     = 2 * time.Minute
+	LongDurationMax = 48 * time.Hour
 )
 
 // Profile says how many objects, operations and faults a generated scenario has. [Profiles]
@@ -66,6 +69,17 @@ type Profile struct {
 	gap      time.Duration // maximum time from one step to the next
 	faults   interval      // number of faults for a workload of the profile's duration
 	slowPods bool          // true if pods start slowly, stop slowly, or both
+	// long is true if faults last minutes and users pause for minutes. Then known upstream issues
+	// may appear, and only a provider in virtual time can run the scenario.
+	long bool
+}
+
+// durationMax returns the maximum of Options.Duration for the profile.
+func (p *Profile) durationMax() time.Duration {
+	if p.long {
+		return LongDurationMax
+	}
+	return DurationMax
 }
 
 // interval is a range of integers. It includes both bounds.
@@ -74,13 +88,14 @@ type interval struct{ least, most int }
 // draw returns a random integer from least to most.
 func (b interval) draw(r *rand.Rand) int { return b.least + r.IntN(b.most-b.least+1) }
 
-// Profiles has all profiles. The first three have increasing numbers of faults, and the last one
-// has slow pods.
+// Profiles has all profiles. The first three have increasing numbers of faults. The profile slow
+// has slow pods, and hours spreads its workload over hours.
 var Profiles = []Profile{
 	{Name: "calm", duration: 4 * time.Second, owners: interval{1, 2}, pods: 20, gap: 1200 * time.Millisecond, faults: interval{1, 2}},
 	{Name: "steady", duration: 4 * time.Second, owners: interval{2, 4}, pods: 50, gap: 700 * time.Millisecond, faults: interval{3, 5}},
 	{Name: "storm", duration: 5 * time.Second, owners: interval{3, 5}, pods: 80, gap: 400 * time.Millisecond, faults: interval{6, 10}},
 	{Name: "slow", duration: 6 * time.Second, owners: interval{3, 5}, pods: 40, gap: 400 * time.Millisecond, faults: interval{7, 11}, slowPods: true},
+	{Name: "hours", duration: 2 * time.Hour, owners: interval{1, 3}, pods: 16, gap: 20 * time.Minute, faults: interval{5, 9}, long: true},
 }
 
 // DefaultProfile is the name of the profile that commands use without the flag --profile.
@@ -124,8 +139,15 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 		slowDown(s, r)
 	}
 	s.Subject.LeaseDuration = 5 * time.Second // a new leader must wait until the lease expires
-	users := newUsers(o.random("users"), o.Profile.pods)
-	s.Workload = users.workload(o.Profile, o.Duration)
+	if o.Profile.long {
+		s.Subject.LeaseDuration = time.Minute // renewals take most of the CPU time of an idle hour
+		// While a watch is held, a controller may write all the time. The defaults of
+		// kube-controller-manager limit this.
+		s.Subject.QPS, s.Subject.Burst = 20, 30
+		s.Settle = scenario.Settle{Within: longSettle, Quiet: 5 * time.Second}
+	}
+	users := newUsers(o.random("users"), o.Profile)
+	s.Workload = users.workload(o.Duration)
 	if err := o.addFaults(s, users); err != nil {
 		return nil, fmt.Errorf("generating from seed %d: %w", o.Seed, err)
 	}
@@ -135,6 +157,10 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 	}
 	return scenario.Parse(s.Name+".yaml", text) // sets the defaults, as for a scenario that is read from a file
 }
+
+// longSettle is the time limit for convergence in a long profile. It is above the maximum delay of
+// a retry that the check converged allows after a long outage.
+const longSettle = 3 * time.Minute
 
 // slowDown makes the pods of a scenario start slowly, stop slowly, or both. It also raises the
 // time limit for convergence, because rollouts then take longer.
@@ -158,8 +184,11 @@ func (o *Options) complete() error {
 	if o.Duration == 0 {
 		o.Duration = o.Profile.duration
 	}
-	if o.Duration < DurationMin || o.Duration > DurationMax {
-		return fmt.Errorf("found duration %s; expected %s to %s", o.Duration, DurationMin, DurationMax)
+	if most := o.Profile.durationMax(); o.Duration < DurationMin || o.Duration > most {
+		return fmt.Errorf("found duration %s; expected %s to %s", o.Duration, DurationMin, most)
+	}
+	if o.Profile.long && !o.Provider.Capabilities.Has(cluster.VirtualTime) {
+		return fmt.Errorf("the workload of profile %s takes %s on provider %s; expected provider virtual", o.Profile.Name, o.Duration, o.Provider.Name)
 	}
 	if o.Kinds == nil {
 		o.Kinds = catalog.All

@@ -39,12 +39,21 @@ func seeds() uint64 {
 }
 
 func options(seed uint64) generate.Options {
-	return generate.Options{
-		Seed:     seed,
-		Profile:  generate.Profiles[seed%uint64(len(generate.Profiles))],
-		Provider: providers.All[seed/7%uint64(len(providers.All))],
-	}
+	profile := generate.Profiles[seed%uint64(len(generate.Profiles))]
+	return generate.Options{Seed: seed, Profile: profile, Provider: providerFor(profile, int(seed/7))}
 }
+
+// providerFor returns a provider that can run the scenarios of a profile. Usually, this is the
+// provider with the given index.
+func providerFor(profile generate.Profile, index int) providers.Provider {
+	if profile.Name == hours {
+		index = slices.IndexFunc(providers.All, func(p providers.Provider) bool { return p.Name == providers.Virtual })
+	}
+	return providers.All[index%len(providers.All)]
+}
+
+// hours is the name of the profile whose scenarios take hours.
+const hours = "hours"
 
 // TestEveryScenario checks that each generated scenario is valid and that the provider supports
 // it. Parse must read the scenario's YAML back to an equal scenario.
@@ -115,7 +124,7 @@ func TestEdits(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		for _, fault := range s.Faults {
-			if edits := fault.Name == users.Edit.Name; edits != (fault.When != nil) {
+			if edits := fault.Name == users.Edit.Name; o.Profile.Name != hours && edits != (fault.When != nil) {
 				t.Errorf("seed %d: %s waits for %v", seed, fault.Name, fault.When)
 			}
 		}
@@ -186,7 +195,7 @@ func TestSameBytes(t *testing.T) {
 	}
 	for i, profile := range generate.Profiles {
 		seed := uint64(i) + 1
-		got := marshal(t, generated(t, generate.Options{Seed: seed, Profile: profile, Provider: providers.All[0], Kinds: kinds}))
+		got := marshal(t, generated(t, generate.Options{Seed: seed, Profile: profile, Provider: providerFor(profile, 0), Kinds: kinds}))
 		golden(t, fmt.Sprintf("%s-%d.yaml", profile.Name, seed), got)
 	}
 	hash := sha256.New()
@@ -214,6 +223,7 @@ func TestUserPods(t *testing.T) {
 	kept := 0
 	for seed := range uint64(200) {
 		o := options(seed)
+		o.Profile = generate.Profiles[seed%4] // not hours, whose provider has none of these faults
 		o.Provider, o.Kinds = providers.All[0], kinds
 		s := generated(t, o)
 		text := string(marshal(t, s))
@@ -259,11 +269,60 @@ func TestDuration(t *testing.T) {
 	}
 }
 
+// TestHours checks that the profile hours has long faults and long pauses. Only a provider in
+// virtual time can run its scenarios.
+func TestHours(t *testing.T) {
+	profile, err := generate.ProfileNamed(hours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := generate.Options{Profile: profile, Provider: providerFor(profile, 0)}
+	var longFaults, together, outages int
+	for o.Seed = range uint64(50) {
+		s := generated(t, o)
+		var all time.Duration
+		for _, step := range s.Workload {
+			all += step.After
+		}
+		if all < time.Hour || all > 2*time.Hour {
+			t.Errorf("seed %d: the pauses take %s; want 1 to 2 hours", o.Seed, all)
+		}
+		begun := map[int]bool{}
+		for _, fault := range s.Faults {
+			if fault.When == nil {
+				t.Fatalf("seed %d: a fault has no trigger", o.Seed)
+			}
+			if fault.For > 5*time.Minute {
+				longFaults++
+			}
+			if begun[fault.When.Step.Index] {
+				together++
+			}
+			begun[fault.When.Step.Index] = true
+			if fault.Name == requests.Error.Name && fault.For > 3*time.Minute && fault.Params.Text("probability") == "" && fault.Params.Text("nth") == "" {
+				outages++
+			}
+		}
+	}
+	if longFaults < 50 || together < 50 || outages == 0 {
+		t.Errorf("50 seeds have %d faults of more than 5 minutes, %d that begin with another one, and %d outages; want many, many and some", longFaults, together, outages)
+	}
+	o.Duration = generate.LongDurationMax + 1
+	if _, err := generate.Scenario(o); err == nil || !strings.Contains(err.Error(), "expected 1s to 48h0m0s") {
+		t.Errorf("duration %s: error %v", o.Duration, err)
+	}
+	o.Duration, o.Provider = 0, providers.All[0]
+	want := "the workload of profile hours takes 2h0m0s on provider embedded; expected provider virtual"
+	if _, err := generate.Scenario(o); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
 func TestProfileNamed(t *testing.T) {
 	if p, err := generate.ProfileNamed("storm"); err != nil || p.Name != "storm" {
 		t.Errorf("%q, %v", p.Name, err)
 	}
-	if _, err := generate.ProfileNamed("breeze"); err == nil || err.Error() != `found profile "breeze"; expected calm, steady, storm or slow` {
+	if _, err := generate.ProfileNamed("breeze"); err == nil || err.Error() != `found profile "breeze"; expected calm, steady, storm, slow or hours` {
 		t.Errorf("error %v", err)
 	}
 	if !slices.ContainsFunc(generate.Profiles, func(p generate.Profile) bool { return p.Name == generate.DefaultProfile }) {

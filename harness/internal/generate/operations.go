@@ -109,11 +109,11 @@ func (u *users) scale() {
 }
 
 // newReplicas draws a new number of replicas for an object. The sum of all replicas stays at
-// most users.podsMax.
+// most the maximum of the profile.
 //
 // The number is sometimes 0, and may equal the old number.
 func (u *users) newReplicas(o *object) int {
-	if scalesUpOnly(o.create) {
+	if u.profile.scalesUpOnly(o.create) {
 		return o.replicas + u.IntN(max(1, u.room()/2))
 	}
 	if u.IntN(10) == 0 {
@@ -199,7 +199,7 @@ func (u *users) configure() {
 }
 
 // configuration draws a configure operation for an object with replicas. It never sets maxSurge
-// to 0; [scalesUpOnly] says why.
+// to 0; [Profile.scalesUpOnly] says why.
 func (u *users) configuration(o *object) *scenario.Configure {
 	configure := &scenario.Configure{Target: o.Target}
 	what := 0
@@ -207,7 +207,7 @@ func (u *users) configuration(o *object) *scenario.Configure {
 		what = u.IntN(4)
 	}
 	switch {
-	case what == 1 && !scalesUpOnly(o.create):
+	case what == 1 && !u.profile.scalesUpOnly(o.create):
 		configure.Strategy = faults.Pick(u.Rand, scenario.RollingUpdate, scenario.RollingUpdate, scenario.Recreate)
 		if configure.Strategy == scenario.RollingUpdate {
 			configure.MaxSurge, configure.MaxUnavailable = u.share(), u.share()

@@ -10,20 +10,21 @@ import (
 )
 
 // The generator avoids scenarios that trigger known bugs of Kubernetes. Such a scenario fails
-// even with a controller that has no other bug, so the failure shows nothing new. The slugs
-// below are those of check.KnownIssues.
+// even with a controller that has no other bug, so the failure shows nothing new. A long profile
+// avoids only the bugs that no check recognizes. The slugs below are those of check.KnownIssues.
 
 // scalesUpOnly reports whether users may only scale a Deployment up, because its maxSurge is 0. A
 // rollout of such a Deployment stops if a user scales the Deployment down to the size of the only
 // active ReplicaSet. This is the upstream bug stuck-scaling, kubernetes/kubernetes#102551.
-func scalesUpOnly(create *scenario.Create) bool {
-	return create.MaxSurge != nil && *create.MaxSurge == *scenario.Number(0)
+func (p *Profile) scalesUpOnly(create *scenario.Create) bool {
+	return !p.long && create.MaxSurge != nil && *create.MaxSurge == *scenario.Number(0)
 }
 
 // upstreamIssue is a known bug of Kubernetes. It says which steps and faults together may
 // trigger the bug.
 type upstreamIssue struct {
 	slug        string // the slug of the issue, as in check.KnownIssues
+	recognized  bool   // true if a check recognizes the bug, so that the verdict is known-upstream
 	triggeredBy func(steps []scenario.Step, faults []scenario.Fault) bool
 }
 
@@ -31,24 +32,24 @@ type upstreamIssue struct {
 var upstreamIssues = []upstreamIssue{
 	// With the strategy Recreate, old pods that have failed may block a rollout until its
 	// progress deadline (kubernetes/kubernetes#128798).
-	{"recreate-failed-pods", func(steps []scenario.Step, faults []scenario.Fault) bool {
+	{"recreate-failed-pods", false, func(steps []scenario.Step, faults []scenario.Fault) bool {
 		return slices.ContainsFunc(steps, recreates) && slices.ContainsFunc(faults, failsPods)
 	}},
 	// The Deployment controller drops the error of a failed scale-down of old ReplicaSets if
 	// the status update of the Deployment fails too.
-	{"swallowed-error", func(_ []scenario.Step, faults []scenario.Fault) bool {
+	{"swallowed-error", true, func(_ []scenario.Step, faults []scenario.Fault) bool {
 		return slices.ContainsFunc(faults, failsRequests("update", resource(kube.ReplicaSet), "")) &&
 			slices.ContainsFunc(faults, failsRequests("update", resource(kube.Deployment), "status"))
 	}},
 	// If proportional scaling fails after some ReplicaSets, the retry starts from the sizes that
 	// the controller has already written. The result is wrong only if a user scales the
 	// Deployment again before the retry (kubernetes/kubernetes#44734).
-	{"repeated-proportional-scaling", func(steps []scenario.Step, faults []scenario.Fault) bool {
+	{"repeated-proportional-scaling", false, func(steps []scenario.Step, faults []scenario.Fault) bool {
 		return slices.ContainsFunc(steps, scalesDeployment) && slices.ContainsFunc(faults, failsRequests("update", resource(kube.ReplicaSet), ""))
 	}},
 	// The controller waits for the watch events of a pod that was created and deleted while
 	// the pod watch of the controller was down.
-	{"unobserved-create-and-delete", func(_ []scenario.Step, faults []scenario.Fault) bool {
+	{"unobserved-create-and-delete", false, func(_ []scenario.Step, faults []scenario.Fault) bool {
 		return slices.ContainsFunc(faults, deletesPods) && slices.ContainsFunc(faults, endsPodWatch)
 	}},
 }
@@ -96,9 +97,11 @@ func rejectsAll(fault scenario.Fault) bool {
 }
 
 // triggersUpstreamIssue reports whether the steps and faults together may trigger a known bug of
-// Kubernetes in upstreamIssues.
-func triggersUpstreamIssue(steps []scenario.Step, faults []scenario.Fault) bool {
-	return slices.ContainsFunc(upstreamIssues, func(w upstreamIssue) bool { return w.triggeredBy(steps, faults) })
+// Kubernetes that the profile avoids.
+func (p *Profile) triggersUpstreamIssue(steps []scenario.Step, faults []scenario.Fault) bool {
+	return slices.ContainsFunc(upstreamIssues, func(w upstreamIssue) bool {
+		return !(p.long && w.recognized) && w.triggeredBy(steps, faults)
+	})
 }
 
 func recreates(step scenario.Step) bool {

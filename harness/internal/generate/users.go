@@ -13,7 +13,7 @@ import (
 // after the steps drawn so far, so that each new step is valid.
 type users struct {
 	*rand.Rand
-	podsMax int       // maximum sum of spec.replicas of all objects
+	profile Profile
 	free    []string  // unused names for objects with replicas
 	objects []*object // objects that exist after the steps drawn so far, in the order of their creation
 	steps   []scenario.Step
@@ -41,10 +41,9 @@ func pods(o *object) bool       { return o.Kind == scenario.Pod }
 // ReplicationController.
 func plain(o *object) bool { return owner(o) && !deployment(o) }
 
-// newUsers returns a value of type users that has drawn no steps. The argument podsMax limits
-// the sum of spec.replicas of all objects.
-func newUsers(r *rand.Rand, podsMax int) *users {
-	u := &users{Rand: r, podsMax: podsMax, free: []string{"web", "api", "shop", "cart", "auth", "mail", "feed", "jobs", "logs", "maps", "docs", "ads"}}
+// newUsers returns a value of type users that has drawn no steps.
+func newUsers(r *rand.Rand, profile Profile) *users {
+	u := &users{Rand: r, profile: profile, free: []string{"web", "api", "shop", "cart", "auth", "mail", "feed", "jobs", "logs", "maps", "docs", "ads"}}
 	r.Shuffle(len(u.free), func(i, j int) { u.free[i], u.free[j] = u.free[j], u.free[i] })
 	return u
 }
@@ -54,12 +53,12 @@ func newUsers(r *rand.Rand, podsMax int) *users {
 //
 // Half of the workloads end with a label change of each object with replicas. The controller
 // enqueues the object on this event, even if the work queue key of the object is in back-off.
-func (u *users) workload(p Profile, duration time.Duration) []scenario.Step {
-	for range p.owners.draw(u.Rand) {
+func (u *users) workload(duration time.Duration) []scenario.Step {
+	for range u.profile.owners.draw(u.Rand) {
 		u.addOwner()
 	}
 	for at := time.Duration(0); ; {
-		gap := faults.PickTime(u.Rand, 0, p.gap, 50*time.Millisecond)
+		gap := u.gap()
 		if at += gap; at > duration {
 			break
 		}
@@ -75,6 +74,22 @@ func (u *users) workload(p Profile, duration time.Duration) []scenario.Step {
 		}
 	}
 	return u.steps
+}
+
+// gap draws the time from one step to the next. In a long profile, users act in bursts: most gaps
+// are short, and few last many minutes.
+func (u *users) gap() time.Duration {
+	if !u.profile.long {
+		return faults.PickTime(u.Rand, 0, u.profile.gap, 50*time.Millisecond)
+	}
+	switch draw := u.IntN(10); {
+	case draw < 6:
+		return faults.PickTime(u.Rand, 0, 2*time.Second, 50*time.Millisecond)
+	case draw < 8:
+		return faults.PickTime(u.Rand, 2*time.Second, time.Minute, time.Second)
+	default:
+		return faults.PickTime(u.Rand, time.Minute, u.profile.gap, time.Minute)
+	}
 }
 
 // draw draws one of the userOperations. The probability of each operation is proportional to its
@@ -113,10 +128,10 @@ func (u *users) pick(fit func(*object) bool) *object {
 	return faults.Pick(u.Rand, found...)
 }
 
-// room returns how many replicas the workload can still add: podsMax minus the replicas of all
-// objects.
+// room returns how many replicas the workload can still add. It is the maximum of the profile minus
+// the replicas of all objects.
 func (u *users) room() int {
-	room := u.podsMax
+	room := u.profile.pods
 	for _, o := range u.objects {
 		room -= o.replicas
 	}
@@ -159,9 +174,10 @@ func (u *users) deletion(o *object) *scenario.Delete {
 }
 
 // await adds a wait for an object with replicas to a step, with a probability of 1/8. It never
-// adds a wait for a paused Deployment, whose rollout may never complete.
+// adds a wait for a paused Deployment, whose rollout may never complete. It adds none in a long
+// profile, because faults can then delay the awaited state for longer than a wait may last.
 func (u *users) await(step *scenario.Step, o *object) {
-	if u.IntN(8) > 0 || o.paused {
+	if u.IntN(8) > 0 || o.paused || u.profile.long {
 		return
 	}
 	untils := []scenario.Until{scenario.Scaled, scenario.Ready, scenario.Available}
