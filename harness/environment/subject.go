@@ -151,8 +151,14 @@ func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 // CheckTarget returns an error if clusters of the provider can never run a target, whatever is
 // installed on this machine. For example, an image needs a provider whose subjects run in pods.
 func CheckTarget(provider providers.Provider, target subject.Target) error {
-	if provider.Capabilities.Has(cluster.SubjectLinked) && target != subject.Ours && target != subject.Upstream {
-		return fmt.Errorf("subject %s: found provider %s; expected --provider=%s, or one of the subjects that are linked into gauntlet: %s and %s",
+	linked := provider.Capabilities.Has(cluster.SubjectLinked)
+	_, isPackage := target.Package()
+	switch {
+	case isPackage && !linked:
+		return fmt.Errorf("subject %s: found provider %s; expected --provider=%s, or an executable, exec:PATH",
+			target, provider.Name, nearest.List(providers.With(cluster.SubjectLinked), "or"))
+	case linked && !isPackage && target != subject.Ours && target != subject.Upstream:
+		return fmt.Errorf("subject %s: found provider %s; expected --provider=%s, or one of the subjects that are linked into gauntlet-virtual: %s, %s and go:PATH",
 			target, provider.Name, nearest.List(providers.With(cluster.SubjectAsProcess), "or"), subject.Ours, subject.Upstream)
 	}
 	if _, ok := target.Image(); ok {

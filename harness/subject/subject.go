@@ -82,8 +82,8 @@ type Options struct {
 	// this identity.
 	Holder func(identity string) (replica string)
 	// Leader returns the running replica that last wrote a leader-election Lease, or "" if there
-	// is none. A [Subject] calls Leader in place of Holder for a target from [Operator], because
-	// gauntlet does not know the Lease of such a program.
+	// is none. A [Subject] calls Leader in place of Holder for a target from [Operator] or a Go
+	// package, because gauntlet does not know the Lease of such a program.
 	Leader func() (replica string)
 	// LeaseNamespace is the namespace of the leader-election Lease. It must equal
 	// [Settings.LeaseNamespace], which the replicas get as a flag.
@@ -136,10 +136,10 @@ func Start(ctx context.Context, o Options) (*Subject, error) {
 // WaitForLeader waits until a replica holds the leader-election lease. If a replica ends
 // unexpectedly during the wait, WaitForLeader returns that replica's error.
 //
-// If [Operator] made the target, WaitForLeader returns nil at once, because gauntlet does not know
-// the name of the operator's Lease.
+// If [Operator] made the target, or the target is a Go package, WaitForLeader returns nil at once,
+// because gauntlet does not know the name of the program's Lease.
 func (s *Subject) WaitForLeader(ctx context.Context) error {
-	if s.options.Target.definition != nil {
+	if s.options.Target.ownLease() {
 		return nil
 	}
 	ticker := time.NewTicker(20 * time.Millisecond)
@@ -187,10 +187,10 @@ func (s *Subject) Replicas() []string {
 // Leader returns the name of the running replica that holds the leader-election lease, or "" if
 // there is none.
 //
-// For a target from [Operator], Leader returns the running replica that last wrote a Lease. If such
-// a target has only one replica, Leader returns that replica while it runs.
+// For a target from [Operator] or a Go package, Leader returns the running replica that last wrote
+// a Lease. If such a target has only one replica, Leader returns that replica while it runs.
 func (s *Subject) Leader(ctx context.Context) (string, error) {
-	if s.options.Target.definition != nil {
+	if s.options.Target.ownLease() {
 		if len(s.replicas) > 1 {
 			return s.options.Leader(), nil
 		}

@@ -2,26 +2,29 @@ package subject
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/executable"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// Target says which program is tested, as in the flag --subject: ours, upstream, exec:PATH or
-// image:REF. "ours" are the controllers of this repository, and "upstream" is
+// Target says which program is tested, as in the flag --subject: ours, upstream, exec:PATH,
+// image:REF or go:PATH. "ours" are the controllers of this repository, and "upstream" is
 // kube-controller-manager. Go programs can also use [Program], [Operator] and [Command].
 type Target struct {
-	kind string // "ours", "upstream", "program", execKind, imageKind or operatorKind
+	kind string // "ours", "upstream", "program", execKind, imageKind, goKind or operatorKind
 	// definition describes the program of a target from [Operator]. It is nil for all other
 	// targets.
 	definition *Definition
-	// name is the path of an executable or the name of an image. It is empty for Ours, Upstream and
-	// Program.
+	// name is the path of an executable, the name of an image, or the directory of a Go package. It
+	// is empty for Ours, Upstream and Program.
 	name string
 }
 
@@ -41,13 +44,15 @@ var (
 const (
 	execKind  = "exec"
 	imageKind = "image"
+	goKind    = "go"
 	// operatorKind is an executable with flags of its own; see [Operator].
 	operatorKind = "operator"
 )
 
-// ParseTarget parses the value of the flag --subject: ours, upstream, exec:PATH or image:REF. PATH
-// is the path of an executable, and REF the name of a container image with an entrypoint. The
-// program must accept the flags of kube-controller-manager. For any other value, ParseTarget
+// ParseTarget parses the value of the flag --subject: ours, upstream, exec:PATH, image:REF or
+// go:PATH. The path of exec is that of an executable, and REF is the name of a container image with
+// an entrypoint. The program must accept the flags of kube-controller-manager. The path of go is
+// that of a directory with a Go package; see [Target.Package]. For any other value, ParseTarget
 // returns an error that lists the valid values. If the caller accepts further values, the argument
 // others adds them to this list.
 func ParseTarget(s string, others ...string) (Target, error) {
@@ -60,8 +65,10 @@ func ParseTarget(s string, others ...string) (Target, error) {
 		return parseExec(named)
 	case kind == imageKind && ok:
 		return parseImage(named)
+	case kind == goKind && ok:
+		return parsePackage(named)
 	default:
-		known := append([]string{Ours.kind, Upstream.kind, "exec:PATH", "image:REF"}, others...)
+		known := append([]string{Ours.kind, Upstream.kind, "exec:PATH", "image:REF", "go:PATH"}, others...)
 		return Target{}, fmt.Errorf("subject %q: expected %s%s", s, nearest.List(known, "or"), nearest.Suggestion(s, known))
 	}
 }
@@ -87,6 +94,31 @@ func parseImage(reference string) (Target, error) {
 	}
 	return Target{kind: imageKind, name: reference}, nil
 }
+
+// parsePackage returns the target go:PATH for a directory with Go files.
+func parsePackage(dir string) (Target, error) {
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return Target{}, fmt.Errorf("subject go:%s: %w", dir, err)
+	}
+	entries, err := os.ReadDir(absolute)
+	if err != nil {
+		return Target{}, fmt.Errorf("subject go:%s: expected a directory with a Go package: %w", dir, inputfile.Reason(err))
+	}
+	if !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return filepath.Ext(e.Name()) == ".go" }) {
+		return Target{}, fmt.Errorf("subject go:%s: found no Go file in the directory; expected a Go package", dir)
+	}
+	return Target{kind: goKind, name: absolute}, nil
+}
+
+// Package returns the directory of a target go:PATH. The Go package in this directory has the
+// function Run(context.Context, *rest.Config) error, which runs the controllers under test. For all
+// other targets, ok is false.
+func (t Target) Package() (dir string, ok bool) { return t.name, t.kind == goKind }
+
+// ownLease reports whether the program may have a lease that gauntlet does not know, or none. Its
+// replicas are then ready when they watch the resources that their controllers need.
+func (t Target) ownLease() bool { return t.definition != nil || t.kind == goKind }
 
 // Image returns the image name REF of a target image:REF. For all other targets, the result ok
 // is false.

@@ -124,7 +124,7 @@ document instead. Everything else goes to standard error.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.subject, "subject", "ours", "the controllers under test: ours; upstream; exec:PATH, a binary that accepts the flags of kube-controller-manager; on kind, image:REF, a container image of such a binary; or FILE.yaml, a subject file that describes any other controller")
+	f.StringVar(&flags.subject, "subject", "ours", "the controllers under test: ours; upstream; exec:PATH, a binary that accepts the flags of kube-controller-manager; on kind, image:REF, a container image of such a binary; in virtual time, go:PATH, the directory of a Go package; or FILE.yaml, a subject file that describes any other controller")
 	f.Uint64Var(&flags.seed, "seed", 0, "the seed of all random choices; 0 uses the seed in the scenario, or a random one if it has none")
 	flags.tier.add(f)
 	flags.generated.addProfile(f)
@@ -287,7 +287,9 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 		return nil, fmt.Errorf("--out=%s: found a file; expected a directory", f.out)
 	}
 	gauntlet, ours, err := executables(cmd.Context(), target)
-	if err != nil {
+	if _, isPackage := target.Package(); isPackage && err != nil {
+		return nil, err // most likely, the package does not compile
+	} else if err != nil {
 		return nil, &unfinishedError{err}
 	}
 	if err := checkKubeconfig(f.existing.Kubeconfig); err != nil {
@@ -349,6 +351,9 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 // executables returns the path of gauntlet's executable. If the target is our controllers, it also
 // returns the path of workload-controller-manager. An installed gauntlet builds
 // workload-controller-manager if it is missing.
+//
+// For a Go package, it builds a copy of gauntlet-virtual with this package. The path of gauntlet is
+// then in the same directory, where no such file exists.
 func executables(ctx context.Context, target subject.Target) (gauntlet, ours string, err error) {
 	gauntlet, err = os.Executable()
 	if err != nil {
@@ -356,6 +361,10 @@ func executables(ctx context.Context, target subject.Target) (gauntlet, ours str
 	}
 	if target == subject.Ours {
 		ours, err = setup.Own(ctx, gauntlet, setup.WorkloadControllerManager)
+	}
+	if dir, ok := target.Package(); ok {
+		program, err := setup.Linked(ctx, filepath.Dir(filepath.Dir(gauntlet)), dir)
+		return filepath.Join(filepath.Dir(program), filepath.Base(gauntlet)), "", err
 	}
 	return gauntlet, ours, err
 }

@@ -66,8 +66,17 @@ var edits = []edit{
 	{"runtime/select.go", "cheaprandn(uint32(norder + 1))", "uint32(seededRand() % uint64(norder+1))", 1},
 	{"runtime/time.go", "t.rand = cheaprand()", "t.rand = uint32(seededRand())", 1},
 	{"runtime/iface.go", "cheaprand()", "uint32(seededRand())", 4},
+	// The clock of a bubble also advances while goroutines wait for a mutex. Many programs hold one
+	// during a request, which takes time on this clock.
+	{"runtime/runtime2.go", "\twaitReasonSyncCondWait:          true,\n", "\twaitReasonSyncCondWait:          true,\n" + mutexWaits, 1},
 	{"runtime/proc.go", "\tmainStarted = true\n", "\tmainStarted = true\n\tseedRand(gogetenv(\"" + SeedVariable + "\"))\n", 1},
 }
+
+// mutexWaits is the source code of the reasons to wait for a mutex.
+const mutexWaits = `	waitReasonSyncMutexLock:         true,
+	waitReasonSyncRWMutexRLock:      true,
+	waitReasonSyncRWMutexLock:       true,
+`
 
 // waitForThread is the source code that waits up to about 20 ms until a thread is idle.
 const waitForThread = `	for i := 0; nmp == nil && i < 1000; i++ {

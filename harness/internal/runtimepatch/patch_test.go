@@ -8,7 +8,7 @@ import (
 )
 
 // program prints the order in which goroutines of a bubble run. The goroutines wait for timers of
-// the same time, for channels and for a map.
+// the same time, for mutexes whose holders sleep, for channels and for a map.
 const program = `package main
 
 import (
@@ -29,13 +29,23 @@ func main() {
 
 func order() {
 	var mu sync.Mutex
+	var rw sync.RWMutex
 	var group sync.WaitGroup
+	group.Go(func() {
+		rw.Lock()
+		defer rw.Unlock()
+		mu.Lock()
+		defer mu.Unlock()
+		time.Sleep(2 * time.Second)
+	})
 	a, b := make(chan int, 100), make(chan int, 100)
 	for i := range 100 {
 		group.Go(func() {
 			time.Sleep(time.Second)
 			mu.Lock()
 			defer mu.Unlock()
+			rw.RLock()
+			defer rw.RUnlock()
 			a <- i
 			b <- i
 		})

@@ -52,7 +52,7 @@ func build(ctx context.Context, root string, targets []target, versions map[stri
 	}
 	p.setPackages(stale)
 	args := append([]string{"build", "-v", "-trimpath", "-ldflags", flags, "-o", tempDir + string(filepath.Separator)}, packages...)
-	if err := goCommand(ctx, module, args, io.Discard, p); err != nil {
+	if err := goCommand(ctx, module, noWorkspace, args, io.Discard, p); err != nil {
 		return err
 	}
 	p.clear()
@@ -97,18 +97,23 @@ func install(from, to string) error {
 func stalePackages(ctx context.Context, module string, packages []string, p *progress) ([]string, error) {
 	var out strings.Builder
 	args := append([]string{"list", "-deps", "-trimpath", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, packages...)
-	if err := goCommand(ctx, module, args, &out, p); err != nil {
+	if err := goCommand(ctx, module, noWorkspace, args, &out, p); err != nil {
 		return nil, err
 	}
 	return strings.Fields(out.String()), nil
 }
 
+// noWorkspace makes the go command ignore go.work files.
+const noWorkspace = "off"
+
 // goCommand runs the go command in the directory dir, and shows the build's progress. If the
 // command fails, the error contains the command's standard error without the progress output.
 //
+// The argument workspace is the path of a go.work file, or noWorkspace.
+//
 // The go command runs in a process group of its own. After Ctrl-C, it therefore gets SIGINT only
 // from this program, and not from the terminal too.
-func goCommand(ctx context.Context, dir string, args []string, stdout io.Writer, p *progress) error {
+func goCommand(ctx context.Context, dir, workspace string, args []string, stdout io.Writer, p *progress) error {
 	// The kernel sends the signal Pdeathsig when the thread that started the command exits. This
 	// thread must therefore exist as long as the go command runs.
 	runtime.LockOSThread()
@@ -116,7 +121,7 @@ func goCommand(ctx context.Context, dir string, args []string, stdout io.Writer,
 
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK="+workspace, "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
 	cmd.Stdout = stdout
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGINT}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }

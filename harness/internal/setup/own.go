@@ -140,7 +140,7 @@ func inTempDir(root string, call func(temp string) error) error {
 func buildInto(ctx context.Context, temp, source, path string, p *progress, arguments ...string) error {
 	built := filepath.Join(temp, "program")
 	command := append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", built}, arguments...)
-	if err := goCommand(ctx, source, command, io.Discard, p); err != nil {
+	if err := goCommand(ctx, source, noWorkspace, command, io.Discard, p); err != nil {
 		return err
 	}
 	return install(built, path)

@@ -104,7 +104,7 @@ func TestProgressSeparatesPackagesFromOtherLines(t *testing.T) {
 }
 
 func TestGoCommandErrorContainsStandardError(t *testing.T) {
-	err := goCommand(t.Context(), ".", []string{"build", "./nowhere"}, os.Stdout, newTestProgress(t))
+	err := goCommand(t.Context(), ".", noWorkspace, []string{"build", "./nowhere"}, os.Stdout, newTestProgress(t))
 	if !errorHas(err, "go build failed") || !errorHas(err, "nowhere") {
 		t.Errorf("error %v, want one with the subcommand and the standard error of go", err)
 	}

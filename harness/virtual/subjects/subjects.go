@@ -13,14 +13,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
+// linkedPackage is the function Run of the Go package of a user. It is nil unless this program was
+// built for a subject go:PATH.
+var linkedPackage func(ctx context.Context, config *rest.Config) error
+
 // Main returns the function that runs a replica of the program under test, which target names. It
-// returns an error for any target other than ours and upstream, because only these two are linked.
+// returns an error for a target that is not linked into this program.
 func Main(target subject.Target) (subject.Main, error) {
 	switch target {
 	case subject.Ours:
 		return ours, nil
 	case subject.Upstream:
 		return newUpstream().run, nil
+	}
+	if _, ok := target.Package(); ok && linkedPackage != nil {
+		return func(ctx context.Context, config *rest.Config, _ []string) error { return linkedPackage(ctx, config) }, nil
 	}
 	return nil, fmt.Errorf("subject %s is not linked into this program; expected %s or %s", target, subject.Ours, subject.Upstream)
 }

@@ -1,0 +1,154 @@
+package setup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/virtual"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/runtimepatch"
+)
+
+// virtualModule is the directory of the module of gauntlet-virtual in gauntlet's source tree.
+const virtualModule = "harness/virtual"
+
+// Linked builds a copy of the program gauntlet-virtual that contains a Go package with a subject.
+// It returns the path of the program, which is in the cache. The argument tree is the root directory
+// of gauntlet's source tree, and dir the directory of the package.
+//
+// The package must have the function Run(context.Context, *rest.Config) error. It is compiled with
+// the versions of Kubernetes' modules that gauntlet-virtual has, not with those in its own go.mod.
+func Linked(ctx context.Context, tree, dir string) (string, error) {
+	if err := checkGo(); err != nil {
+		return "", err
+	}
+	cache, err := cacheDir(os.Getenv)
+	if err != nil {
+		return "", err
+	}
+	tree, err = filepath.Abs(tree)
+	if err != nil {
+		return "", err
+	}
+	subject, err := findPackage(ctx, dir)
+	if err != nil {
+		return "", fmt.Errorf("subject go:%s: %w", dir, err)
+	}
+	root := filepath.Join(cache, "linked", platform)
+	program := filepath.Join(root, fmt.Sprintf("%x", sha256.Sum256([]byte(tree+"\n"+dir)))[:16], virtual.Program)
+	unlock, err := lock(ctx, root)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	p := newProgress(os.Stderr)
+	defer p.clear()
+	p.setStep("building " + virtual.Program + " with the package " + subject.ImportPath)
+	err = inTempDir(root, func(temp string) error { return subject.link(ctx, tree, temp, program, p) })
+	if err != nil {
+		return "", fmt.Errorf("subject go:%s: %w", dir, err)
+	}
+	return program, nil
+}
+
+// goPackage describes a package, as "go list -json" prints it.
+type goPackage struct {
+	ImportPath, Name string
+	Module           struct{ Dir string }
+}
+
+// findPackage returns the package in the directory dir. It returns an error if no program can
+// import the package.
+func findPackage(ctx context.Context, dir string) (goPackage, error) {
+	var found goPackage
+	text, err := output(ctx, dir, "list", "-json=ImportPath,Name,Module", ".")
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &found)
+	}
+	switch {
+	case err != nil:
+		return found, err
+	case found.Name == "main":
+		return found, errors.New("found package main; expected a package with the function Run, which gauntlet-virtual imports")
+	case found.Module.Dir == "":
+		return found, errors.New("found a package outside of a module; expected a directory with a go.mod file above it")
+	}
+	return found, nil
+}
+
+// link builds gauntlet-virtual with the package into the file program. The files for the build are
+// in the directory temp.
+func (g *goPackage) link(ctx context.Context, tree, temp, program string, p *progress) error {
+	module := filepath.Join(tree, filepath.FromSlash(virtualModule))
+	workspace := filepath.Join(temp, "go.work")
+	if err := writeWorkspace(workspace, module, tree, g.Module.Dir); err != nil {
+		return err
+	}
+	source := filepath.Join(temp, "linked.go")
+	text := fmt.Sprintf("package subjects\n\nimport user %q\n\nfunc init() { linkedPackage = user.Run }\n", g.ImportPath)
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		return err
+	}
+	replaced := map[string]string{filepath.Join(module, "subjects", "linked.go"): source}
+	// An unknown version of Go has no patches. Runs of one seed then have different histories.
+	patched, _ := runtimepatch.Write(ctx, filepath.Join(temp, "runtime"))
+	maps.Copy(replaced, patched)
+	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(temp, "overlay.json")
+	if err := os.WriteFile(path, overlay, 0o600); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
+		return err
+	}
+	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-overlay=" + path, "-o", program, "./cmd/" + virtual.Program}
+	return goCommand(ctx, module, workspace, args, io.Discard, p)
+}
+
+// writeWorkspace writes a go.work file with gauntlet's modules and the module of a user. The
+// workspace replaces Kubernetes' modules in the same way as the module of gauntlet-virtual does.
+// These directives have priority over those of the user's module.
+func writeWorkspace(path, module, tree, user string) error {
+	modFile := filepath.Join(module, "go.mod")
+	content, err := os.ReadFile(modFile)
+	if err != nil {
+		return fmt.Errorf("found no source tree of gauntlet: %w; expected that gauntlet was built by `make build` in a checkout", err)
+	}
+	mod, err := modfile.Parse(modFile, content, nil)
+	if err != nil {
+		return err
+	}
+	directories := []string{tree, module, user}
+	slices.Sort(directories)
+	work, err := modfile.ParseWork(path, []byte("go "+mod.Go.Version+"\n"), nil)
+	if err != nil {
+		return err
+	}
+	for _, dir := range slices.Compact(directories) {
+		if err := work.AddUse(dir, ""); err != nil {
+			return err
+		}
+	}
+	for _, replace := range mod.Replace {
+		if strings.HasPrefix(replace.New.Path, ".") {
+			continue // gauntlet's own module, which the workspace contains
+		}
+		if err := work.AddReplace(replace.Old.Path, replace.Old.Version, replace.New.Path, replace.New.Version); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(path, modfile.Format(work.Syntax), 0o600)
+}
