@@ -26,6 +26,7 @@ var All = []faults.Type{
 	requests.Reset,
 	requests.Slow,
 	requests.Hang,
+	requests.SlowResponse,
 	requests.Lost,
 	watches.Delay,
 	watches.Stall,

@@ -8,7 +8,8 @@ var Examples = map[string]string{
 	"request-reset": `- request-reset: {verb: update, resource: deployments.apps, subresource: status, breaks: request, times: 5}`,
 	"request-slow": `- request-slow: {verb: delete, resource: pods, delay: 200ms, jitter: 100ms}
   for: 5s`,
-	"request-hang": `- request-hang: {verb: create, resource: pods, nth: 4, within: 3s, then: pass}`,
+	"request-hang":  `- request-hang: {verb: create, resource: pods, nth: 4, within: 3s, then: pass}`,
+	"response-slow": `- response-slow: {verb: patch, resource: deployments.apps, subresource: status, nth: 2, delay: 2s}`,
 	"response-lost": `- response-lost: {verb: create, resource: pods, probability: 0.2, how: error, code: 504}
   for: 5s`,
 	"watch-delay": `- watch-delay: {resource: pods, delay: 500ms}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,7 @@ func TestLiveWrites(t *testing.T) {
 		{"request-slow", "delay: 100ms, jitter: 100ms", isNil, true, history.Response{Code: 201, ServerCode: 201, Reached: true}, 100 * time.Millisecond},
 		{"request-hang", "within: 200ms", isBroken, false, history.Response{}, 200 * time.Millisecond},
 		{"request-hang", "within: 200ms, then: pass", isNil, true, history.Response{Code: 201, ServerCode: 201, Reached: true}, 200 * time.Millisecond},
+		{"response-slow", "delay: 200ms", isNil, true, history.Response{Code: 201, ServerCode: 201, Reached: true}, 200 * time.Millisecond},
 		{"response-lost", "how: reset, breaks: request", isBroken, true, history.Response{ServerCode: 201, Reached: true}, 0},
 		{"response-lost", "how: reset", isBroken, true, history.Response{ServerCode: 201, Reached: true}, 0},
 		{"response-lost", "how: reset, after: 200ms", isBroken, true, history.Response{ServerCode: 201, Reached: true}, 200 * time.Millisecond},
@@ -119,6 +121,7 @@ func TestLiveHealing(t *testing.T) {
 		{"request-hang", "then: pass", isNil, true},
 		{"request-hang", "then: reset", isBroken, false},
 		{"request-slow", "delay: 10m", isNil, true},
+		{"response-slow", "delay: 10m", isNil, true},
 		{"response-lost", "how: error, after: 10m", apierrors.IsTimeout, true},
 	} {
 		t.Run(test.fault+" "+test.params, func(t *testing.T) {
@@ -128,7 +131,7 @@ func TestLiveHealing(t *testing.T) {
 			done := make(chan error, 1)
 			go func() { done <- l.create("a") }()
 			l.Await(t, "firing", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFired })
-			if test.fault != "response-lost" && l.exists("a") {
+			if !strings.HasPrefix(test.fault, "response-") && l.exists("a") {
 				t.Error("the request reached the API server")
 			}
 			select {

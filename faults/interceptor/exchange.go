@@ -90,6 +90,10 @@ func (x *exchange) serve() {
 		x.abort(err)
 	}
 	defer response.Body.Close()
+	if err := x.delay(x.effect.HoldResponse); err != nil {
+		x.recordNoResponse(true, response.StatusCode)
+		x.abort(err)
+	}
 	switch {
 	case x.effect.Lose != nil:
 		x.loseResponse(response)

@@ -48,6 +48,10 @@ type RequestEffect struct {
 	// ListAt is the resourceVersion at which the API server answers a list request. If ListAt is
 	// 0, the list request is unchanged.
 	ListAt history.Version
+	// HoldResponse is the time that the interceptor waits after the API server's response, before
+	// it delivers the response. The wait ends early when the run heals the fault. HoldResponse
+	// must not be set for a watch.
+	HoldResponse time.Duration
 	// Lose says what the controller under test receives instead of the API server's response; nil
 	// keeps the response. The API server receives and processes the request. Lose must not be set
 	// for a watch.

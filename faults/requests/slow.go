@@ -23,8 +23,33 @@ var Slow = faults.Type{
 	Sample: sampleSlow,
 }
 
-// SlowParams contains the parameters that a scenario sets for a request-slow fault. The Params
-// field of [Slow] documents each parameter.
+// SlowResponse is the fault type response-slow: the fault proxy delays responses.
+//
+// Meanwhile the subject may receive a watch event with a newer version of the object. A subject
+// that stores the response in its cache then overwrites the newer version.
+var SlowResponse = faults.Type{
+	Name: "response-slow",
+	Description: "The API server performs matching requests of the subject at once, but the fault proxy delays the responses. " +
+		"Meanwhile others may change the object, and the subject may receive watch events.",
+	Healing: "The proxy delivers the delayed responses at once.",
+	Params: withMatch(withoutWatch,
+		faults.Param{Name: "delay", Description: "The delay of each response.", Bounds: "1ms to 10m"},
+		faults.Param{Name: "jitter", Description: "The maximum of a random time that is added to each delay.", Bounds: "0s to 10m", Default: "0s"},
+	),
+	New:                NewSlowResponse,
+	NotGeneratedReason: "a fault that is newer than the generator would change the scenario of every seed",
+}
+
+// NewSlowResponse returns a response-slow fault with the given parameters, or an error if a
+// parameter is invalid.
+func NewSlowResponse(params faults.Params) (faults.Fault, error) {
+	return newSlow(params, withoutWatch, func(delay time.Duration) interceptor.RequestEffect {
+		return interceptor.RequestEffect{HoldResponse: delay}
+	})
+}
+
+// SlowParams contains the parameters that a scenario sets for a request-slow or response-slow
+// fault. The Params fields of [Slow] and [SlowResponse] document each parameter.
 type SlowParams struct {
 	Match
 	Delay  time.Duration `yaml:"delay"`
@@ -37,11 +62,19 @@ const delayMin = time.Millisecond
 // NewSlow returns a request-slow fault with the given parameters, or an error if a
 // parameter is invalid.
 func NewSlow(params faults.Params) (faults.Fault, error) {
+	return newSlow(params, faults.Verbs, func(delay time.Duration) interceptor.RequestEffect {
+		return interceptor.RequestEffect{Delay: delay}
+	})
+}
+
+// newSlow returns a fault that delays requests or responses. The parameter verbs lists the permitted
+// verbs. The function effect returns what the fault does to a request with the given delay.
+func newSlow(params faults.Params, verbs []string, effect func(time.Duration) interceptor.RequestEffect) (faults.Fault, error) {
 	var p SlowParams
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := p.validate(params); err != nil {
+	if err := p.validate(params, verbs); err != nil {
 		return nil, err
 	}
 	return newFault(p.Match, "delayed", func(random *rand.Rand) (interceptor.RequestEffect, string) {
@@ -49,14 +82,15 @@ func NewSlow(params faults.Params) (faults.Fault, error) {
 		if p.Jitter > 0 {
 			delay += time.Duration(random.Int64N(int64(p.Jitter) + 1))
 		}
-		return interceptor.RequestEffect{Delay: delay}, fmt.Sprintf("delayed by %v", delay)
+		return effect(delay), fmt.Sprintf("delayed by %v", delay)
 	}), nil
 }
 
 // validate returns an error for the first invalid parameter, with its position in the
-// scenario. It returns nil if all parameters are valid.
-func (p *SlowParams) validate(params faults.Params) error {
-	if err := p.Match.validate(params, faults.Verbs); err != nil {
+// scenario. It returns nil if all parameters are valid. The parameter verbs lists the permitted
+// verbs.
+func (p *SlowParams) validate(params faults.Params, verbs []string) error {
+	if err := p.Match.validate(params, verbs); err != nil {
 		return err
 	}
 	if p.Delay == 0 {

@@ -35,7 +35,7 @@ func TestScenarios(t *testing.T) {
 			switch action {
 			case explore.Held, explore.Skipped:
 				place.Write = nil
-			case explore.Crash, explore.CrashBefore, explore.Lost:
+			case explore.Crash, explore.CrashBefore, explore.Lost, explore.Late:
 				place.Event = nil
 			}
 			disturbed, err := place.Scenario(explore.WithoutFaults(s))

@@ -95,19 +95,21 @@ const (
 	CrashBefore Action = "crash-before"
 	Crash       Action = "crash"
 	Lost        Action = "lost"
+	Late        Action = "late"
 	Held        Action = "held"
 	Skipped     Action = "skipped"
 	Stale       Action = "stale"
 )
 
 // Actions has all actions, in the order in which a search tries them.
-var Actions = []Action{Crash, Lost, Skipped, Stale, CrashBefore, Held}
+var Actions = []Action{Crash, Lost, Skipped, Stale, CrashBefore, Held, Late}
 
 // descriptions explains each action in a message, such as "the event arrives 3s late".
 var descriptions = map[Action]string{
 	CrashBefore: "the subject is killed before the API server receives the write",
 	Crash:       "the subject is killed after the API server has committed the write and before it receives the response",
 	Lost:        "the API server commits the write and the response is lost",
+	Late:        "the API server commits the write and the response arrives 3s late",
 	Held:        "the event arrives 3s late",
 	Skipped:     "the subject never receives this version of the object",
 	Stale:       "lists of the resource keep returning the objects of this time; after a later write the subject restarts, lists these old objects, and receives later events 3s late",
@@ -161,7 +163,7 @@ func (p Place) String() string {
 
 const (
 	downtime = 200 * time.Millisecond // the time from a crash of the controllers under test to their restart
-	heldFor  = 3 * time.Second        // how long an event is delayed, or the restarted controllers under test receive no new events
+	heldFor  = 3 * time.Second        // how long an event or a response is delayed, or the restarted controllers under test receive no new events
 	staleFor = 30 * time.Second       // how long the old list is available to the restarted controllers, which may have to wait for their lease
 )
 
@@ -181,6 +183,14 @@ func (p Place) faults(first int) ([]scenario.Fault, error) {
 		})
 		lost.When, lost.For = p.Write.trigger(scenario.Sent), time.Second
 		return []scenario.Fault{lost}, err
+	case Late:
+		once := 1
+		late, err := newFault("response-slow", &requests.SlowParams{
+			Match: requests.Match{Verb: p.Write.Verb, Resource: p.Write.Resource, Subresource: p.Write.Subresource, Name: p.Write.Name, Nth: &once},
+			Delay: heldFor,
+		})
+		late.When, late.For = p.Write.trigger(scenario.Sent), heldFor+time.Second
+		return []scenario.Fault{late}, err
 	case Held:
 		held, err := newFault("watch-delay", &watches.DelayParams{EventMatch: p.Event.match(), Delay: heldFor})
 		return []scenario.Fault{held}, err

@@ -60,7 +60,7 @@ func NewPlan(resources []string, actions []Action, lessons []*Lesson) *Plan {
 	p := &planner{resources: resources, lesson: lessons[0], others: lessons[1:], pruned: map[Pruned]int{}}
 	for _, action := range actions {
 		switch action {
-		case CrashBefore, Crash, Lost:
+		case CrashBefore, Crash, Lost, Late:
 			p.addWrites(action)
 		case Held, Skipped:
 			p.addEvents(action)
