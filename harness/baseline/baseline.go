@@ -37,7 +37,8 @@ type Baseline struct {
 	// Runs is the number of runs from which [Learn] derived the baseline, at least 1.
 	Runs int `json:"runs"`
 	// Written lists the resources that the controllers under test write, such as replicasets.apps.
-	// For objects of these resources, End contains each field.
+	// For objects of these resources, End contains each field except the status. An entry such as
+	// replicasets.apps/status says that the controllers write the status. End then contains it.
 	Written []string `json:"written"`
 	// End contains facts about the objects at the end of the runs, such as the values of their
 	// fields. See [Observer.End].
@@ -81,6 +82,18 @@ func Combine(observers []*Observer) *Baseline {
 	}
 	b.End, b.Effects = Agreed(ends), Agreed(effects)
 	return b
+}
+
+// Differences returns a sorted list of texts. Each text says how an object at the end of a run
+// differs from the baseline. With withStatus false, the list leaves out the status of objects.
+func (b *Baseline) Differences(run *Observer, withStatus bool) []string {
+	written, end := b.Written, b.End
+	if !withStatus {
+		written = slices.DeleteFunc(slices.Clone(written), func(resource string) bool { return strings.HasSuffix(resource, statusSuffix) })
+		end = maps.Clone(end)
+		maps.DeleteFunc(end, func(key, _ string) bool { return strings.Contains(key, " status/") })
+	}
+	return end.Differences(run.End(written))
 }
 
 // header is the comment at the top of a YAML file with a baseline. It explains the file to users

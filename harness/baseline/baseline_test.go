@@ -83,6 +83,65 @@ func TestEnd(t *testing.T) {
 	}
 }
 
+// TestStatus checks which fields of a status are facts, and in which form. The subject must write
+// the status of the resource.
+func TestStatus(t *testing.T) {
+	widget := object("widgets", "one", "w", `{"spec":{"size":1},"status":{"observedGeneration":7,"ready":2,"hosts":["b","a"],"started":"2026-01-01T00:00:00Z",
+		"conditions":[{"type":"Ready","status":"True","reason":"Fine","message":"took 3 tries","observedGeneration":4,"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
+	widget.Generation = 7
+	update := requested(1, "update", widget, 200)
+	update[0].Request.Subresource = "status"
+	observer := observed(update, commit(history.Added, widget))
+	if diff := cmp.Diff([]string{"widgets", "widgets/status"}, observer.Written()); diff != "" {
+		t.Errorf("written (-want +got):\n%s", diff)
+	}
+	withoutStatus := Facts{"widgets ns/one": "1", "widgets ns/one spec/size": "1"}
+	if diff := cmp.Diff(withoutStatus, observer.End([]string{"widgets"})); diff != "" {
+		t.Errorf("the subject does not write the status (-want +got):\n%s", diff)
+	}
+	want := Facts{
+		"widgets ns/one": "1", "widgets ns/one spec/size": "1", "widgets ns/one status/observedGeneration": "current", "widgets ns/one status/ready": "2",
+		"widgets ns/one status/hosts": `["a","b"]`, "widgets ns/one status/started": Any, "widgets ns/one status/conditions/Ready/type": "Ready",
+		"widgets ns/one status/conditions/Ready/status": "True", "widgets ns/one status/conditions/Ready/reason": "Fine", "widgets ns/one status/conditions/Ready/lastTransitionTime": Any,
+	}
+	if diff := cmp.Diff(want, observer.End(observer.Written())); diff != "" {
+		t.Errorf("the subject writes the status (-want +got):\n%s", diff)
+	}
+	stale := object("widgets", "one", "w", `{"spec":{"size":1},"status":{"observedGeneration":6,"ready":2,"hosts":["a","b"]}}`)
+	stale.Generation = 7
+	learnt, later := Combine([]*Observer{observer}), observed(commit(history.Added, stale))
+	const observed = `widgets ns/one status/observedGeneration: found "6"; expected "current"`
+	if got := learnt.Differences(later, true); !slices.Contains(got, observed) || len(got) != 4 {
+		t.Errorf("differences %q; want %s, and that the 3 stable fields of the condition are missing", got, observed)
+	}
+	if got := learnt.Differences(later, false); len(got) > 0 {
+		t.Errorf("differences %q; want none without the status", got)
+	}
+}
+
+// TestUnfinished checks after which failed steps a run can be compared with a baseline.
+func TestUnfinished(t *testing.T) {
+	failed := func(index int, awaited *history.Ref) *Observer {
+		return observed(&history.Record{Step: &history.Step{Index: index, Event: history.StepFailed, Detail: "x", Error: "late", Awaited: awaited}})
+	}
+	for name, test := range map[string]struct {
+		run  *Observer
+		want string
+	}{
+		"no failed step":                     {run: observed()},
+		"an await after the last operation":  {run: failed(3, &history.Ref{Name: "web"})},
+		"the await of the last operation":    {run: failed(2, &history.Ref{Name: "web"})},
+		"an await before the last operation": {run: failed(1, &history.Ref{Name: "web"}), want: "step 1 (x) failed: late"},
+		"the last operation failed":          {run: failed(2, nil), want: "step 2 (x) failed: late"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := test.run.Unfinished(2); got != test.want {
+				t.Errorf("found %q; want %q", got, test.want)
+			}
+		})
+	}
+}
+
 // TestDifferences checks which differences between a run and a baseline the method Differences
 // returns.
 func TestDifferences(t *testing.T) {

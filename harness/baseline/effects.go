@@ -50,8 +50,10 @@ func (o *Observer) effectsOf(key string) *effects {
 // send stores it until the response arrives. It ignores objects whose names the API server
 // generates (generateName), because these names differ between runs.
 func (o *Observer) send(r *history.Request) {
-	if !slices.Contains(o.written, r.Resource) {
-		o.written = append(o.written, r.Resource)
+	for _, resource := range []string{r.Resource, r.Resource + statusSuffix} {
+		if (resource == r.Resource || r.Subresource == "status") && !slices.Contains(o.written, resource) {
+			o.written = append(o.written, resource)
+		}
 	}
 	if r.Subresource != "" || r.ObjectName() == "" || r.Object != nil && r.Object.IsLeaderLock() {
 		return

@@ -1,6 +1,8 @@
 package baseline
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +19,7 @@ type Observer struct {
 	// FailedStep describes the first workload step that failed. It is empty if no step failed.
 	FailedStep string
 
+	failed  history.Step // the record of the step that FailedStep describes
 	start   history.Start
 	live    map[string]*history.Object // last committed version of each existing object, by a key such as "services default/web"
 	writes  map[uint64]*write          // creates and deletes without a response, by request ID
@@ -50,6 +53,7 @@ func (o *Observer) Observe(r *history.Record) {
 		o.answer(o.writes[r.Response.ID], r.Response)
 		delete(o.writes, r.Response.ID)
 	case r.Step != nil && r.Step.Event == history.StepFailed && o.FailedStep == "":
+		o.failed = *r.Step
 		o.FailedStep = fmt.Sprintf("step %d (%s) failed: %s", r.Step.Index, r.Step.Detail, r.Step.Error)
 	}
 }
@@ -69,17 +73,32 @@ func (o *Observer) commit(c *history.Commit) {
 	delete(o.deletes, c.Object.UID)
 }
 
+// Unfinished describes the step that failed, if the run did not carry out the whole workload. It
+// returns "" if only an await failed, after the last operation. The objects at the end must then
+// still become those of the baseline.
+//
+// The parameter lastOperation is the index of the last step with an operation, such as create.
+func (o *Observer) Unfinished(lastOperation int) string {
+	if o.failed.Awaited != nil && o.failed.Index >= lastOperation {
+		return ""
+	}
+	return o.FailedStep
+}
+
 // Written returns the resources of the objects that the controllers under test have written so far.
-// It omits leases, events and access reviews.
+// It omits leases, events and access reviews. If they have written the status of such objects, the
+// list also has an entry such as "deployments.apps/status".
 func (o *Observer) Written() []string { return slices.Clone(o.written) }
 
 // End returns facts about the objects that exist now. One fact contains the number of objects
 // with each name. Objects whose names the API server generated count together. An object with a
 // fixed name also has one fact for each field, if the list withFields contains its resource.
 //
-// End leaves out fields that depend on times or on the scheduler. These are status, annotations,
-// and all fields of pods, Endpoints and EndpointSlices. It also leaves out nodes, leases,
-// events, ended pods, and generated pods without a controller.
+// The fields of the status are included only if the list contains the resource with "/status".
+//
+// End leaves out fields that depend on times or on the scheduler. These are annotations, messages
+// of conditions, and all fields of pods, Endpoints and EndpointSlices. It also leaves out nodes,
+// leases, events, ended pods, and generated pods without a controller.
 func (o *Observer) End(withFields []string) Facts {
 	counts, facts := map[string]int{}, Facts{}
 	for _, object := range o.live {
@@ -89,7 +108,7 @@ func (o *Observer) End(withFields []string) Facts {
 		key := history.Ref{Resource: object.Resource, Namespace: object.Namespace, Name: object.StableName()}.String()
 		counts[key]++
 		if object.GenerateName == "" && slices.Contains(withFields, object.Resource) && !slices.Contains(scheduled, object.Resource) {
-			facts.addFields(key, object)
+			facts.addFields(key, object, slices.Contains(withFields, object.Resource+statusSuffix))
 		}
 	}
 	for key, n := range counts {
@@ -116,16 +135,53 @@ func counted(o *history.Object) bool {
 // [Observer.End] leaves these fields out, because they differ between runs.
 var scheduled = []string{objects.PodResource, "endpoints", "endpointslices.discovery.k8s.io"}
 
-// addFields adds one fact for each field of an object, except status, annotations and details of
-// ownerReferences. Each key consists of the parameter key and the path of the field, such as
-// "services default/web spec/type".
-func (f Facts) addFields(key string, o *history.Object) {
+// statusSuffix follows a resource in the list [Baseline.Written], if the subject writes the status
+// of such objects.
+const statusSuffix = "/status"
+
+// addFields adds one fact for each field of an object, except annotations and details of
+// ownerReferences. It adds the status only if withStatus is true. Each key consists of the
+// parameter key and the path of the field, such as "services default/web spec/type".
+func (f Facts) addFields(key string, o *history.Object, withStatus bool) {
 	for path, value := range objects.Fields(o) {
-		if top, _, _ := strings.Cut(path, "/"); top != "status" && !strings.HasPrefix(path, "metadata/annotations/") && !strings.HasPrefix(path, "metadata/ownerReferences/") {
+		top, _, _ := strings.Cut(path, "/")
+		switch {
+		case strings.HasPrefix(path, "metadata/annotations/") || strings.HasPrefix(path, "metadata/ownerReferences/"):
+		case top != "status":
 			f.add(key+" "+path, value)
+		case withStatus && !dependsOnHistory(path):
+			f.add(key+" "+path, statusValue(o, path, value))
 		}
 	}
 	for _, owner := range o.Owners {
 		f.add(fmt.Sprintf("%s metadata/ownerReferences/%s/%s", key, owner.Kind, owner.Name), "set")
 	}
+}
+
+// currentGeneration is the value of an observedGeneration that is equal to the generation of its
+// object. The number itself depends on how many updates led to the same spec.
+const currentGeneration = "current"
+
+// dependsOnHistory reports whether a field of a status may tell how the object became what it is. A
+// message may quote an error, and a condition may date from an earlier generation.
+func dependsOnHistory(path string) bool {
+	return strings.HasSuffix(path, "/message") || strings.HasSuffix(path, "/observedGeneration") && path != "status/observedGeneration"
+}
+
+// statusValue returns the value of a field of an object's status, in the form in which runs are
+// compared. The order of a list's items does not matter.
+func statusValue(o *history.Object, path, value string) string {
+	if path == "status/observedGeneration" && value == fmt.Sprint(o.Generation) {
+		return currentGeneration
+	}
+	var items []json.RawMessage
+	if !strings.HasPrefix(value, "[") || json.Unmarshal([]byte(value), &items) != nil {
+		return value
+	}
+	slices.SortFunc(items, func(a, b json.RawMessage) int { return bytes.Compare(a, b) })
+	sorted, err := json.Marshal(items)
+	if err != nil {
+		return value
+	}
+	return string(sorted)
 }

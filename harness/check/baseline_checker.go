@@ -16,12 +16,17 @@ type baselineChecker struct {
 	observer *baseline.Observer
 	excludes []string // names of faults after which a run cannot be compared with the baseline
 	excluded string   // the first fault in excludes that fired; empty if none did
+	fired    []string // the names of the faults that fired
 	compare  comparison
+	// lastOperation is the index of the last step of the workload with an operation. If a later
+	// await fails, the run can still be compared.
+	lastOperation int
 }
 
-// comparison compares a run with a baseline. It returns how many facts it compared, such as
-// objects at the end, and one text for each difference.
-type comparison func(b *baseline.Baseline, run *baseline.Observer) (compared int, differences []string)
+// comparison compares a run with a baseline. The parameter fired has the names of the faults that
+// fired. The function returns how many facts it compared, such as objects at the end, and one
+// text for each difference.
+type comparison func(b *baseline.Baseline, run *baseline.Observer, fired []string) (compared int, differences []string)
 
 // changeWishes lists the faults that change what the cluster should look like, such as an edit by
 // a user. After one of them fired, a run cannot be compared with runs without faults.
@@ -31,7 +36,7 @@ var changeWishes = []string{"user-edit", "namespace-terminating", "name-taken"}
 // parameter excludes lists the names of faults. If one of these faults fired, the checker does
 // not compare the run.
 func newBaselineChecker(s Settings, excludes []string, compare comparison) *baselineChecker {
-	return &baselineChecker{baseline: s.Baseline, observer: baseline.NewObserver(), excludes: excludes, compare: compare}
+	return &baselineChecker{baseline: s.Baseline, observer: baseline.NewObserver(), excludes: excludes, compare: compare, lastOperation: s.LastOperation}
 }
 
 func (checker *baselineChecker) Observe(m *Model, r *history.Record) {
@@ -40,8 +45,13 @@ func (checker *baselineChecker) Observe(m *Model, r *history.Record) {
 	}
 	checker.observer.Observe(r)
 	switch {
-	case r.Fault != nil && r.Fault.Event == history.FaultFired && checker.excluded == "" && slices.Contains(checker.excludes, r.Fault.Name):
-		checker.excluded = r.Fault.Name
+	case r.Fault != nil && r.Fault.Event == history.FaultFired:
+		if !slices.Contains(checker.fired, r.Fault.Name) {
+			checker.fired = append(checker.fired, r.Fault.Name)
+		}
+		if checker.excluded == "" && slices.Contains(checker.excludes, r.Fault.Name) {
+			checker.excluded = r.Fault.Name
+		}
 	case r.Phase != nil && r.Phase.Name == history.PhaseEnd && checker.unusable() == "":
 		checker.end(m)
 	}
@@ -50,7 +60,7 @@ func (checker *baselineChecker) Observe(m *Model, r *history.Record) {
 // end compares the run with the baseline (what runs without faults have in common). It reports
 // each difference as a violation.
 func (checker *baselineChecker) end(m *Model) {
-	compared, differences := checker.compare(checker.baseline, checker.observer)
+	compared, differences := checker.compare(checker.baseline, checker.observer, checker.fired)
 	checker.exercised += compared
 	for _, difference := range differences {
 		checker.addViolation(func() Evidence {
@@ -66,7 +76,7 @@ func (checker *baselineChecker) unusable() string {
 		return "no baseline was given for this run; create one with \"gauntlet baseline\" and pass it with --baseline"
 	case checker.excluded != "":
 		return fmt.Sprintf("the run cannot be compared with the baseline, because the fault %s fired", checker.excluded)
-	case checker.observer.FailedStep != "":
+	case checker.observer.Unfinished(checker.lastOperation) != "":
 		return "the run cannot be compared with the baseline, because a workload step failed: " + checker.observer.FailedStep
 	}
 	return ""

@@ -19,6 +19,13 @@ var oneConfigMap = &baseline.Baseline{
 	Effects: baseline.Facts{"configmaps ns/c": "1 created, 0 deleted, 0 lost"},
 }
 
+// readyConfigMap is a baseline in which the subject writes the status of one ConfigMap, named c.
+var readyConfigMap = &baseline.Baseline{
+	Scenario: "test", Runs: 3, Written: []string{configMaps, configMaps + "/status"},
+	End:     baseline.Facts{"configmaps ns/c": "1", "configmaps ns/c status/ready": "true"},
+	Effects: baseline.Facts{"configmaps ns/c": "1 created, 0 deleted, 0 lost"},
+}
+
 // createConfigMap records that the process creates the ConfigMap c successfully. The parameter
 // size is the value in its data.
 func createConfigMap(h *historyBuilder, size string) *history.Object {

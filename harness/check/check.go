@@ -88,6 +88,9 @@ type Settings struct {
 	// Baseline is what runs of the scenario without faults have in common, such as the objects at
 	// the end. If it is nil, the checks same-end-state and no-extra-effects are not exercised.
 	Baseline *baseline.Baseline
+	// LastOperation is the index of the last step of the workload that has an operation, such as
+	// create. Later steps only await conditions.
+	LastOperation int
 }
 
 // idleAfter returns how long a process must send nothing before the model considers the process

@@ -34,7 +34,7 @@ func newNoExtraEffectsChecker(s Settings) Checker {
 
 // compareEffects returns a description of each object that the subject created or deleted too
 // often. The result compared is the number of objects that it examined.
-func compareEffects(b *baseline.Baseline, run *baseline.Observer) (compared int, differences []string) {
+func compareEffects(b *baseline.Baseline, run *baseline.Observer, _ []string) (compared int, differences []string) {
 	found := run.Effects()
 	return len(found), b.ExtraEffects(found)
 }

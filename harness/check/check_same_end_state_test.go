@@ -31,6 +31,23 @@ func TestSameEndState(t *testing.T) {
 		"a failed step": {learnt: oneConfigMap, testCase: testCase{want: NotExercised, build: func(h *historyBuilder) {
 			h.append(history.Record{Step: &history.Step{Event: history.StepFailed, Detail: "await c"}})
 		}}},
+		"an await failed, and the objects are right": {learnt: oneConfigMap, testCase: testCase{want: Pass, build: func(h *historyBuilder) {
+			createConfigMap(h, "1")
+			h.append(history.Record{Step: &history.Step{Event: history.StepFailed, Detail: "await c", Awaited: &history.Ref{Resource: configMaps, Name: "c"}}})
+		}}},
+		"an await failed, and an object is missing": {learnt: oneConfigMap, testCase: testCase{want: Fail, evidence: "configmaps ns/c", build: func(h *historyBuilder) {
+			h.append(history.Record{Step: &history.Step{Event: history.StepFailed, Detail: "await c", Awaited: &history.Ref{Resource: configMaps, Name: "c"}}})
+		}}},
+		"another status": {learnt: readyConfigMap, testCase: testCase{
+			want: Fail, evidence: `configmaps ns/c status/ready: found "false"; expected "true"`,
+			build: func(h *historyBuilder) {
+				h.apply("create", "", objectOf(configMaps, "c", `{"status":{"ready":false}}`))
+			},
+		}},
+		"another status after pods were deleted": {learnt: readyConfigMap, testCase: testCase{want: Pass, build: func(h *historyBuilder) {
+			h.apply("create", "", objectOf(configMaps, "c", `{"status":{"ready":false}}`))
+			h.fires("pod-churn")
+		}}},
 		"no baseline": {testCase: testCase{want: NotExercised, build: func(h *historyBuilder) { createConfigMap(h, "2") }}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,7 +47,20 @@ func checkSettings(s *scenario.Scenario, environment *Environment) check.Setting
 		QPS:         float64(s.Subject.QPS),
 		Upstream:    environment.Subject == subject.Upstream.String() || environment.BuiltFromUpstream,
 		Exercises:   s.Exercises,
+
+		LastOperation: lastOperation(s.Workload),
 	}
+}
+
+// lastOperation returns the index of the last step with an operation, such as create. It returns -1
+// if there is none, for example because the workload is not in the scenario.
+func lastOperation(steps []scenario.Step) int {
+	for i, step := range slices.Backward(steps) {
+		if step.Operation != nil {
+			return i
+		}
+	}
+	return -1
 }
 
 // ErrUnreadable means that the checks could not run, because the file history.jsonl cannot be read.
