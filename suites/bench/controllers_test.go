@@ -1,6 +1,8 @@
-// Package bench measures the time, CPU and memory that our controllers and kube-controller-manager
-// need for one scenario. The values depend on the machine, so only the ratios between the two are
-// meaningful. The benchmark has no limits: it only prints the ratios.
+// Package bench measures what our controllers and kube-controller-manager need for the same work:
+// CPU time, memory, requests and time. docs/performance.md describes the method.
+//
+// The absolute values depend on the machine, so only the ratios of the two are meaningful. The
+// benchmark has no limits: it prints the ratios beside the goals.
 package bench
 
 import (
@@ -11,155 +13,143 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/utils/clock"
-
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
-	"github.com/kube-gauntlet/gauntlet/harness/compare"
-	"github.com/kube-gauntlet/gauntlet/harness/history"
-	"github.com/kube-gauntlet/gauntlet/harness/run"
-	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
-	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// loadScenario is the scenario for the measurement. It has no faults. Its client rate limits are
-// so high that they have no effect.
-const loadScenario = `
-name: load
-description: scale thousands of pods up, roll them out, publish their Endpoints, and scale them down
-seed: 1
-cluster: {nodes: 50}
-subject: {qps: 10000, burst: 20000}
-workload:
-  - create: {kind: Deployment, name: web, replicas: 0}
-    await: {until: scaled}
-  - scale: {kind: Deployment, name: web, replicas: 1000}
-    await: {until: available, within: 10m}
-  - rollout: {name: web, version: v2}
-    await: {until: complete, within: 10m}
-  - create: {kind: Service, name: web, selector: {app: web}}
-    await: {until: served, within: 10m}
-  - delete: {kind: Service, name: web}
-    await: {until: gone}
-  - scale: {kind: Deployment, name: web, replicas: 0}
-    await: {until: scaled, within: 10m}
-  - scale: {kind: Deployment, name: web, replicas: 5000}
-    await: {until: available, within: 10m}
-  - scale: {kind: Deployment, name: web, replicas: 0}
-    await: {until: scaled, within: 10m}
-settle: {within: 2m, quiet: 1s}
-`
+// The options of BenchmarkControllers are environment variables.
+const (
+	podsVariable  = "BENCH_PODS"  // the rungs of the ladder, such as 100,1000,5000
+	loadsVariable = "BENCH_LOADS" // the loads, such as ladder,idle
+	pairsVariable = "PAIRS"       // maximum number of pairs of each load
+	baseVariable  = "BENCH_BASE"  // the subject to compare with, such as exec:bin/old
+	outVariable   = "BENCH_OUT"   // the file for benchstat
+)
 
-// measuredSteps maps the index of a workload step to its name in the output. The benchmark
-// measures only these steps.
-var measuredSteps = map[int]string{
-	1: "scale up to 1000 pods",
-	2: "rolling update of 1000 pods",
-	3: "Endpoints of 1000 pods",
-	5: "scale down from 1000 pods",
-	6: "scale up to 5000 pods",
-	7: "scale down from 5000 pods",
-}
+// precision is the half-width of the confidence interval of the CPU ratio at which a load has
+// enough pairs.
+const precision = 0.05
 
-// BenchmarkControllers runs loadScenario on our controllers and on kube-controller-manager. It
-// prints the ratios of their costs.
+// pairsDefault is the default of PAIRS. pairsLeast is the smallest number of pairs whose interval
+// can end a load, because a few equal pairs may be chance.
+const (
+	pairsDefault = 8
+	pairsLeast   = 4
+)
+
+// BenchmarkControllers compares the costs of our controllers with those of
+// kube-controller-manager.
 //
-// It makes PAIRS pairs of runs without the fault proxy, by default 5. In every second pair, our
-// controllers run first. One more pair runs with the fault proxy, which counts requests.
+// It runs each load in pairs. A pair is one run on each subject, with a new control plane for each
+// run. In every second pair, our controllers run first. A load ends when the 95 % confidence
+// interval of its CPU ratio is ±5 %, or after PAIRS pairs.
 func BenchmarkControllers(b *testing.B) {
-	pairs := 5
-	if value := os.Getenv("PAIRS"); value != "" {
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 1 {
-			b.Fatalf("PAIRS=%s: expected a number of at least 1", value)
+	limit := number(b, pairsVariable, pairsDefault)
+	base := subject.Upstream
+	if value := os.Getenv(baseVariable); value != "" {
+		var err error
+		if base, err = subject.ParseTarget(value); err != nil {
+			b.Fatalf("%s: %v", baseVariable, err)
 		}
-		pairs = n
 	}
 	for b.Loop() {
-		var measured []compare.Pair
-		for i := range pairs {
-			measured = append(measured, measurePair(b, i%2 == 1, true))
-			b.Logf("pair %d of %d is done", i+1, pairs)
+		var results []result
+		for _, l := range loads(b) {
+			r := result{load: l}
+			for len(r.pairs) < limit && (len(r.pairs) < pairsLeast || r.interval() > precision) {
+				r.pairs = append(r.pairs, measurePair(b, l, base, len(r.pairs)%2 == 1))
+				b.Logf("%s: pair %d: CPU ratio %.3f ±%.1f %%", l.name(), len(r.pairs), r.ratio(), 100*r.interval())
+			}
+			results = append(results, r)
 		}
-		ratios := compare.Ratios(measured)
-		printRatios(b, ratios)
-		for _, r := range ratios {
-			b.ReportMetric(r.Median(), strings.ReplaceAll(r.Metric, " ", "-")+"-ratio")
+		fmt.Println(table(results))
+		for _, r := range results {
+			b.ReportMetric(r.ratio(), r.load.name()+"-CPU-ratio")
 		}
-		printRatios(b, compare.Ratios([]compare.Pair{measurePair(b, false, false)}))
+		write(b, results)
 	}
 }
 
-// measurePair runs loadScenario on our controllers and on kube-controller-manager, and returns the
-// costs. If direct is true, they connect to the API server without the fault proxy.
-func measurePair(b *testing.B, oursFirst, direct bool) (pair compare.Pair) {
+// number returns the value of an environment variable, which must be a positive number. If it is
+// not set, number returns the parameter none.
+func number(b *testing.B, variable string, none int) int {
+	b.Helper()
+	value := os.Getenv(variable)
+	if value == "" {
+		return none
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 {
+		b.Fatalf("%s=%s: expected a number of at least 1", variable, value)
+	}
+	return n
+}
+
+// loads returns the loads that the environment variables select.
+func loads(b *testing.B) (all []load) {
+	b.Helper()
+	for _, name := range list(loadsVariable, "ladder,idle,services,rollouts") {
+		switch name {
+		case "ladder":
+			for _, text := range list(podsVariable, "100,1000,5000") {
+				pods, err := strconv.Atoi(text)
+				if err != nil || pods < 4 {
+					b.Fatalf("%s: found %q; expected numbers of at least 4", podsVariable, text)
+				}
+				all = append(all, ladder(pods))
+			}
+		case "idle":
+			all = append(all, idle(number(b, "BENCH_IDLE", 1000)))
+		case "services":
+			all = append(all, services(number(b, "BENCH_SERVICES", 100), 10))
+		case "rollouts":
+			all = append(all, rollouts(number(b, "BENCH_ROLLOUTS", 100), 4))
+		default:
+			b.Fatalf("%s: found %q; expected ladder, idle, services or rollouts", loadsVariable, name)
+		}
+	}
+	return all
+}
+
+// list returns the elements of an environment variable, which are separated by commas.
+func list(variable, none string) []string {
+	value := os.Getenv(variable)
+	if value == "" {
+		value = none
+	}
+	return strings.Split(value, ",")
+}
+
+// pair contains the costs of the phases of two runs of one load.
+type pair struct{ ours, base []cost }
+
+// measurePair runs a load on both subjects, one after the other.
+func measurePair(b *testing.B, l load, base subject.Target, oursFirst bool) (p pair) {
 	b.Helper()
 	if oursFirst {
-		pair.Subject = measureRun(b, subject.Ours, direct)
+		p.ours = measure(b, l, subject.Ours)
 	}
-	pair.Base = measureRun(b, subject.Upstream, direct)
+	p.base = measure(b, l, base)
 	if !oursFirst {
-		pair.Subject = measureRun(b, subject.Ours, direct)
+		p.ours = measure(b, l, subject.Ours)
 	}
-	return pair
+	return p
 }
 
-// measureRun runs loadScenario on one program under test, and returns the costs of the measured
-// steps. It removes the run directory afterwards.
-func measureRun(b *testing.B, target subject.Target, direct bool) compare.Cost {
-	b.Helper()
-	s, err := scenario.Parse("load", []byte(loadScenario))
-	if err != nil {
-		b.Fatal(err)
-	}
-	root := filepath.Join("..", "..")
-	result, err := run.Run(b.Context(), run.Options{
-		Scenario: s,
-		Target:   target,
-		Provider: providers.Default(),
-		Out:      b.TempDir(),
-		Ours:     filepath.Join(root, "bin", "workload-controller-manager"),
-		Progress: func(message string) { b.Logf("%s: %s", target, message) },
-		Direct:   direct,
-		Clock:    clock.RealClock{},
-		Revision: "bench",
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	c, err := compare.CostOf(history.ReadFile(filepath.Join(result.Directory, "history.jsonl")))
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := os.RemoveAll(result.Directory); err != nil {
-		b.Fatal(err)
-	}
-	return keepMeasuredSteps(b, c)
-}
+// repository is the directory of the repository, relative to this package.
+var repository = filepath.Join("..", "..")
 
-// keepMeasuredSteps returns c with only the steps in measuredSteps, and sets their names.
-func keepMeasuredSteps(b *testing.B, c compare.Cost) compare.Cost {
+// write writes all values to a file for benchstat, one line for each phase, pair and subject.
+func write(b *testing.B, results []result) {
 	b.Helper()
-	var kept []compare.Step
-	for _, step := range c.Steps {
-		if name, ok := measuredSteps[step.Index]; ok {
-			step.Name = name
-			kept = append(kept, step)
-		}
+	path := os.Getenv(outVariable)
+	if path == "" {
+		path = filepath.Join(repository, "out", "bench", "controllers.txt")
 	}
-	if len(kept) != len(measuredSteps) {
-		b.Fatalf("found %d of %d measured steps", len(kept), len(measuredSteps))
-	}
-	c.Steps = kept
-	return c
-}
-
-// printRatios prints the ratios of the costs as a table.
-func printRatios(b *testing.B, ratios []compare.Ratio) {
-	b.Helper()
-	var table strings.Builder
-	if err := reports.Ratios(&table, "ours", "upstream", ratios); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		b.Fatal(err)
 	}
-	fmt.Println(table.String())
+	if err := os.WriteFile(path, []byte(benchstat(results)), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("wrote %s, for benchstat -col /subject", path)
 }
