@@ -30,8 +30,8 @@ const managerRole = "system:kube-controller-manager"
 //     Otherwise Grant does nothing.
 //   - All other targets get the default ClusterRoles that Kubernetes has for the controllers.
 func Grant(ctx context.Context, admin kubernetes.Interface, target Target, controllers []kube.Controller, account rbacv1.Subject, leaseNamespace string) error {
-	if d := target.definition; d != nil {
-		if !d.GrantsAll() {
+	if d := target.definition; target.ownLease() {
+		if d != nil && !d.GrantsAll() {
 			return nil
 		}
 		return bindClusterRole(ctx, admin, "cluster-admin", account)
