@@ -204,7 +204,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"sweep", "seeds", "--node-image=x"}, "--node-image has no effect on the provider embedded"},
 		{[]string{"sweep", "seeds", "--provider=virtual", "--confirm=kind"}, "--confirm=kind: expected embedded or none"},
 		{[]string{"sweep", "seeds", "--confirm=none"}, "--confirm has no effect on the provider embedded"},
-		{[]string{"image", "--virtual", "DIR/none"}, "found --virtual without --fleet"},
+		{[]string{"image", "--virtual", "DIR/none"}, "found --virtual or --object-store without --fleet"},
 		{[]string{"up", "--node-image=x"}, "--node-image has no effect on the provider embedded"},
 		{[]string{"up", "--dns=false"}, "--dns has no effect on the provider embedded"},
 		{[]string{"run", "rollout", "--provider=existing", "--kubeconfig=/no/kubeconfig"}, "--kubeconfig: /no/kubeconfig: no such file or directory; expected a kubeconfig"},
