@@ -151,7 +151,7 @@ func (p layout) resultTable(b *strings.Builder, run *Run) {
 	}
 	listed, inapplicable := run.listedResults()
 	scopes := showsScopes(listed) && p.width >= scopesWidth
-	reasonWidth := p.width - 36 - longestName(run, listed) // the space that the other columns leave
+	reasonWidth := p.width - 36 - firstColumnWidth(run, listed) // the space that the other columns leave
 	if scopes {
 		reasonWidth -= len(contractScope) + 3
 	}
@@ -175,9 +175,10 @@ func (p layout) resultTable(b *strings.Builder, run *Run) {
 	}
 }
 
-// longestName returns the width of a table's first column, so that the last column can take the
-// remaining space. The column has check IDs and the scenario.
-func longestName(run *Run, results []check.Result) int {
+// firstColumnWidth returns the length of the longest text in the first column of resultTable. The
+// texts are check IDs, and the scenario's name in the footer. resultTable gives the remaining width
+// of the terminal to the last column.
+func firstColumnWidth(run *Run, results []check.Result) int {
 	longest := len(run.Scenario)
 	for _, id := range idsOf(results) {
 		longest = max(longest, len(id))

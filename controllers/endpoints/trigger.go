@@ -74,7 +74,9 @@ func (d *triggerTimeTracker) last(key string) *changeTimes {
 	return d.byKey[key]
 }
 
-// put stores the change times of a successful sync of a Service.
+// put stores the change times from which a successful sync built the Endpoints of a Service. The
+// next sync compares its own change times with them, to find the changes since then (see
+// changeTimes.trigger).
 func (d *triggerTimeTracker) put(key string, m *changeTimes) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

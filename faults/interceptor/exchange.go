@@ -118,7 +118,7 @@ func (x *exchange) gap(err error) {
 		source = x.record.Path
 	}
 	x.append(history.Record{Gap: &history.Gap{
-		Source: fmt.Sprintf("%s's requests and watch events of %s", x.record.Subject, source),
+		Source: fmt.Sprintf("requests for %s by %s, and watch events that it received", source, x.record.Subject),
 		Detail: fmt.Sprintf("request %d: %v", x.record.ID, err),
 	}})
 }

@@ -112,9 +112,11 @@ func writeStatus(w http.ResponseWriter, contentType string, body []byte, status 
 	return err
 }
 
-// acceptedEncoding returns the first encoding in the Accept headers that the interceptor
-// supports. If no header names such an encoding, the result is JSON, as for the API server. The
-// function ignores weights (q=), because client-go lists the preferred encoding first.
+// acceptedEncoding returns the encoding for a response to a request with the given Accept headers.
+// The first clause that names JSON, protobuf or a wildcard decides. A wildcard means JSON, and so
+// do headers without such a clause.
+//
+// The function ignores weights (q=), because client-go lists the preferred encoding first.
 func acceptedEncoding(accept []string) encoding {
 	for _, header := range accept {
 		for clause := range strings.SplitSeq(header, ",") {

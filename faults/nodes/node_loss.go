@@ -30,7 +30,7 @@ var NotReady = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// Delete is the fault type node-delete: it deletes nodes and the pods on these nodes.
+// Delete is the fault type node-delete: it deletes nodes, and the workload's pods on these nodes.
 var Delete = faults.Type{
 	Name: "node-delete",
 	Description: "The fault deletes nodes, and their pods with a grace period of 0. " +

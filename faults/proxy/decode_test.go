@@ -190,19 +190,19 @@ func TestUnreadableBodies(t *testing.T) {
 		},
 		{
 			"request", http.MethodPost, "/api/v1/namespaces/ns/pods", "nonsense", `{"apiVersion":"v1","kind":"Pod"}`,
-			"gap subject-0's requests and watch events of pods\nrequest create pods\nresponse 200 server 200 reached true",
+			"gap requests for pods by subject-0, and watch events that it received\nrequest create pods\nresponse 200 server 200 reached true",
 		},
 		{
 			"response", http.MethodGet, "/api/v1/namespaces/ns/pods/web", "", "nonsense",
-			"request get pods\ngap subject-0's requests and watch events of pods\nresponse 200 server 200 reached true",
+			"request get pods\ngap requests for pods by subject-0, and watch events that it received\nresponse 200 server 200 reached true",
 		},
 		{
 			"list response that is not a list", http.MethodGet, "/api/v1/pods", "", `{"apiVersion":"v1","kind":"Pod"}`,
-			"request list pods\ngap subject-0's requests and watch events of pods\nresponse 200 server 200 reached true",
+			"request list pods\ngap requests for pods by subject-0, and watch events that it received\nresponse 200 server 200 reached true",
 		},
 		{
 			"long request", http.MethodPut, "/api/v1/namespaces/ns/pods/web", strings.Repeat("x", 16<<20+9), `{"apiVersion":"v1","kind":"Pod"}`,
-			"gap subject-0's requests and watch events of pods\nrequest update pods\nresponse 200 server 200 reached true",
+			"gap requests for pods by subject-0, and watch events that it received\nrequest update pods\nresponse 200 server 200 reached true",
 		},
 		{
 			"log", http.MethodGet, "/api/v1/namespaces/ns/pods/web/log", "", "nonsense",

@@ -159,10 +159,10 @@ func TestWatchForwardsBytes(t *testing.T) {
 		{"json", "application/json", " " + jsonPod + "\r\n\n" + jsonPod + "\n\n", []string{"delivery ADDED web version 5", "delivery ADDED web version 5"}},
 		{"json stream", "application/json;stream=watch", jsonPod, []string{"delivery ADDED web version 5"}},
 		{"custom resource", "application/json", strings.ReplaceAll(jsonPod, "v1", "example.com/v1"), []string{"delivery ADDED web version 5"}},
-		{"unknown event", "application/json", strings.ReplaceAll(jsonPod, "ADDED", "SOLD") + jsonPod, []string{"gap subject-0's requests and watch events of pods", "delivery ADDED web version 5"}},
-		{"no object", "application/json", jsonPod + "<html>" + jsonPod, []string{"delivery ADDED web version 5", "gap subject-0's requests and watch events of pods"}},
-		{"unknown protobuf", "application/vnd.kubernetes.protobuf;stream=watch", "\x00\x00\x00\x08nonsense" + "\x00\x00\x00\x00", []string{"gap subject-0's requests and watch events of pods", "gap subject-0's requests and watch events of pods"}},
-		{"unknown encoding", "application/cbor-seq", "\x01\x02\x03", []string{"gap subject-0's requests and watch events of pods"}},
+		{"unknown event", "application/json", strings.ReplaceAll(jsonPod, "ADDED", "SOLD") + jsonPod, []string{"gap requests for pods by subject-0, and watch events that it received", "delivery ADDED web version 5"}},
+		{"no object", "application/json", jsonPod + "<html>" + jsonPod, []string{"delivery ADDED web version 5", "gap requests for pods by subject-0, and watch events that it received"}},
+		{"unknown protobuf", "application/vnd.kubernetes.protobuf;stream=watch", "\x00\x00\x00\x08nonsense" + "\x00\x00\x00\x00", []string{"gap requests for pods by subject-0, and watch events that it received", "gap requests for pods by subject-0, and watch events that it received"}},
+		{"unknown encoding", "application/cbor-seq", "\x01\x02\x03", []string{"gap requests for pods by subject-0, and watch events that it received"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -170,8 +170,8 @@ func someVersionLists(s *objects.Service, listed objects.AddressSet, versions []
 }
 
 // coversAddresses reports whether addresses contains every address in other, with the same
-// readiness. Truncated Endpoints, which list only 1000 of the addresses, may list only some of a
-// pod's addresses.
+// readiness. Checks use it instead of a test for equality for truncated Endpoints. These list only
+// 1000 addresses, so some addresses of a pod may be missing.
 func coversAddresses(addresses, other objects.AddressSet) bool {
 	for p, ready := range other {
 		if found, ok := addresses[p]; !ok || found != ready {

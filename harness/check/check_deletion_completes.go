@@ -31,8 +31,9 @@ var deletionCompletesCheck = Check{
 	New:           newDeletionCompletesChecker,
 }
 
-// deletionCompletesChecker reports objects that are still terminating at the end of the run
-// because of a finalizer of the subject.
+// deletionCompletesChecker reports objects that a finalizer of the controllers under test keeps
+// terminating too long. These controllers added the finalizer, so they must remove it. The checker
+// reports an object only if the time for its deletion (the field within) is over.
 type deletionCompletesChecker struct {
 	findings
 	within time.Duration  // the time for a deletion, from its beginning or from the beginning of the phase settle, whichever is later

@@ -383,7 +383,7 @@ func (write *statusWrite) checkOverdue() {
 		return
 	}
 	write.expect(write.written.Status.Condition(objects.ProgressingCondition).Reason == objects.DeadlineExceededReason,
-		fmt.Sprintf("condition Progressing (%s) %s after the progress deadline of %s", write.written.Status.Condition(objects.ProgressingCondition).Reason, seconds(late), write.written.ProgressDeadline),
+		fmt.Sprintf("condition Progressing with reason %s, %s after the progress deadline of %s", write.written.Status.Condition(objects.ProgressingCondition).Reason, seconds(late), write.written.ProgressDeadline),
 		"reason "+objects.DeadlineExceededReason)
 }
 

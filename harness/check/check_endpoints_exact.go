@@ -9,11 +9,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// endpointsExactCheck examines the Endpoints of each Service with a selector after the faults
-// are healed.
+// endpointsExactCheck demands that the Endpoints of each Service with a selector list exactly the
+// addresses of its pods. It examines the Endpoints after the faults are healed.
 //
-// The verdict is unknown if the run ends before the scenario's time limit while some Endpoints
-// have not converged. The check skips Services of type ExternalName.
+// The verdict is unknown if the run ends before the scenario's time limit while some Endpoints have
+// not converged. The check skips Services of type ExternalName.
 var endpointsExactCheck = Check{
 	ID:               "endpoints-exact",
 	Guarantee:        "Within the scenario's bound after the faults are healed, the Endpoints of each Service with a selector list exactly the addresses and ports of its pods, ready and not ready.",

@@ -224,8 +224,12 @@ func (o *recentVersions) markOwn(version history.Version) {
 	}
 }
 
-// unconditional reports whether the API server accepts the write even if another client has
-// changed the object since. It returns false for server-side apply.
+// unconditional reports whether the write is an update or patch without a resourceVersion as
+// precondition. The API server accepts such a write even if another client changed the object after
+// the process read it.
+//
+// For server-side apply it returns false, because the API server resolves conflicts by field
+// manager.
 func (w *unansweredWrite) unconditional() bool {
 	switch {
 	case w.Verb == "update":

@@ -133,7 +133,7 @@ func (checker *noStaleDeleteChecker) Observe(m *Model, r *history.Record) {
 		checker.commit(m, r.Commit)
 	case r.Step != nil && r.Step.Object != nil:
 		checker.userObjects[nameOf(*r.Step.Object)] = true
-	case r.Request != nil && relevant(r.Request):
+	case r.Request != nil && mayAffectData(r.Request):
 		checker.sent(m, r.Request)
 	case r.Response != nil && checker.unanswered[r.Response.ID] != nil:
 		checker.answered(m, checker.unanswered[r.Response.ID], r.Response)
@@ -159,9 +159,9 @@ func holdsData(resource string) bool {
 	return strings.Contains(group, ".") && !strings.HasSuffix("."+group, ".k8s.io") && !known
 }
 
-// relevant reports whether the check must remember a request. It must remember each request that
-// may create, delete or scale an object that holds data, or change its finalizers.
-func relevant(r *history.Request) bool {
+// mayAffectData reports whether a request may create, delete or scale an object that holds data, or
+// change its finalizers. The check no-stale-delete must remember these requests. See holdsData.
+func mayAffectData(r *history.Request) bool {
 	switch {
 	case !r.IsWrite() || strings.Contains(r.Query, "dryRun="):
 		return false

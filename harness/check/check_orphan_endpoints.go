@@ -134,12 +134,15 @@ func (checker *orphanEndpointsChecker) recordService(m *Model, commit *history.C
 	}
 }
 
-// inUse reports whether a process deletes the Endpoints of a Service that exists but was never in
-// its cache. A correct controller would have found the Service with a read from the API server.
+// deletesInUse reports whether the call deletes the Endpoints of an existing Service that was never
+// in the process's cache. A correct controller reads the Service from the API server before the
+// delete.
 //
-// The result is true only if the Service already existed when the process decided on the delete.
-// It must therefore be older than batchTime.
-func (checker *orphanEndpointsChecker) inUse(m *Model, c *call) bool {
+// The result is true only if the Service certainly existed when the process decided on the delete.
+// The decision is at most batchTime older than the request, so the Service must be older than
+// batchTime, without stalls. The result is false if the process is paused, or if client-go may be
+// resending a failed request.
+func (checker *orphanEndpointsChecker) deletesInUse(m *Model, c *call) bool {
 	since, exists := checker.serviceSince[c.serviceState.name]
 	s := m.committed.serviceNamed(c.serviceState.name)
 	return c.serviceState.service.now == neverSeen && exists && s != nil && s.Managed() &&
@@ -161,7 +164,7 @@ func (checker *orphanEndpointsChecker) checkWrite(m *Model, c *call, verb string
 		checker.report(m, c, verb, "whose Service exists", "a delete only after the Service is deleted")
 	case !state.service.was(state.from, absent) && !state.endpoints.was(state.from, absent, ordinaryEndpoints):
 		checker.report(m, c, verb, "which are a leader-election record", "no delete of leader-election records")
-	case checker.inUse(m, c):
+	case checker.deletesInUse(m, c):
 		checker.addKnownViolation(earlyLeftovers, func() Evidence {
 			return checker.evidence(m, c, verb, "whose Service exists but is not yet in the cache of the process", "a read of the Service from the API server before the delete")
 		})

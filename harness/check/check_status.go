@@ -87,7 +87,7 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 	bounds := &state.statusBounds
 	if failing && bounds.failing.sinceIdle.high == 0 && bounds.deletesNotFound.total() > 0 && bounds.failures.total() == 0 && state.creates.inFlightExcept(c)+state.deletes.inFlightExcept(c) == 0 {
 		checker.addViolation(func() Evidence {
-			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote condition ReplicaFailure", o, c.process.name),
+			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote condition ReplicaFailure=True", o, c.process.name),
 				"no condition ReplicaFailure, because only deletes of pods that were already gone failed")
 		})
 	}

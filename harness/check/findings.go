@@ -77,12 +77,12 @@ func (f *findings) addContext(m *Model, before int) {
 		return
 	}
 	for i := before; i < len(f.evidence); i++ {
-		f.evidence[i].Stalled = m.stalls.lately(m.now, machine, m.sent.process.name)
+		f.evidence[i].Stalled = m.stalls.recent(m.now, machine, m.sent.process.name)
 		if state := m.sent.ownerState; state != nil {
 			f.evidence[i].Cached = state.describePods()
 		}
 	}
-	if stalled := m.stalls.lately(m.now, machine); stalled >= lag && !f.excusesStalls {
+	if stalled := m.stalls.recent(m.now, machine); stalled >= lag && !f.excusesStalls {
 		f.doubtful += f.violations - before
 		f.stalled = max(f.stalled, stalled)
 	}

@@ -30,11 +30,11 @@ func (s *stalls) add(process string, end, duration time.Duration) {
 	s.total[process] += duration
 }
 
-// lately returns for how long the given processes got no CPU time in a period of 2 s. The
-// parameter at is the end of this period. The stalls may have delayed a decision of the
-// controller.
-func (s *stalls) lately(at time.Duration, processes ...string) time.Duration {
-	return s.since(at-2*lag, processes...)
+// recent returns for how long the given processes got no CPU time during the last 2 s. These stalls
+// may have delayed a decision of the controller. The parameter now is the current time, as an
+// offset from the start of the run.
+func (s *stalls) recent(now time.Duration, processes ...string) time.Duration {
+	return s.since(now-2*lag, processes...)
 }
 
 // longest returns for how long the most affected process has got no CPU time in a period. The

@@ -180,11 +180,14 @@ func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 	return ok && changed >= short.Aborted.Index || short.isOrIsOwnedBy(d.Object, *short.Aborted.awaited, long)
 }
 
-// followsMissingSteps reports whether a difference between milestones depends on steps that only
-// one of the runs completed. A milestone is an event of a run that is compared, such as a rollout.
+// followsMissingSteps reports whether a difference between milestones exists only because one run
+// was aborted early. A milestone is a property of an object, such as its conditions, whose values
+// in two runs are compared. A known upstream issue aborted one run at a step that the other run
+// completed, so the aborted run lacks this step and all later ones.
 //
-// A known upstream issue aborted the other run at an earlier step. A condition or an Event that
-// first occurred before this step does not depend on the missing steps.
+//   - A condition or an Event: true if it first occurred during this step or later.
+//   - A sequence of rollouts: true if the rollouts that both runs have are in the same order.
+//   - All other milestones: always true.
 func followsMissingSteps(d *Difference, subject, base *Side) bool {
 	step := abortedByKnownIssue(subject, base).Aborted.Index
 	switch kind := MilestoneKind(d.What); kind {

@@ -365,8 +365,11 @@ func (e *Environment) Stop(ctx context.Context) error {
 	return teardowns.Run(ctx)
 }
 
-// Reset stops all components except the control plane, in reverse order of their start. Reset
-// deletes no API objects. After Reset, Record, StartProxy and StartSubject may be called again.
+// Reset stops all components except the control plane, in reverse order of their start. After
+// Reset, Record, StartProxy and StartSubject may be called again.
+//
+// Reset deletes no objects of the workload, only objects of the program under test: pods in which
+// it runs, and on a cluster.Shared its ClusterRoles and ClusterRoleBindings.
 func (e *Environment) Reset(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()

@@ -295,11 +295,11 @@ func (e *Environment) route(replica string, config *rest.Config) error {
 	return e.Proxy.Route(replica, config)
 }
 
-// processReplicas returns a replicaSetup that starts replicas as local processes.
+// processReplicas returns a replicaSetup that starts the program under test as local processes.
 //
-// On a cluster of the provider existing, the ServiceAccount and Lease of the program under test
-// (the subject) are in the run's namespace. Other people use such a cluster, so Stop deletes the
-// subject's ClusterRoles and ClusterRoleBindings.
+// On a cluster that other people also use (cluster.Shared), the program's ServiceAccount and Lease
+// are in the run's namespace. The program's ClusterRoles and ClusterRoleBindings are outside this
+// namespace, so Stop and Reset of the Environment delete them.
 func (e *Environment) processReplicas(ctx context.Context, o *SubjectOptions) (replicaSetup, error) {
 	executable, err := o.executable(e.ControlPlane.UpstreamDir)
 	if err != nil {
@@ -381,8 +381,8 @@ func (e *Environment) podReplicas(ctx context.Context, o *SubjectOptions) (repli
 	}, nil
 }
 
-// deployTimeout limits the duration of deploySubject, without the time to load the image of the
-// program under test.
+// deployTimeout limits the time until a deployed replica holds the lease. The time to load the
+// image of the program under test does not count.
 const deployTimeout = 2 * time.Minute
 
 // deploySubject starts a subject (program under test) in pods that the kubelet restarts. The
@@ -397,7 +397,7 @@ func (e *Environment) deploySubject(ctx context.Context, o *SubjectOptions) erro
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, deployTimeout, fmt.Errorf("the subject was not deployed within %s", deployTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, deployTimeout, fmt.Errorf("the controllers under test were not deployed within %s: expected a running replica that holds the lease", deployTimeout))
 	defer cancel()
 	if err := subject.Grant(ctx, e.Admin, o.Target, o.Controllers, pods.Account(), subject.LeaseNamespace); err != nil {
 		return err

@@ -341,7 +341,7 @@ const (
 // Gap says that a source of records missed something, so that records are missing from here on.
 // After a gap, the absence of a record no longer proves that nothing happened.
 type Gap struct {
-	Source string `json:"source"` // the records that are incomplete, such as "commits of pods" or "subject-0's requests and watch events of pods"
+	Source string `json:"source"` // the records that are incomplete, such as "commits of pods" or "requests for pods by subject-0, and watch events that it received"
 	Detail string `json:"detail"` // what is missing, and why
 }
 

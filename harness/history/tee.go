@@ -11,18 +11,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
-// Tee passes the same records to two consumers, but decodes each record only once. One consumer
-// is the caller's loop over the result, the other is the function with.
+// Tee lets two consumers read the same records, but decodes each record only once. One consumer is
+// the caller's loop over the result. The other is the function consume, which Tee calls on another
+// goroutine.
 //
-// Tee calls with on another goroutine. That function receives all records, even if the caller's
-// loop stops early. The loop ends only after the function has returned. Neither consumer may
-// change a record.
-func Tee(records iter.Seq2[*Record, error], with func(iter.Seq2[*Record, error])) iter.Seq2[*Record, error] {
+// If the caller's loop stops early, Tee still passes the remaining records to consume. The loop
+// ends only after consume has returned. Neither consumer may change a record.
+func Tee(records iter.Seq2[*Record, error], consume func(iter.Seq2[*Record, error])) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		parts := make(chan []readResult, batchesAhead)
 		var group sync.WaitGroup
 		group.Go(func() {
-			with(readResults(parts))
+			consume(readResults(parts))
 			for range parts { // receives the rest if the function has returned early
 			}
 		})

@@ -78,12 +78,13 @@ const (
 // startUp is about how long a run needs to start and to stop its control plane.
 const startUp = 6 * time.Second
 
-// ChooseTiers chooses the scenarios of the tiers quick and default with a greedy algorithm. The
-// next choice is always the scenario that covers the most new items per second.
+// ChooseTiers chooses the scenarios of the tiers quick and default with a greedy algorithm. An item
+// is a mutant that a scenario detects, a check that it exercises, or a type of its faults. The next
+// choice is always the scenario with the most new items per second.
 //
-//   - Quick is complete when the next scenario would exceed QuickDuration.
-//   - Default is complete when it covers all items except mutants, and detects the share DefaultShare
-//     of the mutants that any candidate detects.
+//   - Quick ends before the first choice with which its total time would exceed QuickDuration.
+//   - Default ends when it covers all checks and types of faults, and at least the share DefaultShare of
+//     the mutants. Mutants that no candidate detects do not count.
 func ChooseTiers(candidates []Candidate) Tiers {
 	var tiers Tiers
 	covered := map[string]bool{}

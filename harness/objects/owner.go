@@ -113,8 +113,9 @@ type OwnerStatus struct {
 	TerminatingReplicas  *int  `json:"terminatingReplicas"` // nil if the field is absent
 }
 
-// ReplicaSetFields contains the fields of an owner that the Deployment controller reads to
-// manage a ReplicaSet. They have no meaning for a ReplicationController.
+// ReplicaSetFields contains the fields of a ReplicaSet that the Deployment controller reads, such
+// as the pod template and the revision. In an Owner that is a ReplicationController, they have no
+// meaning.
 type ReplicaSetFields struct {
 	Controller history.Owner // the controllerRef; its UID is empty if the object has none
 	Labels     labels.Set

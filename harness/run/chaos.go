@@ -133,7 +133,7 @@ func (s *Session) runFault(ctx context.Context, index int, when *environment.Sub
 		case spec.When != nil:
 			report.Failed(nil, fmt.Errorf("the trigger did not match during the run: %s", spec.When))
 		default:
-			report.Failed(nil, fmt.Errorf("the workload ended before the fault could start; expected a workload longer than %s, the value of the fault's field from", spec.From))
+			report.Failed(nil, fmt.Errorf("the workload ended after less than %s, so the fault did not start; expected a longer workload, or a smaller value in the fault's field \"from\"", spec.From))
 		}
 		s.Environment.Dispatcher.Unsubscribe(when)
 		if !started || err != nil {

@@ -139,8 +139,9 @@ func (v *validator) externalController(path string, c ExternalController, before
 	}
 }
 
-// externalKindName reports an error if found is the name of an unknown kind. The known kinds are
-// those of package kube and of operator.kinds.
+// externalKindName records an error about the scenario field at path if no kind has the name found.
+// The valid names are those of Kubernetes kinds that `gauntlet list kinds` prints, and of the kinds
+// in the scenario's list operator.kinds.
 func (v *validator) externalKindName(path, found string) {
 	_, known := kube.Named(found)
 	known = known || slices.ContainsFunc(v.scenario.Operator.Kinds, func(k ExternalKind) bool { return k.Kind == found })

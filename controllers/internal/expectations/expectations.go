@@ -191,11 +191,12 @@ func (e *expectation) answer(n int) {
 	}
 }
 
-// observe records an event of a child, so that the owner no longer waits for the create of this
-// child.
+// observe records that an informer event contains a child of the owner. If the owner waits for this
+// event, because the child is in created, it no longer waits.
 //
-// A create without a response may have created this child. observe then stores the child in
-// observedEarly.
+// If creates are unanswered, one of them may have created the child, and the event arrived before
+// the response. observe then stores the child in observedEarly, so that the owner does not wait for
+// a second event.
 func (e *expectation) observe(child types.UID) {
 	if _, awaited := e.created[child]; awaited {
 		delete(e.created, child)

@@ -35,7 +35,7 @@ var (
 )
 
 // operator creates or deletes the PersistentVolumeClaim of each Notebook, as the Notebook's spec
-// asks.
+// asks. It also adds and removes a finalizer, and writes status.observedGeneration.
 type operator struct {
 	client            dynamic.Interface
 	notebooks, claims cache.Indexer // informer caches of the two kinds

@@ -227,8 +227,9 @@ func (l *learner) send(r *history.Record) {
 	l.lesson.Writes = append(l.lesson.Writes, w)
 }
 
-// answer completes a write with its response. The response says whether the API server refused the
-// write, and whether the write changed the object.
+// answer adds the response of a write to the lesson. The response says whether the API server
+// refused the write, and whether the write changed the object. answer ignores the responses to
+// other requests.
 func (l *learner) answer(r *history.Response) {
 	sent, ok := l.pending[r.ID]
 	if !ok {

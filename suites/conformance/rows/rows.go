@@ -115,7 +115,9 @@ func e2eOnly(c Controller, name string, statements ...int) Row {
 	return Row{Controller: c, Name: name, Level: E2EOnly, Cases: 1, Statements: statements}
 }
 
-// statement returns a row for a statement of the contract that no Kubernetes test covers.
+// statement returns the row for one numbered statement of controllers/CONTRACT.md. A row is a
+// behavior that the suite must test. Use statement only if no test of Kubernetes covers the
+// behavior.
 func statement(c Controller, number int) Row {
 	return Row{Controller: c, Name: fmt.Sprintf("statement %d", number), Level: Contract, Cases: 1, Statements: []int{number}}
 }

@@ -330,7 +330,7 @@ func (n *Namespace) Replace(ctx context.Context, o Object, edit func()) {
 }
 
 // PutScale sets spec.replicas of an object through its scale subresource. It retries after a
-// conflict.
+// conflict. It returns when the watch of testenv has delivered the change.
 func (n *Namespace) PutScale(ctx context.Context, ref Ref, replicas int32) {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {

@@ -41,12 +41,12 @@ func CheckCapabilities(c cluster.Cluster) error {
 	var all []error
 	for _, i := range interfaces {
 		if has.Has(i.capability) != i.implemented(c) {
-			all = append(all, fmt.Errorf("provider %s: found capability %q: %t, and an implementation of cluster.%s: %t; expected both or neither",
+			all = append(all, fmt.Errorf("provider %s: Capabilities() contains %q: %t; the cluster implements cluster.%s: %t; expected the same answer to both",
 				c.Name(), i.capability, has.Has(i.capability), i.name, i.implemented(c)))
 		}
 	}
 	if shared := implements[cluster.Shared](c); has.Has(cluster.OwnsControlPlane) == shared {
-		all = append(all, fmt.Errorf("provider %s: found capability %q: %t, and an implementation of cluster.Shared: %t; expected exactly one of the two",
+		all = append(all, fmt.Errorf("provider %s: Capabilities() contains %q: %t; the cluster implements cluster.Shared: %t; expected opposite answers",
 			c.Name(), cluster.OwnsControlPlane, !shared, shared))
 	}
 	if has.Has(cluster.SimulatedKubelets, cluster.RealKubelets) {
