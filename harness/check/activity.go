@@ -26,8 +26,8 @@ type Activity struct {
 	Failures []string
 }
 
-// FaultCount says how often one fault of the scenario was injected, and how often it fired:
-// changed something.
+// FaultCount says how often one fault of the scenario was injected, and how often it fired, that
+// is, changed something.
 type FaultCount struct {
 	Name            string // the type of the fault, such as api-error
 	Injected, Fired int
@@ -82,7 +82,7 @@ func (a *Activity) count(f *history.Fault, change func(*FaultCount)) {
 //   - known-upstream: at least one check is known-upstream, no check is fail or unknown, and the
 //     history is complete.
 //   - pass: at least one check passed, and no check is fail, known-upstream or unknown. The
-//     history is complete, a fault fired, the subject wrote something, and no fault or step
+//     history is complete, a fault fired, the controllers under test wrote, and no fault or step
 //     failed.
 //   - unknown: all other cases.
 func Overall(results []Result, activity Activity) (Verdict, string) {

@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// baselineChecker compares a run with the baseline: what runs of the scenario without faults have
-// in common. It compares when the last phase (end) begins.
+// baselineChecker compares a run with the baseline: what runs of the same scenario without faults
+// have in common. It makes the comparison at the end of the run, when the phase end begins.
 type baselineChecker struct {
 	findings
 	baseline *baseline.Baseline // the baseline to compare with; nil if none was given for the run
@@ -28,9 +28,9 @@ type baselineChecker struct {
 // text for each difference.
 type comparison func(b *baseline.Baseline, run *baseline.Observer, fired []string) (compared int, differences []string)
 
-// changeWishes lists the faults that change what the cluster should look like, such as an edit by
-// a user. After one of them fired, a run cannot be compared with runs without faults.
-var changeWishes = []string{"user-edit", "namespace-terminating", "name-taken"}
+// desiredStateFaults lists the faults that change what the cluster should look like, such as an
+// edit by a user. A run in which one of them fired cannot be compared with runs without faults.
+var desiredStateFaults = []string{"user-edit", "namespace-terminating", "name-taken"}
 
 // newBaselineChecker returns a checker that compares a run with the baseline in the settings. The
 // parameter excludes lists the names of faults. If one of these faults fired, the checker does

@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Check describes one check: the guarantee that the subject must keep, and the checker that
-// finds violations of it.
+// Check describes one check: a guarantee of the controllers under test, and the checker that finds
+// violations of it.
 type Check struct {
 	// ID is the name of the check in scenarios, in reports and on the command line, such as
 	// max-surge.
@@ -64,7 +64,8 @@ type Checker interface {
 	Result() Result
 }
 
-// Settings contains the values of a scenario and of its subject that checkers need.
+// Settings contains the values that checkers need from the scenario and about the subject (the
+// controllers under test).
 type Settings struct {
 	// Within is how long after the healing of all faults the objects may take to converge. An
 	// object has converged when the controllers have nothing left to do for it.

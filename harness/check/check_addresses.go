@@ -12,11 +12,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// addressesCheck examines each create and update of Endpoints that the subject sends.
+// addressesCheck demands that written Endpoints list the addresses that the Service's pods have in
+// the controller's cache. It examines each create and update of Endpoints.
 //
 // It skips the writes of a process that has not listed Services and pods yet. It also skips
-// Endpoints whose cached Service is missing, has no selector, or is of type ExternalName. The
-// check orphan-endpoints examines those Endpoints.
+// Endpoints whose cached Service is missing, has no selector, or is of type ExternalName. The check
+// orphan-endpoints examines those Endpoints.
 var addressesCheck = Check{
 	ID:               "addresses",
 	Guarantee:        "Endpoints list the addresses and ports of the Service's pods, according to a cached version of each pod that the controller may have acted on. Endpoints have the labels of the Service and at most 1000 addresses, ready addresses first.",

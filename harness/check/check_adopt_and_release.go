@@ -12,7 +12,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// adoptAndReleaseCheck examines each status write of a ReplicaSet or ReplicationController.
+// adoptAndReleaseCheck demands that a controller tries to adopt and release pods before it writes
+// the owner's status. The owner is a ReplicaSet or ReplicationController. The check examines each
+// write of its status.
 //
 // The check skips a write in three cases:
 //

@@ -8,13 +8,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// backOffCheck examines each response to a request that a controller sent while it processed a
-// work queue key.
+// backOffCheck demands that a controller retries a failing request with exponential back-off. It
+// examines each response to a request that a controller sent while it processed a work queue key.
 //
 // The check counts how often the same request fails in a row. Slow start sends creates of pods in
 // batches; the failures within one batch count as one. For a controller that
-// controllers/CONTRACT.md does not describe, the check examines only writes. Among these writes,
-// it skips creates with generateName, because one sync may send any number of them.
+// controllers/CONTRACT.md does not describe, the check examines only writes. Among these writes, it
+// skips creates with generateName, because one sync may send any number of them.
 var backOffCheck = Check{
 	ID:               "back-off",
 	Guarantee:        "A controller retries a failing call with exponential back-off, unless new events enqueue the key. At most 30 failures of one call within a second are allowed (100 for a controller without a contract), and additional ones for each event.",
@@ -115,9 +115,8 @@ func (checker *backOffChecker) of(key workQueueKey, at time.Duration) *keyFailur
 	return checker.byKey[key]
 }
 
-// over reports whether the checker may forget an entry. The result is true if all failures,
-// events and creates in the entry are too old to affect the check. The parameter at is the
-// current time.
+// over reports whether the checker may forget an entry. All failures, events and creates in the
+// entry are then too old to affect the check. The parameter at is the current time.
 func (s *keyFailures) over(at, batchTime time.Duration) bool {
 	for _, streak := range s.streaks {
 		if streak.failures.total(at) > 0 {

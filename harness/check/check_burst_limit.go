@@ -7,11 +7,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// burstLimitCheck examines each create and delete of a pod of a ReplicaSet or
+// burstLimitCheck demands that a controller has at most 500 outstanding creates and 500 outstanding
+// deletes of pods for one owner. It examines each create and delete of a pod of a ReplicaSet or
 // ReplicationController.
 //
-// A run tests this guarantee only if an owner has more than 500 pods too few or too many.
-// Otherwise the verdict is not-exercised.
+// A run tests this guarantee only if an owner has more than 500 pods too few or too many. Otherwise
+// the verdict is not-exercised.
 var burstLimitCheck = Check{
 	ID:               "burst-limit",
 	Guarantee:        "A controller has at most 500 outstanding creates and 500 outstanding deletes of pods for one owner. A call is outstanding until it fails or the controller observes its effect.",

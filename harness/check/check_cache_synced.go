@@ -7,13 +7,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// cacheSyncedCheck examines the first writes of each process for each kind of object that the
-// process reconciles.
+// cacheSyncedCheck demands that a controller writes nothing until its informer caches have synced.
+// It examines the first writes of each process for each kind of object that the process reconciles.
 //
 // Once the process has sent a write after all required caches have synced, the check examines no
-// further writes for the same kind. The function requiredResources returns the required caches.
-// For a controller that controllers/CONTRACT.md does not describe, these are the caches of all
-// kinds that its row in package kube lists as watched.
+// further writes for the same kind. The function requiredResources returns the required caches. For
+// a controller that controllers/CONTRACT.md does not describe, these are the caches of all kinds
+// that its row in package kube lists as watched.
 //
 // A cache is not required if the process never lists or watches all objects of the resource. The
 // process may then read the objects in another way.

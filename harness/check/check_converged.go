@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// convergedCheck examines each ReplicaSet and ReplicationController after the faults are healed.
+// convergedCheck demands that each ReplicaSet and ReplicationController gets the right pods and
+// status after the faults are healed.
 //
 // The verdict is unknown if the run ends before the scenario's time limit while one of these
 // objects has not converged. The check skips terminating objects.

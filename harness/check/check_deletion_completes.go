@@ -11,15 +11,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// deletionCompletesCheck examines terminating objects that have a finalizer of the subject.
+// deletionCompletesCheck demands that the controllers under test remove their finalizers from
+// terminating objects in time. A finalizer is theirs if a successful write of these controllers
+// added it to an object of the same resource during the run.
 //
-// A finalizer belongs to the subject if a successful write of the subject added it to an object
-// of the same resource during the run. The check ignores all other finalizers, because the
-// history does not show who must remove them. It also ignores terminating objects without
-// finalizers: a kubelet or the garbage collector removes these objects.
+// The check ignores all other finalizers, because the history does not show who must remove them.
+// It also ignores terminating objects without finalizers: a kubelet or the garbage collector
+// removes these objects.
 //
-// The subject has the time Settings.Within for each deletion. The verdict is unknown if the run
-// ended before this time was over for some object.
+// The controllers have the time Settings.Within for each deletion. The verdict is unknown if the
+// run ended before this time was over for some object.
 var deletionCompletesCheck = Check{
 	ID:            "deletion-completes",
 	Guarantee:     "Within the scenario's bound after the faults are healed, a controller removes the finalizers that it added from each object that is being deleted.",
@@ -37,7 +38,7 @@ var deletionCompletesCheck = Check{
 type deletionCompletesChecker struct {
 	findings
 	within time.Duration  // the time for a deletion, from its beginning or from the beginning of the phase settle, whichever is later
-	writes answeredWrites // writes of the subject that have no response yet
+	writes inFlightWrites // writes of the subject that have no response yet
 	// finalizers contains the finalizers that the subject added. Each key consists of a resource
 	// and the name of a finalizer.
 	finalizers map[[2]string]bool
@@ -57,7 +58,7 @@ type finalizedObject struct {
 
 func newDeletionCompletesChecker(s Settings) Checker {
 	return &deletionCompletesChecker{
-		within: s.Within, writes: answeredWrites{}, finalizers: map[[2]string]bool{}, objects: map[types.UID]*finalizedObject{},
+		within: s.Within, writes: inFlightWrites{}, finalizers: map[[2]string]bool{}, objects: map[types.UID]*finalizedObject{},
 	}
 }
 
@@ -75,8 +76,8 @@ func (checker *deletionCompletesChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// recordAdded records the finalizers that a successful write of the subject added. The parameter
-// written is the object in the response.
+// recordAdded records the finalizers that a successful write of a controller under test added. This
+// controller must later remove them. The parameter written is the object in the response.
 func (checker *deletionCompletesChecker) recordAdded(request *history.Request, written *history.Object) {
 	var before []string
 	if o := checker.objects[written.UID]; o != nil && request.Verb != "create" {
@@ -116,9 +117,9 @@ func (checker *deletionCompletesChecker) commit(m *Model, c *history.Commit) {
 	}
 }
 
-// blockedBy returns a finalizer that the subject must remove before a deletion can complete. It
-// returns the first finalizer in the given lists that the subject added to an object of the given
-// resource. The result is "" if the lists contain no such finalizer.
+// blockedBy returns a finalizer that the controllers under test must remove before a deletion can
+// complete. It returns the first finalizer in the given lists that these controllers added to an
+// object of the given resource. The result is "" if the lists contain no such finalizer.
 func (checker *deletionCompletesChecker) blockedBy(resource string, lists ...[]string) string {
 	for _, f := range slices.Concat(lists...) {
 		if checker.finalizers[[2]string{resource, f}] {
@@ -128,7 +129,8 @@ func (checker *deletionCompletesChecker) blockedBy(resource string, lists ...[]s
 	return ""
 }
 
-// end reports each object that is still terminating because of a finalizer of the subject.
+// end reports each object that is still terminating because a controller under test has not removed
+// its finalizer.
 func (checker *deletionCompletesChecker) end(m *Model) {
 	for _, uid := range sortedByName(checker.objects, "") {
 		o := checker.objects[uid]

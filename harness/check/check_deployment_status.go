@@ -10,7 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// deploymentStatusCheck examines each write of a Deployment's status.
+// deploymentStatusCheck demands that a written Deployment status matches the Deployment and its
+// ReplicaSets in the controller's cache. It examines each write of a Deployment's status.
 //
 // The check skips two kinds of writes:
 //

@@ -8,11 +8,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// expectationsCheck examines each create and delete of a pod by the subject.
+// expectationsCheck demands that a controller observes its creates and deletes of an owner's pods
+// before it sends further ones. It examines each create and delete of a pod by a controller under
+// test.
 //
-// It skips a pod whose owner was never in the cache of the process. After the expectations
-// timeout (5 minutes), a process may stop waiting for the effect of a create or delete. The check
-// then ignores that create or delete.
+// It skips a pod whose owner was never in the cache of the process. After the expectations timeout
+// (5 minutes), a process may stop waiting for the effect of a create or delete. The check then
+// ignores that create or delete.
 var expectationsCheck = Check{
 	ID:               "expectations",
 	Guarantee:        "After creates or deletes of pods for an owner, a controller sends no further ones until it has observed them, or until 5 minutes have passed. It deletes no pod a second time before it has observed the first delete.",

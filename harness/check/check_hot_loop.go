@@ -7,14 +7,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// hotLoopCheck examines the requests that a process repeats while nothing changes.
+// hotLoopCheck demands that a controller does not repeat the same request quickly while nothing
+// changes.
 //
 // Two requests of a process count as the same request if they have the same verb, resource,
 // subresource, namespace, name and query. For a create, the name is the name of the new object.
 //
-// These records count as a change: a commit, a watch event, a fault, a step of the workload, and
-// a phase. So do the start or end of a process and a stall, which is a time without CPU. Commits
-// of leases and events do not count, because a waiting controller writes them, too.
+// These records count as a change: a commit, a watch event, a fault, a step of the workload, and a
+// phase. So do the start or end of a process and a stall, which is a time without CPU. Commits of
+// leases and events do not count, because a waiting controller writes them, too.
 var hotLoopCheck = Check{
 	ID:            "hot-loop",
 	Guarantee:     "While nothing changes for more than 2 seconds, a controller sends the same request at most 50 times within 5 seconds.",
@@ -69,8 +70,8 @@ func (checker *hotLoopChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// isChange reports whether a record counts as a change, that is, may be a reason for new
-// requests. The record must not be a request.
+// isChange reports whether a record counts as a change, that is, may be a reason for new requests.
+// The caller must not pass a record of a request.
 func isChange(r *history.Record) bool {
 	switch {
 	case r.Commit != nil:
@@ -81,9 +82,8 @@ func isChange(r *history.Record) bool {
 	return r.Response == nil && r.List == nil
 }
 
-// repeatable reports whether the check counts how often a process repeats the request. It does
-// not count watches, creates with generateName, and requests for leases, events or access
-// reviews.
+// repeatable reports whether hotLoopCheck counts how often a process repeats the request. It does
+// not count watches, creates with generateName, and requests for leases, events or access reviews.
 func repeatable(r *history.Request) bool {
 	switch r.Verb {
 	case "get", "list":

@@ -7,8 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// leaseHolderWritesCheck examines each write of a subject process, except writes of the
-// leader-election lease itself.
+// leaseHolderWritesCheck demands that only the holder of the leader-election lease writes. It
+// examines each write of a process under test, except writes of this lease itself.
 //
 // It skips a process that never writes a lease, because leader election may be disabled.
 var leaseHolderWritesCheck = Check{

@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// matchesTemplateCheck examines each create of a pod, and each create of a ReplicaSet for a
-// Deployment.
+// matchesTemplateCheck demands that a controller creates pods and ReplicaSets from the template of
+// their owner. It examines each create of a pod, and each create of a ReplicaSet for a Deployment.
 //
 // It skips a create if the owner of the new object is not in the cache of the process.
 var matchesTemplateCheck = Check{
@@ -136,10 +136,10 @@ func (created *createdObject) ownerMismatch() string {
 	return ""
 }
 
-// longestName is the maximum length of an object's name. The generateName of a pod is the name
-// of its owner and a dash. The controller omits the dash if the name of the owner already has
-// the maximum length.
-const longestName = 253
+// nameLengthMax is the maximum length of an object's name. The generateName of a pod is the name of
+// its owner and a dash. The controller omits the dash if the name of the owner already has the
+// maximum length.
+const nameLengthMax = 253
 
 // podMismatch describes the first difference between the pod and its template (contract
 // ReplicaSet 11). It returns "" if the pod matches.
@@ -147,7 +147,7 @@ func (created *createdObject) podMismatch(desired desiredContent) string {
 	pod, want := created.object, desired.Content
 	containers := containersOf(pod)
 	switch {
-	case pod.GenerateName != created.owner.Name+"-" && len(created.owner.Name) < longestName:
+	case pod.GenerateName != created.owner.Name+"-" && len(created.owner.Name) < nameLengthMax:
 		return fmt.Sprintf("with generateName %q, not %q", pod.GenerateName, created.owner.Name+"-")
 	case !maps.Equal(pod.Labels, want.Labels):
 		return fmt.Sprintf("with labels %v, not %v", pod.Labels, want.Labels)

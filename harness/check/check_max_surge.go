@@ -8,8 +8,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// maxSurgeCheck examines each create and each scale-up of a ReplicaSet whose Deployment has the
-// strategy RollingUpdate.
+// maxSurgeCheck demands that a rolling update keeps the sum of spec.replicas of all ReplicaSets
+// within replicas + maxSurge. It examines each create and each scale-up of a ReplicaSet whose
+// Deployment has the strategy RollingUpdate.
 //
 // It skips a request that a process sends while the Deployment or its ReplicaSets are not in the
 // cache of the process.
@@ -27,8 +28,8 @@ var maxSurgeCheck = Check{
 // maxSurgeChecker reports a create or scale-up that raises the sum of all ReplicaSets'
 // spec.replicas above replicas + maxSurge.
 //
-// The process may have acted on any of several cached versions. The checker uses the versions
-// with the lowest sum and the highest limit, which favor the subject.
+// The process may have acted on any of several cached versions. The checker uses the versions with
+// the lowest sum and the highest limit, so that it reports only certain violations.
 type maxSurgeChecker struct{ findings }
 
 func newMaxSurgeChecker(Settings) Checker { return &maxSurgeChecker{} }

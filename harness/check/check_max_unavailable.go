@@ -8,11 +8,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// maxUnavailableCheck examines each scale-down of a ReplicaSet in which a rolling update removes
+// maxUnavailableCheck demands that a rolling update leaves at least replicas - maxUnavailable pods
+// available. It examines each scale-down of a ReplicaSet in which a rolling update removes
 // available pods.
 //
-// It skips a Deployment that may be paused or being scaled, because proportional scaling does
-// not obey maxUnavailable.
+// It skips a Deployment that may be paused or being scaled, because proportional scaling does not
+// obey maxUnavailable.
 var maxUnavailableCheck = Check{
 	ID:               "max-unavailable",
 	Guarantee:        "During a rolling update, scale-downs leave at least replicas - maxUnavailable pods available, according to a cached version that the controller may have acted on.",
@@ -27,10 +28,10 @@ var maxUnavailableCheck = Check{
 // maxUnavailableChecker reports scale-downs that leave fewer than replicas - maxUnavailable pods
 // available.
 //
-// The process may have acted on any of several cached versions. The checker uses the versions
-// with the most available pods and the lowest limit, which favor the subject. A ReplicaSet may
-// have more available pods than spec.replicas. The checker counts all these pods, because the
-// controller reads only status.availableReplicas.
+// The process may have acted on any of several cached versions. The checker uses the versions with
+// the most available pods and the lowest limit, so that it reports only certain violations. A
+// ReplicaSet may have more available pods than spec.replicas. The checker counts all these pods,
+// because the controller reads only status.availableReplicas.
 type maxUnavailableChecker struct{ findings }
 
 func newMaxUnavailableChecker(Settings) Checker { return &maxUnavailableChecker{} }

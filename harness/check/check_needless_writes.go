@@ -9,11 +9,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// needlessWritesCheck examines each update of an object other than a pod, when its response
-// arrives.
+// needlessWritesCheck demands that a process sends at most 5 updates of one object that change
+// nothing. It examines each update of an object other than a pod, when the response arrives.
 //
-// It reports a process after more than 5 updates of one object that change nothing. It skips an
-// update that follows a failed update of the same object.
+// It skips an update that follows a failed update of the same object.
 var needlessWritesCheck = Check{
 	ID:               "needless-writes",
 	Guarantee:        "A process sends at most 5 updates of one object that change nothing. An update of Endpoints that changes only the annotation endpoints.kubernetes.io/last-change-trigger-time counts as no change.",
@@ -106,7 +105,8 @@ func (checker *needlessWritesChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// of returns the counts of one process for one object. It adds empty counts if there are none.
+// of returns the counts of needless writes by one process to one object. It adds empty counts if
+// there are none.
 func (checker *needlessWritesChecker) of(p *process, name objectName) *needlessWrites {
 	if checker.byProcess[p] == nil {
 		checker.byProcess[p] = map[objectName]*needlessWrites{}

@@ -6,15 +6,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 )
 
-// noExtraEffectsCheck compares how often the subject created and deleted each object with runs
-// without faults.
+// noExtraEffectsCheck demands that controllers create and delete each object at most as often as in
+// runs without faults.
 //
-// A controller may repeat a completed write after a fault, or replace an object for no reason.
-// This violates the guarantee even if the objects at the end of the run are right.
+// A controller may repeat a completed write after a fault, or replace an object for no reason. This
+// violates the guarantee even if the objects at the end of the run are right.
 //
 // The check counts only writes that the API server committed. A lost response is therefore no
-// excuse for an extra write. If the controller repeats the lost write, the API server answers
-// that the object exists, or no longer exists.
+// excuse for an extra write. If the controller repeats the lost write, the API server answers that
+// the object exists, or no longer exists.
 var noExtraEffectsCheck = Check{
 	ID:            "no-extra-effects",
 	Guarantee:     "A controller creates and deletes each object at most as often as in runs of the same workload without faults.",
@@ -23,17 +23,17 @@ var noExtraEffectsCheck = Check{
 	Scope:         general,
 	ExercisedWhen: "The subject creates or deletes an object with a fixed name in a run that has a baseline, that is, saved results of runs without faults.",
 	Ignores: "Runs without a baseline. Objects with a generated name. Objects whose number of creates or deletes differs between the runs without faults. Creates that replace an object which somebody else deleted. " +
-		"Deletes of a whole collection. Runs in which one of these faults fired: " + strings.Join(changeWishes, ", ") + ".",
+		"Deletes of a whole collection. Runs in which one of these faults fired: " + strings.Join(desiredStateFaults, ", ") + ".",
 	NeedsBaseline: true,
 	New:           newNoExtraEffectsChecker,
 }
 
 func newNoExtraEffectsChecker(s Settings) Checker {
-	return newBaselineChecker(s, changeWishes, compareEffects)
+	return newBaselineChecker(s, desiredStateFaults, compareEffects)
 }
 
-// compareEffects returns a description of each object that the subject created or deleted too
-// often. The result compared is the number of objects that it examined.
+// compareEffects returns a description of each object that the controllers under test created or
+// deleted too often. The result compared is the number of objects that it examined.
 func compareEffects(b *baseline.Baseline, run *baseline.Observer, _ []string) (compared int, differences []string) {
 	found := run.Effects()
 	return len(found), b.ExtraEffects(found)

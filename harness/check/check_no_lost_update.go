@@ -10,24 +10,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// noLostUpdateCheck examines patches, and updates without a resourceVersion.
+// noLostUpdateCheck demands that a controller does not undo a change of another client that it had
+// not read. It examines patches, and updates without a resourceVersion.
 //
-// A write without a resourceVersion can lose an update. It then sets a field back to the value
-// that the process had read, although another client has changed the field since. The check
-// compares four versions of the object:
+// A write without a resourceVersion can lose an update. It then sets a field back to the value that
+// the process had read, although another client has changed the field since. The check compares
+// four versions of the object:
 //
 //   - the version that the process had read
 //   - the last version before the write
 //   - the first version after the write
 //   - the content of the write itself
 //
-// The version that the process had read is the newest version that the process had received when
-// it sent the write. A list, a watch event or a response may have delivered it. If this version
-// contains the change of the other client, the check reports nothing, because the process may
-// have decided against the change.
+// The version that the process had read is the newest version that the process had received when it
+// sent the write. A list, a watch event or a response may have delivered it. If this version
+// contains the change of the other client, the check reports nothing, because the process may have
+// decided against the change.
 //
-// The restored value must also come from another client. A controller may restore a value that
-// the controller itself set, because maintaining this value is its task.
+// The restored value must also come from another client. A controller may restore a value that the
+// controller itself set, because maintaining this value is its task.
 var noLostUpdateCheck = Check{
 	ID:            "no-lost-update",
 	Guarantee:     "A controller does not undo a change of another client that was committed after the version that the controller had read.",
@@ -81,7 +82,8 @@ type committedVersion struct {
 	own bool // true if a write of the subject made this version
 }
 
-// unansweredWrite is a write of the subject, from its request until the checker has examined it.
+// unansweredWrite is a write of a controller under test, from its request until the checker has
+// examined it.
 type unansweredWrite struct {
 	*history.Request
 	name objectName
@@ -207,8 +209,8 @@ func (checker *noLostUpdateChecker) answered(m *Model, w *unansweredWrite, r *hi
 	}
 }
 
-// markOwn records that a write of the subject made the given version. A change in this version is
-// no change of another client.
+// markOwn records that a write of a controller under test made the given version. A change in this
+// version is therefore no change of another client.
 func (o *recentVersions) markOwn(version history.Version) {
 	for i := range o.versions {
 		if o.versions[i].Version == version {
@@ -240,9 +242,9 @@ func (w *unansweredWrite) unconditional() bool {
 	return false
 }
 
-// examine checks the writes of an object that had no precondition. It waits until every write of
-// this object by the subject has a response. A late response may show that the subject itself
-// made a version.
+// examine checks the writes of an object that had no precondition, that is, no resourceVersion. It
+// waits until every write of this object by the controllers under test has a response, because a
+// late response may show that these controllers made a version.
 func (checker *noLostUpdateChecker) examine(m *Model, o *recentVersions) {
 	if o.unanswered > 0 || len(o.unconditional) == 0 || o.newest() < o.unconditional[len(o.unconditional)-1].made {
 		return
@@ -296,8 +298,8 @@ func (o *recentVersions) index(version history.Version) int {
 }
 
 // changes looks for the first version in which another client changed a field. It returns the
-// position of this version in o.versions. It returns -1 if nobody changed the field, or if the
-// subject also changed it.
+// position of this version in o.versions. It returns -1 if nobody changed the field, or if a
+// controller under test also changed it.
 //
 // The parameter path names the field. The parameter fields contains the fields of consecutive
 // versions. Its first element belongs to the version o.versions[from].
@@ -334,15 +336,14 @@ func (o *recentVersions) origin(fields []map[string]string, path string) *commit
 	return &o.versions[0]
 }
 
-// contains reports whether the write gives a field this value. The parameter path names the
-// field. If the parameter has is false, the field must be absent: an update must then not contain
-// it.
-func (w *unansweredWrite) contains(path, value string, has bool) bool {
+// contains reports whether the write gives a field this value. The parameter path names the field.
+// If the parameter present is false, the field must be absent: an update must then not contain it.
+func (w *unansweredWrite) contains(path, value string, present bool) bool {
 	if w.Verb == "patch" {
 		return patchSets(w.Request, path, value)
 	}
 	sent, ok := objects.Fields(w.Object)[path]
-	return ok == has && sent == value
+	return ok == present && sent == value
 }
 
 // union returns a map that contains the entries of a and b. If both have a key, the result has

@@ -13,11 +13,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// noStaleDeleteCheck examines two kinds of writes: deletes of objects that hold data, and
-// scale-downs of StatefulSets. It has two rules.
+// noStaleDeleteCheck demands that a controller deletes no data because of an outdated version of
+// the object or of its owner. It examines deletes of objects that hold data, and scale-downs of
+// StatefulSets. It has two rules.
 //
-// The first rule concerns two objects with the same name and different UIDs. A process received
-// one of them. The process then deletes the other one, which it has never received, or removes a
+// The first rule concerns two objects with the same name and different UIDs. A process received one
+// of them. The process then deletes the other one, which it has never received, or removes a
 // finalizer from it. A UID precondition would have made the API server refuse the write.
 //
 // The second rule concerns the owner of the object, such as a custom resource. Example: a user
@@ -26,7 +27,7 @@ import (
 //
 // The delete was wrong if all these facts hold:
 //
-//   - A change of the owner was committed, and the subject received it.
+//   - A change of the owner was committed, and a controller under test received it.
 //   - The object was created later. Versions of the owner from before the change therefore
 //     justify no delete of this object.
 //   - The process that deleted the object had not created it, and had not received the change
@@ -34,8 +35,8 @@ import (
 //   - After the delete, the object was created again, although the owner had not changed in the
 //     meantime.
 //
-// A UID precondition does not prevent a violation of the second rule. A controller prevents it by
-// a read of the owner from the API server before the delete.
+// A UID precondition does not prevent a violation of the second rule. A controller prevents it by a
+// read of the owner from the API server before the delete.
 var noStaleDeleteCheck = Check{
 	ID:            "no-stale-delete",
 	Guarantee:     "A controller does not delete an object that holds data because of an outdated version of the object or of its owner.",
@@ -101,8 +102,8 @@ type dataObject struct {
 	scaledUp int64 // sequence number of the last commit that created the object or raised spec.replicas
 }
 
-// dataWrite is a request of the subject that creates, changes or deletes an object that holds
-// data.
+// dataWrite is a request of a controller under test that creates, changes or deletes an object that
+// holds data.
 type dataWrite struct {
 	*history.Request
 	name   objectName
@@ -219,8 +220,9 @@ func (checker *noStaleDeleteChecker) commit(m *Model, c *history.Commit) {
 	checker.undone(m, now)
 }
 
-// recordKnown finds owners whose latest change has now reached a process of the subject. It
-// removes them from unreceived, and sets their field knownSeq.
+// recordKnown finds owners whose latest change has now reached a process under test. Only then can
+// a later write contradict this change. recordKnown removes these owners from unreceived, and sets
+// their field knownSeq.
 func (checker *noStaleDeleteChecker) recordKnown(m *Model) {
 	for name := range checker.unreceived {
 		owner := checker.owners[name]
@@ -234,8 +236,8 @@ func (checker *noStaleDeleteChecker) recordKnown(m *Model) {
 }
 
 // sent records a write that a process sends. It also looks for an owner of the object whose last
-// change the process has not received. It skips a process that created the object or scaled it up
-// itself.
+// change the process has not received, because the write may then be wrong. It skips a process that
+// created the object or scaled it up itself.
 func (checker *noStaleDeleteChecker) sent(m *Model, r *history.Request) {
 	name := objectName{r.Resource, r.Namespace, r.Name}
 	if r.Verb == "create" {
@@ -286,12 +288,10 @@ func hasLabelValue(o *history.Object, value string) bool {
 	return slices.Contains(slices.Collect(maps.Values(o.Labels)), value)
 }
 
-// contradict marks a write as suspicious if the process had not received the last change of the
-// given owner. The parameter w is the write.
-//
-// A process of the subject must have received this change before the object was created or scaled
-// up. The parameter since is the sequence number of that creation or scale-up. Otherwise,
-// contradict does nothing.
+// contradict marks the write w as suspicious if the process had not received the last change of the
+// owner. The write is suspicious only if some process under test received this change before the
+// object was created or scaled up. The parameter since is the sequence number of that creation or
+// scale-up.
 func (checker *noStaleDeleteChecker) contradict(m *Model, w *dataWrite, owner *reconciledOwner, since int64) {
 	process := m.processes[w.Subject]
 	if process == nil || owner.Terminating() || owner.knownSeq == 0 || owner.knownSeq >= since {

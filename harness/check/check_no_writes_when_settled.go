@@ -10,14 +10,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// noWritesWhenSettledCheck examines each write of the subject after the run has reported
-// convergence.
+// noWritesWhenSettledCheck demands that the controllers under test write nothing after all objects
+// have converged. It examines each of their writes after the run has reported convergence.
 //
 // The verdict is unknown in three cases:
 //
 //   - The run did not converge.
 //   - The run ended less than Settings.Quiet after convergence.
-//   - After convergence, another client changed an object, and the subject then wrote.
+//   - After convergence, another client changed an object, and a controller under test then wrote.
 //
 // If a controller has the trait acts-by-time, the check ignores writes of the kinds that this
 // controller writes. Time alone may be the reason for such a write.
@@ -33,11 +33,11 @@ var noWritesWhenSettledCheck = Check{
 	New:              newNoWritesWhenSettledChecker,
 }
 
-// noWritesWhenSettledChecker reports writes of the subject after the run has reported
-// convergence.
+// noWritesWhenSettledChecker reports writes of the controllers under test after the run has
+// reported convergence.
 //
-// The subject may finish its work in progress for lag (1 s), or for half of Settings.Quiet if
-// that is shorter. If another client then changes an object, the checker does not report the
+// These controllers may finish their work in progress for lag (1 s), or for half of Settings.Quiet
+// if that is shorter. If another client then changes an object, the checker does not report the
 // writes that follow; the verdict is unknown instead.
 //
 // The checker ignores updates of truncated Endpoints, because upstream updates them in each sync
@@ -98,7 +98,7 @@ func truncated(m *Model, r *history.Request) bool {
 	return e != nil && e.OverCapacity != ""
 }
 
-// report reports that the subject wrote after convergence.
+// report reports that a controller under test wrote after convergence.
 func (checker *noWritesWhenSettledChecker) report(m *Model, r *history.Request) {
 	ref := requestRef(r)
 	checker.addViolation(func() Evidence {

@@ -8,7 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// notAboveDesiredCheck examines each create of a pod for a ReplicaSet or ReplicationController.
+// notAboveDesiredCheck demands that no create of a pod raises an owner's active pods above
+// spec.replicas. It examines each create of a pod for a ReplicaSet or ReplicationController.
 //
 // It skips a create for an owner that was never in the cache of the process.
 var notAboveDesiredCheck = Check{

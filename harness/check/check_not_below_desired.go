@@ -7,7 +7,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// notBelowDesiredCheck examines each delete of a pod that is active in the cache of the process.
+// notBelowDesiredCheck demands that no delete of a pod leaves an owner with fewer than
+// spec.replicas active pods. It examines each delete of a pod that is active in the cache of the
+// process.
 //
 // It skips a delete of a pod whose owner was never in this cache.
 var notBelowDesiredCheck = Check{

@@ -11,20 +11,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// observedGenerationCheck examines each successful write of the subject that sets
-// status.observedGeneration or the observedGeneration of a condition.
+// observedGenerationCheck demands that no observedGeneration is above metadata.generation, and that
+// status.observedGeneration does not fall. It examines each successful write of
+// status.observedGeneration, or of the observedGeneration of a condition, by a controller under
+// test.
 //
 // At the end of the run, it also examines the status.observedGeneration of each object that a
-// generic controller reconciles. A generic controller is one that controllers/CONTRACT.md does
-// not describe. The check then ignores conditions, because a controller need not evaluate each
-// condition again. For all other kinds, the checks converged and rollout-complete examine the
-// final status.
+// generic controller reconciles. A generic controller is one that controllers/CONTRACT.md does not
+// describe. The check then ignores conditions, because a controller need not evaluate each
+// condition again. For all other kinds, the checks converged and rollout-complete examine the final
+// status.
 //
-// A controller may lower status.observedGeneration in two cases: it received the newer
-// generation only a short time before, or its cache went back to an older version.
+// A controller may lower status.observedGeneration in two cases: it received the newer generation
+// only a short time before, or its cache went back to an older version.
 //
-// A written observedGeneration may be too high because it belongs to a deleted object with the
-// same name. The violation is then the known upstream issue namesake-status.
+// A written observedGeneration may be too high because it belongs to a deleted object with the same
+// name. The violation is then the known upstream issue namesake-status.
 var observedGenerationCheck = Check{
 	ID:            "observed-generation",
 	Guarantee:     "A controller never reports an observedGeneration that is higher than metadata.generation. It does not lower status.observedGeneration while its cache has the newer generation. Within the scenario's bound after the faults are healed, status.observedGeneration equals metadata.generation.",
@@ -42,7 +44,7 @@ type observedGenerationChecker struct {
 	findings
 	within    time.Duration  // maximum time for the final status, from the beginning of the phase settle
 	batchTime time.Duration  // how long a worker may still act on a former cached version
-	writes    answeredWrites // writes of the subject that have no response yet
+	writes    inFlightWrites // writes of the subject that have no response yet
 	settleAt  time.Duration  // when the phase settle began; 0 if it has not begun
 	// committed contains the objects that a generic controller (one without a contract)
 	// reconciles and whose status has an observedGeneration. The key is the UID.
@@ -110,7 +112,7 @@ func generationsOf(body json.RawMessage) (g generations) {
 func newObservedGenerationChecker(s Settings) Checker {
 	return &observedGenerationChecker{
 		findings: findings{upstream: s.Upstream}, former: map[objectName]int64{},
-		within: s.Within, batchTime: s.batchTime(), writes: answeredWrites{},
+		within: s.Within, batchTime: s.batchTime(), writes: inFlightWrites{},
 		committed: map[types.UID]*generationState{}, reported: map[types.UID]reportedGenerations{}, cached: map[string]map[types.UID]cachedGeneration{},
 	}
 }
@@ -151,8 +153,8 @@ func (checker *observedGenerationChecker) cache(m *Model, process string, o *his
 	}
 }
 
-// written checks a successful write of the subject that sets an observedGeneration. The
-// parameter o is the object in the response.
+// written checks a successful write that sets an observedGeneration. The parameter o is the object
+// in the response.
 func (checker *observedGenerationChecker) written(m *Model, request *history.Request, o *history.Object) {
 	sent := generationsOf(request.Patch)
 	if request.Object != nil {

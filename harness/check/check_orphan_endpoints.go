@@ -13,11 +13,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// orphanEndpointsCheck examines each write of Endpoints. After the faults are healed, it also
+// orphanEndpointsCheck demands that a controller deletes Endpoints without a Service, and writes
+// none without one. It examines each write of Endpoints. After the faults are healed, it also
 // examines all Endpoints without a Service.
 //
-// It skips the writes of a process that has not listed Services yet. It also skips Endpoints
-// that another client created without a Service while the process was running (allowed behavior
+// It skips the writes of a process that has not listed Services yet. It also skips Endpoints that
+// another client created without a Service while the process was running (allowed behavior
 // manual-endpoints-edits).
 var orphanEndpointsCheck = Check{
 	ID:               "orphan-endpoints",
@@ -122,8 +123,9 @@ func (checker *orphanEndpointsChecker) Observe(m *Model, r *history.Record) {
 	checker.convergenceChecker.Observe(m, r)
 }
 
-// recordService records the time of a Service's first commit, and removes the time when the
-// Service is deleted. The checker compares it with the time of a delete of the Endpoints.
+// recordService records the time of a Service's first commit, and removes the time when the Service
+// is deleted. The method deletesInUse reads it to find out whether the Service existed at the time
+// of a delete.
 func (checker *orphanEndpointsChecker) recordService(m *Model, commit *history.Commit) {
 	name := nameOf(commit.Object.Ref)
 	if _, exists := checker.serviceSince[name]; !exists {

@@ -7,7 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// ownershipCheck examines committed objects, writes of pods, and deletes. It has three rules:
+// ownershipCheck demands that controllers respect the controllerRefs of objects. It examines
+// committed objects, writes of pods, and deletes. It has three rules:
 //
 //   - A committed object must not have more than one controller.
 //   - A controller of ReplicaSets or ReplicationControllers must not delete, adopt or release a
@@ -15,12 +16,12 @@ import (
 //   - A generic controller, which controllers/CONTRACT.md does not describe, must not delete an
 //     object of another controller.
 //
-// For the third rule, the check follows the controllerRef of the object, then the controllerRef
-// of its owner, and so on. The object belongs to another controller if no controller under test
+// For the third rule, the check follows the controllerRef of the object, then the controllerRef of
+// its owner, and so on. The object belongs to another controller if no controller under test
 // watches the kind at the end of this chain.
 //
-// The check applies the third rule only if a controller under test has controlled an object of
-// the same kind before.
+// The check applies the third rule only if a controller under test has controlled an object of the
+// same kind before.
 var ownershipCheck = Check{
 	ID:               "ownership",
 	Guarantee:        "An object has at most one controller. A controller deletes no object that another controller controls. A controller of ReplicaSets or ReplicationControllers deletes only pods that its owner controls. It releases only pods that no longer match the selector. It adopts only active orphans that match, after it has read the owner from the API server.",

@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// processAliveCheck examines each exit of a subject process that neither a fault nor a workload
-// step caused.
+// processAliveCheck demands that no process of the controllers under test exits by itself. It
+// examines each exit that neither a fault nor a workload step caused.
 //
 // It skips exits before the first phase of the run.
 var processAliveCheck = Check{
@@ -28,8 +28,8 @@ var processAliveCheck = Check{
 // measured on the clock of the process, which stops while the process is paused.
 const leaseGrace = 30 * time.Second
 
-// subjectPrefix is the prefix of the names of the subject's processes. Other processes of a
-// run, such as the API server, have other names.
+// subjectPrefix is the prefix of the names of the processes under test, such as subject-0. Other
+// processes of a run, such as the API server, have other names.
 const subjectPrefix = "subject-"
 
 // processAliveChecker reports processes that exit by themselves. It does not report a leader

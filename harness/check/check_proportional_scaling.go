@@ -11,11 +11,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// proportionalScalingCheck examines each successful request that changes spec.replicas of a
-// Deployment's ReplicaSet.
+// proportionalScalingCheck demands that the Deployment controller gives each ReplicaSet a right
+// size. It examines each successful request that changes spec.replicas of a Deployment's
+// ReplicaSet.
 //
-// The check skips creates of ReplicaSets. It also skips a Deployment if an orphaned or
-// terminating ReplicaSet makes it unclear which ReplicaSets belong to the Deployment.
+// The check skips creates of ReplicaSets. It also skips a Deployment if an orphaned or terminating
+// ReplicaSet makes it unclear which ReplicaSets belong to the Deployment.
 var proportionalScalingCheck = Check{
 	ID:               "proportional-scaling",
 	Guarantee:        "During a rollout, a controller scales up only the new ReplicaSet, to at most spec.replicas. It scales old ReplicaSets down, first by their unavailable pods and then the oldest ReplicaSet first. While a Deployment is paused or being scaled, each ReplicaSet gets its proportional share.",

@@ -9,15 +9,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// rbacDeniedCheck examines the requests of the subject that the API server's authorizer refused.
+// rbacDeniedCheck demands that the controllers under test have the RBAC permissions for the
+// requests that they repeat. It examines the requests that the API server's authorizer refused.
 //
 // The check groups requests by verb, resource, subresource and namespace. A group violates the
-// guarantee if at least two of its requests were refused and none succeeded. If some requests of
-// a group succeed, its refusals are transient, for example because the API server had just
-// started.
+// guarantee if at least two of its requests were refused and none succeeded. If some requests of a
+// group succeed, its refusals are transient, for example because the API server had just started.
 //
-// The check also ignores each refusal within 5 s of a transient one, because an authorizer that
-// is not ready refuses everything.
+// The check also ignores each refusal within 5 s of a transient one, because an authorizer that is
+// not ready refuses everything.
 //
 // The check reports a violation at the end of the run, with the first refused request.
 var rbacDeniedCheck = Check{

@@ -8,8 +8,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// recreateCheck examines each create and each scale-up of the new ReplicaSet of a Deployment
-// with the strategy Recreate.
+// recreateCheck demands that the strategy Recreate starts the new ReplicaSet only after the old
+// pods have ended. It examines each create and each scale-up of the new ReplicaSet of a Deployment
+// with this strategy.
 //
 // It skips a Deployment that may be paused or being scaled, and a Deployment without an old
 // ReplicaSet.

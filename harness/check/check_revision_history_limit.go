@@ -8,7 +8,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// revisionHistoryLimitCheck examines each delete of a Deployment's ReplicaSet by the subject.
+// revisionHistoryLimitCheck demands that a controller deletes only old ReplicaSets without
+// replicas, down to revisionHistoryLimit. It examines each delete of a Deployment's ReplicaSet by a
+// controller under test.
 //
 // It skips a delete that a process sends while the Deployment or its ReplicaSets are not in the
 // cache of the process.

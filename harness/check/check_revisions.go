@@ -11,8 +11,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// revisionsCheck examines each create and update of a Deployment's ReplicaSet, and each write of
-// a Deployment.
+// revisionsCheck demands right revisions of ReplicaSets, a right collisionCount, and one ReplicaSet
+// for each template. It examines each create and update of a Deployment's ReplicaSet, and each
+// write of a Deployment.
 //
 // It skips an update if the history does not contain the version on which the update is based.
 var revisionsCheck = Check{

@@ -8,11 +8,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// rollbackCheck examines each update of a Deployment that changes the Deployment's template or
-// removes its rollback annotation.
+// rollbackCheck demands that a controller changes a Deployment's template only for a requested
+// rollback. It examines each update that changes the template or removes the rollback annotation.
 //
-// It skips a Deployment if an orphaned or terminating ReplicaSet makes it unclear which
-// ReplicaSets belong to the Deployment.
+// It skips a Deployment if an orphaned or terminating ReplicaSet makes it unclear which ReplicaSets
+// belong to the Deployment.
 var rollbackCheck = Check{
 	ID:               "rollback",
 	Guarantee:        "A controller changes a Deployment's template only for a requested rollback, to the template of that revision, and removes the rollback annotation with the same write. Without a rollback, it removes the annotation only if the revision does not exist or already has the template.",

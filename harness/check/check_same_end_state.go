@@ -7,9 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 )
 
-// sameEndStateCheck compares the objects at the end of a run with the objects at the end of runs
-// without faults. Faults may delay what a controller does for a workload, but must not change
-// the result.
+// sameEndStateCheck demands that a run ends with the same objects as runs without faults. Faults
+// may delay what a controller does for a workload, but must not change the result.
 //
 // The comment of [baseline.Observer.End] says which objects and fields the check compares.
 var sameEndStateCheck = Check{
@@ -28,7 +27,7 @@ var sameEndStateCheck = Check{
 
 // sameEndStateExcludes contains faults that may correctly lead to other objects at the end of a
 // run. The check does not compare a run in which one of them fired.
-var sameEndStateExcludes = slices.Concat(changeWishes, []string{"pod-relabel", "pod-disown"})
+var sameEndStateExcludes = slices.Concat(desiredStateFaults, []string{"pod-relabel", "pod-disown"})
 
 // sameEndStateStatusExcludes contains faults that end or replace pods. A status may correctly count
 // such pods, for example as failed. If one of these faults fired, the check does not compare the

@@ -14,7 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// scaleDownOrderCheck examines each complete scale-down of a ReplicaSet or
+// scaleDownOrderCheck demands that a scale-down deletes the pods in the ReplicaSet order, such as
+// not ready pods first. It examines each complete scale-down of a ReplicaSet or
 // ReplicationController. A scale-down consists of the pod deletes that one sync sends.
 //
 // The check skips a scale-down during which the process ended. It also skips a scale-down with
@@ -282,13 +283,12 @@ func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, re
 // before the deleted pod, the order was wrong.
 type extremes struct{ victim, left *candidate }
 
-// include updates victim or left if the given pod is more likely to reveal a wrong order. A
-// deleted pod replaces victim if the deletion order puts it later. A remaining pod replaces left
-// if the order puts it earlier. The parameter by is a function that compares two pods by one
-// criterion.
+// include updates victim or left if the given pod is more likely to reveal a wrong order. A deleted
+// pod replaces victim if the deletion order puts it later. A remaining pod replaces left if the
+// order puts it earlier. The parameter by is a function that compares two pods by one criterion.
 //
-// If the cache had several versions of a pod, include uses the version that favors the subject
-// most.
+// If the cache had several versions of a pod, include uses the version that makes a wrong order
+// least likely.
 func (e *extremes) include(each *candidate, by func(a, b *objects.Pod) int) {
 	switch {
 	case each.deleted && (e.victim == nil || by(each.leastValued(), e.victim.leastValued()) > 0):

@@ -9,11 +9,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// slowStartCheck examines each create of a pod for a ReplicaSet or ReplicationController, and
-// the response to this create.
+// slowStartCheck demands that a controller creates an owner's pods in batches of 1, 2, 4, 8 and so
+// on. It examines each create of a pod for a ReplicaSet or ReplicationController, and the response
+// to this create.
 //
-// A run tests this guarantee only if an owner has at least two pods too few. Otherwise the
-// verdict is not-exercised.
+// A run tests this guarantee only if an owner has at least two pods too few. Otherwise the verdict
+// is not-exercised.
 var slowStartCheck = Check{
 	ID:               "slow-start",
 	Guarantee:        "A controller creates the pods of an owner in batches of 1, 2, 4, 8 and so on. Each batch starts only after the previous one has succeeded, and after a failure the next sync starts with 1 again.",

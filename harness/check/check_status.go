@@ -10,7 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// statusCheck examines each status write of a ReplicaSet or ReplicationController.
+// statusCheck demands that a written status matches a recent version of the owner and its pods in
+// the controller's cache. It examines each status write of a ReplicaSet or ReplicationController.
 //
 // It skips a status write that is not based on the latest cached version of the object.
 var statusCheck = Check{

@@ -11,15 +11,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// terminatingNamespaceCheck examines each create that the API server rejects because the
+// terminatingNamespaceCheck demands that a controller does not retry creates in a terminating
+// namespace with back-off. It examines each create that the API server rejects because the
 // namespace is terminating.
 //
-// The check limits the number of these creates for each work queue key. For pods, the limit is
-// the number of pods that the owner wants. For other objects, the process may send 3 more
-// creates after the first one, and one more after each new event.
+// The check limits the number of these creates for each work queue key. For pods, the limit is the
+// number of pods that the owner wants. For other objects, the process may send 3 more creates after
+// the first one, and one more after each new event.
 //
-// Only the controllers in controllers/CONTRACT.md must obey this rule. Other correct
-// controllers, such as the StatefulSet controller, retry with back-off.
+// Only the controllers in controllers/CONTRACT.md must obey this rule. Other correct controllers,
+// such as the StatefulSet controller, retry with back-off.
 var terminatingNamespaceCheck = Check{
 	ID:               "terminating-namespace",
 	Guarantee:        "After the API server refuses a create because the namespace is terminating, the controller does not retry with back-off. For each refused ReplicaSet or Endpoints it sends at most three further creates, plus one for each new event.",

@@ -14,10 +14,10 @@ import (
 // convergenceChecker checks that all objects of one kind converge in time after the faults are
 // healed, and stay converged.
 //
-// An object has converged when the subject has nothing left to do for it. The checker tests the
-// objects when the run reports convergence (phase quiet), and when the run ends (phase end). If
-// all objects have converged at one of these times, the last change of any object is the time of
-// convergence.
+// An object has converged when the controllers under test have nothing left to do for it. The
+// checker tests the objects when the run reports convergence (phase quiet), and when the run ends
+// (phase end). If all objects have converged at one of these times, the last change of any object
+// is the time of convergence.
 type convergenceChecker struct {
 	// convergingKind describes the kind of object whose convergence is checked, such as Deployment.
 	convergingKind
@@ -101,10 +101,10 @@ func (checker *convergenceChecker) Observe(m *Model, r *history.Record) {
 }
 
 // countPending counts how the objects of the kind differ from their converged state. It ignores
-// differences that the subject cannot resolve itself, such as a pod that is not ready.
+// differences that a controller cannot resolve itself, such as a pod that is not ready.
 //
-// The result known is nil unless known upstream issues explain each object that has not
-// converged. If there are several such issues, known is the issue of the first object.
+// The result known is nil unless known upstream issues explain each object that has not converged.
+// If there are several such issues, known is the issue of the first object.
 func (checker *convergenceChecker) countPending(m *Model) (result Result, known *KnownIssue) {
 	unexplained := false
 	for _, uid := range checker.all(m, m.start.Namespace) {

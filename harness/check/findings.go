@@ -65,13 +65,13 @@ func (f *findings) addKnownViolation(issue *KnownIssue, describe func() Evidence
 // all returns f. The runner calls it to get the findings of any checker that embeds this type.
 func (f *findings) all() *findings { return f }
 
-// addContext adds the cached pods and the stalls to the evidence of the violations that the
-// current record caused. The parameter before is the number of violations that the checker had
-// found before this record.
+// addContext adds the cached pods and the stalls to the evidence of the violations that the current
+// record caused. The parameter before is the number of violations that the checker had found before
+// this record.
 //
 // During a stall, the machine gives the processes no CPU time. If a stall of lag (1 s) or longer
-// happened within the last 2 s, these violations count as doubtful. The subject may then have
-// received events in another order than the history shows.
+// happened within the last 2 s, these violations count as doubtful. The controllers under test may
+// then have received events in another order than the history shows.
 func (f *findings) addContext(m *Model, before int) {
 	if m.sent == nil || f.violations == before {
 		return
@@ -90,7 +90,7 @@ func (f *findings) addContext(m *Model, before int) {
 
 // Result returns the verdict that follows from the violations:
 //
-//   - known-upstream: known upstream issues explain every violation, and the subject is
+//   - known-upstream: known upstream issues explain every violation, and the program under test is
 //     kube-controller-manager or is built from its source.
 //   - unknown: shortly before each violation, the machine gave the processes no CPU time for
 //     lag (1 s) or longer.

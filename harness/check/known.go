@@ -13,9 +13,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// KnownIssue is a bug of the kube-controller-manager of Kubernetes v1.36 that makes a check
-// fail. If the subject is kube-controller-manager, or is built from its source, the verdict is
-// known-upstream instead. For any other subject, the verdict stays fail.
+// KnownIssue is a bug of the kube-controller-manager of Kubernetes v1.36 that makes a check fail.
+// If the program under test is kube-controller-manager, or is built from its source, the verdict is
+// known-upstream instead. For any other program, the verdict stays fail.
 //
 // The page docs/known-upstream-issues.md is generated from KnownIssues and UnrecognizedIssues.
 type KnownIssue struct {
@@ -159,8 +159,9 @@ func (issue *KnownIssue) String() string {
 	return text
 }
 
-// noExcuse says that another subject than kube-controller-manager has violated a guarantee in the
-// way of the issue. Such a violation is a failure.
+// noExcuse returns a sentence for the reason of the verdict fail. It says that
+// kube-controller-manager has the same bug, but that this issue excuses no other subject
+// (controllers under test).
 func (issue *KnownIssue) noExcuse() string {
 	return fmt.Sprintf("kube-controller-manager has the same bug (known upstream issue %s), but no other subject may have it", issue.Slug)
 }
@@ -194,9 +195,9 @@ func (state *objectSet) knownRolloutIssue(d *objects.Deployment, abandoned, drop
 	return nil
 }
 
-// processStarts reports whether the record says that a process of the subject started. A caller
-// then forgets the state of ended processes, because the first lists of the new process enqueue
-// every object.
+// processStarts reports whether the record says that a process under test started. Callers then
+// forget the state of ended processes, because the first lists of the new process enqueue every
+// object.
 func processStarts(r *history.Record) bool {
 	return r.Process != nil && r.Process.Event == history.ProcessStarted
 }
@@ -223,11 +224,11 @@ func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 }
 
 // hasKey reports whether the map contains true for an object in any process that may reconcile it
-// now. A process that is paused or does not hold the lease may not reconcile it. The field
-// process of the map's keys names the process. The parameter i names the object; its own field
-// process is ignored.
-func hasKey(m *Model, of map[workQueueKey]bool, i workQueueKey) bool {
-	for key := range m.activeKeys(i) {
+// now. A process that is paused or does not hold the lease may not reconcile it. The field process
+// of the map's keys names the process. The parameter object names the object; its own field process
+// is ignored.
+func hasKey(m *Model, of map[workQueueKey]bool, object workQueueKey) bool {
+	for key := range m.activeKeys(object) {
 		if of[key] {
 			return true
 		}

@@ -54,10 +54,9 @@ func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 	return event.objectChanged && of == objects.DeploymentResource
 }
 
-// recordWork records that a process sent a request for a work queue key.
-//
-// A request that the process sends long enough after the last failure (batchTime) belongs to a
-// new sync. The process then has the key in its work queue again, even if it had dropped the key.
+// recordWork records that a process sent a request for a work queue key. If the last failure was
+// longer ago than batchTime, the request belongs to a new sync. The process then has the key in its
+// work queue again, even if it had dropped the key.
 func (keys droppedKeys) recordWork(m *Model, sent *call) {
 	for _, tried := range keys.byKey[sent.queueKey] {
 		if m.processTime-tried.failedAt > sent.process.batchTime {
@@ -71,8 +70,8 @@ func (keys droppedKeys) recordWork(m *Model, sent *call) {
 //
 // The result is true only if no event has enqueued the key since the process dropped it. The
 // method ignores processes that are paused or cannot hold the lease.
-func (keys droppedKeys) explains(m *Model, i workQueueKey) bool {
-	for key := range m.activeKeys(i) {
+func (keys droppedKeys) explains(m *Model, object workQueueKey) bool {
+	for key := range m.activeKeys(object) {
 		for _, tried := range keys.byKey[key] {
 			if tried.count == maxRetries && tried.latestEvent <= tried.latestSent {
 				return true

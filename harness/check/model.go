@@ -124,8 +124,8 @@ type testedControllers struct {
 	generic []kube.Controller
 }
 
-// answeredCall is a request of the subject together with the response. Checkers get it when the
-// current record is the response.
+// answeredCall is a request of a controller under test together with the response. Checkers get it
+// when the current record is the response.
 type answeredCall struct {
 	*call
 	response *history.Response
@@ -152,7 +152,7 @@ type workQueueKey struct {
 	service objectName
 }
 
-// process is one run of the subject's binary, between its start and its end. After a restart, the
+// process is one run of the binary under test, between its start and its end. After a restart, the
 // model uses a new value with empty caches, work queues and expectations.
 type process struct {
 	name        string
@@ -217,9 +217,9 @@ type process struct {
 	leaseFailed bool
 }
 
-// call is one request of the subject to the API server. It may have any verb except watch. It
-// contains what checkers need to know about the request. For example, it names the object that
-// the controller was reconciling.
+// call is one request of a controller under test to the API server, with any verb except watch. It
+// contains what checkers need to know about the request. For example, it names the object that the
+// controller was reconciling.
 type call struct {
 	process *process
 	id      uint64        // the ID of the request
@@ -293,8 +293,8 @@ type genericCall struct {
 	deletes bool // true if the call deletes an object
 }
 
-// callVerb says for which purpose the subject sent a request, such as creating a pod for a
-// ReplicaSet.
+// callVerb says for which purpose a controller under test sent a request, such as creating a pod
+// for a ReplicaSet.
 type callVerb int
 
 // The purposes for which a controller sends a request.

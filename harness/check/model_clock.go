@@ -47,12 +47,12 @@ func (m *Model) clockOf(name string) time.Duration {
 	return m.clocks[name]
 }
 
-// stall records that a process, or gauntlet itself, got no CPU time for a while before the
-// current record. A stall of gauntlet counts for every process, because the subject probably got
-// no CPU time either (allowed behavior paused-process).
+// stall records that a process, or gauntlet itself, got no CPU time for a while before the current
+// record. A stall of gauntlet counts for every process, because the controllers under test probably
+// got no CPU time either (allowed behavior paused-process).
 //
-// The clock of the process stops for this duration. The time limits of all checks therefore
-// become longer.
+// The clock of the process stops for this duration. The time limits of all checks therefore become
+// longer.
 func (m *Model) stall(s *history.Stall) {
 	m.stalls.add(s.Process, m.now, s.Duration)
 	for name, p := range m.processes {

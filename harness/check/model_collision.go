@@ -22,12 +22,12 @@ func (m *Model) collisionCountsOf(r *history.Request) (from, to *objects.Deploym
 	return from, to
 }
 
-// nameMayBeTaken reports whether the API server may have rejected a recent create because
-// another ReplicaSet has the name.
+// nameMayBeTaken reports whether the API server may have rejected a recent create because another
+// ReplicaSet has the name. Only then may the controller increase collisionCount.
 //
 // The method looks in the cache and in etcd for a ReplicaSet with that name. If no ReplicaSet has
-// the name any more, the result is true, because somebody may have deleted it. The cache does not
-// matter if a ReplicaSet of the Deployment certainly had the name in etcd.
+// the name any more, the result is true, because somebody may have deleted it. If a ReplicaSet of
+// the Deployment itself certainly had the name in etcd, the method ignores the cache.
 func (m *Model) nameMayBeTaken(r *rolloutState, d *objects.Deployment) bool {
 	for _, holders := range r.takenNames {
 		committed, cached := m.holdersOf(holders.name, r.process)

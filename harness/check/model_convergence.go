@@ -23,15 +23,15 @@ type pendings struct {
 	all     []pending
 }
 
-// expect adds a difference unless the parameter ok is true. The subject must be able to resolve
-// this difference itself. The parameters format and args describe the difference, as in
-// fmt.Sprintf.
+// expect adds a difference unless the parameter ok is true. A controller must be able to resolve
+// this difference itself, without waiting for pods. The parameters format and args describe the
+// difference, as in fmt.Sprintf.
 func (list *pendings) expect(ok bool, format string, args ...any) {
 	list.add(ok, false, format, args...)
 }
 
-// add adds a difference unless the parameter ok is true. The parameter awaited is true if the
-// subject cannot resolve this difference itself.
+// add adds a difference unless the parameter ok is true. The parameter awaited is true if a
+// controller cannot resolve this difference itself, but must wait for pods.
 func (list *pendings) add(ok, awaited bool, format string, args ...any) {
 	if !ok {
 		list.all = append(list.all, pending{text: list.subject + ": " + fmt.Sprintf(format, args...), awaited: awaited})

@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// pendingService returns how the Endpoints of a Service differ from what they must contain. The
-// subject can resolve each difference at once, without waiting for pods.
+// pendingService returns how the Endpoints of a Service differ from what they must contain. A
+// controller can resolve each difference at once, without waiting for pods.
 func (state *objectSet) pendingService(s *objects.Service) []pending {
 	return state.pendingServiceWith(s, nil)
 }

@@ -62,9 +62,9 @@ func (s *Settled) Observe(r *history.Record) {
 // returns no lines if all objects have converged. The lines are grouped by kind and sorted by
 // object name.
 //
-// Some differences the subject cannot resolve itself, such as a pod that is not ready. Pending
-// returns these differences too, because the subject has to write the owner's status when the pod
-// becomes ready.
+// A controller cannot resolve some differences itself, such as a pod that is not ready. Pending
+// returns these differences too, because the controller has to write the owner's status when the
+// pod becomes ready.
 func (s *Settled) Pending() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

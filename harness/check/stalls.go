@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// machine is the process name in the record of a stall of gauntlet itself (a time without CPU).
-// The subject then probably got no CPU time either, so the stall counts for all processes.
+// machine is the process name in the record of a stall of gauntlet itself (a time without CPU). The
+// controllers under test then probably got no CPU time either, so the stall counts for all
+// processes.
 const machine = ""
 
 // stalls contains the stalls of a run. A stall is a time in which gauntlet or a process got no

@@ -1,0 +1,30 @@
+package check
+
+import (
+	"maps"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// inFlightWrites contains the write requests of the controllers under test that have no response
+// yet, by request ID. When the response arrives, a checker gets the request with its body from this
+// map. It cannot use the type call instead, which does not store the body.
+type inFlightWrites map[uint64]*history.Request
+
+// observe reads the next record of the history. If the record is a successful response with the
+// written object, observe returns the request that was answered. Otherwise it returns nil.
+func (writes inFlightWrites) observe(r *history.Record) *history.Request {
+	switch {
+	case r.Request != nil && r.Request.IsWrite():
+		writes[r.Request.ID] = r.Request
+	case r.Response != nil:
+		request := writes[r.Response.ID]
+		delete(writes, r.Response.ID)
+		if request != nil && r.Response.OK() && r.Response.Object != nil {
+			return request
+		}
+	case processStarts(r): // the requests of the former process get no response
+		maps.DeleteFunc(writes, func(_ uint64, request *history.Request) bool { return request.Subject == r.Process.Name })
+	}
+	return nil
+}
