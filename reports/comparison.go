@@ -8,7 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// Comparison compares two subjects that ran the same scenario, in one or more pairs of runs.
+// Comparison compares two subjects (controllers under test) that ran the same scenario, in one or
+// more pairs of runs.
 type Comparison struct {
 	Scenario string // the name of the scenario
 	// Subject and Base are the names of the two subjects (controllers under test), such as ours
@@ -75,8 +76,8 @@ type pairSummary struct {
 	Page string
 }
 
-// distinctDifference is a difference together with the number of pairs of runs in which it
-// occurs.
+// distinctDifference is a difference between two runs, with the number of compared pairs of runs in
+// which it occurs.
 type distinctDifference struct {
 	compare.Difference             // the difference with the values of the first pair in which it occurs
 	pairs, of          int         // the number of pairs in which it occurs, and the number of all pairs
@@ -98,7 +99,8 @@ type reasonGroup struct {
 	All            []compare.Difference
 }
 
-// differenceTable is the input of the HTML template that shows differences as a table.
+// differenceTable is the input of the HTML template that shows differences between two runs as a
+// table.
 type differenceTable struct {
 	Summary     comparisonSummary
 	Differences []compare.Difference
@@ -197,8 +199,8 @@ func isSetAside(d compare.Difference) bool {
 	}
 }
 
-// Undeclared returns how many undeclared differences there are, and how many guarantees both
-// subjects violate. A difference that occurs in several pairs counts once.
+// Undeclared returns how many differences no rule allows, and how many guarantees both subjects
+// violate. A difference that occurs in several pairs of runs counts once.
 func (c *Comparison) Undeclared() (undeclared, bothWrong int) {
 	for _, d := range c.distinct() {
 		switch d.Classification {
@@ -211,9 +213,9 @@ func (c *Comparison) Undeclared() (undeclared, bothWrong int) {
 	return undeclared, bothWrong
 }
 
-// Verdict returns the verdict fail if any difference is undeclared or both subjects violate a
-// guarantee. Otherwise it returns the verdict pass, or the verdict unknown if the comparison has no
-// pair.
+// Verdict returns the verdict fail if there is a difference that no rule allows, or if both
+// subjects violate a guarantee. Otherwise it returns the verdict pass, or the verdict unknown if
+// the comparison has no pair of runs.
 func (c *Comparison) Verdict() check.Verdict {
 	undeclared, bothWrong := c.Undeclared()
 	switch {

@@ -102,7 +102,7 @@ func (d *Detail) parts(dir string, read func(path string) (Log, error)) []Log {
 	return all
 }
 
-// If err is not nil, note adds a line to d.Missing, which the page shows. The argument what says
+// note adds a line to d.Missing, which the page shows, unless err is nil. The argument what says
 // what the page lacks, such as "no timeline".
 //
 // A campaign deletes the directories of runs that passed. If a file does not exist, the line

@@ -11,13 +11,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// FailureGroups writes how many runs of a campaign did not pass, and two or three lines for each
-// failure group. A failure group contains the runs with the same failure. The text is valid Markdown.
+// FailureGroups writes how many runs of a campaign did not pass, and a few lines for each failure
+// group. A campaign is a series of runs. A failure group contains the runs with the same failure.
+// The text is valid Markdown.
 //
-// The first line has the failure, the number of runs with it, and the smallest run: the one with the
-// fewest steps and faults. The second line has the command that reproduces it, and its directory. If
-// the campaign repeated that run on another provider, a third line says how the repetition
-// ended.
+// The first line has the failure, the number of runs with it, and the smallest run: the one with
+// the fewest steps and faults. The second line has the command that reproduces it, and its
+// directory. If the campaign repeated that run on another provider, a third line says how the
+// repetition ended.
 //
 // The argument runs is the number of all runs, and notPassed has the runs that did not pass.
 func FailureGroups(w io.Writer, runs int, notPassed []Run) error {
@@ -46,7 +47,8 @@ func FailureGroups(w io.Writer, runs int, notPassed []Run) error {
 	return nil
 }
 
-// Failure is a failed check of a run, which represents all runs of a failure group.
+// Failure is a failed check of a run. The run represents a failure group: all runs in which the
+// same check failed for the same reason.
 type Failure struct {
 	// Run is the run of the group with the fewest steps and faults.
 	Run *Run
@@ -125,8 +127,8 @@ func (f failureGroup) String() string {
 		strings.ToUpper(string(f.verdict)), f.subject, escape(f.title()), countRuns(f.runs), f.scenarioText(), f.smallest.Seed, escape(f.reason))
 }
 
-// scenarioText names the scenario of the group's smallest run, and says how many other scenarios
-// have the same failure. An example is "rollout and 2 more".
+// scenarioText names the scenario of the group's run with the fewest steps and faults. It also says
+// how many other scenarios have the same failure. An example is "rollout and 2 more".
 func (f failureGroup) scenarioText() string {
 	if more := len(f.scenarios) - 1; more > 0 {
 		return fmt.Sprintf("%s and %d more", f.smallest.Scenario, more)
@@ -154,8 +156,8 @@ func failureKeyOf(subject string, result check.Result) failureKey {
 }
 
 // runSpecific matches the parts of a reason that differ between runs with the same failure. These
-// are numbers, names with a namespace or a generated suffix, and replicas of the subject, such as
-// subject-0.
+// are numbers, names with a namespace or a generated suffix, and replicas of the controllers under
+// test, such as subject-0.
 var runSpecific = regexp.MustCompile(`[\w.-]+/[\w./-]+|\b[a-z0-9]+(-[a-z0-9]+)*-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\bsubject-\d+\b|\d+(\.\d+)?`)
 
 // signature replaces the run-specific parts of a reason by "…". The reasons of one failure in

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// costTable is a table that compares the costs of two subjects over several pairs of runs. All
-// values are formatted as text.
+// costTable is a table that compares the costs of two subjects (controllers under test) over
+// several pairs of runs. All values are formatted as text.
 type costTable struct {
 	Subject, Base string
 	Pairs         int
@@ -111,8 +111,8 @@ func amount(value float64, unit string) string {
 	return fmt.Sprintf("%.2f %s", value, unit)
 }
 
-// factor formats a ratio with two decimals: the subject's value divided by the base's value. It
-// returns "∞" if only the base's value is 0.
+// factor formats a ratio with two decimals: the value of the controllers under test, divided by the
+// base's value. It returns "∞" if only the base's value is 0.
 func factor(ratio float64) string {
 	if math.IsInf(ratio, 1) {
 		return "∞"

@@ -11,8 +11,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// Difference is one difference between two runs of a scenario on two subjects (controllers under
-// test). The subject's run is compared with the base run.
+// Difference is one difference between two runs of a scenario. One run tests the subject (the
+// controllers under test). The other run, the base run, tests the controllers with which the
+// subject is compared.
 type Difference struct {
 	// Aspect says what differs: the workload, a verdict, an end state or a milestone. A milestone
 	// is, for example, a rollout or a condition.
@@ -68,7 +69,8 @@ const (
 )
 
 // String returns the difference as one line, such as "verdict converged, verdict: pass; fail". The
-// value in the subject's run precedes the value in the base run.
+// first value is from the run of the controllers under test. The second is from the base run, with
+// which that run is compared.
 func (d Difference) String() string {
 	return fmt.Sprintf("%s %s, %s: %s; %s", d.Aspect, d.Object, d.What, orNone(d.Subject), orNone(d.Base))
 }
@@ -238,8 +240,8 @@ func milestoneDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// missing returns the values that the slice others does not contain. For example, these are
-// conditions that only one of the two runs had.
+// missing returns the values that the slice others does not contain. For example, these are the
+// conditions that only one of two runs had.
 func missing(values, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return slices.Contains(others, v) })
 }
@@ -259,7 +261,7 @@ func merged[K comparable, V any](a, b map[K]V) map[K]V {
 	return all
 }
 
-// Diff returns the differences between the end states of two runs as text in go-cmp's format.
-// Lines that begin with "-" show the base run, and lines that begin with "+" the subject's run. If
-// the end states are equal, Diff returns "".
+// Diff returns the differences between the end states of two runs as text in go-cmp's format. Lines
+// that begin with "-" show the base run. Lines that begin with "+" show the run that is compared
+// with it, the subject's run. If the end states are equal, Diff returns "".
 func Diff(subject, base *Side) string { return cmp.Diff(base.End, subject.End) }

@@ -87,7 +87,7 @@ func oneLine(flat map[string]string) string {
 }
 
 // omitted has the paths of fields that are not compared: hash labels, generations and times. These
-// fields differ between runs even if the subjects behave alike.
+// fields differ between runs even if the controllers behave alike.
 var omitted = map[string]bool{
 	"status.observedGeneration":                                             true,
 	"metadata.labels." + objects.PodTemplateHashLabel:                       true,

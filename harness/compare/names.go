@@ -135,7 +135,7 @@ func (n *names) templateHash(o *history.Object) string {
 }
 
 // These patterns match times, IP addresses and names of objects in a text. Such values differ
-// between two runs even if the subjects behave alike.
+// between two runs even if the controllers behave alike.
 var (
 	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 	ipPattern   = regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}\b`)

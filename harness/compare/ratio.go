@@ -121,21 +121,21 @@ func (r Ratio) allZero() bool {
 }
 
 // Median returns the median of the ratios of all pairs of runs. A pair's ratio is the value in the
-// subject's run divided by the value in the base run.
+// run of the controllers under test, divided by the value in the base run.
 //
 // If only the base run has the value 0, the ratio is +Inf. If the two values are equal, even 0, the
 // ratio is 1.
 func (r Ratio) Median() float64 { return median(r.ratios()) }
 
-// Spread returns the lowest and the highest ratio of all pairs of runs. A pair's ratio is the
-// subject's value, such as its CPU time, divided by the base subject's value.
+// Spread returns the lowest and the highest ratio of all pairs of runs. A pair's ratio is the value
+// of the controllers under test, such as their CPU time, divided by the value in the base run.
 func (r Ratio) Spread() (low, high float64) {
 	all := r.ratios()
 	return slices.Min(all), slices.Max(all)
 }
 
-// ratios returns for each pair of runs the subject's value divided by the base subject's value. If
-// the values are equal, even both 0, the ratio is 1.
+// ratios returns one ratio for each pair of runs. It is the value of the controllers under test,
+// divided by the value in the base run. If the values are equal, even both 0, the ratio is 1.
 func (r Ratio) ratios() []float64 {
 	all := make([]float64, len(r.Subject))
 	for i := range all {
@@ -147,8 +147,8 @@ func (r Ratio) ratios() []float64 {
 	return all
 }
 
-// Medians returns the median of the values in the subject's runs and the median of those in the
-// base runs.
+// Medians returns the median value of the controllers under test (the subject), and the median
+// value of the base runs.
 func (r Ratio) Medians() (subject, base float64) { return median(r.Subject), median(r.Base) }
 
 // median returns the median of the values. The caller must pass at least one value.
@@ -161,8 +161,8 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// Finding says whether a metric's values in the subject's runs are lower or higher than those in
-// the base runs. It is the result of a statistical test.
+// Finding says whether a metric is lower or higher for the controllers under test than in the base
+// runs. It is the result of a statistical test.
 type Finding string
 
 // These are the possible findings. If the values are lower, the controllers under test are cheaper
@@ -180,11 +180,11 @@ const PairsMin = 4
 // significance is the highest p-value at which [Ratio.Finding] reports a difference.
 const significance = 0.05
 
-// Finding tests whether the values in the subject's runs differ from those in the base runs. It
-// returns the finding and the p-value of the test.
+// Finding tests whether the values of the controllers under test differ from those in the base
+// runs. It returns the finding and the p-value of the test.
 //
-// It uses the Mann-Whitney U test with a significance level of 5 %. With fewer than PairsMin
-// pairs, the finding is always Same.
+// It uses the Mann-Whitney U test with a significance level of 5 %. With fewer than PairsMin pairs,
+// the finding is always Same.
 func (r Ratio) Finding() (finding Finding, p float64) {
 	thresholds := &benchmath.Thresholds{CompareAlpha: significance}
 	// NewSample sorts its argument, so it gets a copy. The values of r keep the order of the

@@ -30,15 +30,15 @@ type Rule struct {
 	And func(d *Difference, subject, base *Side) bool
 }
 
-// covers reports whether the rule allows a difference between two runs. Match must return true. If
-// the rule has a function And, And must return true too.
+// covers reports whether the rule allows a difference between two runs. Match must return true, and
+// so must And if the rule has this function.
 func (r *Rule) covers(d *Difference, subject, base *Side) bool {
 	return r.Match(d) && (r.And == nil || r.And(d, subject, base))
 }
 
-// Acceptable has the rules for differences in which the subject and the base both behave
-// correctly. For example, timing decides which pods are ready first. These differences have the
-// classification Accepted.
+// Acceptable has the rules for differences in which the controllers of both runs behave correctly.
+// For example, timing decides which pods are ready first. These differences have the classification
+// Accepted.
 var Acceptable = []Rule{
 	{
 		Reason: "timing decides whether a run exercises a guarantee",
@@ -249,9 +249,9 @@ func deploymentOf(name string, subject, base *Side) string {
 	return owner
 }
 
-// isSize reports whether a difference is the size of a ReplicaSet, or a consequence of different
-// sizes. Consequences are differences in the status, the number of pods and the annotations that
-// contain sizes.
+// isSize reports whether a difference is the spec.replicas of a ReplicaSet, or a consequence of it.
+// Consequences are differences in the status, the number of pods and the annotations that contain
+// sizes.
 func isSize(d *Difference, subject, base *Side) bool {
 	if set, ok := strings.CutPrefix(d.Object, podsOf); ok {
 		return subject.End[set]["spec.replicas"] != base.End[set]["spec.replicas"]
@@ -302,9 +302,9 @@ func (s *Side) maxPods(set string) (string, bool) {
 	return strconv.Itoa(replicas + surge), true
 }
 
-// onlyBaseFails reports whether a difference says that a check failed in the base run only. In the
-// subject's run, the check must have the verdict pass or not-exercised. The argument id is the
-// check's ID.
+// onlyBaseFails reports whether a check failed in the base run, but not in the run of the
+// controllers under test. In the second run, the check must have the verdict pass or not-exercised.
+// The argument id is the check's ID.
 func onlyBaseFails(d *Difference, id string) bool {
 	return d.Aspect == Verdicts && d.Object == id && d.Base == string(check.Fail) && slices.Contains(notViolated, d.Subject)
 }

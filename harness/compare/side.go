@@ -16,8 +16,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// Side has what is compared of a run. A comparison has two sides: the subject's run and the base
-// run. All objects have stable names, which are equal in every run of the scenario; see [names].
+// Side has everything of one run that a comparison compares with another run. A comparison has two
+// sides: the run of the controllers under test, and the base run. All objects have stable names,
+// which are equal in every run of the scenario; see [names].
 type Side struct {
 	Subject string         // the name of the controllers under test: ours, upstream or exec:PATH
 	Results []check.Result // the result of each check of the run
@@ -60,20 +61,20 @@ type Side struct {
 	stalledEvents bool
 }
 
-// isNameOf reports whether a key of End is the stable name of an object. The argument object has
-// the object's real name.
+// isNameOf reports whether a name is the stable name of an object, as in the keys of Side.End. The
+// argument object has the object's real name.
 func (s *Side) isNameOf(name string, object history.Ref) bool {
 	return name == s.names.stableName(&history.Object{Ref: object})
 }
 
-// isOrIsOwnedBy reports whether a key of End names an object or one of its dependents. The argument
-// to is the object. Dependents of dependents count too.
+// isOrIsOwnedBy reports whether a stable name is that of an object or of one of its dependents. The
+// keys of Side.End are stable names. Dependents of dependents count too.
 //
-// If this run lacks the dependent, isOrIsOwnedBy finds the dependent's owner in the argument
-// other, the second run.
-func (s *Side) isOrIsOwnedBy(name string, to history.Ref, other *Side) bool {
+// If this run lacks the dependent, isOrIsOwnedBy finds the dependent's owner in the argument other,
+// the second run.
+func (s *Side) isOrIsOwnedBy(name string, object history.Ref, other *Side) bool {
 	for name = strings.TrimPrefix(name, podsOf); name != ""; name = cmp.Or(s.names.ownerOf[name], other.names.ownerOf[name]) {
-		if s.isNameOf(name, to) {
+		if s.isNameOf(name, object) {
 			return true
 		}
 	}
@@ -393,7 +394,7 @@ func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error 
 	return nil
 }
 
-// normalize removes from a milestone's values what differs between correct runs, such as
+// normalize removes those values of a milestone that may differ between correct runs, such as
 // repetitions. Only the remaining values are compared with the other run.
 func (k MilestoneKind) normalize(values []string) []string {
 	switch k {

@@ -70,8 +70,8 @@ type Edit struct {
 	Old, New string
 }
 
-// Fingerprint returns a hash of the mutant's edits and scenarios. An outcome with another
-// fingerprint is out of date.
+// Fingerprint returns a hash of the mutant's edits and scenarios. An earlier outcome that was
+// stored with another fingerprint is out of date.
 //
 // The hash does not depend on the source code around the edits. If only that code changes, an old
 // outcome remains valid.

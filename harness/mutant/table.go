@@ -112,8 +112,9 @@ func row(m *Mutant, last Outcome) string {
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |", m.ID, m.Base, m.Description, state, by, in, after)
 }
 
-// cellText returns the text in the column of a tier, such as quick: "caught" or "missed". It
-// returns "" if no check can observe the mutant, or if the tier is not measured.
+// cellText returns the text in the column of a tier (set of scenarios), which is "caught" or
+// "missed". It returns "" if no check can observe the mutant, or if the tier's scenarios have not
+// run on the mutant.
 func cellText(m *Mutant, tier Column) string {
 	if finding := tier.Find(m); m.UnobservableReason == "" && finding != NotMeasured {
 		return string(finding)

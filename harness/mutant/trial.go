@@ -207,8 +207,8 @@ func (t *Trial) passesUnmodified(ctx context.Context, p baseRun) error {
 	return err
 }
 
-// run runs a scenario on a subject. If the run cannot start, run tries once more. A control plane
-// may fail to start on a busy machine.
+// run runs a scenario on a subject: a mutant or the unmodified controllers. If the run cannot
+// start, run tries once more, because a control plane may fail to start on a busy machine.
 func (t *Trial) run(ctx context.Context, subject Subject, scenario string) (*reports.Run, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

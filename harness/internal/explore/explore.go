@@ -35,7 +35,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Options says which places a search tries, with which faults, and for how long.
+// Options says at which writes and watch events a search injects faults, with which faults, and for
+// how long. Such a write or watch event is called a place.
 type Options struct {
 	// Scenario has the workload. The search ignores the scenario's faults.
 	Scenario *scenario.Scenario
@@ -62,7 +63,8 @@ type Options struct {
 	Progress func(message string)
 }
 
-// Run tries every place, and then every pair of places. It ends early if the budget is used up or
+// Run injects a fault at every place, and then two faults at every pair of places. A place is a
+// write or a watch event of the controllers under test. Run ends early if the budget is used up or
 // if ctx ends. The end of ctx is not an error.
 //
 // The outcome is nil only if the runs without faults were not completed, so that there is no plan.
@@ -124,7 +126,8 @@ func (s *search) learn(ctx context.Context) error {
 	return s.save()
 }
 
-// try makes one run with faults for each of the given trials that has no result yet.
+// try makes one run for each of the given trials that has no result yet. A trial is a run with a
+// fault at one place, or with faults at two places.
 func (s *search) try(ctx context.Context, trials []trial) error {
 	left := slices.DeleteFunc(slices.Clone(trials), func(t trial) bool { _, tried := s.results[t.id()]; return tried })
 	var attempts []campaign.Attempt
@@ -186,8 +189,8 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 	return s.note(t, result)
 }
 
-// check determines the result of a trial from its run. It ignores failures that the runs without
-// faults show too.
+// check determines the result of a trial (a run with faults) from the run's report. It ignores
+// failures that the runs without faults show too.
 func (s *search) check(t trial, run *reports.Run, seen *runObserver) result {
 	own := run.WithoutFailuresOf(s.baseline)
 	if own.Verdict == check.Pass && seen.failedStep != "" {

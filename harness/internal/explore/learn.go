@@ -71,7 +71,8 @@ type LearntEvent struct {
 	previous int // the index of the previous event of the same object, or -1
 }
 
-// learner reads a history record by record and builds a [Lesson].
+// learner reads a history record by record and builds a [Lesson]: what the run shows about the
+// controllers under test.
 type learner struct {
 	lesson    Lesson
 	known     *knownObjects

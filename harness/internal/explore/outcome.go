@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Outcome has the results of a search so far, including those of earlier calls of [Run] that were
-// interrupted.
+// Outcome has the results of a search for failures so far. The search is what `gauntlet explore`
+// does. The results include those of earlier calls of [Run] that were interrupted.
 type Outcome struct {
 	Plan *Plan
 	// Baseline has the runs without faults, from which the search learned.
@@ -42,8 +42,8 @@ type Counts struct {
 	passed int // the runs in which every fault of the place fired, and that show no failure
 }
 
-// add adds the result of a trial to c. If the run failed, it also adds the run to o.Failed. It
-// returns false if the trial has no result yet.
+// add adds the result of a trial (a run with faults) to the counts c. If the run failed, it also
+// adds the run to o.Failed. It returns false if the trial has no result yet.
 func (o *Outcome) add(c *Counts, r result) bool {
 	c.Places++
 	if r.Trial == "" {

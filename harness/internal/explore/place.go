@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Write identifies a write of the controllers under test, so that every run of the workload has the
-// same write.
+// Write identifies a write of the controllers under test. It selects the same write in every run of
+// the workload.
 type Write struct {
 	Verb        string `json:"verb"`
 	Resource    string `json:"resource"`
@@ -68,8 +68,8 @@ func (w Write) trigger(phase scenario.Phase) *scenario.Trigger {
 	}}
 }
 
-// Event identifies a watch event of the controllers under test, so that every run of the workload
-// has the event.
+// Event identifies a watch event of the controllers under test. It selects the same event in every
+// run of the workload.
 type Event struct {
 	Resource string            `json:"resource"`
 	Type     history.EventType `json:"type"`
@@ -87,7 +87,7 @@ func (e Event) match() watches.EventMatch {
 	return watches.EventMatch{Resource: e.Resource, Type: string(e.Type), Name: e.Name, Nth: &e.Nth}
 }
 
-// Action says what goes wrong at a place, such as a crash or a lost response.
+// Action is the kind of fault that the search injects at a write or watch event, such as a crash.
 type Action string
 
 // These are the values of [Action]. The map descriptions explains each of them.
@@ -150,7 +150,7 @@ type Place struct {
 	Order   int64    `json:"order"`
 }
 
-// String describes the place, such as "crash at create of pods web-* number 3".
+// String describes the place of a fault, such as "crash at create of pods web-* number 3".
 func (p Place) String() string {
 	switch {
 	case p.Event == nil:
@@ -167,8 +167,8 @@ const (
 	staleFor = 30 * time.Second       // how long the old list is available to the restarted controllers, which may have to wait for their lease
 )
 
-// faults returns the faults that a scenario needs for the place. The argument first is the index
-// that the first of these faults will have in the scenario.
+// faults returns the faults that the place adds to a scenario. The argument first is the index that
+// the first of these faults will have in the scenario, because triggers refer to faults by index.
 func (p Place) faults(first int) ([]scenario.Fault, error) {
 	switch p.Action {
 	case CrashBefore:
@@ -231,9 +231,9 @@ func fires(index int) *scenario.Trigger {
 	return &scenario.Trigger{Fault: &scenario.FaultTrigger{Index: index, Nth: 1}}
 }
 
-// mustFire returns the indexes of the place's faults that fire in every run that reaches the
-// place. If one of them does not fire, the run says nothing about the place. The argument first
-// is the index of the place's first fault in the scenario.
+// mustFire returns the indexes of those faults that fire in every run that reaches the place. The
+// place is a write or watch event. If one of these faults does not fire, the run says nothing about
+// the place. The argument first is the index of the place's first fault in the scenario.
 func (p Place) mustFire(first int) []int {
 	if p.Action == Stale {
 		return []int{first, first + 1} // the subject may receive no event that the third one holds
@@ -254,8 +254,7 @@ func newFault(name string, params any) (scenario.Fault, error) {
 	return scenario.Fault{Name: name, Params: p}, err
 }
 
-// Scenario returns a copy of the scenario calm with the faults of the place. The scenario calm has
-// no faults.
+// Scenario returns a copy of a scenario without faults, to which it adds the faults of the place.
 func (p Place) Scenario(calm *scenario.Scenario) (*scenario.Scenario, error) {
 	return trial{p}.scenario(calm)
 }
@@ -276,7 +275,7 @@ func (t trial) String() string {
 	return strings.Join(places, "; and ")
 }
 
-// mustFire returns the indexes of the trial's faults that fire in every run that reaches the
+// mustFire returns the indexes of those faults of the trial that fire in every run that reaches the
 // trial's places. The indexes are those in the scenario's list of faults.
 func (t trial) mustFire() []int {
 	var all []int
@@ -286,8 +285,7 @@ func (t trial) mustFire() []int {
 	return all
 }
 
-// scenario returns a copy of the scenario calm with the faults of the trial. The scenario calm has
-// no faults.
+// scenario returns a copy of a scenario without faults, to which it adds the faults of the trial.
 func (t trial) scenario(calm *scenario.Scenario) (*scenario.Scenario, error) {
 	s := calm.Clone()
 	for _, p := range t {

@@ -54,8 +54,9 @@ const (
 	withoutLater = "the subject does not write the same object again"
 )
 
-// NewPlan plans a search from what the runs without faults have taught. The argument resources has
-// the resources that a fault of the scenario may name.
+// NewPlan plans a search from the lessons, which are what runs without faults show about the
+// controllers under test. The argument resources has the resources that a fault of the scenario may
+// name.
 func NewPlan(resources []string, actions []Action, lessons []*Lesson) *Plan {
 	p := &planner{resources: resources, lesson: lessons[0], others: lessons[1:], pruned: map[Pruned]int{}}
 	for _, action := range actions {
@@ -81,8 +82,8 @@ func NewPlan(resources []string, actions []Action, lessons []*Lesson) *Plan {
 	return plan
 }
 
-// add adds a place for a fault to the plan. It does not add the place if reason is not empty, or
-// if it finds a reason itself. Such a place is only counted as pruned.
+// add adds a place (a write or watch event with a fault) to the plan. It does not add the place if
+// reason is not empty, or if it finds a reason itself. Such a place is only counted as pruned.
 func (p *planner) add(place Place, reason string) {
 	if reason == "" {
 		switch {
@@ -257,7 +258,8 @@ func (p *Place) sort() string {
 	return sort
 }
 
-// singles returns one trial for each place. The trial injects the faults of this place only.
+// singles returns one trial (run with faults) for each place. The trial injects only the faults of
+// this place.
 func singles(places []Place) []trial {
 	var all []trial
 	for _, p := range places {
@@ -266,7 +268,8 @@ func singles(places []Place) []trial {
 	return all
 }
 
-// pairPlan has the pairs of places that a search tries, and how many it does not try.
+// pairPlan has the pairs of places at which a search injects two faults in one run. It also has the
+// number of pairs that the search does not try. A place is a write or a watch event with a fault.
 type pairPlan struct {
 	trials []trial
 	pruned []Pruned // the Action of each is empty, because a pair has two actions
@@ -326,7 +329,8 @@ func pruneReason(first, second Place, results map[string]result) string {
 	return ""
 }
 
-// String says how many pairs of places there are, how many were pruned, and for which reasons.
+// String says how many pairs of places there are, how many of them the search does not try, and
+// why. A place is a write or a watch event with a fault.
 func (p *pairPlan) String() string {
 	total := len(p.trials)
 	var lines []string
@@ -338,14 +342,16 @@ func (p *pairPlan) String() string {
 	return strings.Join(append([]string{head}, lines...), "\n")
 }
 
-// sortPruned sorts by action, and then by the number of places, largest first.
+// sortPruned sorts the numbers of places that the search does not try: by action, and then largest
+// first.
 func sortPruned(pruned []Pruned) {
 	slices.SortFunc(pruned, func(a, b Pruned) int {
 		return cmp.Or(cmp.Compare(slices.Index(Actions, a.Action), slices.Index(Actions, b.Action)), cmp.Compare(b.Places, a.Places), cmp.Compare(a.Reason, b.Reason))
 	})
 }
 
-// String says how many places the plan has, how many were pruned, and for which reasons.
+// String says at how many places (writes and watch events) the search injects faults. It also says
+// how many places it does not try, and for which reasons.
 func (p *Plan) String() string {
 	total, byAction := len(p.Places), map[Action]int{}
 	for _, place := range p.Places {

@@ -222,8 +222,8 @@ func (r result) outcomeText() string {
 	return "pass"
 }
 
-// estimate says how many trials have no result yet, and how long these trials will probably take.
-// It returns "" if every trial has a result.
+// estimate says how many trials (runs with faults) have no result yet, and how long these trials
+// will probably take. It returns "" if every trial has a result.
 func (s *search) estimate() string {
 	if s.ahead == 0 {
 		return ""

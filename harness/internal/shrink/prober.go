@@ -14,8 +14,8 @@ import (
 )
 
 // Prober determines whether a scenario fails. Because some failures do not occur in every run, it
-// runs a scenario several times. It writes the result of each run to a journal, so that a later
-// search need not repeat the run.
+// runs a scenario several times. It writes the result of each run to a journal, so that an
+// interrupted shrink can continue without repeating the run.
 type Prober struct {
 	// Run runs a scenario once and reports whether the run has the same failure as the original
 	// scenario.
@@ -123,8 +123,8 @@ func (p *Prober) Fails(ctx context.Context, s *scenario.Scenario) (bool, error) 
 	return t.failed > 0, err
 }
 
-// Confirm repeats a scenario until it has the given number of runs, and returns how many of these
-// runs failed. Runs in the journal count too.
+// Confirm repeats a scenario to find out how often it fails. It returns how many of the given
+// number of runs failed. Runs in the journal count too.
 func (p *Prober) Confirm(ctx context.Context, s *scenario.Scenario, runs int) (failed int, err error) {
 	t, err := p.probe(ctx, s, func(t counts) bool { return t.runs >= runs })
 	return t.failed, err

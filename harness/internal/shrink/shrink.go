@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Fails reports whether a scenario has the same failure as the original scenario. If it returns an
-// error, the search ends.
+// Fails reports whether a smaller scenario still has the failure of the original scenario. If it
+// returns an error, [Shrink] ends.
 type Fails func(*scenario.Scenario) (bool, error)
 
 // Shrink returns the smallest failing scenario that it can reach by removing and reducing parts of
