@@ -17,7 +17,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Options says which runs a campaign makes, how many at a time, and for how long.
+// Options says which runs a campaign (a series of runs) makes, how many at a time, and for how
+// long.
 type Options struct {
 	// Series yields one function for each run, in the order in which the runs start. If Series
 	// yields an error, the campaign ends.
@@ -32,7 +33,7 @@ type Options struct {
 	Clock    clock.PassiveClock
 }
 
-// Results has the completed runs of a campaign.
+// Results has the completed runs of a campaign, which is a series of runs.
 type Results struct {
 	// Runs is the number of completed runs.
 	Runs int
@@ -98,8 +99,8 @@ func Run(ctx context.Context, o Options) (Results, error) {
 	return results, err
 }
 
-// attemptsUntilDeadline returns an iterator over Series. The iterator ends early when Duration has
-// passed.
+// attemptsUntilDeadline returns an iterator over the runs in o.Series. The iterator ends early when
+// o.Duration has passed.
 func (o *Options) attemptsUntilDeadline() iter.Seq2[Attempt, error] {
 	started := o.Clock.Now()
 	return func(yield func(Attempt, error) bool) {

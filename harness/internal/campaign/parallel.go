@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Attempt makes one run and returns the run. If it returns nil, the run could not start, and the
-// error says why.
+// Attempt makes one run and returns the run's report. If it returns nil, the run could not start,
+// and the error says why.
 type Attempt func(ctx context.Context) (*reports.Run, error)
 
 // RunParallel makes the runs of a series, at most parallel of them at the same time.

@@ -201,8 +201,8 @@ func (w *workload) change(target scenario.Target, change Change) {
 	}
 }
 
-// find returns the object that the workload created with this kind and name. If there are
-// several, it returns the last one. It returns nil if there is none.
+// find returns the object that the workload created with the kind and the name of the target. If
+// there are several, it returns the last one. It returns nil if there is none.
 func (w *workload) find(target scenario.Target) *object {
 	for _, o := range slices.Backward(w.objects) {
 		if o.Target == target {
@@ -234,7 +234,7 @@ func podsOf(s *scenario.Scenario, o *object) []Pods {
 }
 
 // churn returns how pods behave because of a fault, such as [SlowEnd]. It returns false for a fault
-// that causes no value of [Pods].
+// that does not change the behavior of pods.
 func churn(fault scenario.Fault) (Pods, bool) {
 	switch action := fault.Params.Text("action"); {
 	case fault.Name == "pod-pending":

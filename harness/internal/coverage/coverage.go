@@ -59,7 +59,8 @@ const (
 // Phases lists all phases, in the order of the columns that [Table.WriteText] prints.
 var Phases = []Phase{StartUp, Rollout, Scale, Steady}
 
-// Count is a cell of a [Table] together with the number of times that the fault acted.
+// Count is a cell of a [Table] together with the number of times that the fault acted in this
+// combination.
 type Count struct {
 	Cell
 	Times int `json:"times"`

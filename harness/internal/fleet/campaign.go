@@ -20,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Campaign says which runs a fleet makes: for each seed of a range, one run with each subject. A
-// subject is the controllers under test.
+// Campaign describes a series of runs in the pods of an Indexed Job. Each seed of a range has one
+// run with each subject. A subject is the controllers under test.
 type Campaign struct {
 	// Name identifies the campaign in the store. The campaign's Job has the same name.
 	Name string `json:"name"`
@@ -96,12 +96,12 @@ func (c *Campaign) command(u Unit) string {
 	return strings.Join(words, " ")
 }
 
-// indexes returns the number of indexes of the campaign's Indexed Job. One pod at a time works on
-// each index.
+// indexes returns the number of completion indexes of the campaign's Indexed Job. One pod at a time
+// works on each index.
 func (c *Campaign) indexes() uint64 { return (c.Seeds.count()-1)/c.PerPod + 1 }
 
-// SeedsOf returns the seeds that an index of the Job runs. It returns an error if the Job has no
-// such index.
+// SeedsOf returns the seeds for which the pod with the given completion index makes runs. It
+// returns an error if the Job has no such index.
 func (c *Campaign) SeedsOf(index int) (Seeds, error) {
 	if index < 0 || uint64(index) >= c.indexes() {
 		return Seeds{}, fmt.Errorf("campaign %s: found index %d; expected 0 to %d", c.Name, index, c.indexes()-1)

@@ -34,8 +34,9 @@ const (
 	readerDeleteMax = 30 * time.Second
 )
 
-// Location returns where the results of a campaign are, according to its Job. Either the URL of a
-// bucket is not empty, or the name of a claim is not.
+// Location returns where the results of a campaign are, according to the campaign's Job. They are
+// in a bucket, of which Location returns the URL, or in a PersistentVolumeClaim, of which it
+// returns the name. The other result is empty.
 func (k *Cluster) Location(ctx context.Context, name string) (bucket, claim string, err error) {
 	job, err := k.job(ctx, name)
 	if err != nil {
@@ -102,7 +103,7 @@ func (k *Cluster) receive(ctx context.Context, pod string, command []string, dir
 	return err
 }
 
-// exec runs a command in the container of a pod that reads a claim.
+// exec runs a command in the container of the pod that reads a campaign's PersistentVolumeClaim.
 func (k *Cluster) exec(ctx context.Context, pod string, command []string, stdout, stderr io.Writer) error {
 	if k.Exec != nil {
 		return k.Exec(ctx, pod, command, stdout, stderr)
@@ -116,9 +117,9 @@ func (k *Cluster) exec(ctx context.Context, pod string, command []string, stdout
 	return executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: stdout, Stderr: stderr})
 }
 
-// readerJob returns the Job of the pod that reads a claim. The pod resembles those of the campaign,
-// because they can use the claim. If the campaign's Job does not exist any more, the pod has the
-// defaults.
+// readerJob returns the Job whose pod reads a campaign's PersistentVolumeClaim. The pod has the
+// node selector, tolerations and ServiceAccount of the campaign's pods, so that it can use the
+// claim. If the campaign's Job does not exist any more, the pod has the defaults.
 func (k *Cluster) readerJob(ctx context.Context, name, claim, image string) *batchv1.Job {
 	pods := Pods{Image: image, Claim: claim, CPU: resource.MustParse("100m"), Memory: resource.MustParse("256Mi"), Disk: resource.MustParse("1Gi")}
 	if job, err := k.job(ctx, name); err == nil {
@@ -175,8 +176,8 @@ func (k *Cluster) readerPod(ctx context.Context, job string) (name string, err e
 	return name, errors.Join(err, fatal)
 }
 
-// Export writes the files of a campaign to out, as a compressed archive. The pod that reads a claim
-// calls it.
+// Export writes the files of a campaign to out, as a compressed archive. The pod that reads a
+// campaign's PersistentVolumeClaim calls it.
 func Export(ctx context.Context, store Store, campaign string, out io.Writer) error {
 	names, err := store.List(ctx, campaign+"/")
 	if err != nil {

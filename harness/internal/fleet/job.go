@@ -151,8 +151,8 @@ func Labels(campaign string) map[string]string {
 	}
 }
 
-// podFailurePolicy says which ends of a pod Kubernetes counts as failures of the pod's index. Pods
-// that were evicted, killed or lost do not count: Kubernetes replaces them.
+// podFailurePolicy says which ends of a pod Kubernetes counts as failures of the pod's completion
+// index. Pods that were evicted, killed or lost do not count: Kubernetes replaces them.
 func podFailurePolicy() *batchv1.PodFailurePolicy {
 	onExit := func(action batchv1.PodFailurePolicyAction, codes ...int32) batchv1.PodFailurePolicyRule {
 		return batchv1.PodFailurePolicyRule{Action: action, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{

@@ -32,8 +32,8 @@ const (
 	runSuffix    = ".tar.gz"
 )
 
-// indexDir returns the name of the directory of an index, such as "nightly/00007". Sorted by name,
-// the directories are in the order of the indexes.
+// indexDir returns the name of the directory with the results of one completion index of the Job,
+// such as "nightly/00007". Sorted by name, the directories are in the order of the indexes.
 func indexDir(campaign string, index int) string {
 	return path.Join(campaign, fmt.Sprintf("%05d", index))
 }
@@ -55,7 +55,8 @@ func escapeName(subject string) string {
 	}, subject)
 }
 
-// resultFile is the name of a file in the store with the result of one run, split into its parts.
+// resultFile is the name of a file with the result of one run, split into its parts. The file is in
+// the store of the campaign's results.
 type resultFile struct {
 	name    string // the whole name of the file
 	attempt string // the directory of the attempt, as a name in the store
@@ -96,7 +97,8 @@ type progress struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// decode decodes JSON that was read from the store. Errors contain the file's name.
+// decode decodes JSON that was read from the store of a campaign's results. Errors contain the
+// file's name.
 func decode[T any](name string, content []byte) (T, error) {
 	var value T
 	if err := json.Unmarshal(content, &value); err != nil {

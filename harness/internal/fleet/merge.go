@@ -40,9 +40,9 @@ var ErrNoCampaign = errors.New("the store has no campaign with this name")
 
 // Merge reads all results of a campaign from a store, and counts one result for each run.
 //
-// Several attempts may have a result for the same run. For example, the pod on a node that was cut
-// off may still work while Kubernetes has started another pod. Merge then uses the result of the
-// attempt that started first.
+// Several pods may have a result for the same run. For example, the pod on a node that was cut off
+// may still work while Kubernetes has started another pod. Merge then uses the result of the pod
+// that started first.
 func Merge(ctx context.Context, store Store, name string) (*Merged, error) {
 	content, err := store.Get(ctx, path.Join(name, campaignName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,7 +118,7 @@ func (m *Merged) choose(names []string) map[string]resultFile {
 	return first
 }
 
-// read reads the result of a unit from the store.
+// read reads from the store the result of a unit, which is one run of the campaign.
 func read(ctx context.Context, store Store, unit Unit, result resultFile) (*reports.Run, error) {
 	content, err := store.Get(ctx, result.name)
 	if err != nil {
@@ -134,7 +134,8 @@ func read(ctx context.Context, store Store, unit Unit, result resultFile) (*repo
 	return run, nil
 }
 
-// add adds the run of a unit to m.Results. The argument run is nil if the unit has no result.
+// add adds the run of a unit (a seed and a subject) to m.Results. If the argument run is nil
+// because the unit has no result, add lists the unit as missing.
 func (m *Merged) add(unit Unit, run *reports.Run, result resultFile) {
 	switch {
 	case run == nil:

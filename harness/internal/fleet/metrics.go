@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Metrics has the Prometheus metrics of a worker. A nil *Metrics counts nothing.
+// Metrics has the Prometheus metrics of a worker, which is the program in each pod of a campaign. A
+// nil *Metrics counts nothing.
 type Metrics struct {
 	registry *prometheus.Registry
 	runs     *prometheus.CounterVec
@@ -17,7 +18,7 @@ type Metrics struct {
 	planned  prometheus.Gauge
 }
 
-// NewMetrics returns the metrics of a worker of the given campaign.
+// NewMetrics returns the metrics of a worker (the program in a pod) of the given campaign.
 func NewMetrics(c *Campaign) *Metrics {
 	labels := prometheus.Labels{"campaign": c.Name}
 	m := &Metrics{
@@ -45,7 +46,7 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// plan sets the metric that says how many runs the worker will make.
+// plan sets the metric that says how many runs this pod will make.
 func (m *Metrics) plan(runs int) {
 	if m != nil {
 		m.planned.Set(float64(runs))

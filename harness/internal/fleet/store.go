@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// Store contains the results of campaigns. Each has a name, whose parts are separated by slashes,
-// such as "nightly/campaign.json".
+// Store contains the results of campaigns as named files. The parts of a name are separated by
+// slashes, as in "nightly/campaign.json".
 //
-// Several workers use a store at the same time. Different workers write the same name only with
-// the same content.
+// Several workers, which are the programs in a campaign's pods, use a store at the same time.
+// Different workers write the same name only with the same content.
 type Store interface {
 	// Put writes content under a name. Readers see the whole content, or nothing.
 	Put(ctx context.Context, name string, content []byte) error

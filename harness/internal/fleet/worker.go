@@ -20,9 +20,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Worker makes the runs of one index of a campaign, one after another. A pod runs one Worker,
-// which is an attempt at the index. If the pod ends early, Kubernetes starts another pod, which is
-// the next attempt.
+// Worker makes the runs of one completion index of a campaign's Job, one after another. A pod runs
+// one Worker, which is an attempt at the index. If the pod ends early, Kubernetes starts another
+// pod, which is the next attempt.
 type Worker struct {
 	Campaign Campaign
 	Index    int
@@ -66,7 +66,7 @@ var ErrOtherCampaign = errors.New("the store has another campaign with this name
 // The verdict of such a run says nothing about the controllers under test.
 var ErrOutOfMemory = errors.New("the kernel killed a process of the run, because the memory of the pod ran out")
 
-// Work makes the runs of the index that have no result yet.
+// Work makes the runs of the pod's completion index that have no result yet.
 //
 // It returns nil if each of these runs has a result, whatever the verdicts are. If ctx ends, Work
 // discards the run in progress and returns ctx's error. If memory runs out, Work discards the run
@@ -94,8 +94,8 @@ func (w *Worker) Work(ctx context.Context) error {
 	return errors.Join(err, w.finish(context.WithoutCancel(ctx), err))
 }
 
-// begin writes campaign.json to the store if it does not exist, and then started.json for this pod.
-// It returns ErrOtherCampaign if campaign.json has other options.
+// begin writes campaign.json to the store of results if it does not exist, and then started.json
+// for this pod. It returns ErrOtherCampaign if campaign.json has other options.
 func (w *Worker) begin(ctx context.Context) error {
 	w.begun = w.Clock.Now()
 	w.dir = path.Join(indexDir(w.Campaign.Name, w.Index), w.begun.UTC().Format("20060102T150405.000000000Z")+"-"+w.Attempt)
@@ -209,8 +209,8 @@ func (w *Worker) memoryKills() int {
 	return w.MemoryKills()
 }
 
-// abandoned returns a function that makes no run, and returns the verdict unknown. It replaces a
-// run during which too many pods were killed.
+// abandoned returns a function that returns the verdict unknown instead of making the run. It
+// replaces a run during which too many pods were killed.
 func (w *Worker) abandoned(unit Unit, times int) campaign.Attempt {
 	return func(context.Context) (*reports.Run, error) {
 		return &reports.Run{

@@ -48,14 +48,14 @@ func (u *users) addOwner() {
 	name := u.free[0]
 	u.free = u.free[1:]
 	kind := faults.Pick(u.Rand, scenario.Deployment, scenario.Deployment, scenario.ReplicaSet, scenario.ReplicationController)
-	u.createObject(u.owner(scenario.Target{Kind: kind, Name: name}, room))
+	u.createObject(u.newOwner(scenario.Target{Kind: kind, Name: name}, room))
 	u.await(&u.steps[len(u.steps)-1], u.objects[len(u.objects)-1])
 }
 
-// owner draws the operation that creates an object with replicas, such as a Deployment. The
-// argument room is the number of replicas that the workload can still add. The object gets from
-// 1 replica to half of room.
-func (u *users) owner(target scenario.Target, room int) *scenario.Create {
+// newOwner draws the operation that creates an object with replicas, such as a Deployment. The
+// argument room is the number of replicas that the workload can still add. The object gets from 1
+// replica to half of room.
+func (u *users) newOwner(target scenario.Target, room int) *scenario.Create {
 	replicas := 1 + u.IntN(max(1, room/2))
 	labels := map[string]string{"app": target.Name}
 	create := &scenario.Create{Target: target, Replicas: &replicas, Labels: labels, Selector: labels}
@@ -311,5 +311,5 @@ func (u *users) remove() {
 func (u *users) replace() {
 	o := u.pick(owner)
 	u.deleteObject(o).Await = &scenario.Await{Target: o.Target, Until: scenario.Gone, Within: 30 * time.Second}
-	u.createObject(u.owner(o.Target, max(2, u.room())))
+	u.createObject(u.newOwner(o.Target, max(2, u.room())))
 }

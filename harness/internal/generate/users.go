@@ -92,8 +92,8 @@ func (u *users) gap() time.Duration {
 	}
 }
 
-// draw draws one of the userOperations. The probability of each operation is proportional to its
-// weight.
+// draw draws one of the operations in userOperations, such as scale. The probability of each
+// operation is proportional to its weight.
 func (u *users) draw() userOperation {
 	sum := 0
 	for _, d := range userOperations {
@@ -128,8 +128,8 @@ func (u *users) pick(fit func(*object) bool) *object {
 	return faults.Pick(u.Rand, found...)
 }
 
-// room returns how many replicas the workload can still add. It is the maximum of the profile minus
-// the replicas of all objects.
+// room returns how many replicas the workload can still add. This is the profile's limit for
+// generated scenarios minus the replicas of all objects.
 func (u *users) room() int {
 	room := u.profile.pods
 	for _, o := range u.objects {

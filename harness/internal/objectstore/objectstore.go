@@ -28,7 +28,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/executable"
 )
 
-// Program is the file name of the program that has the SDKs.
+// Program is the file name of the program that accesses buckets. It is a program of its own because
+// it links the SDKs of three clouds.
 const Program = "gauntlet-objectstore"
 
 // Schemes are the schemes of URLs: those of S3, Google Cloud Storage and Azure Blob Storage.
@@ -69,8 +70,9 @@ type Bucket struct {
 	output *bytes.Buffer // the output of the program; complete when ended is closed
 }
 
-// Open starts the program for a bucket. The program reads credentials from the environment of this
-// process. The caller must close the bucket.
+// Open starts the program gauntlet-objectstore, through which the Bucket accesses the bucket with
+// the given URL. The program reads credentials from the environment of this process. The caller
+// must close the Bucket.
 func Open(program, bucket string) (*Bucket, error) {
 	if err := Validate(bucket); err != nil {
 		return nil, err
@@ -88,7 +90,8 @@ func Open(program, bucket string) (*Bucket, error) {
 	return opened, nil
 }
 
-// open starts the program with a listener at a socket.
+// open starts the program gauntlet-objectstore, which then serves requests at the given Unix
+// socket.
 func open(program, bucket, socket string) (*Bucket, error) {
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {
@@ -136,7 +139,8 @@ func open(program, bucket, socket string) (*Bucket, error) {
 	return b, nil
 }
 
-// Close stops the program.
+// Close stops the program gauntlet-objectstore, through which this Bucket accesses the object
+// store.
 func (b *Bucket) Close() error { return b.close() }
 
 // Put writes content under a name. Readers see the whole content, or nothing.
@@ -171,7 +175,8 @@ func (b *Bucket) List(ctx context.Context, prefix string) ([]string, error) {
 	return names, nil
 }
 
-// do sends a request to the program, with one query parameter, and returns the body of the response.
+// do sends a request to the program gauntlet-objectstore, with one query parameter, and returns the
+// body of the response.
 func (b *Bucket) do(ctx context.Context, method, key, value string, body []byte) ([]byte, error) {
 	target := "http://objectstore/?" + url.Values{key: {value}}.Encode()
 	request, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
@@ -195,10 +200,12 @@ func (b *Bucket) do(ctx context.Context, method, key, value string, body []byte)
 	return content, nil
 }
 
-// exitTimeout is the time in which the program exits after it has closed its socket.
+// exitTimeout is the time in which the program gauntlet-objectstore exits after it has closed its
+// socket.
 const exitTimeout = 5 * time.Second
 
-// explain returns the output of the program if the program has exited, and err otherwise.
+// explain returns an error with the program's output if the program gauntlet-objectstore has
+// exited, and err otherwise. The output says more than a broken connection.
 func (b *Bucket) explain(ctx context.Context, err error) error {
 	timer := time.NewTimer(exitTimeout)
 	defer timer.Stop()

@@ -174,9 +174,9 @@ func (f *Follower) event(event *clientv3.Event) {
 	}
 }
 
-// resync reads all observed objects from etcd and compares them with their last recorded
-// versions. It records each object that was created, modified or deleted since. The first call
-// records all objects.
+// resync reads all observed objects from etcd and compares them with their last recorded versions.
+// It records each object that was created, modified or deleted after its last recorded version. The
+// first call records all objects.
 func (f *Follower) resync(ctx context.Context) error {
 	present, revision, err := f.snapshot(ctx)
 	if err != nil {

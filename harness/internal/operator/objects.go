@@ -21,7 +21,8 @@ var installed = []string{
 	"ConfigMap", "Secret", "PriorityClass", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",
 }
 
-// objects contains what a run needs from the manifests of a subject file.
+// objects contains what a run needs from the manifests of a subject file. A subject file describes
+// a program under test in YAML.
 type objects struct {
 	process                              // how the first Deployment runs the program
 	install []*unstructured.Unstructured // objects that a run creates before the program starts
@@ -33,8 +34,8 @@ type objects struct {
 	services []*unstructured.Unstructured
 }
 
-// sort reads the manifests of a subject file, and returns what a run needs from them. It returns an
-// error if a manifest is not valid for its kind.
+// sort reads the manifests of a subject file, which describes a program under test. It returns what
+// a run needs from them, and an error if a manifest is not valid for its kind.
 func sort(manifests []*unstructured.Unstructured) (*objects, error) {
 	sorted := &objects{}
 	bound := boundRoles(manifests)
@@ -111,9 +112,9 @@ func kindOf(definition *unstructured.Unstructured) (scenario.ExternalKind, error
 	return kind, nil
 }
 
-// operator describes the controllers and kinds of a program. It starts from the section operator of
-// the subject file, which is found. If the file has no such section, found is nil. The manifests
-// then add the rest.
+// operator describes the controllers and kinds of the program under test. It starts from the
+// parameter found, which is the section operator of the subject file, or nil. The manifests then
+// add the rest.
 //
 // If the section names no controllers, each namespaced kind of the CustomResourceDefinitions gets
 // one. This controller may write its own kind, and all kinds that the roles allow to write.

@@ -22,7 +22,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// file is the content of a subject file, which is YAML.
+// file is the content of a subject file, which describes a program under test in YAML.
 type file struct {
 	Subject struct {
 		// Exec is the path of the program. A relative path starts at the directory of the
@@ -61,8 +61,8 @@ type Operator struct {
 	Ignored []string
 }
 
-// Load reads the subject file at path. If the file names a Go module, Load builds the program.
-// Load does not start the program.
+// Load reads the subject file at path, which describes a program under test. If the file names a Go
+// module, Load builds the program. Load does not start the program.
 func Load(ctx context.Context, path string) (*Operator, error) {
 	var f file
 	document, err := scenario.LoadDocument(path, &f)

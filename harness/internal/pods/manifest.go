@@ -38,7 +38,8 @@ const (
 	relayPatience = "30s"
 )
 
-// configSecret returns the name of the Secret that contains the kubeconfig of a replica.
+// configSecret returns the name of the Secret with the kubeconfig that a replica of the program
+// under test uses.
 func configSecret(replica string) string { return replica + "-config" }
 
 // relaySecret returns the name of the Secret that contains the certificates for a replica's

@@ -17,11 +17,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// These are the first ports of the relays, which connect the subject to the fault proxy. The pods
-// use the node's network, so each relay needs ports of its own. The relay of replica i listens on
-// two ports:
+// These are the first ports of the relays, which connect the programs under test to the fault
+// proxy. The pods use the node's network, so each relay needs ports of its own. The relay of
+// replica i listens on two ports:
 //
-//   - 127.0.0.1:subjectPort+i, for the subject
+//   - 127.0.0.1:subjectPort+i, for the program under test
 //   - 0.0.0.0:controlPort+i, for gauntlet
 const (
 	subjectPort = 10800

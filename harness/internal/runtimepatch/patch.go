@@ -72,13 +72,15 @@ var edits = []edit{
 	{"runtime/proc.go", "\tmainStarted = true\n", "\tmainStarted = true\n\tseedRand(gogetenv(\"" + SeedVariable + "\"))\n", 1},
 }
 
-// mutexWaits is the source code of the reasons to wait for a mutex.
+// mutexWaits is source code that adds the waits for a mutex to a table of Go's runtime. The table
+// lists the waits during which the virtual clock of testing/synctest advances.
 const mutexWaits = `	waitReasonSyncMutexLock:         true,
 	waitReasonSyncRWMutexRLock:      true,
 	waitReasonSyncRWMutexLock:       true,
 `
 
-// waitForThread is the source code that waits up to about 20 ms until a thread is idle.
+// waitForThread is source code for Go's scheduler, which waits up to about 20 ms until a thread is
+// idle. Without it, the number of threads would depend on timing.
 const waitForThread = `	for i := 0; nmp == nil && i < 1000; i++ {
 		unlock(&sched.lock)
 		usleep(20)
@@ -87,8 +89,9 @@ const waitForThread = `	for i := 0; nmp == nil && i < 1000; i++ {
 	}
 `
 
-// seededRand is the source code of the random numbers of goroutines. Goroutines in a bubble of
-// testing/synctest have their own sequence, because real time wakes those outside of it.
+// seededRand is source code for Go's runtime: a source of random numbers that depends only on the
+// seed. Goroutines in a bubble of testing/synctest have their own sequence, because real time wakes
+// goroutines outside of it.
 const seededRand = `var seededRandStates [2]uint64
 
 func seedRand(seed string) {

@@ -22,9 +22,9 @@ import (
 // virtualModule is the directory of the module of gauntlet-virtual in gauntlet's source tree.
 const virtualModule = "harness/virtual"
 
-// Linked builds a copy of the program gauntlet-virtual that contains a Go package with a subject.
-// It returns the path of the program, which is in the cache. The argument tree is the root directory
-// of gauntlet's source tree, and dir the directory of the package.
+// Linked builds a copy of the program gauntlet-virtual that contains a Go package with the
+// controllers under test. It returns the path of the program, which is in the cache. The argument
+// tree is the root directory of gauntlet's source tree, and dir the directory of the package.
 //
 // The package must have the function Run(context.Context, *rest.Config) error. It is compiled with
 // the versions of Kubernetes' modules that gauntlet-virtual has, not with those in its own go.mod.

@@ -87,8 +87,8 @@ func (c *Cluster) Name() string { return Name }
 // Capabilities returns the variable [Capabilities].
 func (c *Cluster) Capabilities() cluster.Capabilities { return Capabilities }
 
-// Binaries returns the paths of the programs that this cluster runs. The subject upstream runs the
-// same kube-controller-manager binary as the cluster.
+// Binaries returns the paths of the programs that this cluster runs. With --subject=upstream, the
+// controllers under test run the same kube-controller-manager binary as the cluster.
 func (c *Cluster) Binaries() Binaries { return c.binaries }
 
 // Config returns a client configuration for a role. Clients with this configuration connect

@@ -159,8 +159,8 @@ func (c *Cluster) isDegraded() bool {
 	return c.degraded
 }
 
-// haltCount returns how often Halt was called. A different result later means that Halt was
-// called in between.
+// haltCount returns how often Halt was called. A caller that gets another number later knows that
+// Halt was called in between.
 func (c *Cluster) haltCount() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,7 +13,8 @@ import (
 
 var _ cluster.Kubelets = (*Cluster)(nil)
 
-// PauseKubelet pauses the kubelet of a node with SIGSTOP. [Cluster.Health] ignores the node until ResumeKubelet.
+// PauseKubelet pauses the kubelet of a node with SIGSTOP. [Cluster.Health] ignores the node until
+// the call of ResumeKubelet.
 func (c *Cluster) PauseKubelet(ctx context.Context, node string) error {
 	c.setUnreachable(node, true)
 	if err := c.systemctlKubelet(ctx, node, "kill", "--kill-who=main", "--signal=SIGSTOP"); err != nil {
