@@ -25,8 +25,8 @@ var Slow = faults.Type{
 
 // SlowResponse is the fault type response-slow: the fault proxy delays responses.
 //
-// Meanwhile the subject may receive a watch event with a newer version of the object. A subject
-// that stores the response in its cache then overwrites the newer version.
+// Meanwhile, the controllers under test may receive a watch event with a newer version of the
+// object. A controller that stores the response in its cache then overwrites the newer version.
 var SlowResponse = faults.Type{
 	Name: "response-slow",
 	Description: "The API server performs matching requests of the subject at once, but the fault proxy delays the responses. " +

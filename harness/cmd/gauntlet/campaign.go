@@ -43,7 +43,8 @@ func (f *campaignFlags) add(flags *pflag.FlagSet) {
 	f.runs.addShared(flags)
 }
 
-// checkSubjects returns an error if the flag --subjects names no subject or an unknown one.
+// checkSubjects returns an error if the flag --subjects is empty or has an unknown value. The flag
+// lists the controllers under test.
 func (f *campaignFlags) checkSubjects() error {
 	if len(f.subjects) == 0 {
 		return errors.New("--subjects: found no subject; name one or more, separated by commas")
@@ -56,8 +57,9 @@ func (f *campaignFlags) checkSubjects() error {
 	return nil
 }
 
-// attemptsOf returns one function for each combination of scenario and subject. The function makes
-// one run with the given seed. With seed 0, each run uses the seed in its scenario.
+// attemptsOf returns one function for each combination of scenario and subject (controllers under
+// test). The function makes one run with the given seed. With seed 0, each run uses the seed in its
+// scenario.
 //
 // The scenarios are in the order of load, each with all subjects. The function load returns the
 // scenarios. A run changes the seed in its scenario, so attemptsOf calls load once for each
@@ -154,7 +156,8 @@ func confirmFailure(once campaign.Attempt, provider string, repeat func(seed uin
 	}
 }
 
-// describeSecondRun says how the repetition of a failed run ended on another provider.
+// describeSecondRun says in a text how a failed run ended when gauntlet repeated it on another
+// provider.
 func describeSecondRun(provider string, second *reports.Run, err error) string {
 	if second == nil {
 		return fmt.Sprintf("not repeated on the provider %s: %v", provider, err)
@@ -162,8 +165,8 @@ func describeSecondRun(provider string, second *reports.Run, err error) string {
 	return fmt.Sprintf("on the provider %s, the same scenario and seed have the verdict %s (%s)", provider, second.Verdict, second.Directory)
 }
 
-// attemptsOfSeed returns one function for each subject. The function runs the scenario that the
-// seed generates.
+// attemptsOfSeed returns one function for each subject (controllers under test). The function runs
+// the scenario that the seed generates.
 func (f *campaignFlags) attemptsOfSeed(cmd *cobra.Command, generated generateFlags, seed uint64) ([]campaign.Attempt, error) {
 	return f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) {
 		s, err := generated.generate(seed, f.runs.provider)
@@ -240,7 +243,7 @@ func seriesOf(all []campaign.Attempt) iter.Seq2[campaign.Attempt, error] {
 }
 
 // seriesOfRounds returns an iterator over the runs of several rounds, with the numbers first to
-// last. A round is, for example, a seed with one run for each subject.
+// last. A round is, for example, a seed with one run for each subject (controllers under test).
 //
 // The iterator calls the function round for the runs of a round only when it reaches that round. An
 // error of round ends the iteration.

@@ -120,7 +120,8 @@ func (f *exploreFlags) run(cmd *cobra.Command, name string) (int, error) {
 	return code, nil
 }
 
-// options returns the options of the search. It starts no run.
+// options returns the options of the search for writes and watch events at which a fault makes a
+// check fail. It starts no run.
 func (f *exploreFlags) options(cmd *cobra.Command, name string) (explore.Options, error) {
 	actions, err := explore.ParseActions(f.at, explore.Actions...)
 	if err != nil {
@@ -154,8 +155,8 @@ func (f *exploreFlags) options(cmd *cobra.Command, name string) (explore.Options
 	}, err
 }
 
-// start returns a function that makes one run of the search. That function prints the run's
-// progress only with --verbose.
+// start returns a function that makes one run of the search for failures. That function prints the
+// run's progress only with --verbose.
 func (f *exploreFlags) start(cmd *cobra.Command) func(context.Context, *scenario.Scenario, *baseline.Baseline, string, func(*history.Record)) (*reports.Run, error) {
 	return func(ctx context.Context, s *scenario.Scenario, b *baseline.Baseline, out string, onRecord func(*history.Record)) (*reports.Run, error) {
 		flags := f.runs

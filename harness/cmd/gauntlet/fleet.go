@@ -200,7 +200,8 @@ func (f *fleetPodFlags) complete() error {
 	return nil
 }
 
-// checkStore returns an error if the flags do not say where the results are.
+// checkStore returns an error if the flags do not name the bucket or PersistentVolumeClaim for the
+// results.
 func (f *fleetPodFlags) checkStore() error {
 	switch {
 	case (f.pods.Claim == "") == (f.pods.Bucket == ""):
@@ -425,8 +426,9 @@ the claim, and the command deletes this Job at the end.`,
 	return cmd
 }
 
-// open opens the store of a campaign. It copies the results of a claim to a temporary directory. The
-// caller must call close at the end.
+// open opens the store with the results of a campaign. If the results are in a
+// PersistentVolumeClaim, open copies them to a temporary directory. The caller must call close at
+// the end.
 func (f *fleetCollectFlags) open(ctx context.Context, name string) (store fleet.Store, close func() error, err error) {
 	if f.store != "" {
 		return openStore(f.store)

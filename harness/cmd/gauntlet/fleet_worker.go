@@ -143,8 +143,8 @@ SIGTERM; "gauntlet fleet collect" then runs the command again in the same pod.`,
 	return cmd
 }
 
-// openStore opens the store in a directory, or in the bucket of a URL. The caller must call close at
-// the end.
+// openStore opens the store for a campaign's results: a directory, or the bucket with the given
+// URL. The caller must call close at the end.
 func openStore(location string) (store fleet.Store, close func() error, err error) {
 	if !objectstore.IsURL(location) {
 		return fleet.Directory(location), func() error { return nil }, nil
@@ -167,7 +167,8 @@ func openStore(location string) (store fleet.Store, close func() error, err erro
 	return bucket, bucket.Close, nil
 }
 
-// prepare returns a function that makes the run of a unit, which is one seed on one subject.
+// prepare returns a function that makes the run of a unit. A unit is one seed with one subject
+// (controllers under test).
 func (f *fleetWorkerFlags) prepare(cmd *cobra.Command, u fleet.Unit) (campaign.Attempt, error) {
 	flags := campaignFlags{runs: f.runs, subjects: []string{u.Subject}, confirm: noProvider}
 	if f.campaign.Scenario == "" {
@@ -179,7 +180,8 @@ func (f *fleetWorkerFlags) prepare(cmd *cobra.Command, u fleet.Unit) (campaign.A
 	}, u.Seed))
 }
 
-// first returns the only element of a list of runs to make. If err is not nil, it returns err.
+// first returns the only element of attempts, a list of runs to make. If err is not nil, it returns
+// err.
 func first(attempts []campaign.Attempt, err error) (campaign.Attempt, error) {
 	if err != nil {
 		return nil, err

@@ -155,9 +155,9 @@ func (f *mutantsFlags) matrixFile() string { return filepath.Join(f.runs.out, "m
 // gauntlet.
 func matrixOfTree(tree string) string { return filepath.Join(tree, "harness", "mutant", "matrix.json") }
 
-// readMatrix returns the matrix of mutants and scenarios. It contains the results in the given
-// outcomes and in the files at paths. readMatrix omits results that are out of date, and ignores
-// files that do not exist.
+// readMatrix returns the matrix of mutants and scenarios, which says which scenarios detect a
+// mutant. It reads the files at paths, and adds the given outcomes of earlier trials. It omits
+// results that are out of date, and ignores files that do not exist.
 func readMatrix(outcomes map[string]mutant.Outcome, paths ...string) (*mutant.Matrix, error) {
 	all, texts := mutants.All(), mutants.Texts()
 	matrix := mutant.NewMatrix()

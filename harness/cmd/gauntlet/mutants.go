@@ -280,7 +280,8 @@ func (f *mutantsFlags) readAllOutcomes() (map[string]mutant.Outcome, error) {
 	return readOutcomes(mutants.All(), f.outcomesFile(), filepath.Join(f.tree, "harness", "mutant", "outcomes.json"))
 }
 
-// writeTable writes TABLE.md: the outcomes of all mutants, and which mutants each tier detects.
+// writeTable writes TABLE.md, which says for each mutant whether a check detects it, and in which
+// tiers. A tier is a set of scenarios.
 func (f *mutantsFlags) writeTable(outcomes map[string]mutant.Outcome) error {
 	matrix, err := readMatrix(outcomes, matrixOfTree(f.tree), f.matrixFile())
 	if err != nil {

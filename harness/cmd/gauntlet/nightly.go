@@ -54,7 +54,8 @@ makes one page of several such directories.`,
 	return cmd
 }
 
-// run starts new runs until --duration has passed, and returns the exit code for the verdicts.
+// run starts new runs, with one seed after another, until --duration has passed. It returns the
+// exit code for the verdicts.
 func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 	if f.duration <= 0 {
 		return exitPass, fmt.Errorf("--duration: found %s; expected more than 0", f.duration)

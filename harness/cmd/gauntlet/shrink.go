@@ -182,9 +182,9 @@ func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario) er
 	return writeScenario(smallest, small)
 }
 
-// prober returns a prober, which runs scenarios for the search. A journal file has the results of
-// earlier runs of the same search. The prober reads this file, and appends the result of each new
-// run. The returned function closes the file.
+// prober returns a prober, which runs scenarios for the search for the smallest one that fails. A
+// journal file has the results of earlier runs of the same search. The prober reads this file, and
+// appends the result of each new run. The returned function closes the file.
 func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error) {
 	if err := os.MkdirAll(f.runs.out, 0o755); err != nil {
 		return nil, nil, err
@@ -210,7 +210,8 @@ func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error)
 }
 
 // fails runs a scenario once and deletes the run's directory. It reports whether the run has the
-// failure to search for, and the same known upstream issue if f.issue has one.
+// same failure as the run to shrink. If that run shows a known upstream issue (f.issue), this run
+// must show it too.
 func (f *shrinkFlags) fails(ctx context.Context, cmd *cobra.Command, s *scenario.Scenario) (bool, error) {
 	options, err := f.runs.options(cmd, []*scenario.Scenario{s.Clone()})
 	if errors.Is(err, errNothingToReconcile) {

@@ -26,8 +26,9 @@ import (
 // smaller workload. With fewer runs, random values may look like fixed ones.
 const runsPerBaseline = 3
 
-// useBaseline prepares the search for a check that compares a run with a baseline. The run in the
-// directory path has a baseline, which is also valid for scenarios with the same workload.
+// useBaseline prepares shrink for a check that compares a run with a baseline. A baseline is what
+// runs without faults have in common. The run in the directory path has one, which is also valid
+// for scenarios with the same workload.
 func (f *shrinkFlags) useBaseline(path string, original *scenario.Scenario) error {
 	if c, known := check.Find(f.check); !known || !c.NeedsBaseline {
 		return nil
@@ -111,8 +112,8 @@ func (f *shrinkFlags) learn(ctx context.Context, cmd *cobra.Command, s *scenario
 	return baseline.Combine(observers), nil
 }
 
-// workloadDigest returns a hash of a scenario without faults. It is the same for scenarios that
-// differ only in their name and description.
+// workloadDigest returns a hash of a scenario without faults. Scenarios that differ only in their
+// name and description have the same hash.
 func workloadDigest(calm *scenario.Scenario) (string, error) {
 	calm = calm.Clone()
 	calm.Name, calm.Description = "workload", "The workload alone."

@@ -88,8 +88,8 @@ The command prints only the path of the kubeconfig to standard output.`,
 	return cmd
 }
 
-// noSubject is the value of --subject for a cluster without subject. Nothing then runs the
-// controllers.
+// noSubject is the value of --subject for a cluster in which nothing runs the controllers under
+// test.
 const noSubject = "none"
 
 // setUpStanding builds the missing programs for a standing cluster, which is a control plane that
