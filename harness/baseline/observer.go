@@ -40,7 +40,7 @@ func NewObserver() *Observer {
 	return &Observer{live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, deletes: map[types.UID]bool{}}
 }
 
-// Observe reads the next record of the run.
+// Observe reads the next record of the run's history.
 func (o *Observer) Observe(r *history.Record) {
 	switch {
 	case r.Start != nil:
@@ -135,8 +135,8 @@ func counted(o *history.Object) bool {
 // [Observer.End] leaves these fields out, because they differ between runs.
 var scheduled = []string{objects.PodResource, "endpoints", "endpointslices.discovery.k8s.io"}
 
-// statusSuffix follows a resource in the list [Baseline.Written], if the subject writes the status
-// of such objects.
+// statusSuffix follows a resource in the list [Baseline.Written], if the controllers under test
+// write the status of such objects.
 const statusSuffix = "/status"
 
 // addFields adds one fact for each field of an object, except annotations and details of
@@ -162,8 +162,9 @@ func (f Facts) addFields(key string, o *history.Object, withStatus bool) {
 // object. The number itself depends on how many updates led to the same spec.
 const currentGeneration = "current"
 
-// dependsOnHistory reports whether a field of a status may tell how the object became what it is. A
-// message may quote an error, and a condition may date from an earlier generation.
+// dependsOnHistory reports whether a field of a status may depend on earlier states of the object.
+// Two correct runs may differ in such a field. A message may quote an error, and a condition may
+// date from an earlier generation.
 func dependsOnHistory(path string) bool {
 	return strings.HasSuffix(path, "/message") || strings.HasSuffix(path, "/observedGeneration") && path != "status/observedGeneration"
 }

@@ -112,12 +112,12 @@ func (c Capabilities) Missing(needed ...Capability) []Capability {
 	return missing
 }
 
-// Require returns a [MissingError] if c lacks a capability in needed, and nil otherwise. The
-// error message begins with subject, the part of a scenario that needs the capabilities. An
-// example is "action restart requires a provider with …".
-func (c Capabilities) Require(subject string, needed ...Capability) error {
+// Require returns a [MissingError] if c lacks a capability in needed, and nil otherwise. The error
+// message begins with needer, which names what needs the capabilities. An example is "action
+// restart requires a provider with …".
+func (c Capabilities) Require(needer string, needed ...Capability) error {
 	if missing := c.Missing(needed...); len(missing) > 0 {
-		return &MissingError{Subject: subject, Needed: needed, Missing: missing}
+		return &MissingError{Subject: needer, Needed: needed, Missing: missing}
 	}
 	return nil
 }

@@ -122,8 +122,8 @@ type Proxy interface {
 	Stop(ctx context.Context) error
 }
 
-// The timeouts of single steps. Each timeout is much longer than the step takes on a slow machine,
-// so a timeout means that the step has failed.
+// These timeouts limit the steps in which an Environment starts its components. Each timeout is
+// much longer than the step takes on a slow machine, so a timeout means that the step has failed.
 const (
 	clusterTimeout = 2 * time.Minute  // each of: starting the cluster, creating the namespace, loading an image
 	subjectTimeout = 60 * time.Second // starting all replicas, until one holds the lease and has opened its watches

@@ -53,9 +53,9 @@ func (e *Environment) LoadPodImage(ctx context.Context, gauntlet string) error {
 	})
 }
 
-// loadSubject loads the images of the subject (the program under test) and of the relay onto the
-// control plane node. The relay connects a subject in a pod to the fault proxy. loadSubject returns
-// the control plane node and the two images.
+// loadSubject loads the images of the program under test and of the relay onto the control plane
+// node. The relay connects a program in a pod to the fault proxy. loadSubject returns the control
+// plane node and the two images.
 func (e *Environment) loadSubject(ctx context.Context, o *SubjectOptions) (node cluster.Node, target, relay pods.Image, err error) {
 	nodes, err := e.nodes()
 	if err != nil {
@@ -75,11 +75,11 @@ func (e *Environment) loadSubject(ctx context.Context, o *SubjectOptions) (node 
 	return nodes.ControlPlane(), target, relay, loads.Wait()
 }
 
-// loadTarget loads the container image of the program under test (the subject) onto the control
-// plane node. It returns the image.
+// loadTarget loads the container image of the program under test onto the control plane node. It
+// returns the image.
 //
-// If the subject is an executable, loadTarget builds an image from the executable. For the subject
-// upstream, it loads nothing, because the node already has the image.
+// If the program is an executable, loadTarget builds an image from the executable. With
+// --subject=upstream, it loads nothing, because the node already has the image.
 func (e *Environment) loadTarget(ctx context.Context, nodes cluster.NodeAccess, o *SubjectOptions) (pods.Image, error) {
 	if o.Target == subject.Upstream {
 		reference, err := nodes.ControllerManagerImage(ctx)

@@ -148,8 +148,8 @@ func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 	return err
 }
 
-// CheckTarget returns an error if clusters of the provider can never run a target, whatever is
-// installed on this machine. For example, an image needs a provider whose subjects run in pods.
+// CheckTarget returns an error if the provider can never run a target (program under test),
+// whatever is installed here. For example, an image needs a provider that runs the program in pods.
 func CheckTarget(provider providers.Provider, target subject.Target) error {
 	linked := provider.Capabilities.Has(cluster.SubjectLinked)
 	_, isPackage := target.Package()
@@ -259,8 +259,8 @@ func (e *Environment) waitForWebhooks(ctx context.Context, webhooks *subject.Web
 	return cmp.Or(e.Subject.Err(), err)
 }
 
-// subjectRecords returns the recorder to which the Subject appends a record when a replica starts
-// or ends.
+// subjectRecords returns the recorder that receives a record when a replica of the program under
+// test starts or ends.
 func (e *Environment) subjectRecords() subject.Recorder {
 	if e.Recorder == nil {
 		return discardRecords{}

@@ -213,13 +213,13 @@ func Observed(controllers []Controller) []Kind {
 	return kindsIn(controllers, func(c Controller) []string { return slices.Concat(c.Watches, c.Writes) })
 }
 
-// kindsIn returns the kinds that the function of selects for at least one of the controllers. of
-// returns the names of kinds, such as the field Watches of the controller. Kinds without a row
-// in the table [Kinds] are omitted.
-func kindsIn(controllers []Controller, of func(Controller) []string) []Kind {
+// kindsIn returns the kinds that at least one of the controllers names. The function namesOf
+// returns the names of kinds in one controller, such as its field Watches. Kinds without a row in
+// the table [Kinds] are omitted.
+func kindsIn(controllers []Controller, namesOf func(Controller) []string) []Kind {
 	var kinds []Kind
 	for _, k := range Kinds {
-		if slices.ContainsFunc(controllers, func(c Controller) bool { return slices.Contains(of(c), k.Name) }) {
+		if slices.ContainsFunc(controllers, func(c Controller) bool { return slices.Contains(namesOf(c), k.Name) }) {
 			kinds = append(kinds, k)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Name returns the one of names that is most similar to word, or "" if none is similar. A
+// Name returns the element of names that is most similar to word, or "" if none is similar. A
 // similar name differs by few typing errors, or contains word. Case does not matter.
 func Name(word string, names []string) string {
 	if word = strings.ToLower(word); word == "" {

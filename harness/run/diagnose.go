@@ -149,8 +149,8 @@ func (s *Session) fetchDebug(ctx context.Context, replica, path string) ([]byte,
 	return s.Environment.Subject.Fetch(ctx, replica, path)
 }
 
-// neededFor reports whether the run must write the snapshot to files. The snapshot is needed if
-// objects have not converged, or if the verdict is fail. A nil snapshot, of a run whose
+// neededFor reports whether the run must write the snapshot (diagnostics in memory) to files. It
+// must if objects have not converged, or if the verdict is fail. A nil snapshot, of a run whose
 // environment did not start, is never needed.
 func (s *snapshot) neededFor(result *reports.Run) bool {
 	return s != nil && (len(s.pending) > 0 || result.Verdict == check.Fail)

@@ -120,7 +120,7 @@ func abortReason(err error) string {
 		return err.Error()
 	}
 	how, rest, _ := strings.Cut(exit.Error(), "; ")
-	if line := telling(exit.LogPath, exit.LogTail); line != "" {
+	if line := mostTellingLine(exit.LogPath, exit.LogTail); line != "" {
 		how += ": " + line
 	}
 	return how + "\n" + rest
@@ -162,10 +162,10 @@ func panicOf(log string) *history.Process {
 	return &history.Process{Name: label[1], Event: history.ProcessDied, Detail: message}
 }
 
-// telling returns the line of a log that most likely says why the process has exited. This is the
-// last line that begins with "panic: " or "fatal error: ". Without such a line, it is the last line
-// of tail.
-func telling(logPath, tail string) string {
+// mostTellingLine returns the line of a log that most likely says why the process has exited. This
+// is the last line that begins with "panic: " or "fatal error: ". Without such a line, it is the
+// last line of tail.
+func mostTellingLine(logPath, tail string) string {
 	lines := strings.Split(tail, "\n")
 	if log, err := os.ReadFile(logPath); err == nil {
 		for line := range strings.Lines(string(log)) {

@@ -39,11 +39,11 @@ type Settings struct {
 }
 
 // Flags returns the command line arguments of one replica, which are flags of
-// kube-controller-manager. Every subject gets these flags, except targets from [Command] and
-// [Operator].
+// kube-controller-manager. Every program under test gets these flags, except targets from [Command]
+// and [Operator].
 //
-// The argument kubeconfig is the path of the replica's kubeconfig. If serving is nil, the
-// replica has no debug endpoint and opens no port.
+// The argument kubeconfig is the path of the replica's kubeconfig. If serving is nil, the replica
+// has no debug endpoint and opens no port.
 func (s Settings) Flags(kubeconfig string, serving *Serving) []string {
 	flags := append([]string{"--kubeconfig=" + kubeconfig}, s.controllerFlags()...)
 	return append(append(flags, "-v=2"), serving.flags()...)

@@ -116,7 +116,7 @@ func User() rbacv1.Subject {
 }
 
 // ignoreExists returns nil for an AlreadyExists error, and err for all other errors. Roles and
-// bindings exist already if another subject ran on this cluster earlier.
+// bindings exist already if another program under test ran on this cluster earlier.
 func ignoreExists(err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return nil

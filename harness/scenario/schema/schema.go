@@ -265,9 +265,9 @@ func fieldsRules(minimum int) object {
 	}}
 }
 
-// anyResource removes the fixed list of resources from the schema of a field. The field then
-// accepts every resource. A scenario may name resources of its own custom resource kinds.
-// anyResource returns the same schema.
+// anyResource changes the schema of a field so that the field accepts every resource, and returns
+// the schema. A fixed list is not possible, because a scenario may name resources of its own custom
+// resource kinds.
 func anyResource(schema object) object {
 	delete(schema, "enum")
 	schema["$ref"] = "#/$defs/resource"
@@ -382,8 +382,9 @@ func isGeneric() object {
 	return object{"properties": object{"kind": object{"not": object{"enum": contractKinds()}}}, "required": []string{"kind"}}
 }
 
-// ifGeneric returns a rule that applies the schema then only to kinds that need a manifest.
-func ifGeneric(then object) object { return object{"if": isGeneric(), "then": then} }
+// ifGeneric returns a schema that applies a rule only to kinds that need a manifest, such as
+// StatefulSet.
+func ifGeneric(rule object) object { return object{"if": isGeneric(), "then": rule} }
 
 // shortNames is a rule that requires a DNS label in the field name. The rule does not apply to
 // kinds that need a manifest, such as StatefulSet.
@@ -405,9 +406,9 @@ func anyKind(schema object, op scenario.OperationFormat) {
 	maps.Copy(properties["name"].(object), formats["objectName"])
 }
 
-// ifKind returns a rule that applies the schema then to objects of one kind.
-func ifKind(kind scenario.Kind, then object) object {
-	return object{"if": object{"properties": object{"kind": object{"const": kind}}, "required": []string{"kind"}}, "then": then}
+// ifKind returns a schema that applies a rule only to objects of one kind.
+func ifKind(kind scenario.Kind, rule object) object {
+	return object{"if": object{"properties": object{"kind": object{"const": kind}}, "required": []string{"kind"}}, "then": rule}
 }
 
 // requires returns a schema that requires all the given fields.

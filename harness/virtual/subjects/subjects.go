@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// linkedPackage is the function Run of the Go package of a user. It is nil unless this program was
-// built for a subject go:PATH.
+// linkedPackage is the function Run of the user's Go package that is under test. It is nil unless
+// this program was built for --subject=go:PATH.
 var linkedPackage func(ctx context.Context, config *rest.Config) error
 
 // Main returns the function that runs a replica of the program under test, which target names. It

@@ -127,7 +127,8 @@ func (run Run) resultsOfStatement(clause string) []Result {
 	return some
 }
 
-// resultsOfRow returns the results of all Ginkgo specs that test a row, which is one behavior.
+// resultsOfRow returns the results of all Ginkgo specs that test a row, which is one behavior of a
+// controller.
 func (run Run) resultsOfRow(row rows.Row) []Result {
 	var some []Result
 	for _, result := range run.Results {

@@ -74,11 +74,11 @@ func (p Pods) ControlledBy(ref Ref) Pods {
 // Active returns the active pods.
 func (p Pods) Active() Pods { return p.Filter(Pod.Active) }
 
-// Filter returns the pods for which the function is returns true.
-func (p Pods) Filter(is func(Pod) bool) Pods {
+// Filter returns the pods for which the function matches returns true.
+func (p Pods) Filter(matches func(Pod) bool) Pods {
 	var some Pods
 	for _, pod := range p {
-		if is(pod) {
+		if matches(pod) {
 			some = append(some, pod)
 		}
 	}
@@ -218,11 +218,11 @@ func (s ReplicaSets) ControlledBy(ref Ref) ReplicaSets {
 	return s.Filter(func(set *ReplicaOwner) bool { return set.Controller() == ref })
 }
 
-// Filter returns the ReplicaSets for which the function is returns true.
-func (s ReplicaSets) Filter(is func(*ReplicaOwner) bool) ReplicaSets {
+// Filter returns the ReplicaSets for which the function matches returns true.
+func (s ReplicaSets) Filter(matches func(*ReplicaOwner) bool) ReplicaSets {
 	var some ReplicaSets
 	for _, set := range s {
-		if is(set) {
+		if matches(set) {
 			some = append(some, set)
 		}
 	}
