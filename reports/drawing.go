@@ -127,8 +127,8 @@ func draw(t *timeline.Timeline) *drawnTimeline {
 	return d
 }
 
-// colorOfTrack returns the CSS color for the Kind of the objects on a track. It returns "" if the
-// track shows no objects. Kinds without a color of their own get a gray.
+// colorOfTrack returns the CSS color for the Kind of the objects on a track, a row of the timeline.
+// It returns "" if the track shows no objects. Kinds without a color of their own get a gray.
 func colorOfTrack(track timeline.Track) string {
 	if track.Resource == "" {
 		return ""
@@ -137,8 +137,8 @@ func colorOfTrack(track timeline.Track) string {
 	return cmp.Or(kind.Color, "var(--dim)")
 }
 
-// addMarks appends marks to the columns of d.Marks. It stores each distinct string once in
-// d.Words.
+// addMarks appends marks, which are the events on the timeline, to the columns of d.Marks. It
+// stores each distinct string once in d.Words.
 func (d *drawnTimeline) addMarks(marks []timeline.Mark) {
 	places := map[string]int{}
 	word := func(s string) int {

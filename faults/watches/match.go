@@ -94,7 +94,8 @@ func (m *EventMatch) matches(watch *history.Request, event *history.Delivery) bo
 		history.MatchGlob(m.Name, event.Object.Name) && history.MatchOwner(m.Owner, event.Object.ControllerRef())
 }
 
-// eventSelection counts the matching events and decides to which of them the fault applies.
+// eventSelection counts the watch events that match a fault's parameters, and decides to which of
+// them the fault applies.
 type eventSelection struct {
 	matcher EventMatch
 
@@ -102,8 +103,8 @@ type eventSelection struct {
 	count    int        // number of matching events
 }
 
-// selects reports whether the fault applies to an event. If the event matches the parameters,
-// selects also counts it, because nth selects by number.
+// selects reports whether the fault applies to an event. It also counts each event that matches the
+// parameters, because the parameter nth selects the event with this number.
 func (s *eventSelection) selects(watch *history.Request, event *history.Delivery) bool {
 	if !s.matcher.matches(watch, event) {
 		return false

@@ -94,11 +94,11 @@ type Settings struct {
 	LastOperation int
 }
 
-// idleAfter returns how long a process must send nothing before the model considers the process
-// idle. The model assumes that an idle process has no sync in progress.
+// idleAfter returns after how long without a request a process counts as idle. The checks assume
+// that an idle process has no sync in progress.
 //
-// A busy process may pause between two requests for lag (1 s). The client-side rate limit may
-// delay the next request further, by the time for two requests.
+// A busy process may pause between two requests for lag (1 s). The client-side rate limit may delay
+// the next request further, by the time for two requests.
 func (s Settings) idleAfter() time.Duration {
 	if s.QPS <= 0 {
 		return lag

@@ -98,11 +98,11 @@ func newBackOffChecker(s Settings) Checker {
 	return &backOffChecker{batchTime: s.batchTime(), byKey: map[workQueueKey]*keyFailures{}, deliveries: map[*process]*slidingSum{}}
 }
 
-// of returns the entry of a work queue key. It creates an empty entry if there is none.
+// of returns the recent failures of requests for a work queue key, to which the caller adds. If
+// there are none, it adds an empty entry.
 //
 // When the number of entries has doubled since the last cleanup, the method removes entries of
-// ended processes. It also removes entries whose failures, events and creates are too old to
-// count.
+// ended processes. It also removes entries whose failures, events and creates are too old to count.
 func (checker *backOffChecker) of(key workQueueKey, at time.Duration) *keyFailures {
 	if s := checker.byKey[key]; s != nil {
 		return s
@@ -115,8 +115,8 @@ func (checker *backOffChecker) of(key workQueueKey, at time.Duration) *keyFailur
 	return checker.byKey[key]
 }
 
-// over reports whether the checker may forget an entry. All failures, events and creates in the
-// entry are then too old to affect the check. The parameter at is the current time.
+// over reports whether the checker may forget the failures of a work queue key. All failures,
+// events and creates are then too old to affect the check. The parameter at is the current time.
 func (s *keyFailures) over(at, batchTime time.Duration) bool {
 	for _, streak := range s.streaks {
 		if streak.failures.total(at) > 0 {

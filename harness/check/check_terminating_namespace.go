@@ -99,9 +99,9 @@ func (checker *terminatingNamespaceChecker) Observe(m *Model, r *history.Record)
 	})
 }
 
-// of returns the rejections of a work queue key. It creates a new entry if there is none, or if
-// the entry is older than the expectations timeout (5 minutes). In that case, it also removes
-// all entries older than this timeout.
+// of returns the rejected creates for a work queue key, to which the caller adds. It creates a new
+// entry if there is none, or if the entry is older than the expectations timeout (5 minutes). In
+// that case, it also removes all entries older than this timeout.
 func (checker *terminatingNamespaceChecker) of(key workQueueKey, at time.Duration) *rejections {
 	if s := checker.byKey[key]; s != nil && at-s.since < expectationsTimeout {
 		return s

@@ -202,8 +202,8 @@ func processStarts(r *history.Record) bool {
 	return r.Process != nil && r.Process.Event == history.ProcessStarted
 }
 
-// dropEndedProcesses removes all work queue keys of ended processes from a map. A new process
-// starts with an empty work queue.
+// dropEndedProcesses removes the keys of ended processes from a map, because a work queue ends with
+// its process.
 func dropEndedProcesses[V any](of map[workQueueKey]V) {
 	maps.DeleteFunc(of, func(key workQueueKey, _ V) bool { return key.process.ended })
 }

@@ -24,8 +24,8 @@ func newDroppedKeys(follows func(*call) bool) droppedKeys {
 	return droppedKeys{newFailedAttempts(maxRetries, follows)}
 }
 
-// observe counts failed requests, and notes which keys the events of the current record have
-// enqueued.
+// observe counts failed requests for each work queue key. If an event certainly enqueues a key, it
+// records this, because the controller then syncs the object again.
 func (keys droppedKeys) observe(m *Model, r *history.Record) {
 	for _, event := range m.events {
 		if keys.byKey[event.workQueueKey] != nil && certainlyEnqueues(m, r, event) {

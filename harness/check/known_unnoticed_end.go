@@ -46,8 +46,8 @@ func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
 	}
 }
 
-// add records that a pod failed or succeeded. This did not enqueue the given work queue key of
-// the Service.
+// add records that a pod failed or succeeded without enqueueing the Service. The parameter key is
+// the Service's work queue key.
 func (ends unnoticedEnds) add(m *Model, key workQueueKey, pod types.UID) {
 	if ends[key] == nil {
 		ends[key] = map[types.UID]time.Duration{}

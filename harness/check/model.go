@@ -567,6 +567,8 @@ type rolloutState struct {
 }
 
 // nameHolders contains the ReplicaSets that had the name of a ReplicaSet that a process creates.
+// Such a ReplicaSet may be the reason for the response AlreadyExists, and so for a higher
+// collisionCount.
 type nameHolders struct {
 	name objectName
 	// committed is the ReplicaSet that certainly had the name in etcd when the API server received

@@ -11,8 +11,9 @@ func (m *Model) holdersOf(name objectName, p *process) (committed, cached *objec
 	return m.committed.ownerNamed(name.resource, name.namespace, name.name), p.view.ownerNamed(name.resource, name.namespace, name.name)
 }
 
-// collisionCountsOf returns the versions of a Deployment before and after a write of its status.
-// Both are nil if the cache of the process did not contain the version before.
+// collisionCountsOf returns the Deployment before and after a write of its status, so that callers
+// can compare status.collisionCount. Both are nil if the cache of the process did not contain the
+// version before.
 func (m *Model) collisionCountsOf(r *history.Request) (from, to *objects.Deployment) {
 	from = objects.Cached[objects.Deployment](m.decoder, m.sent.rollout.uid, r.Object.Version)
 	to, err := m.decoder.DecodeDeployment(r.Object)
@@ -47,8 +48,9 @@ func (r *rolloutState) isNewReplicaSet(set *objects.Owner, d *objects.Deployment
 	return set.Controller.UID == r.uid && set.Template.Same(d.Template)
 }
 
-// certainly reports whether a ReplicaSet certainly had the name in etcd when the API server
-// received the create. The parameter committed is the ReplicaSet that has the name now.
+// certainly reports whether no other ReplicaSet can be the reason why the API server rejected the
+// create. The parameter committed is the ReplicaSet that has the name in etcd now. It must have had
+// the name when the API server received the create.
 func (holders *nameHolders) certainly(committed *objects.Owner) bool {
 	return committed != nil && holders.committed != nil && holders.committed.UID == committed.UID
 }

@@ -182,12 +182,11 @@ func (state *ownerState) noLongerAwaited() int {
 	return min(len(state.creates.unobserved), max(0, state.excessObserved-len(state.observedBeforeAnswer)))
 }
 
-// possiblyUncounted returns how many of the owner's cached pods the process may have missed in
-// its last decision.
+// possiblyUncounted returns how many of the owner's cached pods may have arrived after the last
+// decision of the process.
 //
-// A controller may wait only until the cache has gained as many pods as it created. If some of
-// them are excess pods, which it did not create, the controller decides too early. It then misses
-// its own pods that arrive later.
+// A controller may stop waiting as soon as the cache has gained as many pods as it created. If it
+// did not create some of these pods (excess pods), its own last pods arrive after its decision.
 func (state *ownerState) possiblyUncounted() int {
 	return max(0, state.excessObserved-len(state.creates.unobserved))
 }

@@ -101,25 +101,25 @@ func (values *rangeSinceIdle) becameIdle(at time.Duration) {
 	values.sinceIdle = values.recent.bounds(at)
 }
 
-// countSinceIdle counts events since the process was last idle. It also counts events in at
-// least the last second (lag) of the idle period. A process is idle if it has sent nothing for a
-// while and awaits no response.
+// countSinceIdle counts events, such as lost pods, since the process was last idle. It also counts
+// events in at least the last second (lag) of the idle period. A process is idle if it has sent
+// nothing for a while and awaits no response.
 type countSinceIdle struct {
 	since             time.Duration // when the current bucket began
 	current, previous int           // number of events in the current bucket, and in the bucket before it
 	sinceIdle         int           // number of events since at least lag (1 s) before the end of the last idle period
 }
 
-// add counts events. The parameter n is their number, and at is their time. A negative number
-// takes back events that turn out to have another cause.
+// add counts events. The parameter n is their number, and at is their time. A negative number takes
+// back earlier events that should not count, for example because the process itself caused them.
 func (c *countSinceIdle) add(at time.Duration, n int) {
 	c.advance(at)
 	c.current += n
 	c.sinceIdle += n
 }
 
-// total returns the number of events. It returns 0 if add has taken back more events than it had
-// counted since the process was idle.
+// total returns the number of counted events since the process was last idle. It is never negative,
+// although add may take back events that were counted before the process was idle.
 func (c *countSinceIdle) total() int { return max(0, c.sinceIdle) }
 
 // becameIdle records the end of a period in which the process was idle (sent nothing for a

@@ -90,8 +90,8 @@ type runnerEntry struct {
 	panic    string // the message and stack of the checker's panic; empty if there was none
 }
 
-// newRunnerEntry returns an entry for a check. If the check applies to no controller under test,
-// the entry has no checker.
+// newRunnerEntry returns a runnerEntry, which runs one check of a history. If the check applies to
+// no controller under test, the runnerEntry has no checker.
 func newRunnerEntry(c Check, setting Settings) *runnerEntry {
 	if !c.Scope.AppliesTo(setting.Controllers) {
 		return &runnerEntry{check: c}
@@ -103,7 +103,8 @@ func newRunnerEntry(c Check, setting Settings) *runnerEntry {
 	return entry
 }
 
-// observe passes a record to the checker. It does nothing after the checker has panicked.
+// observe passes a record of the history to the checker. It does nothing after the checker has
+// panicked.
 func (entry *runnerEntry) observe(m *Model, r *history.Record) {
 	if entry.panic != "" || entry.checker == nil {
 		return

@@ -143,7 +143,8 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 	return side, nil
 }
 
-// observer reads the records of a run's history and collects the content of a [Side].
+// observer reads the records of a run's history and collects what a comparison needs: the content
+// of a [Side].
 type observer struct {
 	subject       string
 	controllers   []string // the controllers under test; empty means the default controllers

@@ -253,7 +253,8 @@ func (b *builder) drawRecord(r *history.Record) error {
 	return nil
 }
 
-// mark adds a mark to the timeline and returns the mark's index in Timeline.Marks.
+// mark adds a mark, which shows one event, to the timeline. It returns the mark's index in
+// Timeline.Marks.
 func (b *builder) mark(m Mark) int {
 	b.t.Marks = append(b.t.Marks, m)
 	return len(b.t.Marks) - 1
@@ -263,7 +264,8 @@ func (b *builder) phase(r *history.Record) {
 	b.t.Phases = append(b.t.Phases, Phase{Name: r.Phase.Name, At: r.At})
 }
 
-// step adds a mark when a step of the workload begins, and ends the mark when the step ends.
+// step adds a mark (an event on the timeline) when a workload step begins, and ends it when the
+// step ends.
 func (b *builder) step(r *history.Record) {
 	s := r.Step
 	if s.Event == history.StepBegun {
@@ -284,16 +286,16 @@ func (b *builder) step(r *history.Record) {
 	}
 }
 
-// endMark ends a mark at the time of a record, and returns the mark. The argument place is the
-// mark's index in Timeline.Marks.
+// endMark ends a mark (an event on the timeline) at the time of a record, and returns the mark. The
+// argument place is the mark's index in Timeline.Marks.
 func (b *builder) endMark(place int, r *history.Record) *Mark {
 	m := &b.t.Marks[place]
 	m.Answer, m.To = r.Seq, r.At
 	return m
 }
 
-// fault adds a mark for each event of a fault. A band shows how long the fault lasted, from the
-// injection until it was healed.
+// fault adds a mark (an event on the timeline) for each event of a fault. A band shows how long the
+// fault lasted, from the injection until it was healed.
 func (b *builder) fault(r *history.Record) {
 	f := r.Fault
 	track := b.orderedTrack(Run, fmt.Sprintf("fault %d: %s", f.Index, f.Name), "", trackOrder{family: "faults", depth: f.Index})
@@ -310,7 +312,8 @@ func (b *builder) fault(r *history.Record) {
 	b.mark(m)
 }
 
-// process adds a mark for each event of a process. A band shows how long the process ran.
+// process adds a mark (an event on the timeline) for each event of a process. A band shows how long
+// the process ran.
 //
 // The band begins when the process starts. It ends with the next record about the process, such as
 // died or paused. A process that is resumed gets no new band.
@@ -327,16 +330,16 @@ func (b *builder) process(r *history.Record) {
 	b.mark(Mark{Seq: r.Seq, From: r.At, To: r.At, Track: track, Kind: Process, Action: string(p.Event), Object: p.Name, Note: p.Detail})
 }
 
-// band adds a band, which is a colored time range on a track. The end of the band is not known yet.
-// The result is the band's index in Timeline.Bands.
+// band adds a band, which is a colored time range on a row of the timeline. The end of the band is
+// not known yet. The result is the band's index in Timeline.Bands.
 func (b *builder) band(band Band) int {
 	band.To = -1
 	b.t.Bands = append(b.t.Bands, band)
 	return len(b.t.Bands) - 1
 }
 
-// endBand ends the band with the given key at the given time, and removes the key from the map
-// open. It does nothing if open does not contain the key.
+// endBand ends the band (colored time range) with the given key at the given time. It removes the
+// key from the map open. It does nothing if open does not contain the key.
 //
 // The map open has indexes in Timeline.Bands of the bands that have not ended. A key is, for
 // example, the index of a fault.
@@ -418,8 +421,8 @@ func violation(id string, number int, e check.Evidence, places map[int64]int) Vi
 	return v
 }
 
-// sortTracks sorts the tracks into the order in which the page shows them. It also updates the
-// track indexes in marks and bands.
+// sortTracks sorts the tracks (rows of the timeline) into the order in which the page shows them.
+// It also updates the track indexes in marks and bands.
 func (b *builder) sortTracks() {
 	tracks := b.t.Tracks
 	places := make([]int, len(tracks))

@@ -145,8 +145,9 @@ func (b *builder) delivery(r *history.Record) {
 	b.withoutCommit = append(b.withoutCommit, place) // the commit may be recorded shortly after the delivery
 }
 
-// setLag moves the start of a delivery's mark to the time of the commit. The length of the mark
-// then shows the lag of the delivery. The argument place is the mark's index in Timeline.Marks.
+// setLag moves the start of a delivery's mark (an event on the timeline) to the time of the commit.
+// The length of the mark then shows the lag of the delivery. The argument place is the mark's index
+// in Timeline.Marks.
 //
 // A new watch may deliver versions that etcd committed long before. setLag therefore does not move
 // the start before the time at which the watch was established.

@@ -40,7 +40,8 @@ type Phase struct {
 	At   time.Duration
 }
 
-// Group is a group of tracks. The page shows the groups in the order of the constants.
+// Group is a group of tracks, which are the rows of the timeline. The page shows the groups in the
+// order of the constants.
 type Group int
 
 // These are the groups of tracks, such as the objects, in the order in which the page shows

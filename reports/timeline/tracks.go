@@ -30,9 +30,9 @@ func isEvent(resource string) bool {
 	return k.Name == "Event"
 }
 
-// trackOrder determines the position of a track in its group. Tracks are sorted by family, then by
-// depth, then by name. After a Deployment, the timeline thus shows the Deployment's ReplicaSets,
-// and then their pods.
+// trackOrder determines the position of a track (row of the timeline) in its group. Tracks are
+// sorted by family, then by depth, then by name. After a Deployment, the timeline thus shows the
+// Deployment's ReplicaSets, and then their pods.
 type trackOrder struct {
 	// family is the name of the topmost owner. For example, the ReplicaSets of the Deployment web
 	// and their pods have the family web. An object without an owner has its own name as its
@@ -49,18 +49,18 @@ type trackOrder struct {
 	below int
 }
 
-// compare returns a negative number if a track with position o comes before one with position p.
-// It returns a positive number if it comes after.
+// compare returns a negative number if a row of the timeline with position o comes before one with
+// position p. It returns a positive number if it comes after.
 func (o trackOrder) compare(p trackOrder) int {
 	return cmp.Or(strings.Compare(o.family, p.family), cmp.Compare(o.depth, p.depth), strings.Compare(o.name, p.name))
 }
 
-// after returns the position of a track that follows the track of its owner. The argument parent
-// is the position of the owner's track. The result has the owner's family. If o.below is not 0,
-// the result's depth is o.below more than the owner's depth.
+// after returns the position of a track (row of the timeline) that follows the track of its owner.
+// The argument parent is the position of the owner's track. The result has the owner's family. If
+// o.below is not 0, the result's depth is o.below more than the owner's depth.
 //
-// The owner's position may itself depend on a further owner. The result's field parent is then
-// that further owner, and the caller must call after again.
+// The owner's position may itself depend on a further owner. The result's field parent is then that
+// further owner, and the caller must call after again.
 func (o trackOrder) after(parent trackOrder) trackOrder {
 	o.family, o.parent = parent.family, parent.parent
 	if o.below == 0 {
@@ -76,8 +76,8 @@ func (o trackOrder) after(parent trackOrder) trackOrder {
 	return o
 }
 
-// parentName is a placeholder in trackOrder.name, for tracks that are sorted by the name of their
-// owner. The method after replaces it by the name in the owner's trackOrder.
+// parentName is a placeholder in trackOrder.name, for rows of the timeline that are sorted by the
+// name of their owner. The method after replaces it by the name in the owner's trackOrder.
 const parentName = "\x00parent"
 
 // The depths of tracks in a family. The owner's track comes first, then the track of the owner's
@@ -88,7 +88,8 @@ const (
 	routingDepth    = 100 // the depth of Services, higher than that of any workload such as a ReplicaSet
 )
 
-// depthOf returns trackOrder.depth for an object that has no controllerRef.
+// depthOf returns trackOrder.depth for the track (row of the timeline) of an object that has no
+// controllerRef.
 //
 // Objects of several Kinds may have the same name, and are then in one family. A Deployment web
 // comes before a ReplicaSet web, because a Deployment can control a ReplicaSet. Kinds that send
@@ -110,15 +111,16 @@ func depthOf(kind kube.Kind) int {
 	return depth
 }
 
-// track returns the index of the track with the given name, and adds the track if it is missing.
-// Tracks that are added by this method are displayed in the order of the additions.
+// track returns the index of the track (row of the timeline) with the given name. It adds the track
+// if it is missing. Tracks that are added by this method are displayed in the order of the
+// additions.
 func (b *builder) track(group Group, name string) int {
 	return b.orderedTrack(group, name, "", trackOrder{})
 }
 
-// orderedTrack returns the index of the track with the given name. If the track is missing,
-// orderedTrack adds it with the given position. If the builder already knows a position for this
-// name, that position is used.
+// orderedTrack returns the index of the track (row of the timeline) with the given name. If the
+// track is missing, orderedTrack adds it with the given position. If the builder already knows a
+// position for this name, that position is used.
 func (b *builder) orderedTrack(group Group, name, resource string, order trackOrder) int {
 	if place, ok := b.tracks[name]; ok {
 		return place
@@ -132,8 +134,8 @@ func (b *builder) orderedTrack(group Group, name, resource string, order trackOr
 	return place
 }
 
-// objectTrack returns the index of the track that shows an object, and adds the track if it is
-// missing.
+// objectTrack returns the index of the track (row of the timeline) that shows an object. It adds
+// the track if it is missing.
 //
 //   - Pods of one owner share a track, and so do other objects whose Kind has the role Child.
 //   - Events share a track.
@@ -156,18 +158,18 @@ func (b *builder) objectTrack(o *history.Object) int {
 	return b.orderedTrack(Objects, h.track, o.Resource, h.order)
 }
 
-// sharedTrack is the name and the position of a track that shows several objects. The objects have
-// the same Kind and owner, such as the pods of a ReplicaSet.
+// sharedTrack is the name and the position of a track (row of the timeline) that shows several
+// objects. The objects have the same Kind and owner, such as the pods of a ReplicaSet.
 type sharedTrack struct {
 	track string
 	order trackOrder
 }
 
-// sharedTrackOf returns the track that an object shares with the owner's other objects of the same
-// Kind.
+// sharedTrackOf returns the row of the timeline that an object shares with the owner's other
+// objects of the same Kind.
 //
 // The owner is that of the object's first version. If the owner changes later, for example because
-// a controller adopts the object, the object stays on this track.
+// a controller adopts the object, the object stays on this row.
 func (b *builder) sharedTrackOf(o *history.Object) sharedTrack {
 	title := b.title(o.Ref)
 	if h, ok := b.sharedTracks[title]; ok && o.Name != "" {
@@ -194,8 +196,9 @@ func (b *builder) titleOfOwner(ref *history.Owner) string {
 	return b.owners.Resource(ref.UID, ref.Kind) + " " + ref.Name
 }
 
-// orderAfter returns the position of a dependent's track, which follows the track of the owner
-// ref. The argument order has the values that do not depend on the owner's track.
+// orderAfter returns the position of a dependent's track (row of the timeline), which follows the
+// track of the owner ref. The argument order has the values that do not depend on the owner's
+// track.
 //
 // If the owner is not known yet, resolvedOrders completes the position later.
 func (b *builder) orderAfter(ref *history.Owner, order trackOrder) trackOrder {
@@ -210,14 +213,15 @@ func (b *builder) orderAfter(ref *history.Owner, order trackOrder) trackOrder {
 	return order
 }
 
-// refTrack returns the index of the track that shows the object to which ref refers. It does the
-// same as objectTrack, but needs only the reference, not a version of the object.
+// refTrack returns the index of the track (row of the timeline) that shows the object to which ref
+// refers. It does the same as objectTrack, but needs only the reference, not a version of the
+// object.
 func (b *builder) refTrack(ref history.Ref) int {
 	return b.objectTrack(&history.Object{Ref: ref})
 }
 
-// orderOf returns the position of an object's own track. The track follows the track of the
-// object's controller.
+// orderOf returns the position of an object's own track (row of the timeline). The track follows
+// the track of the object's controller.
 //
 // An Endpoints object has no controllerRef. Its track follows the track of the Service with the
 // same name.
@@ -237,7 +241,8 @@ func (b *builder) orderOf(o *history.Object, kind kube.Kind) trackOrder {
 	return b.orderAfter(ref, order)
 }
 
-// resolvedOrders returns the final position of each track, by the track's name.
+// resolvedOrders returns the final position of each track (row of the timeline), by the track's
+// name.
 //
 // An owner may occur in the history after its dependents. The positions of the dependents' tracks
 // are therefore completed at the end.

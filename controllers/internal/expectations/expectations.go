@@ -183,7 +183,8 @@ func (t *Tracker) pending(e *expectation) int {
 	return e.unanswered + len(e.created) + len(e.deleted)
 }
 
-// answer records that n creates have got a response or an error.
+// answer records that n creates have got a response or an error. The owner then no longer waits for
+// these responses.
 func (e *expectation) answer(n int) {
 	e.unanswered = max(0, e.unanswered-n)
 	if e.unanswered == 0 {

@@ -14,7 +14,7 @@ func Active(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && !Terminal(pod)
 }
 
-// Terminal reports whether the phase of a pod is Succeeded or Failed.
+// Terminal reports whether a pod has ended: its phase is Succeeded or Failed.
 func Terminal(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

@@ -69,7 +69,8 @@ same lines and the reports of all runs.
 	return cmd
 }
 
-// run makes all runs of the sweep, and returns the exit code for the verdicts.
+// run makes one run for each write of the program under test and each fault at this write. It
+// returns the exit code for the verdicts.
 func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	if f.from < 1 || f.to < 0 || (f.to > 0 && f.to < f.from) {
 		return exitPass, fmt.Errorf("--from=%d --to=%d: --from must be at least 1, and --to must be 0 or not less than --from", f.from, f.to)

@@ -64,8 +64,8 @@ func SectionNamed(name string) (*Section, error) {
 	return nil, fmt.Errorf("%q is unknown: expected one of %s%s", name, strings.Join(SectionNames(), ", "), nearest.Suggestion(name, known))
 }
 
-// Find returns the entries of the section that have the given name. A path of fields may follow
-// the name, as in "watch-delay.delay".
+// Find returns the entries of the section that have the given name, such as the check max-surge. A
+// path of fields may follow the name, as in "watch-delay.delay".
 func (s *Section) Find(path string) ([]Entry, error) {
 	var found []Entry
 	for _, e := range s.Entries() {
@@ -87,8 +87,8 @@ func (s *Section) Find(path string) ([]Entry, error) {
 	return nil, fmt.Errorf(`%s %q is unknown%s ("gauntlet list %s" lists all)`, s.Singular, path, nearest.Suggestion(path, s.Names()), s.Name)
 }
 
-// isNamed reports whether the entry's name or one of its aliases equals the given name. Case does
-// not matter.
+// isNamed reports whether the entry's name or one of its aliases equals the given name. Upper and
+// lower case are equal.
 func (e *Entry) isNamed(name string) bool {
 	return strings.EqualFold(e.Name, name) || slices.ContainsFunc(e.Aliases, func(alias string) bool {
 		return alias != "" && strings.EqualFold(alias, name)

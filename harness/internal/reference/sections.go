@@ -14,7 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/schema"
 )
 
-// Section is a list of entries of one sort, such as all checks.
+// Section is a list of entries of one sort, such as all checks. `gauntlet list` prints a section as
+// a table.
 type Section struct {
 	// Name is the plural name, such as "checks". Singular is the singular name, such as "check",
 	// which all entries have as their Kind.
@@ -43,7 +44,7 @@ var Sections = []Section{
 	{"known-issues", "known-issue", "Known bugs of kube-controller-manager.", []string{"issue"}, sync.OnceValue(knownIssues)},
 }
 
-// Names returns the name of each entry of the section.
+// Names returns the name of each entry of the section, such as the IDs of all checks.
 func (s *Section) Names() []string {
 	var names []string
 	for _, e := range s.Entries() {

@@ -14,7 +14,7 @@ import (
 const website = "https://github.com/kube-gauntlet/gauntlet/blob/main/"
 
 // Text describes the entry for a terminal, in lines of at most the given width. Examples and URLs
-// may be wider.
+// may be wider. `gauntlet explain` prints the text.
 func (e *Entry) Text(width int) string {
 	p := &printer{width: width}
 	p.facts(e)
@@ -43,7 +43,7 @@ func (e *Entry) Text(width int) string {
 // indent precedes each line of text below a heading.
 const indent = "    "
 
-// printer builds the text that describes an entry.
+// printer builds the text that describes an entry, which is one thing with a name, such as a check.
 type printer struct {
 	strings.Builder
 	width int

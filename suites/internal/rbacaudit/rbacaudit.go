@@ -141,8 +141,8 @@ func describe(r *history.Request) string {
 	return fmt.Sprintf("%s: %s %s/%s", r.Subject, needed(r), r.Namespace, r.Name)
 }
 
-// Without returns the permissions in some that are not in others. For example, it returns the
-// requested permissions that RBAC does not grant.
-func Without(some, others []Permission) []Permission {
-	return slices.DeleteFunc(slices.Clone(some), func(r Permission) bool { return slices.Contains(others, r) })
+// Without returns the given permissions without those that the slice others contains. For example,
+// it returns the requested permissions that RBAC does not grant.
+func Without(permissions, others []Permission) []Permission {
+	return slices.DeleteFunc(slices.Clone(permissions), func(r Permission) bool { return slices.Contains(others, r) })
 }
