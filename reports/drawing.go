@@ -12,9 +12,9 @@ import (
 
 // drawnTimeline is a timeline in the JSON format that the script of the HTML page reads.
 //
-// A run has tens of thousands of marks, but few distinct strings. To keep the page small, marks
-// are stored as columns, with indexes in Words instead of strings. All times are whole
-// microseconds since the start of the history.
+// A run has tens of thousands of marks (events on the timeline), but few distinct strings. To keep
+// the page small, marks are stored as columns, with indexes in Words instead of strings. All times
+// are whole microseconds since the start of the history.
 type drawnTimeline struct {
 	Subject    string                    `json:"subject"`
 	End        int64                     `json:"end"`
@@ -55,9 +55,9 @@ type drawnBand struct {
 	Note  string `json:"note"`
 }
 
-// drawnMarks has all marks of a timeline, stored as columns. Each slice is a column with the
-// values that one field of [timeline.Mark] has in all marks. The values of Kind, Action, Object,
-// Note and Fault are indexes in drawnTimeline.Words.
+// drawnMarks has all marks (events) of a timeline, stored as columns. Each slice is a column with
+// the values that one field of [timeline.Mark] has in all marks. The values of Kind, Action,
+// Object, Note and Fault are indexes in drawnTimeline.Words.
 type drawnMarks struct {
 	Seq     []int64 `json:"seq"`
 	Answer  []int64 `json:"answer"`

@@ -48,8 +48,9 @@ type Baseline struct {
 	Effects Facts `json:"effects"`
 }
 
-// Learn derives a baseline, the common facts, from the histories of runs of one scenario. It
-// returns an error if a history cannot be read, or if a step of the workload failed in a run.
+// Learn derives a baseline from the histories of runs of one scenario without faults. A baseline is
+// what these runs have in common. Learn returns an error if a history cannot be read, or if a step
+// of the workload failed in a run.
 func Learn(histories ...iter.Seq2[*history.Record, error]) (*Baseline, error) {
 	if len(histories) == 0 {
 		return nil, errors.New("learning a baseline: found no history of a run; expected at least one")
@@ -85,7 +86,8 @@ func Combine(observers []*Observer) *Baseline {
 }
 
 // Differences returns a sorted list of texts. Each text says how an object at the end of a run
-// differs from the baseline. With withStatus false, the list leaves out the status of objects.
+// differs from the baseline (runs without faults). With withStatus false, the list leaves out the
+// status of objects.
 func (b *Baseline) Differences(run *Observer, withStatus bool) []string {
 	written, end := b.Written, b.End
 	if !withStatus {
@@ -104,7 +106,8 @@ const header = `# What the runs of a scenario without faults have in common.
 # the object or the field must not exist.
 `
 
-// Write writes the baseline to a file at path, as YAML with a comment at the top.
+// Write writes the baseline, which is what runs without faults have in common, to a file at path.
+// The file is YAML with a comment at the top.
 func (b *Baseline) Write(path string) error {
 	text, err := yaml.Marshal(b)
 	if err != nil {

@@ -104,12 +104,12 @@ func (o *Observer) Effects() Facts {
 	return facts
 }
 
-// ExtraEffects returns a text for each object with more creates or deletes by the subject than in
-// the baseline. The subject is the controllers under test. The parameter found contains the effects
-// of the run to compare. The texts are sorted.
+// ExtraEffects returns a text for each object that the controllers created or deleted more often
+// than in the baseline. The baseline is what runs without faults have in common. The parameter
+// found contains the effects of the run to compare. The texts are sorted.
 //
 // A create is not extra if it replaces an object that disappeared without a delete by the
-// subject. For example, a user or a node may have deleted that object.
+// controllers under test. For example, a user or a node may have deleted that object.
 func (b *Baseline) ExtraEffects(found Facts) []string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(found)) {

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// Observer reads the history of one run, and derives the facts that a baseline contains. An
-// example is the number of Services at the end.
+// Observer reads the history of one run, and derives facts such as the number of Services at the
+// end. A baseline contains the facts that several runs without faults have in common.
 type Observer struct {
 	// FailedStep describes the first workload step that failed. It is empty if no step failed.
 	FailedStep string

@@ -23,18 +23,18 @@ type baselineChecker struct {
 	lastOperation int
 }
 
-// comparison compares a run with a baseline. The parameter fired has the names of the faults that
-// fired. The function returns how many facts it compared, such as objects at the end, and one
-// text for each difference.
+// comparison compares a run with a baseline, that is, with what runs without faults have in common.
+// The parameter fired has the names of the faults that fired. The function returns how many facts
+// it compared, such as objects at the end, and one text for each difference.
 type comparison func(b *baseline.Baseline, run *baseline.Observer, fired []string) (compared int, differences []string)
 
 // desiredStateFaults lists the faults that change what the cluster should look like, such as an
 // edit by a user. A run in which one of them fired cannot be compared with runs without faults.
 var desiredStateFaults = []string{"user-edit", "namespace-terminating", "name-taken"}
 
-// newBaselineChecker returns a checker that compares a run with the baseline in the settings. The
-// parameter excludes lists the names of faults. If one of these faults fired, the checker does
-// not compare the run.
+// newBaselineChecker returns a checker that compares a run with runs without faults. Their common
+// facts are the baseline in the settings. The parameter excludes lists the names of faults. If one
+// of these faults fired, the checker does not compare the run.
 func newBaselineChecker(s Settings, excludes []string, compare comparison) *baselineChecker {
 	return &baselineChecker{baseline: s.Baseline, observer: baseline.NewObserver(), excludes: excludes, compare: compare, lastOperation: s.LastOperation}
 }
@@ -69,7 +69,8 @@ func (checker *baselineChecker) end(m *Model) {
 	}
 }
 
-// unusable returns the reason why the run cannot be compared with a baseline, or "" if it can.
+// unusable returns why the run cannot be compared with runs without faults (the baseline), or "" if
+// it can.
 func (checker *baselineChecker) unusable() string {
 	switch {
 	case checker.baseline == nil:
@@ -82,7 +83,8 @@ func (checker *baselineChecker) unusable() string {
 	return ""
 }
 
-// Result returns the verdict. It is not-exercised if the run cannot be compared with a baseline.
+// Result returns the verdict. It is not-exercised if the run cannot be compared with runs without
+// faults (the baseline).
 func (checker *baselineChecker) Result() Result {
 	result := checker.findings.Result()
 	if reason := checker.unusable(); reason != "" {

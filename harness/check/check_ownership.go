@@ -164,8 +164,8 @@ func (checker *ownershipChecker) report(m *Model, c *call, verb, detail, expecte
 }
 
 // deletesNoForeign reports a delete by a generic controller if the deleted object belongs to
-// another controller. A generic controller is one that controllers/CONTRACT.md does not
-// describe. The method follows the controllerRefs in the cache of the process.
+// another controller. A generic controller is one that controllers/CONTRACT.md does not describe,
+// such as the Job controller. The method follows the controllerRefs in the cache of the process.
 func (checker *ownershipChecker) deletesNoForeign(m *Model, c *call) {
 	if c.generic == nil || !c.generic.deletes || c.generic.object == nil {
 		return

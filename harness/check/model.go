@@ -282,8 +282,9 @@ type call struct {
 	mustReportFailure bool
 }
 
-// genericCall describes a write that a generic controller may have sent. A generic controller
-// reconciles a kind whose fields the model does not know.
+// genericCall describes a write of an object that a generic controller may have sent. A generic
+// controller reconciles another kind than ReplicaSet, ReplicationController, Deployment and
+// Service, such as Job.
 type genericCall struct {
 	kind   string          // the kind that the generic controller reconciles; "" if unknown
 	object *objectMetadata // the cached version of the written object; nil if it is not cached
@@ -356,8 +357,9 @@ type objectSet struct {
 	noLongerActive []types.UID
 }
 
-// metadataSet contains the metadata of objects of any kind. Only checks of generic controllers
-// read it: controllers that reconcile kinds whose fields the model does not know.
+// metadataSet contains the metadata of objects of any kind. Only checks of generic controllers read
+// it: controllers that reconcile another kind than ReplicaSet, ReplicationController, Deployment
+// and Service.
 type metadataSet struct {
 	tested     *testedControllers
 	byUID      map[types.UID]*objectMetadata

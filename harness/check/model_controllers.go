@@ -12,8 +12,9 @@ import (
 )
 
 // newTestedControllers returns the controllers under test, and finds the generic ones. A generic
-// controller reconciles a kind that the model does not know in detail. If the parameter rows is
-// empty, the controllers under test are those that have a contract.
+// controller reconciles another kind than ReplicaSet, ReplicationController, Deployment and
+// Service, such as Job. If the parameter rows is empty, the controllers under test are those that
+// have a contract.
 func newTestedControllers(rows []kube.Controller) *testedControllers {
 	if len(rows) == 0 {
 		rows, _ = kube.ControllersNamed() // ControllersNamed fails only for an unknown name
@@ -54,8 +55,9 @@ func (tested *testedControllers) reconciles(kind string) bool {
 	return reconciledBy(tested.rows, kind)
 }
 
-// genericKind reports whether any generic controller under test reconciles objects of this kind.
-// The model does not know the fields of such a kind.
+// genericKind reports whether a controller under test reconciles this kind, although the model does
+// not know its fields. The model knows ReplicaSets, ReplicationControllers, Deployments and
+// Services.
 func (tested *testedControllers) genericKind(kind string) bool {
 	return reconciledBy(tested.generic, kind)
 }

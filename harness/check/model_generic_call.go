@@ -7,8 +7,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// classifyGeneric describes a write that a generic controller may have sent. A generic
-// controller reconciles a kind whose fields the model does not know.
+// classifyGeneric describes a write that a generic controller may have sent. A generic controller
+// reconciles another kind than ReplicaSet, ReplicationController, Deployment and Service, such as
+// Job.
 //
 // It sets the written object, the work queue key, and the kind that the controller reconciles.
 func (p *process) classifyGeneric(c *call, r *history.Request) {
@@ -33,9 +34,10 @@ func (p *process) classifyGeneric(c *call, r *history.Request) {
 }
 
 // reconciledObject returns the kind and UID of the object that a generic controller was syncing
-// when it sent a write. This is the written object itself, or the object that its controllerRef
-// names. An example is the Job for which its controller creates a pod. The parameter cached is
-// the written object as the cache contains it, or nil.
+// when it sent a write. A generic controller is, for example, the Job controller. This is the
+// written object itself, or the object that its controllerRef names. An example is the Job for
+// which its controller creates a pod. The parameter cached is the written object as the cache
+// contains it, or nil.
 //
 // If a generic controller reconciles neither object, both results are empty. If the UID of the
 // object is unknown, only the UID is empty.

@@ -12,8 +12,8 @@ import (
 )
 
 // newMetadataSet returns an empty set, or nil if no generic controller is under test. A generic
-// controller is one whose kind the model does not know in detail. All methods of metadataSet
-// accept nil, and treat nil as an empty set.
+// controller reconciles another kind than ReplicaSet, ReplicationController, Deployment and
+// Service, such as Job. All methods of metadataSet accept nil, and treat nil as an empty set.
 func newMetadataSet(tested *testedControllers) *metadataSet {
 	if len(tested.generic) == 0 {
 		return nil
@@ -164,9 +164,9 @@ func (set *metadataSet) foreign(o *objectMetadata) bool {
 	return false
 }
 
-// pendingGeneric returns how the objects that generic controllers reconcile differ from the
+// pendingGeneric returns how the objects of generic controllers, such as Jobs, differ from the
 // converged state. It checks the objects in one namespace, sorted by name. A generic controller
-// is one whose kind the model does not know in detail.
+// reconciles another kind than ReplicaSet, ReplicationController, Deployment and Service.
 //
 // pendingGeneric reads only fields that the Kubernetes API conventions define:
 // status.observedGeneration and counts of replicas. A terminating object also counts as a

@@ -152,7 +152,7 @@ func unfinishedDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// abortedByKnownIssue returns the run that a known upstream issue aborted at a step that the other
+// abortedByKnownIssue returns the run that a known upstream issue aborted at a step that the second
 // run completed. It returns nil if there is no such run.
 func abortedByKnownIssue(subject, base *Side) *Side {
 	short, other := subject, base
@@ -166,11 +166,12 @@ func abortedByKnownIssue(subject, base *Side) *Side {
 	return short
 }
 
-// dependsOnMissingSteps reports whether an object's end state depends on steps that only one of
-// the runs completed. A known upstream issue aborted the other run.
+// dependsOnMissingSteps reports whether a difference between end states exists only because one run
+// was aborted early. A known upstream issue aborted this run at a step that the longer run
+// completed.
 //
-// It returns true if the longer run changed the object during or after these steps. It also
-// returns true if the aborted run failed while it waited for the object or for its owner.
+// It returns true if the longer run changed the object during or after this step. It also returns
+// true if the aborted run failed while it waited for the object or for its owner.
 func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 	short, long := abortedByKnownIssue(subject, base), subject
 	if short == subject {

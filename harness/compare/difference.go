@@ -208,8 +208,8 @@ func presence(object map[string]string) string {
 	return "exists"
 }
 
-// milestoneDifferences compares the milestones of the two runs, such as rollouts, conditions and
-// Events.
+// milestoneDifferences compares the milestones of two runs. These are properties of objects whose
+// values during the runs are compared, such as rollouts, conditions and Events.
 //
 // For conditions and Events, it returns one difference for each value that only one run has. For
 // other milestones, it compares the whole sequence of values.

@@ -44,8 +44,8 @@ func newNames(decoder *objects.Decoder) *names {
 	return &names{decoder: decoder, stable: map[string]string{}, aliases: map[string]string{}, ownerOf: map[string]string{}, generated: map[string]int{}}
 }
 
-// observe records the stable name and the owner of a new object. It ignores later versions of the
-// object. The caller must call observe for an owner before its dependents.
+// observe records the stable name (equal in every run) and the owner of a new object. It ignores
+// later versions of the object. The caller must call observe for an owner before its dependents.
 func (n *names) observe(o *history.Object) {
 	key := o.Resource + " " + o.Name
 	if _, ok := n.stable[key]; ok {
@@ -79,8 +79,8 @@ func (n *names) observe(o *history.Object) {
 	}
 }
 
-// stableName returns the resource and the stable name of an object, such as "replicasets.apps
-// web-<a1b2>". An object that was not observed keeps its real name.
+// stableName returns the resource of an object and a name that is equal in every run, such as
+// "replicasets.apps web-<a1b2>". An object that was not observed keeps its real name.
 func (n *names) stableName(o *history.Object) string {
 	if name, ok := n.stable[o.Resource+" "+o.Name]; ok {
 		return name
@@ -97,11 +97,12 @@ func (n *names) endStateName(o *history.Object) string {
 	return n.stableName(o)
 }
 
-// noOwner replaces the owner's name in the stable names of pods that have no controller.
+// noOwner stands for the owner's name in the stable names of pods that have no controller. A stable
+// name is equal in every run.
 const noOwner = "no owner"
 
-// ownerName returns the stable name of the owner that controls an object, such as
-// "deployments.apps web". It returns noOwner if the object has no controller.
+// ownerName returns the stable name (equal in every run) of the owner that controls an object, such
+// as "deployments.apps web". It returns noOwner if the object has no controller.
 func (n *names) ownerName(o *history.Object) string {
 	owner := o.ControllerRef()
 	if owner == nil {
@@ -110,8 +111,9 @@ func (n *names) ownerName(o *history.Object) string {
 	return n.stableName(&history.Object{Ref: history.Ref{Resource: n.owners.Resource(owner.UID, owner.Kind), Name: owner.Name}})
 }
 
-// ownerPrefix returns the beginning of the stable name of an object with generateName. This is the
-// owner's name and a hyphen, such as "web-". Without a controller, it is the generateName.
+// ownerPrefix returns the beginning of the stable name (equal in every run) of an object with
+// generateName. This is the owner's name and a hyphen, such as "web-". Without a controller, it is
+// the generateName.
 func (n *names) ownerPrefix(o *history.Object) string {
 	if o.ControllerRef() == nil {
 		return o.GenerateName

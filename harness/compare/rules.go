@@ -237,9 +237,10 @@ var Incomparable = []Rule{
 	},
 }
 
-// deploymentOf returns the stable name of the Deployment that owns a ReplicaSet, or "" if no
-// Deployment owns it. The argument is a key of Side.End. It names the ReplicaSet, such as
-// "replicasets.apps web-<a1b2>", or its pods, such as "pods of replicasets.apps web-<a1b2>".
+// deploymentOf returns the name of the Deployment that owns a ReplicaSet, or "" if no Deployment
+// owns it. The argument and the result are keys of Side.End. The argument names the ReplicaSet,
+// such as "replicasets.apps web-<a1b2>", or its pods, such as "pods of replicasets.apps
+// web-<a1b2>".
 func deploymentOf(name string, subject, base *Side) string {
 	set := strings.TrimPrefix(name, podsOf)
 	owner := cmp.Or(subject.names.ownerOf[set], base.names.ownerOf[set])

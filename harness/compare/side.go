@@ -190,7 +190,8 @@ type versionAtStep struct {
 	step int
 }
 
-// trackLostAnswers updates lostAnswers and stalledEvents with the next record of the history.
+// trackLostAnswers updates lostAnswers and stalledEvents with the next record of the history. With
+// them, a comparison accepts Events that are missing because of a lost request.
 //
 // It sets lostAnswers if a replica of the controllers under test ended, or if a write of an Event
 // failed. A failed write of a ReplicaSet also sets lostAnswers if the API server may have applied
@@ -254,11 +255,9 @@ func resourceOf(kind string) string {
 	return k.Resource()
 }
 
-// hasMilestones reports whether this package compares the rollouts, conditions and other
-// milestones of a resource's objects.
-//
-// It returns true for Kinds with the role [kube.Workload], such as Deployment, and for Kinds that
-// [kube.Kinds] does not contain.
+// hasMilestones reports whether a comparison includes the rollouts, conditions and other milestones
+// of a resource's objects. It returns true for Kinds with the role [kube.Workload], such as
+// Deployment, and for Kinds that [kube.Kinds] does not contain.
 func hasMilestones(resource string) bool {
 	kind, known := kube.ByResource(resource)
 	return !known || kind.Role == kube.Workload
@@ -310,8 +309,8 @@ var (
 	endpoints   = objects.EndpointsResource
 )
 
-// milestoneSet collects the values of all milestones of a run, such as all conditions that a
-// Deployment had.
+// milestoneSet collects the values of all milestones of a run. A milestone is a property of an
+// object that is compared, such as the conditions that a Deployment had.
 type milestoneSet struct {
 	milestones map[Milestone][]string       // the values of each milestone, such as the conditions of a Deployment, in order, with repetitions
 	firstSeen  map[Milestone]map[string]int // the step during which each value first occurred; see Side.firstSeen
@@ -395,8 +394,9 @@ func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error 
 	return nil
 }
 
-// normalize removes those values of a milestone that may differ between correct runs, such as
-// repetitions. Only the remaining values are compared with the other run.
+// normalize removes those values of a milestone (such as an object's conditions) that may differ
+// between correct runs. For example, it removes repetitions. A comparison reads only the remaining
+// values.
 func (k MilestoneKind) normalize(values []string) []string {
 	switch k {
 	case Conditions, Events:

@@ -52,16 +52,16 @@ func (x *Matrix) Candidates(all []Mutant, faults map[string][]string) []Candidat
 // mutantPrefix begins the items of [Candidate.Covers] that name mutants, such as "mutant D5".
 const mutantPrefix = "mutant "
 
-// Choice is a scenario that [ChooseTiers] has chosen for a tier, with the mutants, checks and
-// faults that it adds.
+// Choice is a scenario that [ChooseTiers] has chosen for a tier, with what it adds: mutants, checks
+// and faults. A tier is a set of scenarios.
 type Choice struct {
 	Candidate
 	// New has the items of Covers that no earlier choice covers.
 	New []string
 }
 
-// Tiers has the chosen scenarios of the tiers quick and default, in the order of the choice.
-// Default includes Quick.
+// Tiers has the scenarios that were chosen for the tiers quick and default, in the order of the
+// choice. A tier is a set of scenarios. Default includes Quick.
 type Tiers struct{ Quick, Default []Choice }
 
 // These are the limits by which [ChooseTiers] chooses the scenarios of each tier. A tier is a set

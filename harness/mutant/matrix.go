@@ -165,8 +165,8 @@ func (r Rate) String() string {
 	return text
 }
 
-// newBaseline converts a run of the unmodified controllers to a matrix entry. The argument text is
-// the scenario's YAML.
+// newBaseline converts a run of the unmodified controllers to an entry of the matrix of mutants and
+// scenarios. The argument text is the scenario's YAML.
 func newBaseline(base Base, text string, run *reports.Run) Baseline {
 	exercised := slices.DeleteFunc(slices.Clone(run.Results), func(r check.Result) bool {
 		return r.Verdict == check.NotExercised || r.Verdict == check.Unknown
@@ -174,7 +174,8 @@ func newBaseline(base Base, text string, run *reports.Run) Baseline {
 	return Baseline{fingerprint(base, text), run.Verdict, run.Duration.Round(100 * time.Millisecond), slices.Sorted(slices.Values(idsOf(exercised)))}
 }
 
-// newCell converts a run of a mutant to a matrix entry. The argument text is the scenario's YAML.
+// newCell converts a run of a mutant to an entry of the matrix of mutants and scenarios. The
+// argument text is the scenario's YAML.
 func newCell(m *Mutant, text string, run *reports.Run) Cell {
 	return Cell{m.cellFingerprint(text), run.Verdict, idsOf(failedChecks(run))}
 }

@@ -9,7 +9,8 @@ import (
 // Count has the number of mutants for each state, such as detected.
 type Count map[State]int
 
-// StateOf returns the state of a mutant, given the outcome of the mutant's last trial.
+// StateOf returns the state of a mutant, such as detected, given the outcome of its last trial. In
+// a trial, the mutant runs in its scenarios.
 //
 // The state is NotRun if the mutant has changed since that trial. It is NotDetected if no check in
 // m.Checks failed, even if other checks failed.
@@ -26,8 +27,8 @@ func (m *Mutant) StateOf(last Outcome) State {
 	}
 }
 
-// CountStates counts mutants by state. The argument outcomes has the last outcome of each mutant,
-// by the mutant's ID.
+// CountStates counts mutants by state, such as detected. The argument outcomes has the result of
+// each mutant's last trial, by the mutant's ID.
 func CountStates(all []Mutant, outcomes map[string]Outcome) Count {
 	count := Count{}
 	for _, m := range all {
@@ -54,7 +55,7 @@ func (c Count) String() string {
 }
 
 // Column is a column of the table of mutants. It shows which mutants the scenarios of one tier
-// detect.
+// (such as quick) detect.
 type Column struct {
 	Name string // the name of the tier, such as quick
 	Rate Rate
@@ -71,7 +72,7 @@ The columns of the tiers say whether a scenario of the tier catches the mutant, 
 `
 
 // Table writes the state of each mutant as a Markdown table, with a column for each tier (set of
-// scenarios). The argument outcomes has the last outcome of each mutant, by the mutant's ID.
+// scenarios). The argument outcomes has the result of each mutant's last trial, by the mutant's ID.
 func Table(w io.Writer, all []Mutant, outcomes map[string]Outcome, tiers []Column) error {
 	var b strings.Builder
 	b.WriteString(tableIntroduction)
@@ -94,8 +95,8 @@ func Table(w io.Writer, all []Mutant, outcomes map[string]Outcome, tiers []Colum
 	return err
 }
 
-// row returns the first cells of a mutant's table row. The cells of the tiers, such as quick,
-// follow these cells.
+// row returns the first cells of a mutant's row in the table of mutants. The cells of the tiers
+// (sets of scenarios, such as quick) follow these cells.
 func row(m *Mutant, last Outcome) string {
 	state := m.StateOf(last)
 	by, in, after := "", "", ""

@@ -27,7 +27,8 @@ const (
 	debugFetchTimeout = 3 * time.Second
 )
 
-// pendingName is the name of the file of a snapshot that lists what has not converged.
+// pendingName is the name of the file in a run's diagnostics that lists which objects have not
+// converged.
 const pendingName = "pending.txt"
 
 // snapshot contains diagnostics of a run, such as all objects, in memory. Every run takes a
@@ -39,14 +40,14 @@ type snapshot struct {
 	files   []snapshotFile
 }
 
-// snapshotFile is one file of a snapshot, such as pods.yaml.
+// snapshotFile is one file of a run's diagnostics, such as pods.yaml.
 type snapshotFile struct {
 	name    string
 	content []byte
 	objects bool // true: content is a list of objects in JSON, which write converts to YAML
 }
 
-// add adds a text file to the snapshot.
+// add adds a text file to the snapshot, which contains the diagnostics of a run.
 func (s *snapshot) add(name string, content []byte) {
 	s.files = append(s.files, snapshotFile{name: name, content: content})
 }
@@ -79,7 +80,7 @@ func (s *Session) takeSnapshot(ctx context.Context, runErr error) *snapshot {
 	return diagnostics
 }
 
-// unavailable returns the content of a snapshot file for which takeSnapshot got an error. The
+// unavailable returns the content of a diagnostics file for which takeSnapshot got an error. The
 // content is "not available: ERROR".
 func unavailable(err error) []byte { return fmt.Appendf(nil, "not available: %v\n", err) }
 
@@ -167,7 +168,7 @@ func (d directory) removeNeedlessDiagnostics(result *reports.Run) error {
 	return os.RemoveAll(d.diagnostics())
 }
 
-// write creates the directory dir and writes the files of the snapshot.
+// write creates the directory dir and writes the diagnostics in the snapshot to files.
 func (s *snapshot) write(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err

@@ -38,7 +38,7 @@ func (d directory) progress() string { return filepath.Join(d.state(), "progress
 func ScenarioFile(path string) string { return directory(path).scenario() }
 
 // BaselineFile returns the path of the file baseline.yaml in the run directory at path. The file
-// exists only if the run was compared with a baseline.
+// exists only if the run was compared with runs without faults (the baseline).
 func BaselineFile(path string) string { return directory(path).baseline() }
 
 // HistoryFile returns the path of the file history.jsonl in the run directory at path.
@@ -82,9 +82,9 @@ type Environment struct {
 	Rules []rbacv1.PolicyRule `json:"rules,omitempty"`
 }
 
-// createRunDirectory creates the run directory, and writes scenario.yaml, environment.json and the
-// file baseline.yaml, if there is a baseline. It never reuses a directory: two runs that start in
-// the same second get different directories.
+// createRunDirectory creates the run directory, and writes scenario.yaml and environment.json. If
+// the run is compared with runs without faults (the baseline), it also writes baseline.yaml. It
+// never reuses a directory: two runs that start in the same second get different directories.
 func createRunDirectory(o *Options) (directory, error) {
 	encoded, err := o.Scenario.Marshal()
 	if err != nil {

@@ -81,9 +81,9 @@ func (s *Session) recordInVirtualTime(ctx context.Context) error {
 	return errors.Join(err, s.recordAbort(err))
 }
 
-// recordAbort adds a gap record to the history, which says why the run was aborted. If the
-// controllers under test panicked, a process record before the gap says so. If there is no history,
-// recordAbort creates one, so that the run has reports.
+// recordAbort adds a gap record to the history: it is incomplete, because the run was aborted for
+// the given reason. If the controllers under test panicked, a process record before the gap says
+// so. If there is no history, recordAbort creates one, so that the run has reports.
 func (s *Session) recordAbort(reason error) error {
 	gap := history.Record{Gap: &history.Gap{Source: "the run", Detail: abortReason(reason)}}
 	ending := []history.Record{gap}

@@ -78,7 +78,8 @@ func kindsWith(field string) []Kind {
 	return with
 }
 
-// row returns the row of the kind in the table kinds, or genericRow for a generic kind.
+// row returns the row of the kind in the table kinds. For a kind that is not in the table, which
+// needs a manifest, it returns genericRow.
 func (k Kind) row() kindRow {
 	for _, row := range kinds {
 		if row.kind == k {

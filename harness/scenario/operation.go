@@ -74,8 +74,8 @@ func operationNames() []string {
 	return names
 }
 
-// operationNamed returns the row of the operation with a YAML name, such as "scale". It returns
-// false if no operation has this name.
+// operationNamed returns the row of the table operations with a YAML name, such as "scale". It
+// returns false if no operation has this name.
 func operationNamed(name string) (operation, bool) {
 	i := slices.IndexFunc(operations, func(row operation) bool { return row.name == name })
 	if i < 0 {
@@ -84,8 +84,8 @@ func operationNamed(name string) (operation, bool) {
 	return operations[i], true
 }
 
-// operationOf returns the row of the table operations for the Go type of op. Every Go type that
-// implements [Operation] must have a row.
+// operationOf returns the row of the table operations for the Go type of op, such as *Scale. Every
+// Go type that implements [Operation] must have a row.
 func operationOf(op Operation) operation {
 	i := slices.IndexFunc(operations, func(row operation) bool { return reflect.TypeOf(row.new()) == reflect.TypeOf(op) })
 	return operations[i]

@@ -215,7 +215,8 @@ func (b *builder) observe(r *history.Record) error {
 	return b.observeOutside(r)
 }
 
-// drawRecord adds everything that the timeline shows of a record: marks, bands and counts.
+// drawRecord adds everything that the timeline shows of a record: marks (events), bands (time
+// ranges) and counts.
 //
 // The caller decides whether the timeline shows the record. drawRecord does not check whether the
 // record is in the displayed window.
@@ -350,8 +351,8 @@ func (b *builder) endBand(open map[int]int, key int, at time.Duration) {
 	}
 }
 
-// finish completes the timeline. It ends the steps and bands that have no end yet, and sorts the
-// tracks. It adds the charts, and the violations with the indexes of their marks.
+// finish completes the timeline after the last record. It ends the steps and time ranges that have
+// no end yet, and sorts the rows (tracks). It adds the charts and the violations.
 func (b *builder) finish(results []check.Result) *Timeline {
 	t := b.t
 	for i := range t.Bands {
@@ -380,9 +381,9 @@ func (b *builder) finish(results []check.Result) *Timeline {
 	return t
 }
 
-// marksOfRecords returns for each of the given records the index of the mark that shows it.
-// Evidence links to these marks. Records are identified by their numbers (Seq), which must be
-// ascending. The map omits records without a mark.
+// marksOfRecords returns for each of the given records the index of the mark that shows it on the
+// timeline. Evidence links to these marks. Records are identified by their numbers (Seq), which
+// must be ascending. The map omits records without a mark.
 func (b *builder) marksOfRecords(records []int64) map[int64]int {
 	places := map[int64]int{}
 	if len(records) == 0 {
@@ -408,7 +409,8 @@ func (b *builder) marksOfRecords(records []int64) map[int64]int {
 }
 
 // violation converts a piece of evidence of the check with the given ID to a Violation. The
-// argument places maps the number (Seq) of a record to the index of the mark that shows it.
+// argument places maps the number (Seq) of a record to the index of the timeline's mark that shows
+// the record.
 func violation(id string, number int, e check.Evidence, places map[int64]int) Violation {
 	v := Violation{Check: id, Number: number, Summary: e.Summary, Expected: e.Expected, At: e.At, Records: e.Records}
 	for _, seq := range e.Records {

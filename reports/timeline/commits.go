@@ -8,7 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// commit adds a mark for a committed version of an object, and updates the values of the charts.
+// commit adds a mark (an event on the timeline) for a committed version of an object. It also
+// updates the values of the charts.
 func (b *builder) commit(r *history.Record) error {
 	s, err := b.remember(r)
 	if err != nil {
@@ -25,7 +26,8 @@ func (b *builder) commit(r *history.Record) error {
 	return nil
 }
 
-// state has the fields of an object's version that charts and the notes of marks show.
+// state has the fields of an object's version that the timeline shows in charts and in texts about
+// events.
 type state struct {
 	resource    string
 	terminating bool

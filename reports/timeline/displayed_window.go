@@ -87,8 +87,8 @@ func (b *builder) observeOutside(r *history.Record) error {
 }
 
 // remember decodes a committed version of an object and returns its state. It stores what the
-// marks of later records need. This is the time of the commit, the object's owner, and the
-// position of the object's track.
+// timeline needs to show later records: the time of the commit, the object's owner, and the
+// position of the object's row (track).
 func (b *builder) remember(r *history.Record) (state, error) {
 	o := &r.Commit.Object
 	s, err := b.stateOf(o)
@@ -109,7 +109,7 @@ func (b *builder) remember(r *history.Record) (state, error) {
 }
 
 // dropObject frees the memory for what remember has stored about a deleted object. It keeps the
-// position of the object's track if the timeline has this track.
+// position of the object's row (track) if the timeline has this row.
 func (b *builder) dropObject(o *history.Object) {
 	title := b.title(o.Ref)
 	delete(b.sharedTracks, title)

@@ -28,8 +28,9 @@ func (p *eventRates) delivered(at time.Duration, resource string, lag time.Durat
 	p.lags[resource] = append(p.lags[resource], lagSample{at, lag})
 }
 
-// answered records a request that got a response. The argument m is the mark of the request. The
-// chart shows the request at the time at which it was sent.
+// answered records a request that got a response, for the chart of the request rate. The argument m
+// is the request's mark on the timeline. The chart shows the request at the time at which it was
+// sent.
 func (p *eventRates) answered(m *Mark) {
 	p.requests[m.Kind.String()] = append(p.requests[m.Kind.String()], m.From)
 }

@@ -20,8 +20,8 @@ type request struct {
 	opened time.Duration
 }
 
-// request adds the mark of a request. The method response later ends the mark at the time of the
-// response.
+// request adds the mark of a request to the timeline. The method response later ends the mark at
+// the time of the response.
 func (b *builder) request(r *history.Record) {
 	q := r.Request
 	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Kind: Read, Action: q.Verb, Note: "no response recorded"}
@@ -63,8 +63,8 @@ func (b *builder) request(r *history.Record) {
 // writes of leases and Events.
 func isChange(verb string) bool { return verb != "get" && verb != "list" && verb != "watch" }
 
-// response ends the mark of a request, and describes the response in the mark's note. For a watch,
-// it also records when the watch was established.
+// response ends the mark of a request on the timeline, and describes the response in the mark's
+// note. For a watch, it also records when the watch was established.
 func (b *builder) response(r *history.Record) {
 	q, ok := b.requests[r.Response.ID]
 	if !ok || q.answered {
@@ -163,7 +163,8 @@ func (b *builder) setLag(place int) {
 	}
 }
 
-// watchClosed adds a mark at the time at which a watch of the controllers under test ended.
+// watchClosed adds a mark to the timeline at the time at which a watch of the controllers under
+// test ended.
 func (b *builder) watchClosed(r *history.Record) {
 	c := r.WatchClosed
 	b.mark(Mark{

@@ -87,7 +87,7 @@ func (k Kind) String() string {
 	return [kinds]string{"step", "fault", "process", "commit", "delivery", "write", "refused", "read", "gap"}[k]
 }
 
-// Mark shows one event, such as a request, on a track of the timeline.
+// Mark shows one event, such as a request, on a track (row) of the timeline.
 type Mark struct {
 	Seq int64 // the number (Seq) of the record that the mark shows
 	// Answer is the number (Seq) of the record that ends the mark, such as the response to a
@@ -106,8 +106,8 @@ type Mark struct {
 	Fault    string          // the fault that changed the request or the response; empty if none did
 }
 
-// Band is a colored time range on a track. It shows how long a fault was injected, or how long a
-// process ran.
+// Band is a colored time range on a track (row) of the timeline. It shows how long a fault was
+// injected, or how long a process ran.
 type Band struct {
 	Track    int  // the index of the band's track in Timeline.Tracks
 	Kind     Kind // Fault or Process
@@ -129,8 +129,7 @@ type Line struct {
 	Values []float64
 }
 
-// Violation is one piece of evidence, in which a check describes one violation, with the marks
-// that show it.
+// Violation is one violation, as a check describes it, with the marks on the timeline that show it.
 type Violation struct {
 	Check    string // the ID of the check
 	Number   int    // the position in the list of the check's evidence, counted from 1

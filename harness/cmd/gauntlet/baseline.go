@@ -21,7 +21,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// baselineFlags has the values of the flags of "gauntlet baseline".
+// baselineFlags has the values of the flags of "gauntlet baseline", which learns what runs without
+// faults have in common.
 type baselineFlags struct {
 	run    runFlags
 	runs   int    // the number of runs without faults

@@ -132,8 +132,8 @@ func (f *mutantsFlags) fillMatrix(cmd *cobra.Command, selected []mutant.Mutant) 
 	return nil
 }
 
-// names returns the names of the scenarios that the flags select. If the flags select a tier,
-// names returns only scenarios that can run on mutants.
+// names returns the names of the scenarios that the flags select. If the flags select a tier (set
+// of scenarios), names returns only scenarios that can run on mutants.
 func (f *matrixFlags) names() ([]string, error) {
 	if len(f.scenarios) == 0 {
 		return mutants.Scenarios(library.Tier(f.tier)), nil

@@ -418,8 +418,8 @@ func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Sc
 	return f.loadScenarios(names, cmd.ErrOrStderr())
 }
 
-// supportedScenarios returns the built-in scenarios of the tier that the provider supports. For
-// each other scenario of the tier, it prints why the provider does not support it.
+// supportedScenarios returns the built-in scenarios of the tier (--tier) that the provider
+// supports. For each other scenario of the tier, it prints why the provider does not support it.
 func (f *runFlags) supportedScenarios(warnings io.Writer) []*scenario.Scenario {
 	return slices.DeleteFunc(library.InTier(library.Tier(f.tier)), func(s *scenario.Scenario) bool {
 		err := run.Supported(s, f.provider)
@@ -430,8 +430,8 @@ func (f *runFlags) supportedScenarios(warnings io.Writer) []*scenario.Scenario {
 	})
 }
 
-// loadScenarios returns the scenarios with the given names or file paths. Without names, it
-// returns the built-in scenarios of the tier that the provider supports.
+// loadScenarios returns the scenarios with the given names or file paths. Without names, it returns
+// the built-in scenarios of the tier (--tier) that the provider supports.
 func (f *runFlags) loadScenarios(names []string, warnings io.Writer) ([]*scenario.Scenario, error) {
 	if len(names) == 0 {
 		if _, err := providers.Named(f.provider); err != nil {

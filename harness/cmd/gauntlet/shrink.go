@@ -140,8 +140,8 @@ func knownIssue(result check.Result) string {
 	return result.Evidence[0].KnownIssue
 }
 
-// confirmationRuns is how often the smallest scenario runs at the end of the search. These runs
-// show how often the check fails in the smallest scenario.
+// confirmationRuns is how often gauntlet shrink runs the smallest scenario at the end. These runs
+// show how often the check fails in this scenario.
 const confirmationRuns = 5
 
 // shrink searches for the smallest scenario in which the check fails, and writes the scenario to

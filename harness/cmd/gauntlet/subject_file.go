@@ -21,7 +21,7 @@ func isSubjectFile(value string) bool {
 }
 
 // checkSubject returns an error if a value of --subject is invalid. Valid are targets, such as
-// ours, and paths of subject files. It does not read the file.
+// ours, and paths of YAML files that describe a program under test. It does not read the file.
 func checkSubject(value string) error {
 	if isSubjectFile(value) {
 		return nil
@@ -30,10 +30,10 @@ func checkSubject(value string) error {
 	return err
 }
 
-// loadSubject reads the subject file that --subject names, and builds the subject's program. It
-// does this once for all runs.
+// loadSubject reads the YAML file that --subject names, and builds the program under test that it
+// describes. It does this once for all runs.
 //
-// The controllers in the subject file become the controllers under test of the scenarios.
+// The controllers in this file become the controllers under test of the scenarios.
 func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenario) (subject.Target, error) {
 	loaded, ok := f.operators[f.subject]
 	if !ok {
@@ -61,8 +61,9 @@ func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenari
 // the subject file. A subject file describes the program under test in YAML.
 var errNothingToReconcile = errors.New("found no object that the controllers of the subject file reconcile")
 
-// setOperator makes the controllers of a subject file, o, the controllers under test of a scenario.
-// If the scenario itself declares custom Kinds in its field operator, workloads can still use them.
+// setOperator makes the controllers that a subject file describes (the parameter o) the controllers
+// under test of a scenario. If the scenario itself declares custom Kinds in its field operator,
+// workloads can still use them.
 //
 // setOperator returns an error if the workload creates no object that one of the controllers
 // reconciles.

@@ -17,7 +17,7 @@ import (
 )
 
 // Cell identifies one cell of a [Table]: fault, request, outcome, and phase of the controllers
-// under test. The table counts how often the fault acted in this combination.
+// under test. The table counts how often the fault acted (changed something) in this combination.
 type Cell struct {
 	// Fault is the type of the fault, such as api-error.
 	Fault string `json:"fault"`
@@ -86,8 +86,8 @@ func (t *Table) Add(records iter.Seq2[*history.Record, error]) error {
 	return nil
 }
 
-// Counts returns all cells whose count is above 0. They are sorted by fault, resource, verb,
-// outcome and phase.
+// Counts returns all cells of the table whose count is above 0. They are sorted by fault, resource,
+// verb, outcome and phase.
 func (t *Table) Counts() []Count {
 	counts := make([]Count, 0, len(t.cells))
 	for cell, times := range t.cells {

@@ -50,10 +50,10 @@ func (w *observer) observe(r *history.Record) {
 	}
 }
 
-// fire counts that a fault acted.
+// fire counts that a fault acted, that is, changed something.
 //
 // If the fault acted on a request other than a watch, the outcome depends on the response. fire
-// then only stores the cell in faulty, and the method answer counts it when the response
+// then only stores the combination in faulty, and the method answer counts it when the response
 // arrives.
 func (w *observer) fire(fault *history.Fault) {
 	cell := Cell{Fault: fault.Name, Outcome: fault.Name, Phase: w.phase("")}

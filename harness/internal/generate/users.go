@@ -76,8 +76,8 @@ func (u *users) workload(duration time.Duration) []scenario.Step {
 	return u.steps
 }
 
-// gap draws the time from one step to the next. In a long profile, users act in bursts: most gaps
-// are short, and few last many minutes.
+// gap draws the pause between two steps of the workload. In a long profile, users act in bursts:
+// most pauses are short, and few last many minutes.
 func (u *users) gap() time.Duration {
 	if !u.profile.long {
 		return faults.PickTime(u.Rand, 0, u.profile.gap, 50*time.Millisecond)

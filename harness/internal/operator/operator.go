@@ -123,8 +123,8 @@ func Load(ctx context.Context, path string) (*Operator, error) {
 	return &Operator{Target: target, Scenario: described, Ignored: slices.Compact(deployed.ignored)}, nil
 }
 
-// within resolves a path in a subject file, which is relative to dir. It returns path unchanged if
-// path is absolute or empty.
+// within resolves a path that is relative to dir, the directory of a file about a program under
+// test. It returns path unchanged if path is absolute or empty.
 func within(dir, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path

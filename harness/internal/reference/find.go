@@ -51,8 +51,8 @@ func Find(path string) ([]Entry, error) {
 	return found, nil
 }
 
-// SectionNamed returns the section whose plural or singular name is given. If there is none, the
-// error suggests the most similar name.
+// SectionNamed returns the section of `gauntlet list` whose plural or singular name is given, such
+// as checks. If there is none, the error suggests the most similar name.
 func SectionNamed(name string) (*Section, error) {
 	var known []string
 	for i := range Sections {
@@ -141,8 +141,8 @@ func items(meanings []schema.Meaning) []Item {
 	return all
 }
 
-// entry returns an entry about the section itself, for "gauntlet explain checks". It says what the
-// entries are, and lists their names.
+// entry returns an entry about the section itself, such as checks, for "gauntlet explain checks".
+// It says what the entries are, and lists their names.
 func (s *Section) entry() Entry {
 	return Entry{Kind: "list", Name: s.Name, Description: s.Description, Facts: []Fact{{s.Name, s.Names()}}}
 }

@@ -11,8 +11,8 @@ import (
 	scenarios "github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-// ChooseTiers returns the scenarios that the tiers quick and default should have. It chooses by
-// the results in a matrix of mutants and scenarios.
+// ChooseTiers returns the scenarios that the tiers quick and default (two sets of scenarios) should
+// have. It chooses by the results in a matrix, which says which scenarios detect a mutant.
 func ChooseTiers(matrix *mutant.Matrix) mutant.Tiers {
 	faults := map[string][]string{}
 	for _, s := range scenarios.All() {
@@ -60,8 +60,8 @@ func tierAt(tiers mutant.Tiers, i int) scenarios.Tier {
 	return scenarios.Default
 }
 
-// Scenarios returns the names of a tier's scenarios that can run on the embedded control plane. A
-// tier is, for example, quick. Mutants run only on this provider.
+// Scenarios returns the names of a tier's scenarios that can run on the embedded control plane.
+// Mutants run only there. A tier is a set of scenarios, such as quick.
 func Scenarios(tier scenarios.Tier) []string {
 	var names []string
 	for _, s := range scenarios.InTier(tier) {

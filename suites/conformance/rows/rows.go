@@ -53,7 +53,8 @@ const (
 // Controllers lists all controllers, in the order in which tables show them.
 var Controllers = []Controller{ReplicaSet, ReplicationController, Deployment, Endpoints, Restart}
 
-// Level says where a row comes from: from a kind of Kubernetes test, or from the contract.
+// Level says where a behavior to test (a row) comes from: from a kind of Kubernetes test, or from
+// controllers/CONTRACT.md.
 type Level string
 
 // These are the levels. E2E is a Kubernetes conformance test, E2EOnly any other e2e test,
@@ -65,11 +66,12 @@ const (
 	Contract    Level = "contract"
 )
 
-// ID returns the controller and the name of the row, such as "ReplicaSet/TestAdoption". Each
-// Ginkgo spec names its row by this ID.
+// ID returns the controller and the name of the behavior to test, such as
+// "ReplicaSet/TestAdoption". Each Ginkgo spec names its row by this ID.
 func (r Row) ID() string { return string(r.Controller) + "/" + r.Name }
 
-// StatementIDs returns the IDs of the statements that the row tests, such as "ReplicaSet 5".
+// StatementIDs returns the IDs of the statements in controllers/CONTRACT.md that the row tests,
+// such as "ReplicaSet 5".
 func (r Row) StatementIDs() []string {
 	heading := r.Controller
 	if heading == ReplicationController || heading == Restart {
@@ -87,7 +89,8 @@ func All() []Row {
 	return slices.Concat(replicaSet, replicationController, deployment, endpoints, restart)
 }
 
-// Find returns the row with the given ID. It returns false if no row has this ID.
+// Find returns the row (a behavior that the suite must test) with the given ID. It returns false if
+// no row has this ID.
 func Find(id string) (Row, bool) {
 	all := All()
 	i := slices.IndexFunc(all, func(r Row) bool { return r.ID() == id })
@@ -97,20 +100,22 @@ func Find(id string) (Row, bool) {
 	return all[i], true
 }
 
-// integration returns the row for an integration test of Kubernetes, such as "TestAdoption". The
-// test covers the given statements of the contract.
+// integration returns the row for an integration test of Kubernetes, such as "TestAdoption". A row
+// is a behavior that the suite must test. The Kubernetes test covers the given statements of
+// controllers/CONTRACT.md.
 func integration(c Controller, name string, statements ...int) Row {
 	return Row{Controller: c, Name: name, Level: Integration, Cases: 1, Statements: statements}
 }
 
-// e2e returns the row for a conformance test of Kubernetes. The test covers the given statements of
-// the contract.
+// e2e returns the row for a conformance test of Kubernetes. A row is a behavior that the suite must
+// test. The Kubernetes test covers the given statements of controllers/CONTRACT.md.
 func e2e(c Controller, name string, statements ...int) Row {
 	return Row{Controller: c, Name: name, Level: E2E, Cases: 1, Statements: statements}
 }
 
-// e2eOnly returns the row for an e2e test of Kubernetes that is not a conformance test. The test
-// covers the given statements of the contract.
+// e2eOnly returns the row for an e2e test of Kubernetes that is not a conformance test. A row is a
+// behavior that the suite must test. The Kubernetes test covers the given statements of
+// controllers/CONTRACT.md.
 func e2eOnly(c Controller, name string, statements ...int) Row {
 	return Row{Controller: c, Name: name, Level: E2EOnly, Cases: 1, Statements: statements}
 }
@@ -122,9 +127,9 @@ func statement(c Controller, number int) Row {
 	return Row{Controller: c, Name: fmt.Sprintf("statement %d", number), Level: Contract, Cases: 1, Statements: []int{number}}
 }
 
-// withCases returns the row with n as its required number of Ginkgo specs. Rows for table-driven
-// tests have one spec for each case.
+// withCases returns the row (a behavior to test) with n as its required number of Ginkgo specs.
+// Rows for table-driven tests have one spec for each case.
 func (r Row) withCases(n int) Row { r.Cases = n; return r }
 
-// withoutSpec returns the row with a reason why it has no Ginkgo spec.
+// withoutSpec returns the row (a behavior to test) with a reason why it has no Ginkgo spec.
 func (r Row) withoutSpec(why string) Row { r.Pending = why; return r }

@@ -95,8 +95,8 @@ func failedAndSkipped(run Run) string {
 	return b.String()
 }
 
-// statementIDs returns the IDs of all statements that rows test, sorted by heading and number.
-// An example is "ReplicaSet 5".
+// statementIDs returns the IDs of all statements in controllers/CONTRACT.md that the suite tests,
+// sorted by heading and number. An example is "ReplicaSet 5".
 func statementIDs() []string {
 	var all []string
 	for _, row := range rows.All() {
@@ -223,8 +223,8 @@ func stateCounts(results []Result, subject string) string {
 	return cmp.Or(strings.Join(parts, ", "), string(NotRun))
 }
 
-// Markdown writes the results as a Markdown page. The page contains all rows, even rows without
-// specs.
+// Markdown writes the results as a Markdown page. The page contains all rows (behaviors to test),
+// even rows without specs.
 func Markdown(w io.Writer, run Run) error {
 	var b strings.Builder
 	b.WriteString("# Conformance\n\n")
@@ -266,8 +266,8 @@ func (run Run) writeRow(b *strings.Builder, row rows.Row) {
 	}
 }
 
-// Prefix returns the first cells of a row's table lines: the row's name and its statements. Lines
-// that begin with the same cells belong to one row.
+// Prefix returns the first cells of the table lines about one tested behavior (a row): its name and
+// its statements. Lines that begin with the same cells belong to one row.
 func Prefix(row rows.Row) string {
 	numbers := make([]string, len(row.Statements))
 	for i, number := range row.Statements {
