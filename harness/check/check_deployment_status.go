@@ -196,12 +196,12 @@ func (r *rolloutState) sumRange(of func(*objects.Owner) int) (sum valueRange) {
 	return sum
 }
 
-// checkReplicaFailure checks the condition ReplicaFailure of the Deployment.
+// checkReplicaFailure reports a wrong condition ReplicaFailure in the Deployment status.
 //
-// The write may add the condition only if a recent version of a ReplicaSet has the condition.
-// The written status must contain the condition if two facts hold. First, one ReplicaSet had the
-// condition in all its recent versions. Second, the sync evaluated the progress of the rollout;
-// any other sync leaves the condition unchanged.
+// The sync copies this condition from a ReplicaSet. The status must not have it unless a ReplicaSet
+// had it in some recent version. The status must have it if a ReplicaSet had it in all recent
+// versions and the sync evaluated the rollout's progress. Any other sync leaves the condition
+// unchanged.
 func (write *statusWrite) checkReplicaFailure() {
 	after := write.written.Status.Condition(objects.ReplicaFailureCondition)
 	if write.allStatesKnown && after.IsReplicaFailure() && !write.from.Status.Condition(objects.ReplicaFailureCondition).IsReplicaFailure() {
@@ -216,8 +216,9 @@ func (write *statusWrite) checkReplicaFailure() {
 	}
 }
 
-// onProcessClock converts a timestamp in a written status to the clock that the model keeps for
-// the process. That clock stops while the process or the machine stalls (gets no CPU time). The
+// onProcessClock converts a timestamp so that it can be compared with the times in the model.
+//
+// The model keeps a clock for each process, which stops while the process gets no CPU time. The
 // conversion ignores pauses of the process.
 func (write *statusWrite) onProcessClock(t time.Time) time.Time {
 	return t.Add(write.stalledSince(t) - write.stalledSince(write.start))

@@ -32,16 +32,16 @@ var terminatingNamespaceCheck = Check{
 	New:              newTerminatingNamespaceChecker,
 }
 
-// lateRetriesMax is how many creates of a ReplicaSet or Endpoints may follow the first rejected
-// create without any event. A controller may sync the object again because of a deadline or a
-// stale cache.
+// lateRetriesMax is how many creates a controller may send in a terminating namespace without any
+// event. It counts the creates of one ReplicaSet or Endpoints object after the first that was
+// rejected. A deadline or a stale cache may cause them.
 const lateRetriesMax = 3
 
 // terminatingNamespaceChecker reports too many creates in a terminating namespace.
 //
-// For pods, the limit is the number of pods that the owner wants. The controller waits for the
-// effect of each rejected create as if the create had succeeded (contract ReplicaSet 16). For a
-// ReplicaSet or Endpoints, the controller may send the create again after each new event.
+// For pods, the limit is the number of pods that the owner wants, because the controller waits for
+// each rejected create as if it had succeeded (contract ReplicaSet 16). For a ReplicaSet or
+// Endpoints, the controller may send the create again after each new event.
 type terminatingNamespaceChecker struct {
 	findings
 	byKey map[workQueueKey]*rejections // the rejected creates for each key

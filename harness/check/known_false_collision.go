@@ -41,12 +41,13 @@ func (collisions falseCollisions) explains(state *objectSet, d *objects.Deployme
 	return mistaken >= len(current)-1 && every(state.pendingDeploymentWith(d, oldestOf(current, d.Template), now), func(p pending) bool { return p.awaited })
 }
 
-// mistakenReplicaSet returns the new ReplicaSet of a Deployment that a process takes for one of
-// another owner. It returns nil if the status in the request shows no such mistake.
+// mistakenReplicaSet detects a process that mistakes a Deployment's own new ReplicaSet for another
+// owner's, and so reports a name collision. It returns the own ReplicaSet, or nil if the status in
+// the request shows no such mistake.
 //
-// The process increments collisionCount. The API server rejected its create, because the
-// Deployment's own new ReplicaSet has the name. The process looked for the name in its cache.
-// There it found a ReplicaSet of another owner, such as a deleted Deployment with the same name.
+// The API server rejected a create, because the Deployment's own new ReplicaSet already has the
+// name. The process then looked for the name in its cache. There it found a ReplicaSet of another
+// owner, such as a deleted Deployment with the same name. It therefore increments collisionCount.
 // If there are several such names, the last rejected create counts.
 func (m *Model) mistakenReplicaSet(r *history.Request) *objects.Owner {
 	from, d := m.collisionCountsOf(r)

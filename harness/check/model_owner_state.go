@@ -191,7 +191,7 @@ func (state *ownerState) possiblyUncounted() int {
 	return max(0, state.excessObserved-len(state.creates.unobserved))
 }
 
-// update updates the state after the owner or one of its pods has changed in the caches. The
+// update updates the state after the owner or one of its pods has changed in the cache. The
 // parameter change says whether the owner itself changed, and which pods are new.
 func (state *ownerState) update(change change, at time.Duration) {
 	view, before := state.process.view, state.podCounts
@@ -249,9 +249,8 @@ func (state *ownerState) trackTemplate(t *objects.Template) {
 // orphans that it may adopt.
 func (counts podCounts) controlledOrAdoptable() int { return counts.controlled + counts.orphans }
 
-// observeNewPods records the owner's pods that are new in the cache. Each new pod either
-// completes a create of this process or is an excess pod. No response to a create has named an
-// excess pod.
+// observeNewPods records the owner's pods that are new in the cache. Each of them completes a
+// create of this process, or is an excess pod, which the process did not create.
 //
 // The result own is the number of new pods that the process has certainly counted as its own
 // creates.
@@ -278,9 +277,11 @@ func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own
 	return own
 }
 
-// observeDeletion records that a pod is no longer active in the cache while the process is
-// deleting it. The method update counts the pod in the field lost. observeDeletion subtracts it,
-// because lost must not count deletes by this process.
+// observeDeletion records that a pod became inactive in the cache because the process itself
+// deletes it.
+//
+// The method update has counted the pod in the field lost, which must count only pods lost without
+// the process. observeDeletion therefore subtracts it again.
 func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
 	delete(state.process.deleting, pod)
 	if state.deletes.unobserved[pod] != nil {
@@ -298,12 +299,11 @@ func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
 }
 
 // forgetExcessObserved sets excessObserved to 0 when excess pods can no longer affect the
-// expectations of the process. An excess pod is one that no response to a create of this process
-// has named.
+// expectations of the process. An excess pod is one that the process did not create.
 //
-// The process may decide on its next batch of creates long before it sends the first request of
-// the batch. forgetExcessObserved therefore waits for lag (1 s) after the last excess pod. It
-// also waits while a create is outstanding or while client-go may resend a request.
+// The process may decide on a batch of creates long before it sends the first of them.
+// forgetExcessObserved therefore waits for lag (1 s) after the last excess pod. It also waits while
+// a create is outstanding or while client-go may resend a request.
 func (state *ownerState) forgetExcessObserved(at time.Duration) {
 	if state.creates.outstanding() == 0 && at-state.excessObservedAt > lag && !state.process.clientMayRetry(at) {
 		state.excessObserved = 0
@@ -360,9 +360,9 @@ func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Dura
 
 // recordCreated records the pod in the response to a successful create.
 //
-// Before the response, a pod in the cache counts as one that the process did not create (an
-// excess pod). recordCreated then corrects that count. If the pod has not reached the cache,
-// recordCreated adds it to the field unobserved.
+// If the cache already contains the pod, the model has counted it as an excess pod, which the
+// process did not create. recordCreated corrects this count. If the cache does not contain the pod
+// yet, recordCreated adds it to the field unobserved.
 func (state *ownerState) recordCreated(c *call, created *history.Object, at time.Duration) {
 	view := state.process.view
 	switch {
@@ -377,11 +377,11 @@ func (state *ownerState) recordCreated(c *call, created *history.Object, at time
 	}
 }
 
-// dropObservedCreates removes unobserved creates whose pod will never appear in the cache. It
-// reports whether it removed any.
+// dropObservedCreates forgets creates whose pod was deleted again while the process had no watch.
+// The process will never receive an event of such a pod.
 //
-// The cache has reached the resourceVersion of the pod, but does not contain the pod. The pod was
-// created and deleted while the process had no watch.
+// The cache has then reached the pod's resourceVersion, but does not contain the pod. The result is
+// true if dropObservedCreates forgot any create.
 func (state *ownerState) dropObservedCreates() bool {
 	before := len(state.creates.unobserved)
 	maps.DeleteFunc(state.creates.unobserved, func(_ types.UID, c *call) bool {

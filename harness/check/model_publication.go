@@ -101,11 +101,12 @@ func (state *serviceState) earliestDecision(from history.Version) time.Duration 
 	return since
 }
 
-// recordWrite records that the process sent a write of the Endpoints.
+// recordWrite records that the process sent a write of the Endpoints, and forgets what cannot have
+// led to it.
 //
-// The process was last idle, that is, without requests for a while, until idleUntil. All writes
-// that it had decided on before have been sent or dropped. recordWrite therefore moves the start
-// of the recent window (the field from) to lag (1 s) before idleUntil.
+// The process was last idle, that is, without requests for a while, until idleUntil. By then it had
+// sent or dropped every write that it had decided on. recordWrite therefore moves the start of the
+// recent window (the field from) to lag (1 s) before idleUntil.
 func (state *serviceState) recordWrite(p *process, at time.Duration) {
 	state.decisionWindow.callSent(p, at)
 	state.from = max(state.from, p.idleUntil-lag)

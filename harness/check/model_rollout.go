@@ -120,8 +120,9 @@ func (r *rolloutState) recordCall(at time.Duration) {
 	maps.DeleteFunc(r.takenNames, func(_ string, holders *nameHolders) bool { return holders.rejectedAt < r.from })
 }
 
-// hasSeen records that the process has read one version of the Deployment, because a write was
-// based on this version. The parameter at is the resourceVersion. hasSeen removes older versions.
+// hasSeen records that a write was based on one version of the Deployment (the parameter at), and
+// removes older versions.
+//
 // No later request is based on an older version, because only one worker at a time syncs a
 // Deployment.
 func (r *rolloutState) hasSeen(at history.Version) {
@@ -145,8 +146,8 @@ func (r *rolloutState) recordStatusWrite(at time.Duration) {
 // After a conflict, the work queue repeats the sync within milliseconds.
 const conflictsMax = 4
 
-// recordOutcome sets delayedAt if a request for the Deployment failed or took longer than lag (1
-// s). Among the first conflictsMax failures in a row, conflicts do not count.
+// recordOutcome notes in delayedAt that a request failed or took longer than lag (1 s), which may
+// delay the rollout. Among the first conflictsMax failures in a row, conflicts do not count.
 func (r *rolloutState) recordOutcome(answer *history.Response, sent, at time.Duration) {
 	if at-sent > lag {
 		r.delayedAt = at

@@ -85,9 +85,10 @@ func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], 
 	return -1
 }
 
-// derivesFrom reports whether writes of this process alone turned one version of a ReplicaSet
-// into another. The parameter set is the earlier version. The parameter at is the resourceVersion
-// of the later one. The result is also true if both are the same version.
+// derivesFrom reports whether only this process changed a ReplicaSet between two versions. The
+// parameter set is the earlier version; at is the resourceVersion of the later one.
+//
+// The result is also true if both are the same version.
 func (r *rolloutState) derivesFrom(set *objects.Owner, at history.Version) bool {
 	for range len(r.writtenFrom) + 1 {
 		if set.Version == at {

@@ -96,9 +96,9 @@ func (bounds *statusBounds) recordCallResult(ok, certain bool, r *history.Respon
 	}
 }
 
-// startAtVersion begins new ranges when the process receives a new version of the owner. A sync
-// of the new version reads only current values. startAtVersion therefore forgets values from
-// before the last one to two seconds.
+// startAtVersion begins new ranges when the process receives a new version of the owner. It forgets
+// values from before the last one to two seconds, because a sync of the new version reads only
+// current values.
 func (bounds *statusBounds) startAtVersion(at time.Duration) {
 	for _, values := range []*rangeSinceIdle{
 		&bounds.generation, &bounds.replicas, &bounds.fullyLabeled, &bounds.ready, &bounds.terminatingReplicas, &bounds.orphans, &bounds.minReady, &bounds.failing,

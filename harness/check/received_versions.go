@@ -30,8 +30,8 @@ func (received receivedVersions) observe(m *Model, r *history.Record) {
 	}
 }
 
-// replace records that a process has received a list. It removes objects of the listed resource
-// that the list does not contain, unless the list has several pages.
+// replace records the versions in a list that a process received. Unless the list has several
+// pages, replace forgets objects of the listed resource that the list does not contain.
 func (received receivedVersions) replace(l *history.List) {
 	if !l.Continued && !l.More {
 		listed := map[objectName]bool{}

@@ -61,10 +61,10 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 	return results, activity, nil
 }
 
-// excuseKnownUpstream changes verdicts from unknown to not-exercised if a known upstream issue
-// prevented convergence. It changes only verdicts of checks that need a converged cluster.
+// excuseKnownUpstream changes verdicts from unknown to not-exercised if a known upstream issue kept
+// the cluster from converging. It changes only verdicts of checks that need a converged cluster.
 //
-// It assumes that an issue prevented convergence if any check has the verdict known-upstream.
+// It assumes that an issue did so if any check has the verdict known-upstream.
 func excuseKnownUpstream(entries []*runnerEntry, results []Result) {
 	known := slices.IndexFunc(results, func(r Result) bool { return r.Verdict == KnownUpstream })
 	if known < 0 {

@@ -175,11 +175,12 @@ func (e *LearntEvent) cannotMatter() string {
 	return ""
 }
 
-// addStale plans the faults with the action stale. Such a fault needs a watch event on which a
-// write depends, and a later write of the same object.
+// addStale plans faults in which the controllers restart and list outdated objects. They may then
+// repeat a write.
 //
-// The controllers under test restart after the later write, and list objects as they were at the
-// event. They may then repeat the earlier write.
+// Such a fault needs a watch event on which the write depends, and a later write of the same
+// object. The restart follows the later write, and the list shows the objects as they were at the
+// event.
 func (p *planner) addStale() {
 	for i := range p.lesson.Events {
 		e := &p.lesson.Events[i]

@@ -52,8 +52,8 @@ const (
 	runsMax = 10
 )
 
-// Resume reads the journal of an earlier search, so that the runs in the journal are not repeated.
-// It ignores an incomplete last line.
+// Resume reads the journal of an interrupted search, so that it need not repeat the runs in the
+// journal. It ignores an incomplete last line.
 func (p *Prober) Resume(journal io.Reader) error {
 	p.known = map[string]counts{}
 	lines := json.NewDecoder(journal)
