@@ -2,7 +2,8 @@
 //
 // The SDKs of these services are in the program gauntlet-objectstore, which the module
 // harness/objectstore contains. They would double the modules of gauntlet itself. The program
-// serves requests of this package at a Unix socket until its standard input ends.
+// serves requests of this package on one connection until its standard input ends. The connection
+// is a pair of sockets without a name, so that nothing is left of it however gauntlet ends.
 package objectstore
 
 import (
@@ -77,35 +78,38 @@ func Open(program, bucket string) (*Bucket, error) {
 	if err := Validate(bucket); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "gauntlet-") // with permissions for this user only
-	if err != nil {
-		return nil, err
+	conn, other, err := socketPair()
+	if err == nil {
+		defer other.Close()
+		var opened *Bucket
+		if opened, err = start(program, bucket, conn, other); err == nil {
+			return opened, nil
+		}
+		err = errors.Join(err, conn.Close())
 	}
-	opened, err := open(program, bucket, filepath.Join(dir, "socket"))
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("starting %s: %w", program, err), os.RemoveAll(dir))
-	}
-	stop := opened.close
-	opened.close = sync.OnceValue(func() error { return errors.Join(stop(), os.RemoveAll(dir)) })
-	return opened, nil
+	return nil, fmt.Errorf("starting %s: %w", program, err)
 }
 
-// open starts the program gauntlet-objectstore, which then serves requests at the given Unix
-// socket.
-func open(program, bucket, socket string) (*Bucket, error) {
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
+// socketPair returns the ends of a connection: one for this process, and one for the program.
+func socketPair() (net.Conn, *os.File, error) {
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	listener.SetUnlinkOnClose(false) // the program uses the socket
-	file, err := listener.File()
-	if err = errors.Join(err, listener.Close()); err != nil {
-		return nil, err
+	own, other := os.NewFile(uintptr(fds[0]), "gauntlet"), os.NewFile(uintptr(fds[1]), Program)
+	conn, err := net.FileConn(own)
+	if err = errors.Join(err, own.Close()); err != nil { // conn has a copy of the file descriptor
+		return nil, nil, errors.Join(err, other.Close())
 	}
-	defer file.Close()
+	return conn, other, nil
+}
+
+// start starts the program gauntlet-objectstore, which serves requests on a connection. The argument
+// conn is the end of this process, and other is that of the program.
+func start(program, bucket string, conn net.Conn, other *os.File) (*Bucket, error) {
 	b := &Bucket{url: bucket, ended: make(chan struct{}), output: &bytes.Buffer{}}
 	cmd := exec.Command(program, bucket)
-	cmd.ExtraFiles = []*os.File{file}
+	cmd.ExtraFiles = []*os.File{other}
 	cmd.Stdout, cmd.Stderr = b.output, b.output
 	// Ctrl-C must not end the program before gauntlet has written the last files.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -120,27 +124,37 @@ func open(program, bucket, socket string) (*Bucket, error) {
 		_ = cmd.Wait() // requests report the output of the program
 		close(b.ended)
 	}()
-	transport := &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-		},
-		MaxIdleConnsPerHost: 64,
-	}
-	b.client = &http.Client{Transport: transport}
-	b.close = func() error {
-		transport.CloseIdleConnections()
+	b.client = &http.Client{Transport: overConnection(conn)}
+	b.close = sync.OnceValue(func() error {
 		err := stdin.Close()
 		<-b.ended
+		_ = conn.Close() // the transport may have closed it already
 		if errors.Is(err, os.ErrClosed) {
 			return nil // the program had exited already
 		}
 		return err
-	}
+	})
 	return b, nil
 }
 
-// Close stops the program gauntlet-objectstore, through which this Bucket accesses the object
-// store.
+// overConnection returns a transport that sends all requests on one connection. HTTP/2 carries many
+// requests at the same time.
+func overConnection(conn net.Conn) http.RoundTripper {
+	protocols := &http.Protocols{}
+	protocols.SetUnencryptedHTTP2(true)
+	unused := make(chan net.Conn, 1)
+	unused <- conn
+	return &http.Transport{Protocols: protocols, DialContext: func(context.Context, string, string) (net.Conn, error) {
+		select {
+		case conn := <-unused:
+			return conn, nil
+		default:
+			return nil, errors.New("the connection to " + Program + " has ended")
+		}
+	}}
+}
+
+// Close stops the program.
 func (b *Bucket) Close() error { return b.close() }
 
 // Put writes content under a name. Readers see the whole content, or nothing.
@@ -200,8 +214,7 @@ func (b *Bucket) do(ctx context.Context, method, key, value string, body []byte)
 	return content, nil
 }
 
-// exitTimeout is the time in which the program gauntlet-objectstore exits after it has closed its
-// socket.
+// exitTimeout is the time in which the program exits after its connection has ended.
 const exitTimeout = 5 * time.Second
 
 // explain returns an error with the program's output if the program gauntlet-objectstore has

@@ -1,7 +1,8 @@
 // Command gauntlet-objectstore serves the objects of a bucket to gauntlet. The argument is the URL
-// of the bucket, in S3, Google Cloud Storage or Azure Blob Storage. gauntlet passes a listening Unix
-// socket as file descriptor 3, and ends the program by closing its standard input. The exit status
-// is 3 if the arguments are wrong, and 1 if the bucket cannot be opened.
+// of the bucket, in S3, Google Cloud Storage or Azure Blob Storage. gauntlet passes one end of a
+// connection as file descriptor 3, and sends requests with HTTP/2. The program ends with its
+// standard input. The exit status is 3 if the arguments are wrong, and 1 if the bucket cannot be
+// opened.
 package main
 
 import (
@@ -24,7 +25,7 @@ const (
 	exitFailed = 1
 	exitUsage  = 3 // as of gauntlet
 
-	socket = 3 // the file descriptor of the listener, the first after standard error
+	socket = 3 // the file descriptor of the connection, the first after standard error
 
 	backoff = 200 * time.Millisecond
 )
@@ -42,18 +43,23 @@ func main() {
 
 // serve answers requests until standard input ends.
 func serve(ctx context.Context, url string) error {
-	listener, err := net.FileListener(os.NewFile(socket, "socket"))
+	conn, err := net.FileConn(os.NewFile(socket, "socket"))
 	if err != nil {
-		return fmt.Errorf("file descriptor %d: %w; expected a listening socket", socket, err)
+		return fmt.Errorf("file descriptor %d: %w; expected a connected socket", socket, err)
 	}
 	bucket, err := server.Open(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer bucket.Close()
+	protocols := &http.Protocols{}
+	protocols.SetUnencryptedHTTP2(true)
+	listener := make(oneConnection, 1)
+	listener <- conn
 	failed := make(chan error, 1)
 	go func() {
-		failed <- (&http.Server{Handler: &server.Server{Bucket: bucket, Backoff: backoff}, ReadHeaderTimeout: 5 * time.Second}).Serve(listener)
+		// The first request may come late, so the connection has no timeout.
+		failed <- (&http.Server{Handler: &server.Server{Bucket: bucket, Backoff: backoff}, Protocols: protocols}).Serve(listener)
 	}()
 	ended := make(chan error, 1)
 	go func() {
@@ -67,3 +73,10 @@ func serve(ctx context.Context, url string) error {
 		return err
 	}
 }
+
+// oneConnection is a listener that accepts the connection in the channel. It then waits forever.
+type oneConnection chan net.Conn
+
+func (c oneConnection) Accept() (net.Conn, error) { return <-c, nil }
+func (c oneConnection) Close() error              { return nil }
+func (c oneConnection) Addr() net.Addr            { return &net.UnixAddr{Net: "unix"} }

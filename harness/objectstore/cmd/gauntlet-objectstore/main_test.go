@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +15,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/fsouza/fake-gcs-server/fakestorage"
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
@@ -21,14 +25,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objectstore/server"
 )
 
+// openCommand is the first argument with which the test binary opens a bucket, as gauntlet does. The
+// second is the URL. It prints a line when the bucket is open, and waits.
+const openCommand = "open"
+
 // TestMain runs this program instead of the tests if its argument is the URL of a bucket. The tests
 // start it like that.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && objectstore.IsURL(os.Args[1]) {
+	switch {
+	case len(os.Args) == 2 && objectstore.IsURL(os.Args[1]):
 		main()
-		return
+	case len(os.Args) == 3 && os.Args[1] == openCommand:
+		bucket, err := objectstore.Open(os.Args[0], os.Args[2])
+		if err == nil {
+			err = bucket.Put(context.Background(), "a", []byte("x"))
+		}
+		fmt.Println("open:", err)
+		select {}
+	default:
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
 }
 
 // s3Server starts an S3 server with one bucket, and returns the URL of a part of the bucket.
@@ -45,6 +61,24 @@ func s3Server(t *testing.T) string {
 	t.Setenv("AWS_REGION", "us-east-1")
 	t.Setenv("AWS_ENDPOINT_URL", server.URL)
 	return "s3://results/fleets?use_path_style=true"
+}
+
+// gcsServer starts a server of Google Cloud Storage with one bucket. It returns the URL of a part of
+// the bucket.
+func gcsServer(t *testing.T) string {
+	t.Helper()
+	listening := httptest.NewUnstartedServer(nil)
+	address := listening.Listener.Addr().String()
+	fake, err := fakestorage.NewServerWithOptions(fakestorage.Options{NoListener: true, Scheme: "http", PublicHost: address, ExternalURL: "http://" + address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake.CreateBucketWithOpts(fakestorage.CreateBucketOpts{Name: "results"})
+	listening.Config.Handler = fake.HTTPHandler()
+	listening.Start()
+	t.Cleanup(listening.Close)
+	t.Setenv("STORAGE_EMULATOR_HOST", address)
+	return "gs://results/fleets"
 }
 
 // open opens a bucket with this program.
@@ -70,24 +104,31 @@ func open(t *testing.T, url string) *objectstore.Bucket {
 	return bucket
 }
 
-// TestS3 writes, reads and lists objects on an S3 server, through this program.
-func TestS3(t *testing.T) {
-	bucket := open(t, s3Server(t))
+// TestServers writes, reads and lists objects on servers in memory, through this program. The servers
+// have the protocols of S3 and of Google Cloud Storage.
+func TestServers(t *testing.T) {
+	t.Run("S3", func(t *testing.T) { testServer(t, s3Server(t), "s3://results?use_path_style=true") })
+	t.Run("Google Cloud Storage", func(t *testing.T) { testServer(t, gcsServer(t), "gs://results") })
+}
+
+// testServer uses a part of a bucket, and then the whole bucket.
+func testServer(t *testing.T, part, all string) {
+	bucket := open(t, part)
 	ctx := t.Context()
 	if _, err := bucket.Get(ctx, "night/campaign.json"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing object: error %v; want %v", err, fs.ErrNotExist)
 	}
 	large := bytes.Repeat([]byte("archive "), 1<<20)
 	objects := map[string][]byte{"night/b.json": []byte("{}"), "night/a/1-ours.tar.gz": large, "night/a/empty": {}, "nightly/a": []byte("x")}
-	var all sync.WaitGroup
+	var writes sync.WaitGroup
 	for name, content := range objects {
-		all.Go(func() {
+		writes.Go(func() {
 			if err := bucket.Put(ctx, name, content); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	all.Wait()
+	writes.Wait()
 	if err := bucket.Put(ctx, "night/b.json", []byte("[]")); err != nil {
 		t.Error(err)
 	}
@@ -106,16 +147,22 @@ func TestS3(t *testing.T) {
 			t.Errorf("list %s: %q, %v; want %q", prefix, names, err, want)
 		}
 	}
-	whole := open(t, "s3://results?use_path_style=true")
+	whole := open(t, all)
 	want := []string{"fleets/night/a/1-ours.tar.gz", "fleets/night/a/empty", "fleets/night/b.json", "fleets/nightly/a"}
 	if names, err := whole.List(ctx, ""); err != nil || !slices.Equal(names, want) {
 		t.Errorf("whole bucket: %q, %v; want %q", names, err, want)
 	}
 }
 
-// TestPages lists more objects than one response of S3 has.
+// TestPages lists more objects than one response of a service has.
 func TestPages(t *testing.T) {
-	bucket := open(t, s3Server(t))
+	t.Run("S3", func(t *testing.T) { testPages(t, s3Server(t)) })
+	t.Run("Google Cloud Storage", func(t *testing.T) { testPages(t, gcsServer(t)) })
+}
+
+// testPages writes objects, and then lists them.
+func testPages(t *testing.T, url string) {
+	bucket := open(t, url)
 	const count = 1100 // a response has at most 1000 names
 	var all sync.WaitGroup
 	for worker := range 8 {
@@ -147,6 +194,67 @@ func TestNoBucket(t *testing.T) {
 	}
 }
 
+// TestKilled checks that the program ends after gauntlet was killed, and that nothing is left of its
+// connection.
+func TestKilled(t *testing.T) {
+	url := s3Server(t)
+	dir := t.TempDir()
+	gauntlet := exec.CommandContext(t.Context(), os.Args[0], openCommand, url)
+	gauntlet.Env = append(os.Environ(), "TMPDIR="+dir)
+	output, err := gauntlet.StdoutPipe()
+	if err == nil {
+		err = gauntlet.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(output).ReadString('\n')
+	if err != nil || line != "open: <nil>\n" {
+		t.Errorf("output %q, %v; want an open bucket", line, err)
+	}
+	program := childOf(t, gauntlet.Process.Pid)
+	if err := gauntlet.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = gauntlet.Wait()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for n := 0; ; n++ {
+		// The command line of a process that has ended is empty.
+		if line, err := os.ReadFile(filepath.Join(program, "cmdline")); err != nil || len(line) == 0 {
+			break
+		}
+		if n > 1000 {
+			t.Fatalf("%s exists; want that the program has ended", program)
+		}
+		<-ticker.C
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("files left: %v, %v", left, err)
+	}
+}
+
+// childOf returns the directory in /proc of the only child of a process.
+func childOf(t *testing.T, pid int) string {
+	t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // one for each thread
+	if err != nil {
+		t.Fatal(err)
+	}
+	var children []string
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		children = append(children, strings.Fields(string(content))...)
+	}
+	if len(children) != 1 {
+		t.Fatalf("child processes %q; want one", children)
+	}
+	return filepath.Join("/proc", children[0])
+}
+
 // TestSchemes checks that the program knows all schemes that gauntlet accepts.
 func TestSchemes(t *testing.T) {
 	t.Setenv("AZURE_STORAGE_ACCOUNT", "account")
@@ -171,7 +279,7 @@ func TestUsage(t *testing.T) {
 	}
 	_, err = exec.Command(program, "s3://bucket").Output() // without a socket
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != exitFailed || !strings.Contains(string(exit.Stderr), "expected a listening socket") {
+	if !errors.As(err, &exit) || exit.ExitCode() != exitFailed || !strings.Contains(string(exit.Stderr), "expected a connected socket") {
 		t.Errorf("error %v; want exit status %d", err, exitFailed)
 	}
 }
