@@ -33,7 +33,8 @@ func newFleet(code *int) *cobra.Command {
   gauntlet fleet status nightly
   gauntlet fleet collect nightly --store=/mnt/results`,
 	}
-	cmd.AddCommand(newFleetRun(code), newFleetStatus(code), newFleetCollect(code), newFleetDelete(), newFleetWorker(code), newFleetExport())
+	cmd.AddCommand(newFleetRun(code), newFleetStatus(code), newFleetCollect(code), newFleetDelete(), newFleetShrink(code), newFleetExplore(code),
+		newFleetWorker(code), newFleetExport())
 	return cmd
 }
 
@@ -45,12 +46,15 @@ type fleetCampaignFlags struct {
 	generated generateFlags
 }
 
-// add adds to a command the flags that describe a campaign.
-func (f *fleetCampaignFlags) add(flags *pflag.FlagSet) {
+// addSeeds adds to a command the flag --seeds.
+func (f *fleetCampaignFlags) addSeeds(flags *pflag.FlagSet) {
 	flags.StringVar(&f.seeds, "seeds", "1..1000", "the `range` of seeds, FIRST..LAST")
+}
+
+// add adds to a command the flags that describe a campaign, except --seeds.
+func (f *fleetCampaignFlags) add(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.campaign.PerPod, "per-pod", 50, "the number of seeds that one pod runs")
-	flags.StringSliceVar(&f.campaign.Subjects, "subjects", []string{"ours"}, "the controllers under test, of those in the image: ours, upstream")
-	flags.StringVar(&f.campaign.Provider, "provider", providers.Embedded, "the provider of the control planes: embedded or virtual; \"gauntlet image --virtual\" puts the program of virtual into the image")
+	f.addSubjects(flags)
 	flags.StringVar(&f.campaign.Scenario, "scenario", "", "the `name` of a built-in scenario that runs with each seed (default: each seed generates a scenario)")
 	f.generated.addProfile(flags)
 	f.generated.addDuration(flags)
@@ -64,16 +68,14 @@ func (f *fleetCampaignFlags) complete(cmd *cobra.Command) error {
 	if f.campaign.Seeds, err = fleet.ParseSeeds(f.seeds); err != nil {
 		return fmt.Errorf("--%w", err) // the error begins with the name of the flag
 	}
-	for _, subject := range f.campaign.Subjects {
-		if subject != "ours" && subject != "upstream" {
-			return fmt.Errorf("--subjects: found %q; expected ours or upstream, which are in the image", subject)
-		}
-	}
-	if p := f.campaign.Provider; p != providers.Embedded && p != providers.Virtual {
-		return fmt.Errorf("--provider=%s: expected %s or %s, which need no privilege in a pod", p, providers.Embedded, providers.Virtual)
+	if err := checkFleetSubjects(f.campaign.Subjects, f.campaign.Provider); err != nil {
+		return err
 	}
 	if cmd.Flags().Changed("prefer-uncovered") {
 		return errors.New("--prefer-uncovered: omit this flag, because the pods of a fleet cannot read a file of this machine")
+	}
+	if len(f.campaign.Units) > 0 && f.campaign.Of == "" {
+		return f.campaign.Validate() // each unit has a scenario of its own
 	}
 	if f.campaign.Scenario == "" {
 		f.campaign.Profile, f.campaign.Duration = f.generated.profile, f.generated.duration
@@ -89,6 +91,26 @@ func (f *fleetCampaignFlags) complete(cmd *cobra.Command) error {
 		return noScenario(f.campaign.Scenario)
 	}
 	return f.campaign.Validate()
+}
+
+// checkFleetSubjects returns an error if the pods of a fleet lack a subject, or cannot use the
+// provider. A subject is the controllers under test.
+func checkFleetSubjects(subjects []string, provider string) error {
+	for _, subject := range subjects {
+		if subject != "ours" && subject != "upstream" {
+			return fmt.Errorf("--subjects: found %q; expected ours or upstream, which are in the image", subject)
+		}
+	}
+	if provider != providers.Embedded && provider != providers.Virtual {
+		return fmt.Errorf("--provider=%s: expected %s or %s, which need no privilege in a pod", provider, providers.Embedded, providers.Virtual)
+	}
+	return nil
+}
+
+// addSubjects adds to a command the flags --subjects and --provider.
+func (f *fleetCampaignFlags) addSubjects(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.campaign.Subjects, "subjects", []string{"ours"}, "the controllers under test, of those in the image: ours, upstream")
+	flags.StringVar(&f.campaign.Provider, "provider", providers.Embedded, "the provider of the control planes: embedded or virtual; \"gauntlet image --virtual\" puts the program of virtual into the image")
 }
 
 // fleetClusterFlags has the values of the flags that select the cluster and the namespace of a
@@ -220,13 +242,52 @@ func (f *fleetPodFlags) checkStore() error {
 // fleetParallelismMax is the maximum value of the flag --parallelism.
 const fleetParallelismMax = 10_000
 
+// fleetLaunchFlags has the values of the flags of commands that create the Job of a campaign.
+type fleetLaunchFlags struct {
+	fleetClusterFlags
+	fleetPodFlags
+	dryRun, detach bool
+}
+
+// add adds to a command the flags that say where and how the Job runs.
+func (f *fleetLaunchFlags) add(flags *pflag.FlagSet) {
+	f.fleetClusterFlags.add(flags)
+	f.fleetPodFlags.add(flags)
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print the manifest of the Job; send no request")
+	flags.BoolVar(&f.detach, "detach", false, "do not wait for the end of the Job")
+}
+
+// launch creates the Job of a campaign and follows it, or prints its manifest. It returns the exit
+// code.
+func (f *fleetLaunchFlags) launch(cmd *cobra.Command, c *fleet.Campaign) (int, error) {
+	f.pods.Namespace = f.namespace
+	if f.dryRun {
+		manifest, err := yaml.Marshal(fleet.Job(c, &f.pods))
+		if err != nil {
+			return exitPass, err
+		}
+		return exitPass, writeText(cmd, string(manifest))
+	}
+	cluster, err := f.connect()
+	if err != nil {
+		return exitPass, err
+	}
+	f.pods.Namespace = cluster.Namespace
+	if err := cluster.Submit(cmd.Context(), fleet.Job(c, &f.pods)); err != nil {
+		return exitPass, &unfinishedError{err}
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "created job %s/%s\n", cluster.Namespace, c.Name)
+	if f.detach {
+		return exitPass, nil
+	}
+	return followFleet(cmd, cluster, c.Name)
+}
+
 func newFleetRun(code *int) *cobra.Command {
 	var flags struct {
 		fleetCampaignFlags
-		fleetClusterFlags
-		fleetPodFlags
+		fleetLaunchFlags
 	}
-	var dryRun, detach bool
 	cmd := &cobra.Command{
 		Use:   "run NAME",
 		Short: "Start a campaign as an Indexed Job, and follow it",
@@ -242,41 +303,19 @@ what the verdicts are.`,
 		Example: `  gauntlet fleet run nightly --seeds=1..10000 --claim=results --dry-run
   gauntlet fleet run storm --seeds=1..500 --profile=storm --claim=results --parallelism=40`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			flags.campaign.Name = args[0]
 			if err := errors.Join(flags.fleetCampaignFlags.complete(cmd), flags.fleetPodFlags.complete()); err != nil {
 				return err
 			}
-			flags.pods.Namespace = flags.namespace
-			if dryRun {
-				manifest, err := yaml.Marshal(fleet.Job(&flags.campaign, &flags.pods))
-				if err != nil {
-					return err
-				}
-				return writeText(cmd, string(manifest))
-			}
-			cluster, err := flags.connect()
-			if err != nil {
-				return err
-			}
-			flags.pods.Namespace = cluster.Namespace
-			if err := cluster.Submit(cmd.Context(), fleet.Job(&flags.campaign, &flags.pods)); err != nil {
-				return &unfinishedError{err}
-			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "created job %s/%s\n", cluster.Namespace, args[0])
-			if detach {
-				return nil
-			}
-			*code, err = followFleet(cmd, cluster, args[0])
+			*code, err = flags.launch(cmd, &flags.campaign)
 			return err
 		},
 	}
 	f := cmd.Flags()
+	flags.fleetCampaignFlags.addSeeds(f)
 	flags.fleetCampaignFlags.add(f)
-	flags.fleetClusterFlags.add(f)
-	flags.fleetPodFlags.add(f)
-	f.BoolVar(&dryRun, "dry-run", false, "print the manifest of the Job; send no request")
-	f.BoolVar(&detach, "detach", false, "do not wait for the end of the Job")
+	flags.fleetLaunchFlags.add(f)
 	return cmd
 }
 
@@ -411,7 +450,7 @@ the claim, and the command deletes this Job at the end.`,
 				return err
 			}
 			defer func() { result = errors.Join(result, closeStore()) }()
-			*code, err = collectFleet(cmd.Context(), cmd, store, args[0], filepath.Join(flags.out, "fleet-"+args[0]))
+			*code, err = collectFleet(cmd, store, args[0], filepath.Join(flags.out, "fleet-"+args[0]))
 			return err
 		},
 	}
@@ -460,27 +499,38 @@ func (f *fleetCollectFlags) open(ctx context.Context, name string) (store fleet.
 
 // collectFleet merges the results of a campaign, writes the report to dir, and returns the exit
 // code for the verdicts.
-func collectFleet(ctx context.Context, cmd *cobra.Command, store fleet.Store, name, dir string) (int, error) {
-	merged, err := fleet.Merge(ctx, store, name)
+func collectFleet(cmd *cobra.Command, store fleet.Store, name, dir string) (int, error) {
+	merged, code, err := mergeFleet(cmd, store, name, dir)
 	if errors.Is(err, fleet.ErrNoCampaign) {
 		return exitPass, err
 	}
 	if err != nil {
-		return exitUnknown, &unfinishedError{err}
+		return code, &unfinishedError{err}
+	}
+	if n := len(merged.Missing); n > 0 {
+		return code, &unfinishedError{fmt.Errorf("campaign %s: %d runs have no verdict, the first of them: %s", name, n, merged.Missing[0])}
+	}
+	return code, nil
+}
+
+// mergeFleet merges the results of a campaign, and writes the report to dir. It returns the results,
+// and the exit code for the verdicts.
+func mergeFleet(cmd *cobra.Command, store fleet.Store, name, dir string) (*fleet.Merged, int, error) {
+	ctx := cmd.Context()
+	merged, err := fleet.Merge(ctx, store, name)
+	if err != nil {
+		return nil, exitUnknown, err
 	}
 	if err := merged.Extract(ctx, store, filepath.Join(dir, "runs")); err != nil {
-		return exitUnknown, &unfinishedError{err}
+		return nil, exitUnknown, err
 	}
 	code := verdictCode(merged.Results.Failed)
 	if merged.Results.Runs > 0 && len(merged.Results.Failed) == 0 {
 		code = exitPass
 	}
 	if err := reportCampaign(cmd, dir, merged.Results); err != nil {
-		return code, &unfinishedError{err}
+		return nil, code, err
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "pods: %d; results that do not count, because an earlier pod has a result for the same run: %d\n", merged.Attempts, merged.Repeated)
-	if n := len(merged.Missing); n > 0 {
-		return code, &unfinishedError{fmt.Errorf("campaign %s: %d runs have no verdict, the first of them: %s", name, n, merged.Missing[0])}
-	}
-	return code, nil
+	return merged, code, nil
 }

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // TestFleetRunRefuses checks that "gauntlet fleet run" refuses campaigns that the pods cannot run.
@@ -25,4 +29,43 @@ func TestFleetRunRefuses(t *testing.T) {
 			t.Errorf("%s: error %v; want %q", test.flag, err, test.want)
 		}
 	}
+}
+
+// TestFleetExplorePlan checks that each scenario with each subject is an index of the Job, and which
+// campaigns are refused.
+func TestFleetExplorePlan(t *testing.T) {
+	job := dryRun(t, strings.Fields("fleet explore places rollout burst --subjects=ours,upstream --at=crash,stale --budget=1h --claim=results"))
+	if n := *job.Spec.Completions; n != 4 {
+		t.Errorf("%d indexes; want 4", n)
+	}
+	args := strings.Join(job.Spec.Template.Spec.Containers[0].Args, " ")
+	for _, want := range []string{`{"seed":1,"subject":"upstream","scenario":"burst"}`, "--at=crash,stale", "--budget=1h0m0s"} {
+		if !strings.Contains(args, want) {
+			t.Errorf("arguments %s; want %s", args, want)
+		}
+	}
+	for flag, want := range map[string]string{
+		"rollout rollout":         "found twice: seed 1, subject ours, scenario rollout",
+		"rollout --provider=kind": "--provider=kind",
+		"rollout --budget=-1s":    "--budget=-1s",
+	} {
+		_, err := command(t, strings.Fields("fleet explore places "+flag+" --claim=results --dry-run")...)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v; want %q", flag, err, want)
+		}
+	}
+}
+
+// dryRun returns the Job that a command prints with --dry-run.
+func dryRun(t *testing.T, args []string) *batchv1.Job {
+	t.Helper()
+	out, err := command(t, append(slices.Clone(args), "--dry-run")...)
+	if err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	var job batchv1.Job
+	if err := yaml.UnmarshalStrict([]byte(out), &job); err != nil {
+		t.Fatal(err)
+	}
+	return &job
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -24,6 +25,7 @@ type fleetWorkerFlags struct {
 	fleetCampaignFlags
 	runs           runFlags
 	store          string
+	units          string // the failures to shrink or the scenarios to explore, as JSON; empty for runs of seeds
 	metricsAddress string
 }
 
@@ -52,8 +54,13 @@ manifest sets POD_NAME and NODE_NAME.`,
 		},
 	}
 	f := cmd.Flags()
+	flags.addSeeds(f)
 	flags.add(f)
 	f.StringVar(&flags.campaign.Name, "name", "", "the `name` of the campaign")
+	f.StringVar(&flags.units, "units", "", "as `JSON`, the failures to shrink or the scenarios to explore, instead of runs of seeds")
+	f.StringVar(&flags.campaign.Of, "of", "", "the `name` of the campaign whose failures are shrunk")
+	f.StringSliceVar(&flags.campaign.Faults, "at", nil, "the faults with which scenarios are explored")
+	f.DurationVar(&flags.campaign.Budget, "budget", 0, "how long each scenario is explored")
 	f.StringVar(&flags.store, "store", "", "the `directory` or the URL of the bucket for the results")
 	f.StringVar(&flags.metricsAddress, "metrics-address", "", "the `address` at which metrics are served")
 	f.StringVar(&flags.runs.out, "out", "out", "the `directory` for runs in progress")
@@ -64,6 +71,11 @@ manifest sets POD_NAME and NODE_NAME.`,
 // work makes the runs of the pod's Job index. It reads the index and the names of the pod and the
 // node from environment variables.
 func (f *fleetWorkerFlags) work(cmd *cobra.Command) (result error) {
+	if f.units != "" {
+		if err := json.Unmarshal([]byte(f.units), &f.campaign.Units); err != nil {
+			return fmt.Errorf("--units: %w", err)
+		}
+	}
 	if err := f.complete(cmd); err != nil {
 		return err
 	}
@@ -75,7 +87,7 @@ func (f *fleetWorkerFlags) work(cmd *cobra.Command) (result error) {
 	if f.store == "" || pod == "" {
 		return errors.New("set the flag --store and the environment variable POD_NAME: at least one of them is missing")
 	}
-	seeds, err := f.campaign.SeedsOf(index)
+	units, err := f.campaign.UnitsOf(index)
 	if err != nil {
 		return err
 	}
@@ -92,13 +104,21 @@ func (f *fleetWorkerFlags) work(cmd *cobra.Command) (result error) {
 		Attempt:  pod,
 		Node:     os.Getenv("NODE_NAME"),
 		Store:    store,
-		Prepare:  func(u fleet.Unit) (campaign.Attempt, error) { return f.prepare(cmd, u) },
 		Clock:    clock.RealClock{},
 		Metrics:  fleet.NewMetrics(&f.campaign),
 
 		MemoryKills: fleet.MemoryKills,
 	}
-	if _, err := worker.Prepare(fleet.Unit{Seed: seeds.First, Subject: f.campaign.Subjects[0]}); err != nil {
+	worker.Prepare = func(u fleet.Unit) (campaign.Attempt, error) {
+		switch {
+		case u.Check != "":
+			return f.prepareShrink(cmd, &worker, u), nil
+		case u.Scenario != "":
+			return f.prepareExplore(cmd, &worker, u), nil
+		}
+		return f.prepare(cmd, u)
+	}
+	if _, err := worker.Prepare(units[0]); err != nil {
 		return err // the options are wrong; no run has started
 	}
 	stop, err := serveMetrics(f.metricsAddress, worker.Metrics)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -36,6 +37,9 @@ type shrinkFlags struct {
 	// issue is the slug of the known upstream issue because of which the check fails. It is empty
 	// if the verdict of the check is fail.
 	issue string
+	// journal receives each line of the journal, in addition to the file. It is nil except in a pod of
+	// a fleet.
+	journal io.Writer
 }
 
 func newShrink(code *int) *cobra.Command {
@@ -199,7 +203,11 @@ func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error)
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &shrink.Prober{Journal: journal, Run: func(ctx context.Context, s *scenario.Scenario) (bool, error) { return f.fails(ctx, cmd, s) }}
+	var lines io.Writer = journal
+	if f.journal != nil {
+		lines = io.MultiWriter(journal, f.journal)
+	}
+	p := &shrink.Prober{Journal: lines, Run: func(ctx context.Context, s *scenario.Scenario) (bool, error) { return f.fails(ctx, cmd, s) }}
 	if err := errors.Join(journal.Truncate(int64(len(known))), p.Resume(bytes.NewReader(known))); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", path, err), journal.Close())
 	}

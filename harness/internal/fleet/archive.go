@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 )
 
-// compress returns a gzip-compressed tar archive of the files in a directory.
-func compress(dir string) ([]byte, error) {
+// Compress returns a gzip-compressed tar archive of the files in a directory.
+func Compress(dir string) ([]byte, error) {
 	var content bytes.Buffer
 	compressed := gzip.NewWriter(&content)
 	archive := tar.NewWriter(compressed)
@@ -22,8 +22,8 @@ func compress(dir string) ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// extract writes the files of a gzip-compressed tar archive to the directory dir, and creates dir.
-func extract(archive io.Reader, dir string) error {
+// Extract writes the files of a gzip-compressed tar archive to the directory dir, and creates dir.
+func Extract(archive io.Reader, dir string) error {
 	compressed, err := gzip.NewReader(archive)
 	if err != nil {
 		return err

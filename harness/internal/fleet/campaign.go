@@ -42,6 +42,16 @@ type Campaign struct {
 	// Scenario is the name of the built-in scenario that runs with each seed. If it is empty,
 	// each seed generates a scenario.
 	Scenario string `json:"scenario,omitempty"`
+	// Units has what the campaign does instead of runs of seeds. Each unit is an index of the Job: a
+	// failure to shrink, or a scenario to explore.
+	Units []Unit `json:"units,omitempty"`
+	// Of is the name of the campaign whose failures this campaign shrinks. It is empty if this
+	// campaign shrinks nothing.
+	Of string `json:"of,omitempty"`
+	// Faults has the kinds of faults with which this campaign explores scenarios.
+	Faults []string `json:"faults,omitempty"`
+	// Budget is how long the campaign explores each scenario; 0 means until each place was tried.
+	Budget time.Duration `json:"budget,omitempty"`
 }
 
 // The limits that Kubernetes has for an Indexed Job.
@@ -69,18 +79,27 @@ func (c *Campaign) Validate() error {
 	}
 	names := map[string]bool{}
 	for _, subject := range c.Subjects {
-		base := (Unit{1, subject}).base()
+		base := (Unit{Seed: 1, Subject: subject}).base()
 		if names[base] {
 			return fmt.Errorf("campaign %s: found the subject %s twice, or another subject whose results would have the same file names; name each subject once", c.Name, subject)
 		}
 		names[base] = true
 	}
+	for _, u := range c.Units {
+		if names[u.base()] {
+			return fmt.Errorf("campaign %s: found twice: %s; name each of them once", c.Name, u)
+		}
+		names[u.base()] = true
+	}
 	return nil
 }
 
-// command returns the command line with which a user can repeat one run of the campaign without a
+// Command returns the command line with which a user can repeat one run of the campaign without a
 // cluster.
-func (c *Campaign) command(u Unit) string {
+func (c *Campaign) Command(u Unit) string {
+	if u.Scenario != "" {
+		return fmt.Sprintf("bin/gauntlet explore %s --subject=%s --provider=%s --at=%s", u.Scenario, u.Subject, c.Provider, strings.Join(c.Faults, ","))
+	}
 	words := []string{"bin/gauntlet run"}
 	if c.Scenario != "" {
 		words = append(words, c.Scenario)
@@ -98,7 +117,33 @@ func (c *Campaign) command(u Unit) string {
 
 // indexes returns the number of completion indexes of the campaign's Indexed Job. One pod at a time
 // works on each index.
-func (c *Campaign) indexes() uint64 { return (c.Seeds.count()-1)/c.PerPod + 1 }
+func (c *Campaign) indexes() uint64 {
+	if len(c.Units) > 0 {
+		return uint64(len(c.Units))
+	}
+	return (c.Seeds.count()-1)/c.PerPod + 1
+}
+
+// UnitsOf returns the units of an index of the Job, in the order in which a worker makes them. It
+// returns an error if the Job has no such index.
+func (c *Campaign) UnitsOf(index int) ([]Unit, error) {
+	if index >= 0 && index < len(c.Units) {
+		return c.Units[index : index+1], nil
+	}
+	seeds, err := c.SeedsOf(index)
+	if err != nil {
+		return nil, err
+	}
+	return c.units(seeds), nil
+}
+
+// all returns all units of the campaign.
+func (c *Campaign) all() []Unit {
+	if len(c.Units) > 0 {
+		return c.Units
+	}
+	return c.units(c.Seeds)
+}
 
 // SeedsOf returns the seeds for which the pod with the given completion index makes runs. It
 // returns an error if the Job has no such index.
@@ -116,7 +161,7 @@ func (c *Campaign) units(seeds Seeds) []Unit {
 	var units []Unit
 	for seed := seeds.First; seed <= seeds.Last; seed++ {
 		for _, subject := range c.Subjects {
-			units = append(units, Unit{seed, subject})
+			units = append(units, Unit{Seed: seed, Subject: subject})
 		}
 	}
 	return units
@@ -135,10 +180,32 @@ func (c *Campaign) encode() []byte {
 type Unit struct {
 	Seed    uint64 `json:"seed"`
 	Subject string `json:"subject"`
+	// Check is the ID of the check whose failure is shrunk. It is empty if nothing is shrunk.
+	Check string `json:"check,omitempty"`
+	// Scenario is the name of the scenario that is explored. It is empty if nothing is explored.
+	Scenario string `json:"scenario,omitempty"`
+}
+
+// EncodeUnits returns units as JSON, for an argument of the program in the pods.
+func EncodeUnits(units []Unit) string {
+	encoded, err := json.Marshal(units)
+	if err != nil {
+		panic(err) // impossible: the type has only texts and numbers
+	}
+	return string(encoded)
 }
 
 // String describes the unit in messages, such as "seed 7, subject ours".
-func (u Unit) String() string { return fmt.Sprintf("seed %d, subject %s", u.Seed, u.Subject) }
+func (u Unit) String() string {
+	text := fmt.Sprintf("seed %d, subject %s", u.Seed, u.Subject)
+	if u.Check != "" {
+		text += ", check " + u.Check
+	}
+	if u.Scenario != "" {
+		text += ", scenario " + u.Scenario
+	}
+	return text
+}
 
 // Seeds is a range of seeds. First and Last belong to the range.
 type Seeds struct {
@@ -170,6 +237,9 @@ func (s Seeds) validate() error {
 	}
 	return nil
 }
+
+// contains reports whether a seed belongs to the range.
+func (s Seeds) contains(seed uint64) bool { return seed >= s.First && seed <= s.Last }
 
 // count returns the number of seeds in the range.
 func (s Seeds) count() uint64 { return s.Last - s.First + 1 }

@@ -38,7 +38,7 @@ const (
 // in a bucket, of which Location returns the URL, or in a PersistentVolumeClaim, of which it
 // returns the name. The other result is empty.
 func (k *Cluster) Location(ctx context.Context, name string) (bucket, claim string, err error) {
-	job, err := k.job(ctx, name)
+	job, err := k.Job(ctx, name)
 	if err != nil {
 		return "", "", err
 	}
@@ -92,7 +92,7 @@ func (k *Cluster) receive(ctx context.Context, pod string, command []string, dir
 		writer.CloseWithError(err) // nil means the end of the archive
 		done <- err
 	}()
-	err := extract(reader, dir)
+	err := Extract(reader, dir)
 	if err == nil {
 		_, err = io.Copy(io.Discard, reader) // the archive may have padding at its end
 	}
@@ -122,7 +122,7 @@ func (k *Cluster) exec(ctx context.Context, pod string, command []string, stdout
 // claim. If the campaign's Job does not exist any more, the pod has the defaults.
 func (k *Cluster) readerJob(ctx context.Context, name, claim, image string) *batchv1.Job {
 	pods := Pods{Image: image, Claim: claim, CPU: resource.MustParse("100m"), Memory: resource.MustParse("256Mi"), Disk: resource.MustParse("1Gi")}
-	if job, err := k.job(ctx, name); err == nil {
+	if job, err := k.Job(ctx, name); err == nil {
 		spec := &job.Spec.Template.Spec
 		pods.NodeSelector, pods.Tolerations, pods.PriorityClass = spec.NodeSelector, spec.Tolerations, spec.PriorityClassName
 		pods.ServiceAccount = spec.ServiceAccountName
@@ -138,6 +138,7 @@ func (k *Cluster) readerJob(ctx context.Context, name, claim, image string) *bat
 	worker.Args, worker.Ports = []string{"fleet", "export", "--wait"}, nil
 	worker.VolumeMounts[len(worker.VolumeMounts)-1].ReadOnly = true // the store
 	return &batchv1.Job{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
 		ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-collect-", Namespace: k.Namespace, Labels: labels},
 		Spec: batchv1.JobSpec{
 			BackoffLimit:            ptr.To(int32(0)),

@@ -26,21 +26,32 @@ type Cluster struct {
 	Exec func(ctx context.Context, pod string, command []string, stdout, stderr io.Writer) error
 }
 
-// Submit creates the Job of a campaign in the cluster.
+// Submit creates the Job of a campaign in the cluster. It returns an error if the Job exists.
 func (k *Cluster) Submit(ctx context.Context, job *batchv1.Job) error {
-	_, err := k.Client.BatchV1().Jobs(k.Namespace).Create(ctx, job, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
-	if apierrors.IsAlreadyExists(err) {
+	created, err := k.Ensure(ctx, job)
+	if err == nil && !created {
 		return fmt.Errorf("job %s/%s exists already; use another name, or run \"gauntlet fleet delete %s\"", k.Namespace, job.Name, job.Name)
 	}
-	if err != nil {
-		return fmt.Errorf("creating job %s/%s: %w", k.Namespace, job.Name, err)
+	return err
+}
+
+// Ensure creates the Job of a campaign if it does not exist, and reports whether it did so. It returns
+// an error if a Job exists that gauntlet did not create.
+func (k *Cluster) Ensure(ctx context.Context, job *batchv1.Job) (created bool, err error) {
+	_, err = k.Client.BatchV1().Jobs(k.Namespace).Create(ctx, job, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+	if apierrors.IsAlreadyExists(err) {
+		_, err := k.Job(ctx, job.Name)
+		return false, err
 	}
-	return nil
+	if err != nil {
+		return false, fmt.Errorf("creating job %s/%s: %w", k.Namespace, job.Name, err)
+	}
+	return true, nil
 }
 
 // Delete deletes the Job of a campaign and the Job's pods. The results stay in the store.
 func (k *Cluster) Delete(ctx context.Context, name string) error {
-	if _, err := k.job(ctx, name); err != nil {
+	if _, err := k.Job(ctx, name); err != nil {
 		return err
 	}
 	err := k.Client.BatchV1().Jobs(k.Namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationForeground)})
@@ -107,7 +118,7 @@ func (s *Status) String() string {
 // Status reads the status of the named campaign from its Job. The argument now is the current time,
 // from which the age in the status is computed.
 func (k *Cluster) Status(ctx context.Context, name string, now time.Time) (*Status, error) {
-	job, err := k.job(ctx, name)
+	job, err := k.Job(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -212,9 +223,9 @@ func startProblem(pod *corev1.Pod) string {
 	return ""
 }
 
-// job reads the Job of the named campaign. It returns an error if the Job was not created by
+// Job reads the Job of the named campaign. It returns an error if the Job was not created by
 // gauntlet.
-func (k *Cluster) job(ctx context.Context, name string) (*batchv1.Job, error) {
+func (k *Cluster) Job(ctx context.Context, name string) (*batchv1.Job, error) {
 	job, err := k.Client.BatchV1().Jobs(k.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("campaign %s: job %s/%s does not exist; Kubernetes deletes a job some time after the end of the job", name, k.Namespace, name)

@@ -191,7 +191,7 @@ func checkMerged(t *testing.T, merged *Merged, store Store, c Campaign) {
 	}
 	for _, run := range merged.Results.Failed {
 		content, err := os.ReadFile(filepath.Join(run.Directory, "scenario.yaml"))
-		if want := (Unit{run.Seed, run.Subject}).String(); err != nil || string(content) != want {
+		if want := (Unit{Seed: run.Seed, Subject: run.Subject}).String(); err != nil || string(content) != want {
 			t.Errorf("scenario of the run: found %q, %v; want %q", content, err, want)
 		}
 	}
@@ -217,7 +217,7 @@ func TestInterrupted(t *testing.T) {
 		t.Fatalf("error %v, want context.Canceled", err)
 	}
 	merged, err := Merge(t.Context(), store, "night")
-	if err != nil || !cmp.Equal(merged.Missing, []Unit{{3, "ours"}, {4, "ours"}}) {
+	if err != nil || !cmp.Equal(merged.Missing, []Unit{{Seed: 3, Subject: "ours"}, {Seed: 4, Subject: "ours"}}) {
 		t.Fatalf("missing %v, %v; want the seeds 3 and 4", merged.Missing, err)
 	}
 	now.SetTime(time.Unix(2, 0))

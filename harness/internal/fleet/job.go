@@ -261,7 +261,13 @@ func workerArgs(c *Campaign, store string) []string {
 	if c.Provider != providers.Virtual { // whose program contains the control plane
 		args = append(args, "--upstream-dir="+ProgramDirectory)
 	}
-	if c.Scenario != "" {
+	if len(c.Units) > 0 {
+		args = append(args, "--units="+EncodeUnits(c.Units), "--of="+c.Of, "--at="+strings.Join(c.Faults, ","), "--budget="+c.Budget.String())
+	}
+	switch {
+	case len(c.Units) > 0 && c.Of == "": // each unit has a scenario of its own
+		return args
+	case c.Scenario != "":
 		return append(args, "--scenario="+c.Scenario)
 	}
 	args = append(args, "--profile="+c.Profile)

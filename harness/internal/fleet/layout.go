@@ -17,6 +17,7 @@ import (
 //	CAMPAIGN/INDEX/ATTEMPT/progress.json                     the run in progress
 //	CAMPAIGN/INDEX/ATTEMPT/artifacts/results/SEED-SUBJECT.json   a verdict
 //	CAMPAIGN/INDEX/ATTEMPT/artifacts/runs/SEED-SUBJECT.tar.gz    the directory of a run that did not pass
+//	CAMPAIGN/INDEX/ATTEMPT/artifacts/journals/SEED-SUBJECT-CHECK        what a search in progress knows
 //	CAMPAIGN/INDEX/ATTEMPT/artifacts/junit_runs.xml          when the pod ends
 //	CAMPAIGN/INDEX/ATTEMPT/finished.json                     in Prow's format, when the pod ends
 const (
@@ -27,6 +28,7 @@ const (
 	junitName    = "artifacts/junit_runs.xml"
 	resultsDir   = "artifacts/results"
 	runsDir      = "artifacts/runs"
+	journalsDir  = "artifacts/journals"
 
 	resultSuffix = ".json"
 	runSuffix    = ".tar.gz"
@@ -41,7 +43,13 @@ func indexDir(campaign string, index int) string {
 // base returns the beginning of the names of the run's files in the store, such as "12-ours" for
 // seed 12.
 func (u Unit) base() string {
-	return strconv.FormatUint(u.Seed, 10) + "-" + escapeName(u.Subject)
+	base := strconv.FormatUint(u.Seed, 10) + "-" + escapeName(u.Subject)
+	for _, part := range []string{u.Check, u.Scenario} {
+		if part != "" {
+			base += "-" + part
+		}
+	}
+	return base
 }
 
 // escapeName replaces characters such as "/" in the name of a subject by underscores, for file
@@ -91,6 +99,9 @@ type finished struct {
 type progress struct {
 	// InProgress is the run that the pod is making. It is nil between two runs.
 	InProgress *Unit `json:"inProgress,omitempty"`
+	// Journal is how often this pod has saved the journal of that run. It is 0 unless the run is a
+	// search, which consists of many runs.
+	Journal int `json:"journal,omitempty"`
 	// Runs is the number of results that this pod has written.
 	Runs int `json:"runs"`
 	// Seconds is the time since the start of the pod's program.

@@ -31,6 +31,7 @@ type Merged struct {
 	// Attempts is the number of pods that have worked on the campaign.
 	Attempts int
 
+	failed   []Unit   // the units of Results.Failed
 	archives []string // for each run of Results.Failed: the name in the store of the archive with the run directory
 }
 
@@ -60,7 +61,7 @@ func Merge(ctx context.Context, store Store, name string) (*Merged, error) {
 		return nil, err
 	}
 	first := merged.choose(names)
-	units := merged.Campaign.units(merged.Campaign.Seeds)
+	units := merged.Campaign.all()
 	runs := make([]*reports.Run, len(units))
 	err = forEach(ctx, len(units), func(ctx context.Context, i int) error {
 		if result, ok := first[units[i].base()]; ok {
@@ -145,6 +146,7 @@ func (m *Merged) add(unit Unit, run *reports.Run, result resultFile) {
 		m.Results.Passed = append(m.Results.Passed, *run)
 	default:
 		m.Results.Failed = append(m.Results.Failed, *run)
+		m.failed = append(m.failed, unit)
 		m.archives = append(m.archives, path.Join(result.attempt, runsDir, result.base+runSuffix))
 	}
 	m.Results.Runs++
@@ -163,12 +165,19 @@ func (m *Merged) Extract(ctx context.Context, store Store, dir string) error {
 			return err
 		}
 		run := &m.Results.Failed[i]
-		to := filepath.Join(dir, Unit{run.Seed, run.Subject}.base())
-		if err := extract(bytes.NewReader(archive), to); err != nil {
+		to := filepath.Join(dir, m.failed[i].base())
+		if err := Extract(bytes.NewReader(archive), to); err != nil {
 			return fmt.Errorf("%s in the store: %w", m.archives[i], err)
 		}
 		run.Directory = to
-		run.Reproduce = fmt.Sprintf("bin/gauntlet run %s --subject=%s --provider=%s", filepath.Join(to, "scenario.yaml"), run.Subject, run.Provider)
+		scenario := "scenario.yaml"
+		switch unit := m.failed[i]; {
+		case unit.Scenario != "":
+			return nil // the directory has many runs
+		case unit.Check != "":
+			scenario = "shrink/smallest.yaml"
+		}
+		run.Reproduce = fmt.Sprintf("bin/gauntlet run %s --subject=%s --provider=%s", filepath.Join(to, scenario), run.Subject, run.Provider)
 		return nil
 	})
 }

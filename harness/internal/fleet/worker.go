@@ -46,6 +46,7 @@ type Worker struct {
 	begun   time.Time
 	results []reports.Run
 	kills   int // the result of MemoryKills before the run in progress
+	saved   int // how often the journal of the run in progress was saved
 }
 
 // The limits after which a worker gives up.
@@ -73,7 +74,7 @@ var ErrOutOfMemory = errors.New("the kernel killed a process of the run, because
 // in progress and returns ErrOutOfMemory. It then writes no finished.json, so that later attempts
 // count this attempt as killed.
 func (w *Worker) Work(ctx context.Context) error {
-	seeds, err := w.Campaign.SeedsOf(w.Index)
+	units, err := w.Campaign.UnitsOf(w.Index)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (w *Worker) Work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	left := slices.DeleteFunc(w.Campaign.units(seeds), func(u Unit) bool { return earlier.results[u.base()] })
+	left := slices.DeleteFunc(slices.Clone(units), func(u Unit) bool { return earlier.results[u.base()] })
 	w.Metrics.plan(len(left))
 	err = w.makeRuns(ctx, left, earlier.killed)
 	if errors.Is(err, ErrOutOfMemory) {
@@ -119,7 +120,7 @@ func (w *Worker) begin(ctx context.Context) error {
 // earlier says what other pods with the same index of the Job have done.
 type earlier struct {
 	results map[string]bool // true for each unit that has a result; the key is [Unit.base]
-	killed  map[Unit]int    // how many attempts were killed during the run of a unit
+	killed  map[Unit]int    // how many attempts were killed during the run of a unit, and saved no journal of it
 }
 
 // earlierAttempts reads from the store what other pods with the same index of the Job have done.
@@ -146,7 +147,7 @@ func (w *Worker) earlierAttempts(ctx context.Context) (earlier, error) {
 		if err != nil {
 			return found, err
 		}
-		if last.InProgress != nil {
+		if last.InProgress != nil && last.Journal == 0 {
 			found.killed[*last.InProgress]++
 		}
 	}
@@ -191,7 +192,7 @@ func (w *Worker) series(ctx context.Context, units []Unit, killed map[Unit]int) 
 				attempt = w.abandoned(unit, killed[unit])
 			}
 			if err == nil {
-				w.kills = w.memoryKills()
+				w.kills, w.saved = w.memoryKills(), 0
 				err = w.note(ctx, &unit)
 			}
 			if !yield(attempt, err) || err != nil {
@@ -220,7 +221,7 @@ func (w *Worker) abandoned(unit Unit, times int) campaign.Attempt {
 			Seed:      unit.Seed,
 			Started:   w.Clock.Now(),
 			Verdict:   check.Unknown,
-			Reproduce: w.Campaign.command(unit),
+			Reproduce: w.Campaign.Command(unit),
 			Reason:    fmt.Sprintf("%d pods were killed during this run; expected at most %d; increase the memory limit of the pods (--memory)", times, killedMax-1),
 		}, nil
 	}
@@ -233,7 +234,7 @@ func (w *Worker) record(ctx context.Context, unit Unit, run *reports.Run) error 
 	if run.Verdict == check.Pass {
 		result.Reproduce, result.Results, result.Versions = "", nil, nil
 	} else if run.Directory != "" {
-		archive, err := compress(run.Directory)
+		archive, err := Compress(run.Directory)
 		if err != nil {
 			return fmt.Errorf("compressing the directory of %s: %w", unit, err)
 		}
@@ -259,7 +260,7 @@ func (w *Worker) record(ctx context.Context, unit Unit, run *reports.Run) error 
 
 // note writes to progress.json which run is in progress. The argument unit is nil between two runs.
 func (w *Worker) note(ctx context.Context, unit *Unit) error {
-	return w.put(ctx, progressName, progress{InProgress: unit, Runs: len(w.results), Seconds: w.Clock.Since(w.begun).Seconds()})
+	return w.put(ctx, progressName, progress{InProgress: unit, Journal: w.saved, Runs: len(w.results), Seconds: w.Clock.Since(w.begun).Seconds()})
 }
 
 // finish writes the last files of this pod, such as finished.json. The argument workErr says why
@@ -279,6 +280,7 @@ func (w *Worker) finish(ctx context.Context, workErr error) error {
 	if err := reports.JUnit(&junit, w.results); err != nil {
 		return err
 	}
+	w.saved = 0
 	return errors.Join(
 		w.Store.Put(ctx, path.Join(w.dir, junitName), junit.Bytes()),
 		w.note(ctx, nil),

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/fleet"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/shrink"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// fleetShrinkFlags has the values of the flags of "gauntlet fleet shrink".
+type fleetShrinkFlags struct {
+	fleetClusterFlags
+	fleetPodFlags
+	name   string
+	detach bool
+}
+
+func newFleetShrink(code *int) *cobra.Command {
+	var flags fleetShrinkFlags
+	cmd := &cobra.Command{
+		Use:   "shrink NAME",
+		Short: "Shrink the failures of a campaign in the pods of an Indexed Job",
+		Long: `Shrink the smallest failed run of each failure group of a campaign, as "gauntlet shrink"
+does. Each failure group is an index of a second Job, NAME-shrink. If a pod is killed,
+the next pod continues its search.
+
+The commands status, collect and delete accept the name NAME-shrink. After collect, the
+directory of a run has the smallest scenario so far, shrink/smallest.yaml.
+
+The pods are like those of the campaign's Job. If this Job does not exist any more, name
+the results with --claim or --store, and the image. Only then, the other flags of the
+pods have an effect.`,
+		Example: `  gauntlet fleet shrink nightly
+  gauntlet fleet shrink nightly --claim=results --image=REGISTRY/gauntlet-fleet:v1 --parallelism=10`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			*code, err = flags.run(cmd, args[0])
+			return err
+		},
+	}
+	f := cmd.Flags()
+	flags.fleetClusterFlags.add(f)
+	flags.fleetPodFlags.add(f)
+	f.StringVar(&flags.name, "name", "", "the `name` of the second Job and its results (default: NAME-shrink)")
+	f.BoolVar(&flags.detach, "detach", false, "do not wait for the end of the Job")
+	return cmd
+}
+
+// run creates a Job that shrinks the failures of the named campaign, and follows the Job. It returns
+// the exit code.
+func (f *fleetShrinkFlags) run(cmd *cobra.Command, name string) (int, error) {
+	if f.named() {
+		if err := f.fleetPodFlags.complete(); err != nil {
+			return exitPass, err
+		}
+	}
+	cluster, err := f.connect()
+	if err != nil {
+		return exitPass, err
+	}
+	plan, err := f.plan(cmd.Context(), name)
+	if err != nil {
+		return exitPass, err
+	}
+	job, err := f.job(cmd.Context(), cluster, plan)
+	if err == nil {
+		err = cluster.Submit(cmd.Context(), job)
+	}
+	if err != nil {
+		return exitPass, &unfinishedError{err}
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "created job %s/%s; failure groups: %d\n", cluster.Namespace, plan.Name, len(plan.Units))
+	if f.detach {
+		return exitPass, nil
+	}
+	return followFleet(cmd, cluster, plan.Name)
+}
+
+// named reports whether flags say where the results are.
+func (f *fleetShrinkFlags) named() bool { return f.pods.Claim != "" || f.pods.Bucket != "" }
+
+// plan reads the results of a campaign, and returns a campaign that shrinks its failures.
+func (f *fleetShrinkFlags) plan(ctx context.Context, name string) (*fleet.Campaign, error) {
+	results := fleetCollectFlags{fleetClusterFlags: f.fleetClusterFlags, store: f.pods.Bucket, claim: f.pods.Claim}
+	if f.named() {
+		results.image = f.pods.Image
+	}
+	store, closeStore, err := results.open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	merged, err := fleet.Merge(ctx, store, name)
+	if err = errors.Join(err, closeStore()); err != nil {
+		return nil, &unfinishedError{err}
+	}
+	return merged.Shrinking(cmp.Or(f.name, name+"-shrink"))
+}
+
+// job returns the Job of a campaign that shrinks failures.
+func (f *fleetShrinkFlags) job(ctx context.Context, cluster *fleet.Cluster, plan *fleet.Campaign) (*batchv1.Job, error) {
+	if f.named() {
+		f.pods.Namespace = cluster.Namespace
+		return fleet.Job(plan, &f.pods), nil
+	}
+	other, err := cluster.Job(ctx, plan.Of)
+	if err != nil {
+		return nil, err
+	}
+	return fleet.JobLike(other, plan), nil
+}
+
+// prepareShrink returns a function that shrinks a failure. The result is the failed run, with the
+// smallest scenario in its directory.
+func (f *fleetWorkerFlags) prepareShrink(cmd *cobra.Command, worker *fleet.Worker, u fleet.Unit) campaign.Attempt {
+	return func(ctx context.Context) (*reports.Run, error) {
+		dir, err := filepath.Abs(filepath.Join(f.runs.out, "shrink"))
+		if err == nil {
+			err = os.RemoveAll(dir)
+		}
+		if err != nil {
+			return nil, err
+		}
+		failed, err := f.campaign.Failed(ctx, worker.Store, u, dir)
+		if err != nil {
+			return nil, err
+		}
+		search := shrinkFlags{runs: f.runs, check: u.Check}
+		for _, failure := range reports.FailedChecks([]reports.Run{*failed}) {
+			if failure.Check == u.Check {
+				search.failure = &failure
+			}
+		}
+		saved := &savedJournal{ctx: ctx, worker: worker, unit: u}
+		if saved.content, err = worker.Journal(ctx, u); err != nil {
+			return nil, err
+		}
+		if err := saved.restore(filepath.Join(dir, "shrink"), u.Check+".jsonl"); err != nil {
+			return nil, err
+		}
+		search.journal = saved
+		err = search.run(cmd, dir)
+		if errors.Is(err, shrink.ErrNeverFails) {
+			failed.Verdict, failed.Reason, failed.Results = check.Unknown, fmt.Sprintf("the failure of %s cannot be shrunk: %v", u.Check, err), nil
+			return failed, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return failed, nil
+	}
+}
+
+// savedJournal is a writer that receives the journal of a search. It saves the journal in the store
+// after each line, so that the next pod can continue the search.
+type savedJournal struct {
+	ctx     context.Context
+	worker  *fleet.Worker
+	unit    fleet.Unit
+	content []byte
+}
+
+var _ io.Writer = (*savedJournal)(nil)
+
+// restore writes the journal of earlier pods to a file, from which the search continues.
+func (s *savedJournal) restore(dir, name string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, name), s.content, 0o644)
+}
+
+// Write adds a line to the journal, and saves the journal.
+func (s *savedJournal) Write(line []byte) (int, error) {
+	s.content = append(s.content, line...)
+	return len(line), s.worker.SaveJournal(s.ctx, s.unit, s.content)
+}
