@@ -12,6 +12,8 @@ LDFLAGS     := -s -w -X main.revision=$(REVISION)
 GOLANGCI    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # goreleaser needs a newer Go than this module; the go command downloads it.
 GORELEASER  := GOTOOLCHAIN=auto $(GO) run github.com/goreleaser/goreleaser/v2@v2.18.2
+# Helm needs newer modules than this module has, so it is not in go.mod.
+HELM        := $(GO) run helm.sh/helm/v4/cmd/helm@v4.3.1
 COUNT       ?= 1
 # How many packages `make test` tests in parallel. The longest spend most time waiting.
 PACKAGES    ?= 3
@@ -194,6 +196,22 @@ virtual: ## build bin/gauntlet-virtual, which `gauntlet run --provider=virtual` 
 .PHONY: test-objectstore
 test-objectstore: ## run the tests of the object stores for fleets, which are a module of their own
 	cd harness/objectstore && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) test -trimpath -vet=off -count=1 ./...
+
+# The values with which `make test-chart` renders the chart. UPDATE=1 writes the manifests.
+CHART       := examples/fleet/chart
+UPDATE      ?=
+
+.PHONY: test-chart
+test-chart: ## lint the Helm chart of fleets, and compare what it renders with the manifests that make test checks
+	@set -e; for values in values ci/all-values ci/claim-values; do \
+		$(HELM) lint --strict --quiet --values=$(CHART)/$$values.yaml $(CHART); \
+		case $$values in \
+		values) file=examples/fleet/nightly/nightly.yaml ;; \
+		*) file=harness/internal/fleet/testdata/chart-$$(basename $${values%-values}).yaml ;; \
+		esac; \
+		rendered=$$($(HELM) template nightly $(CHART) --namespace=gauntlet --values=$(CHART)/$$values.yaml); \
+		$(if $(UPDATE),echo "$$rendered" > $$file,echo "$$rendered" | diff -u $$file -; echo "$$file is what the chart renders"); \
+	done
 
 .PHONY: objectstore
 objectstore: ## build bin/gauntlet-objectstore, which `gauntlet fleet run --store` needs

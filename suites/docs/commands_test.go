@@ -167,7 +167,7 @@ type parser struct {
 // external lists programs that do not belong to this project. The test does not check their
 // arguments.
 var external = []string{
-	"apt-get", "cat", "cd", "cp", "docker", "echo", "export", "git", "gofmt", "grep", "head", "jq", "kind", "kubectl",
+	"apt-get", "cat", "cd", "cp", "docker", "echo", "export", "git", "gofmt", "grep", "head", "helm", "jq", "kind", "kubectl",
 	"ls", "mkdir", "sed", "sudo", "tail", "wc",
 }
 

@@ -33,7 +33,7 @@ func newFleet(code *int) *cobra.Command {
   gauntlet fleet status nightly
   gauntlet fleet collect nightly --store=/mnt/results`,
 	}
-	cmd.AddCommand(newFleetRun(code), newFleetStatus(code), newFleetCollect(code), newFleetDelete(), newFleetShrink(code), newFleetExplore(code),
+	cmd.AddCommand(newFleetRun(code), newFleetStatus(code), newFleetCollect(code), newFleetDelete(), newFleetShrink(code), newFleetExplore(code), newFleetNightly(), newFleetAcknowledge(),
 		newFleetWorker(code), newFleetExport())
 	return cmd
 }

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -92,6 +93,35 @@ func TestKustomize(t *testing.T) {
 		}
 	}
 	if want := map[string]bool{"Job": true, "PodMonitor": true}; !maps.Equal(kinds, want) {
+		t.Errorf("kinds %v; want %v", kinds, want)
+	}
+}
+
+// TestNightlyKustomize checks that the kustomization of a CronJob has one namespace, also in its
+// RoleBinding.
+func TestNightlyKustomize(t *testing.T) {
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(examples, "nightly"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]bool{}
+	for _, object := range built.Resources() {
+		kinds[object.GetKind()] = true
+		namespaces := []string{object.GetNamespace()}
+		if object.GetKind() == "RoleBinding" {
+			subject, err := object.GetFieldValue("subjects.0.namespace")
+			if err != nil {
+				t.Fatal(err)
+			}
+			namespaces = append(namespaces, fmt.Sprint(subject))
+		}
+		for _, namespace := range namespaces {
+			if namespace != "gauntlet" {
+				t.Errorf("%s: namespace %s; want gauntlet", object.GetKind(), namespace)
+			}
+		}
+	}
+	if want := map[string]bool{"CronJob": true, "ServiceAccount": true, "Role": true, "RoleBinding": true}; !maps.Equal(kinds, want) {
 		t.Errorf("kinds %v; want %v", kinds, want)
 	}
 }

@@ -93,6 +93,7 @@ func TestOnKind(t *testing.T) {
 	got := readOutcome(t, filepath.Join(f.dir, "fleet-"+campaignName))
 	t.Logf("%s", collect.output)
 	f.compareThroughPod(got)
+	f.runNight()
 	if len(got.Verdicts) != 2**seeds {
 		t.Errorf("verdicts of %d runs, want %d", len(got.Verdicts), 2**seeds)
 	}

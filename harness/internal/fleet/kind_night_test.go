@@ -1,0 +1,93 @@
+package fleet_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// runNight applies the manifests of a CronJob in the examples, and runs a night of four seeds. The
+// subject is upstream, whose known issues give new failure groups in some nights.
+func (f *fleetCluster) runNight() {
+	f.Helper()
+	const night, seeds = "nightly-1", 4
+	cronJob := f.applyNight(seeds)
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: night}, Spec: cronJob.Spec.JobTemplate.Spec}
+	if _, err := f.client.BatchV1().Jobs(namespace).Create(f.Context(), job, metav1.CreateOptions{}); err != nil {
+		f.Fatal(err)
+	}
+	f.await("the night to end", func() error {
+		job, err := f.client.BatchV1().Jobs(namespace).Get(f.Context(), night, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if len(job.Status.Conditions) == 0 {
+			return errors.New("the job runs")
+		}
+		return nil
+	})
+	campaign := night + "-run"
+	status := f.start("fleet", "status", campaign)
+	if status.wait(); !strings.Contains(status.output.String(), "1 of 1 indexes complete") {
+		f.Errorf("status of the night:\n%s", status.output)
+	}
+	results, err := filepath.Glob(filepath.Join(f.store, campaign, "00000", "*", "artifacts", "results", "*-upstream.json"))
+	if err != nil || len(results) != seeds {
+		f.Errorf("results %q, %v; want %d", results, err, seeds)
+	}
+	failed, err := filepath.Glob(filepath.Join(f.store, campaign, "00000", "*", "artifacts", "runs", "*"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	known, err := filepath.Glob(filepath.Join(f.store, ".known", "nightly", "*.json"))
+	if err != nil || (len(known) == 0) != (len(failed) == 0) {
+		f.Errorf("acknowledged failure groups %q, %v; want some for the runs %q", known, err, failed)
+	}
+	f.Logf("the night has %d runs that did not pass, and %d new failure groups", len(failed), len(known))
+}
+
+// applyNight creates the objects in the manifests of a CronJob, and returns the CronJob. The campaign
+// has the given number of seeds, in virtual time.
+func (f *fleetCluster) applyNight(seeds int) *batchv1.CronJob {
+	f.Helper()
+	content, err := os.ReadFile("../../../examples/fleet/nightly/nightly.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	text := strings.NewReplacer(
+		"namespace: gauntlet", "namespace: "+namespace, "--count=1000", fmt.Sprintf("--count=%d", seeds),
+		"--provider=embedded", "--provider=virtual", "--subjects=ours", "--subjects=upstream", "--cpu=1", "--cpu=250m",
+	).Replace(string(content))
+	var cronJob *batchv1.CronJob
+	for document := range strings.SplitSeq(text, "\n---\n") {
+		object, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(document), nil, nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		ctx, options := f.Context(), metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}
+		switch object := object.(type) {
+		case *corev1.ServiceAccount:
+			_, err = f.client.CoreV1().ServiceAccounts(namespace).Create(ctx, object, options)
+		case *rbacv1.Role:
+			_, err = f.client.RbacV1().Roles(namespace).Create(ctx, object, options)
+		case *rbacv1.RoleBinding:
+			_, err = f.client.RbacV1().RoleBindings(namespace).Create(ctx, object, options)
+		case *batchv1.CronJob:
+			cronJob, err = f.client.BatchV1().CronJobs(namespace).Create(ctx, object, options)
+		default:
+			err = fmt.Errorf("found %T in the manifests", object)
+		}
+		if err != nil {
+			f.Fatal(err)
+		}
+	}
+	return cronJob
+}

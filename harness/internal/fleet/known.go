@@ -1,0 +1,67 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path"
+
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// Night says what one campaign of a series found. "gauntlet fleet nightly" writes it as JSON, for
+// the program that opens issues.
+type Night struct {
+	// Series is the name that the campaigns of all nights share.
+	Series string `json:"series"`
+	// Campaign is the name of the campaign in the store.
+	Campaign string `json:"campaign"`
+	// Runs is the number of runs that have a verdict, and Missing is the number of the others.
+	Runs    int `json:"runs"`
+	Missing int `json:"missing"`
+	// Report is the path of the directory with the report and the runs that did not pass.
+	Report string `json:"report"`
+	// NewGroups has the failure groups that nobody has acknowledged in this series.
+	NewGroups []reports.Group `json:"newGroups"`
+}
+
+// knownDir is the directory in the store with the acknowledged failure groups of all series. It is
+// no valid name of a campaign.
+const knownDir = ".known"
+
+// knownName returns the name in the store of an acknowledged failure group.
+func knownName(series string, group *reports.Group) string {
+	return path.Join(knownDir, series, group.ID+".json")
+}
+
+// NewGroups returns those of the given failure groups that nobody has acknowledged in a series.
+func NewGroups(ctx context.Context, store Store, series string, groups []reports.Group) ([]reports.Group, error) {
+	fresh := []reports.Group{}
+	for i := range groups {
+		_, err := store.Get(ctx, knownName(series, &groups[i]))
+		if errors.Is(err, fs.ErrNotExist) {
+			fresh = append(fresh, groups[i])
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return fresh, nil
+}
+
+// Acknowledge records the new failure groups of a night in the store. [NewGroups] then does not
+// return them again.
+func Acknowledge(ctx context.Context, store Store, night *Night) error {
+	for i := range night.NewGroups {
+		content, err := json.Marshal(night.NewGroups[i])
+		if err != nil {
+			return err
+		}
+		if err := store.Put(ctx, knownName(night.Series, &night.NewGroups[i]), append(content, '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
