@@ -119,7 +119,7 @@ func (b *Baseline) Write(path string) error {
 // Read reads a baseline from the YAML file at path. An error names the file, what was found and
 // what was expected.
 func Read(path string) (*Baseline, error) {
-	text, err := inputfile.Read(path)
+	text, err := inputfile.ReadText(path)
 	if err != nil {
 		return nil, err
 	}

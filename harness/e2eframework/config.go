@@ -31,7 +31,7 @@ func (p *provider) CreateWithConfig(ctx context.Context, path string) (string, e
 	if path == "" || p.environment != nil {
 		return p.Create(ctx)
 	}
-	data, err := inputfile.Read(path)
+	data, err := inputfile.ReadText(path)
 	if err != nil {
 		return "", fmt.Errorf("reading the configuration of cluster %s: %w", p.clusterName, err)
 	}

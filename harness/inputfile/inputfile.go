@@ -3,12 +3,14 @@
 package inputfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"syscall"
+	"unicode/utf8"
 )
 
 // Open opens a regular file for reading. It returns an error for a directory, a pipe or a
@@ -39,6 +41,19 @@ func Read(path string) ([]byte, error) {
 	}
 	defer file.Close()
 	return io.ReadAll(file)
+}
+
+// ReadText returns the content of a regular file that contains text, such as YAML. It returns an
+// error if the content is not UTF-8 or contains a NUL byte.
+func ReadText(path string) ([]byte, error) {
+	content, err := Read(path)
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0 {
+		return nil, fmt.Errorf("%s: found binary data; expected text in UTF-8", path)
+	}
+	return content, nil
 }
 
 // Reason returns the cause of a file error, such as "no such file or directory". It removes the

@@ -32,3 +32,19 @@ func TestRead(t *testing.T) {
 		}
 	}
 }
+
+func TestReadText(t *testing.T) {
+	for content, valid := range map[string]bool{"a: ü\n": true, "": true, "a\x00b": false, "\xff\xfe": false} {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ReadText(path)
+		switch want := path + ": found binary data; expected text in UTF-8"; {
+		case valid && (err != nil || string(got) != content):
+			t.Errorf("%q: content %q, error %v, want the same content", content, got, err)
+		case !valid && (err == nil || err.Error() != want):
+			t.Errorf("%q: error %v, want %q", content, err, want)
+		}
+	}
+}

@@ -211,7 +211,7 @@ func (f *fleetPodFlags) complete() error {
 	if f.tolerations == "" {
 		return nil
 	}
-	content, err := inputfile.Read(f.tolerations)
+	content, err := inputfile.ReadText(f.tolerations)
 	if err != nil {
 		return fmt.Errorf("--tolerations: %w", err)
 	}

@@ -167,6 +167,9 @@ SIGTERM; "gauntlet fleet collect" then runs the command again in the same pod.`,
 // URL. The caller must call close at the end.
 func openStore(location string) (store fleet.Store, close func() error, err error) {
 	if !objectstore.IsURL(location) {
+		if info, err := os.Stat(location); err == nil && !info.IsDir() {
+			return nil, nil, fmt.Errorf("--store: %s: found a file; expected a directory, or the URL of a bucket", location)
+		}
 		return fleet.Directory(location), func() error { return nil }, nil
 	}
 	if err := objectstore.Validate(location); err != nil {

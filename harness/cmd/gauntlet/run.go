@@ -200,7 +200,7 @@ func checkKubeconfig(path string) error {
 	if path == "" {
 		return nil
 	}
-	content, err := inputfile.Read(path)
+	content, err := inputfile.ReadText(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("--kubeconfig: %w; expected a kubeconfig", err)

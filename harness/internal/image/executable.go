@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"debug/elf"
+	"errors"
 	"fmt"
 
 	"github.com/kube-gauntlet/gauntlet/harness/internal/executable"
@@ -23,8 +24,11 @@ var architectures = map[elf.Machine]string{
 // the misleading error "no such file or directory".
 func architecture(binary []byte) (string, error) {
 	file, err := elf.NewFile(bytes.NewReader(binary))
-	if err != nil {
-		return "", fmt.Errorf("expected a Linux executable (an ELF file): %w", err)
+	switch {
+	case !bytes.HasPrefix(binary, []byte(elf.ELFMAG)):
+		return "", errors.New("found no ELF file; expected a Linux executable")
+	case err != nil:
+		return "", fmt.Errorf("found a damaged ELF file: %w; expected a Linux executable", err)
 	}
 	arch, supported := architectures[file.Machine]
 	switch {

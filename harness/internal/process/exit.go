@@ -44,7 +44,8 @@ type ExitError struct {
 	DiskFull bool
 }
 
-// Error returns the exit status or the signal, and the last lines of the log.
+// Error returns the exit status or the signal, and the last lines of the log. With a full disk, it
+// returns the path of the log instead of the lines, because the full disk is the reason.
 func (e *ExitError) Error() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s exited with status %d", e.Name, e.Code)
@@ -55,8 +56,12 @@ func (e *ExitError) Error() string {
 	if e.DiskFull {
 		fmt.Fprintf(&s, "; no space left on the disk of %s", filepath.Dir(e.LogPath))
 	}
-	if e.LogTail == "" {
+	switch {
+	case e.LogTail == "":
 		fmt.Fprintf(&s, "; it wrote nothing to %s", e.LogPath)
+		return s.String()
+	case e.DiskFull:
+		fmt.Fprintf(&s, "; see %s", e.LogPath)
 		return s.String()
 	}
 	fmt.Fprintf(&s, "; last lines of %s:\n\t%s", e.LogPath, strings.ReplaceAll(e.LogTail, "\n", "\n\t"))

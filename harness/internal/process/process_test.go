@@ -127,6 +127,10 @@ func TestExitErrorMentionsFullDisk(t *testing.T) {
 	if want := "etcd exited with status 2; no space left on the disk of /run/logs; it wrote nothing to /run/logs/etcd.log"; err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
 	}
+	err.LogTail = "etcd: many lines"
+	if want := "etcd exited with status 2; no space left on the disk of /run/logs; see /run/logs/etcd.log"; err.Error() != want {
+		t.Errorf("error %q, want %q", err, want)
+	}
 }
 
 func TestStartErrors(t *testing.T) {
