@@ -79,7 +79,7 @@ func (l *fakeRuns) run(_ context.Context, subject Subject, scenario string) (*re
 }
 
 func failing(at time.Duration, ids ...string) reports.Run {
-	result := reports.Run{Verdict: check.Fail, Reason: "it is broken", Results: []check.Result{{Check: "sound", Verdict: check.Pass}}}
+	result := reports.Run{Verdict: check.Fail, Seed: 7, Reason: "it is broken", Results: []check.Result{{Check: "sound", Verdict: check.Pass}}}
 	for _, id := range ids {
 		result.Results = append(result.Results, check.Result{Check: id, Verdict: check.Fail, Evidence: []check.Evidence{{At: at + time.Second}, {At: at}}})
 		at /= 2
@@ -91,7 +91,7 @@ func failing(at time.Duration, ids ...string) reports.Run {
 func (l *fakeRuns) try(t *testing.T, mutants ...Mutant) (map[string]Outcome, error) {
 	outcomes := map[string]Outcome{}
 	trial := Trial{
-		Mutants: mutants, Seed: 7, Parallel: 2,
+		Mutants: mutants, Parallel: 2,
 		Unmodified: func(base Base) (string, error) { return string(base), nil },
 		Build:      func(_ context.Context, m *Mutant) (string, error) { return m.ID, nil },
 		Run:        l.run,

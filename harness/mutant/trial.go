@@ -94,7 +94,6 @@ func (s Subject) Expects(verdict check.Verdict) bool {
 // Trial runs mutants in their scenarios and reports which mutants a check detects.
 type Trial struct {
 	Mutants []Mutant
-	Seed    uint64 // the seed of the random numbers in every run
 	// Parallel is the maximum number of builds and runs at the same time. It must be at least 1.
 	Parallel int
 	// Unmodified returns the path of an executable of the unmodified controllers. The argument
@@ -102,7 +101,7 @@ type Trial struct {
 	Unmodified func(base Base) (string, error)
 	// Build builds a mutant and returns the path of its executable.
 	Build func(ctx context.Context, m *Mutant) (string, error)
-	// Run runs a scenario on a subject, with the seed Seed.
+	// Run runs a scenario on a subject.
 	Run func(ctx context.Context, subject Subject, scenario string) (*reports.Run, error)
 	// Done receives the outcome of each mutant. Do never calls Done concurrently, and returns the
 	// first error that Done returns.
@@ -249,7 +248,7 @@ func (t *Trial) try(ctx context.Context, m *Mutant, passes map[baseRun]bool) (Ou
 		}
 		failed := failedChecks(result)
 		if checks := idsOf(failed); m.detectedBy(checks) {
-			outcome.State, outcome.Scenario, outcome.Seed = Detected, scenario, t.Seed
+			outcome.State, outcome.Scenario, outcome.Seed = Detected, scenario, result.Seed
 			outcome.After, outcome.Checks = firstViolation(failed[0]), checks
 			return outcome, nil
 		}

@@ -10,11 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/mutant"
@@ -33,7 +36,11 @@ type mutantsFlags struct {
 	tree     string // the root directory of the source tree
 	missing  bool   // run only mutants that were not detected in their current form
 	keepRuns bool
-	matrix   matrixFlags
+	// seeds is how many generated scenarios run in place of the mutants' own scenarios. 0 selects
+	// the latter.
+	seeds     int
+	generated generateFlags
+	matrix    matrixFlags
 }
 
 // mutantProviders lists the providers on which mutants can run. A mutant is a controller that is
@@ -52,6 +59,10 @@ With --provider=virtual, the runs take seconds in all: they are in virtual time.
 mutants of our controllers run then, in the scenarios that this provider supports. The
 outcomes go to the directory mutants-virtual.
 
+With --seeds=N, the mutants run in the scenarios that the seeds 1 to N generate, instead
+of their own. Any failed check then counts. The outcomes go to a directory of their own,
+such as mutants-virtual-steady, and there is no table.
+
 The command needs the source tree of this project and the go command; it does not
 change the tree. It writes the outcomes to the directory mutants: outcomes.json, and
 TABLE.md, which includes the outcomes of earlier calls. The executables and runs of
@@ -60,7 +71,8 @@ detected a mutant that must be detected, and 2 if the unmodified controllers did
 pass.`,
 		Example: `  gauntlet mutants
   gauntlet mutants R1 D5
-  gauntlet mutants --missing`,
+  gauntlet mutants --missing
+  gauntlet mutants --provider=virtual --seeds=20 --profile=steady`,
 		ValidArgsFunction: completeMutants,
 		Args:              cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, ids []string) error {
@@ -75,6 +87,8 @@ pass.`,
 	flags.add(f)
 	f.BoolVar(&flags.missing, "missing", false, "run only mutants that have not been detected in their current form")
 	f.StringVar(&flags.runs.provider, "provider", providers.Default(), "the provider of the runs: "+nearest.List(mutantProviders, "or"))
+	f.IntVar(&flags.seeds, "seeds", 0, "how many seeds generate the scenarios of the mutants; 0 selects the scenarios that the mutants name")
+	flags.generated.addProfile(f)
 	f.BoolVar(&flags.keepRuns, "keep-runs", false, "keep all run directories, so that they can be checked again")
 	cmd.AddCommand(newMutantsMatrix(), newMutantsTiers())
 	return cmd
@@ -149,7 +163,10 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 		fmt.Fprintln(cmd.OutOrStdout(), o)
 		return errors.Join(f.removeExecutable(builder, &m, o), writeJSON(f.outcomesFile(), outcomes))
 	}
-	err = errors.Join(trial.Do(cmd.Context()), f.writeTable(outcomes))
+	err = trial.Do(cmd.Context())
+	if f.seeds == 0 {
+		err = errors.Join(err, f.writeTable(outcomes))
+	}
 	fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", mutant.CountStates(selected, outcomes))
 	if err != nil {
 		return code, &unfinishedError{err}
@@ -170,11 +187,19 @@ func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*m
 		return nil, nil, err
 	}
 	dir := "mutants"
+	if f.seeds != 0 {
+		if selected, err = f.withGenerated(selected); err != nil {
+			return nil, nil, err
+		}
+	}
 	if f.virtual() {
 		dir, selected = "mutants-virtual", virtualMutants(selected)
 		if len(selected) == 0 {
 			return nil, nil, errors.New("found no mutant that can run in virtual time; expected a mutant of our controllers with a scenario that the provider virtual supports")
 		}
+	}
+	if f.seeds != 0 {
+		dir += "-" + f.generated.profile
 	}
 	f.runs.out = filepath.Join(f.runs.out, dir)
 	builder := &mutant.Builder{Tree: f.tree, Dir: filepath.Join(f.runs.out, "bin"), Virtual: f.virtual()}
@@ -196,7 +221,7 @@ func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*m
 		return nil, nil, &unfinishedError{err}
 	}
 	return &mutant.Trial{
-		Mutants: selected, Seed: f.runs.seed, Parallel: parallel, Now: time.Now,
+		Mutants: selected, Parallel: parallel, Now: time.Now,
 		Unmodified: func(base mutant.Base) (string, error) {
 			if base == mutant.Upstream {
 				return upstream, nil
@@ -218,6 +243,9 @@ func (f *mutantsFlags) virtual() bool { return f.runs.provider == providers.Virt
 func virtualMutants(all []mutant.Mutant) (selected []mutant.Mutant) {
 	for _, m := range all {
 		m.Scenarios = slices.DeleteFunc(slices.Clone(m.Scenarios), func(name string) bool {
+			if _, generated := seedOfName(name); generated {
+				return false
+			}
 			s, ok := library.Find(name)
 			return !ok || run.Supported(s, providers.Virtual) != nil
 		})
@@ -228,6 +256,63 @@ func virtualMutants(all []mutant.Mutant) (selected []mutant.Mutant) {
 	return selected
 }
 
+// generatedPrefix is the start of the name of a generated scenario in Mutant.Scenarios. The seed
+// follows it.
+const generatedPrefix = "seed-"
+
+// seedOfName returns the seed in the name of a generated scenario, such as seed-7.
+func seedOfName(name string) (seed uint64, generated bool) {
+	text, generated := strings.CutPrefix(name, generatedPrefix)
+	seed, err := strconv.ParseUint(text, 10, 64)
+	return seed, generated && err == nil
+}
+
+// withGenerated returns the mutants with generated scenarios in place of their own. Any check may
+// detect the mutants then, because the scenarios are not made for a mutant.
+func (f *mutantsFlags) withGenerated(all []mutant.Mutant) ([]mutant.Mutant, error) {
+	if f.seeds < 0 {
+		return nil, fmt.Errorf("--seeds=%d: expected a number of at least 0", f.seeds)
+	}
+	if f.missing {
+		return nil, errors.New("found both --missing and --seeds; expected at most one of them")
+	}
+	var names, texts, checks []string
+	for seed := range uint64(f.seeds) {
+		s, err := f.generated.generate(seed+1, f.runs.provider)
+		if err != nil {
+			return nil, err
+		}
+		text, err := s.Marshal()
+		if err != nil {
+			return nil, err
+		}
+		names, texts = append(names, generatedPrefix+strconv.FormatUint(seed+1, 10)), append(texts, string(text))
+	}
+	for _, c := range check.All {
+		checks = append(checks, c.ID)
+	}
+	all = slices.Clone(all)
+	for i := range all {
+		if all[i].UnobservableReason == "" {
+			all[i].Scenarios, all[i].Texts, all[i].Checks = names, texts, checks
+		}
+	}
+	return all, nil
+}
+
+// scenarioNamed returns a scenario of the library, or the generated scenario of the seed in the
+// name.
+func (f *mutantsFlags) scenarioNamed(name string) (*scenario.Scenario, error) {
+	if seed, generated := seedOfName(name); generated {
+		return f.generated.generate(seed, f.runs.provider)
+	}
+	s, ok := library.Find(name)
+	if !ok {
+		return nil, fmt.Errorf("scenario %q: not a scenario of the library", name)
+	}
+	return s, nil
+}
+
 // outcomesFile returns the path of the file with the outcomes of all calls of "gauntlet mutants".
 // An outcome says which check detected a mutant.
 func (f *mutantsFlags) outcomesFile() string { return filepath.Join(f.runs.out, "outcomes.json") }
@@ -235,11 +320,14 @@ func (f *mutantsFlags) outcomesFile() string { return filepath.Join(f.runs.out, 
 // runOne runs a scenario on a mutant or on the unmodified controllers. If the program under test
 // has the expected verdict, it deletes the run directory, except with --keep-runs.
 func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, subject mutant.Subject, name string) (*reports.Run, error) {
-	s, ok := library.Find(name)
-	if !ok {
-		return nil, fmt.Errorf("scenario %q: not a scenario of the library", name)
+	s, err := f.scenarioNamed(name)
+	if err != nil {
+		return nil, err
 	}
 	flags := f.runs
+	if f.seeds != 0 {
+		flags.seed = s.Seed
+	}
 	flags.subject, flags.label = "exec:"+subject.Executable, " "+subject.String()
 	if f.virtual() {
 		flags.subject = string(mutant.Ours)
@@ -274,6 +362,9 @@ func (f *mutantsFlags) removeExecutable(w *mutant.Builder, m *mutant.Mutant, o m
 // readAllOutcomes returns the latest outcome of each mutant, which says whether a check detected
 // it. It reads the files in the source tree and in the output directory.
 func (f *mutantsFlags) readAllOutcomes() (map[string]mutant.Outcome, error) {
+	if f.seeds != 0 {
+		return map[string]mutant.Outcome{}, nil
+	}
 	if f.virtual() {
 		return readOutcomes(mutants.All(), f.outcomesFile())
 	}
