@@ -359,7 +359,7 @@ func TestHealthFails(t *testing.T) {
 func TestAllowedPaths(t *testing.T) {
 	handler := newHandler(nil, nil, []string{"/livez", "/debug/*"})
 	for path, want := range map[string]int{
-		"/livez": 200, "/livez/more": 403, "/metrics": 403, "/debug": 403, "/debug/pprof/goroutine?debug=2": 200, "/debug/pprof/heap": 404,
+		"/livez": 200, "/livez/more": 403, "/metrics": 403, "/debug": 403, "/debug/pprof/goroutine?debug=2": 200, "/debug/pprof/heap": 200, "/debug/pprof/unknown": 404,
 	} {
 		recorder := httptest.NewRecorder()
 		handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))

@@ -143,7 +143,7 @@ func (o *ServingOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.CertFile, "tls-cert-file", o.CertFile, "PEM file with the serving certificate.")
 	flags.StringVar(&o.KeyFile, "tls-private-key-file", o.KeyFile, "PEM file with the private key of the serving certificate.")
 	flags.StringSliceVar(&o.AllowedPaths, "authorization-always-allow-paths", o.AllowedPaths,
-		"Paths that are served, without authorization. No other path is served. A path may end in '*'. /debug/pprof/goroutine is also available.")
+		"Paths that are served, without authorization. No other path is served. A path may end in '*'. /debug/pprof/* is also available.")
 	flags.StringVar(&o.CertDir, "cert-dir", o.CertDir, "Directory of the self-signed certificate that is used without --tls-cert-file. If empty, the certificate is kept in memory.")
 }
 

@@ -14,9 +14,9 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"os"
 	"path/filepath"
-	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,7 +39,7 @@ type healthCheck struct {
 //	/livez, /healthz        fails if the leader has not renewed its lease for too long
 //	/readyz                 also fails while the caches of the leader are not synced
 //	/metrics                metrics in the Prometheus text format
-//	/debug/pprof/goroutine  the stacks of all goroutines
+//	/debug/pprof/           profiles of CPU time, memory, goroutines and locks, as in net/http/pprof
 //
 // The handler serves only the given paths, and answers all other requests with status 403. It
 // does not authenticate clients, because the responses contain no secrets.
@@ -49,7 +49,9 @@ func newHandler(live, ready []healthCheck, paths []string) http.Handler {
 	mux.Handle("GET /healthz", healthHandler(live))
 	mux.Handle("GET /readyz", healthHandler(ready))
 	mux.Handle("GET /metrics", legacyregistry.Handler())
-	mux.HandleFunc("GET /debug/pprof/goroutine", goroutineHandler)
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if !allowed(paths, request.URL.Path) {
 			http.Error(w, "the path of this URL is not in --authorization-always-allow-paths", http.StatusForbidden)
@@ -66,18 +68,6 @@ func allowed(paths []string, path string) bool {
 		prefix, open := strings.CutSuffix(p, "*")
 		return p == path || open && strings.HasPrefix(path, prefix)
 	})
-}
-
-// goroutineHandler writes the stacks of all goroutines to the response. The query parameter
-// debug selects the format, as in net/http/pprof.
-func goroutineHandler(w http.ResponseWriter, request *http.Request) {
-	debug, _ := strconv.Atoi(request.URL.Query().Get("debug")) // 0 if the parameter is missing
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if debug == 0 {
-		w.Header().Set("Content-Type", "application/octet-stream")
-	}
-	_ = pprof.Lookup("goroutine").WriteTo(w, debug) // ignore the error: it means that the client has disconnected
 }
 
 // healthHandler returns a handler that runs the given health checks. The handler answers with

@@ -57,7 +57,7 @@ func (s *Serving) flags() []string {
 		"--secure-port=" + strconv.Itoa(servingPort),
 		"--tls-cert-file=" + s.CertFile,
 		"--tls-private-key-file=" + s.KeyFile,
-		"--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics,/debug/pprof/goroutine",
+		"--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics,/debug/pprof/*",
 	}
 }
 

@@ -23,6 +23,8 @@ const (
 	pairsVariable = "PAIRS"       // maximum number of pairs of each load
 	baseVariable  = "BENCH_BASE"  // the subject to compare with, such as exec:bin/old
 	outVariable   = "BENCH_OUT"   // the file for benchstat
+
+	profileVariable = "BENCH_PROFILE" // the directory for CPU profiles of the subjects
 )
 
 // precision is the half-width of the confidence interval of the CPU ratio at which a load has

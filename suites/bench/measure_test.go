@@ -143,6 +143,11 @@ func tryMeasure(ctx context.Context, dir string, l load, target subject.Target) 
 	if err == nil { // the first pods open connections and fill caches
 		err = r.warmUp(ctx)
 	}
+	if err != nil {
+		return nil, err
+	}
+	stop := r.startProfiles(ctx, l, target)
+	defer func() { err = errors.Join(err, stop()) }()
 	for _, p := range l.phases {
 		if err != nil {
 			return nil, err
