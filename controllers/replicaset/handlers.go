@@ -1,12 +1,15 @@
 package replicaset
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
+	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/tombstone"
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
@@ -123,6 +126,9 @@ func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 		}
 		return
 	}
+	if !controllerRefChanged && !affectsOwner(old, pod) {
+		return
+	}
 	if owner, ok := c.ownerLookup.ResolveControllerRef(pod.Namespace, ref); ok {
 		if pod.DeletionTimestamp != nil {
 			// The controller must replace a terminating pod now, before the pod is gone.
@@ -130,6 +136,18 @@ func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 		}
 		c.loop.Add(owner.Key)
 	}
+}
+
+// affectsOwner reports whether a change of a pod can change what a sync of its owner does. For
+// example, the change that assigns the pod to a node cannot. The ReplicaSet of a large Deployment
+// then has fewer syncs, each of which reads all its pods.
+func affectsOwner(old, pod *corev1.Pod) bool {
+	if (old.DeletionTimestamp != nil) != (pod.DeletionTimestamp != nil) || old.Status.Phase != pod.Status.Phase {
+		return true
+	}
+	since, ready := podutil.Ready(old)
+	sinceNow, readyNow := podutil.Ready(pod)
+	return ready != readyNow || !since.Equal(sinceNow) || !maps.Equal(old.Labels, pod.Labels)
 }
 
 // podDeleted tells the expectations that a pod was deleted, and enqueues the owner of the pod.

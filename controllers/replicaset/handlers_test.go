@@ -2,6 +2,7 @@ package replicaset
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -55,7 +56,16 @@ func TestEnqueuedKeys(t *testing.T) {
 		{"terminating orphan", func(r *fixture) { r.podAdded(newPod("p", orphaned, terminating)) }, nil},
 		{"pod of a deleted owner with the same name", func(r *fixture) { r.podAdded(newPod("p", of("web", "earlier"))) }, nil},
 		{"pod with an owner of another kind", func(r *fixture) { r.podAdded(newPod("p", kind("ReplicationController"))) }, nil},
-		{"pod updated", func(r *fixture) { r.podUpdated(newPod("p"), newPod("p", version("11"))) }, []string{"ns/web"}},
+		{"pod failed", func(r *fixture) { r.podUpdated(newPod("p"), newPod("p", version("11"), phase(corev1.PodFailed))) }, []string{"ns/web"}},
+		{"pod became ready", func(r *fixture) { r.podUpdated(newPod("p"), newPod("p", version("11"), ready(5*time.Second))) }, []string{"ns/web"}},
+		{"pod became ready again", func(r *fixture) {
+			r.podUpdated(newPod("p", ready(5*time.Second)), newPod("p", version("11"), ready(6*time.Second)))
+		}, []string{"ns/web"}},
+		{"pod relabeled", func(r *fixture) { r.podUpdated(newPod("p"), newPod("p", version("11"), relabeled)) }, []string{"ns/web"}},
+		{"pod terminating", func(r *fixture) { r.podUpdated(newPod("p"), newPod("p", version("11"), terminating)) }, []string{"ns/web"}},
+		{"pod assigned to a node", func(r *fixture) {
+			r.podUpdated(newPod("p"), newPod("p", version("11"), func(p *corev1.Pod) { p.Spec.NodeName = "node" }))
+		}, nil},
 		{"resync", func(r *fixture) { r.podUpdated(newPod("p"), newPod("p")) }, nil},
 		{"controllerRef changed", func(r *fixture) {
 			r.podUpdated(newPod("p"), newPod("p", version("11"), of("db", "db")))

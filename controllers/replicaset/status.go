@@ -44,7 +44,7 @@ func (result syncResult) status(base Status, countsTerminating bool) Status {
 	if countsTerminating {
 		status.Terminating = ptr.To(int32(result.terminating))
 	}
-	wanted := labels.SelectorFromSet(result.owner.Template.Labels)
+	wanted := labels.ValidatedSetSelector(result.owner.Template.Labels)
 	for _, pod := range result.active {
 		if wanted.Matches(labels.Set(pod.Labels)) {
 			status.FullyLabeled++

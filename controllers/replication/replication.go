@@ -66,7 +66,7 @@ func (*replicationControllers) Owner(object any) (replicaset.Owner, error) {
 	}
 	selector := labels.Nothing()
 	if len(rc.Spec.Selector) > 0 {
-		selector = labels.SelectorFromSet(rc.Spec.Selector)
+		selector = labels.ValidatedSetSelector(rc.Spec.Selector)
 	}
 	owner := replicaset.Owner{
 		Object:   rc,

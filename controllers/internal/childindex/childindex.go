@@ -58,28 +58,43 @@ func ControlledBy[Child metav1.Object](children cache.Indexer, controller types.
 //
 // A child may move from one index to the other between the two reads. If the result lacked the
 // child, the caller would create a surplus pod. If the result had the child twice, the caller
-// would delete a pod. Candidates therefore reads the index of controlled children a second time,
-// after the orphans. If it finds a child twice, it returns the version that it read last.
+// would delete a pod. If the cache has changed meanwhile, Candidates therefore merges several
+// reads.
 func Candidates[Child metav1.Object](children cache.Indexer, controller metav1.Object) ([]Child, error) {
-	controlled := func() ([]Child, error) { return ControlledBy[Child](children, controller.GetUID()) }
-	orphans := func() ([]Child, error) { return lookup[Child](children, orphansByNamespace, controller.GetNamespace()) }
-	var found []Child
-	position := map[types.UID]int{} // key: UID, value: index in found
-	for _, read := range []func() ([]Child, error){controlled, orphans, controlled} {
-		children, err := read()
-		if err != nil {
-			return nil, err
-		}
+	version := children.LastStoreSyncResourceVersion()
+	controlled, err := ControlledBy[Child](children, controller.GetUID())
+	if err != nil {
+		return nil, err
+	}
+	orphans, err := lookup[Child](children, orphansByNamespace, controller.GetNamespace())
+	if err != nil {
+		return nil, err
+	}
+	if version != "" && version == children.LastStoreSyncResourceVersion() {
+		return append(controlled, orphans...), nil
+	}
+	later, err := ControlledBy[Child](children, controller.GetUID())
+	if err != nil {
+		return nil, err
+	}
+	return merge(controlled, orphans, later), nil
+}
+
+// merge returns each child of several reads once, in the version of the last read that has it.
+func merge[Child metav1.Object](reads ...[]Child) []Child {
+	var merged []Child
+	position := map[types.UID]int{} // key: UID, value: index in merged
+	for _, children := range reads {
 		for _, child := range children {
 			if at, seen := position[child.GetUID()]; seen {
-				found[at] = child
+				merged[at] = child
 				continue
 			}
-			position[child.GetUID()] = len(found)
-			found = append(found, child)
+			position[child.GetUID()] = len(merged)
+			merged = append(merged, child)
 		}
 	}
-	return found, nil
+	return merged
 }
 
 // lookup returns the cached children that have the given value in the given index.

@@ -110,6 +110,7 @@ func TestCandidatesWhileControllerRefChanges(t *testing.T) {
 					t.Error(err)
 				}
 			}
+			test.from.ResourceVersion, test.to.ResourceVersion = "1", "2"
 			put(test.from)
 			indexer := &changingIndexer{Indexer: informer.GetIndexer(), after: after, change: func() { put(test.to) }}
 			pods, err := Candidates[*corev1.Pod](indexer, &metav1.ObjectMeta{Namespace: "a", UID: "1"})
