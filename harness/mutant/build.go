@@ -31,8 +31,7 @@ type Builder struct {
 	// controllers.
 	Command string
 	// Virtual makes Build link the mutant into the program gauntlet-virtual, which simulates a
-	// run in virtual time. Without Virtual, Build builds the mutant's own executable. Only
-	// mutants of our controllers can be built this way.
+	// run in virtual time. Without Virtual, Build builds the mutant's own executable.
 	Virtual bool
 	// Dir is the directory for the executables. During a build, it also contains the edited files.
 	// Build creates the directory.
@@ -94,9 +93,6 @@ func (w *Builder) Executable(m *Mutant) string {
 
 // Build compiles a mutant and returns the absolute path of its executable.
 func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
-	if w.Virtual && m.Base == Upstream {
-		return "", fmt.Errorf("building mutant %s: found a mutant of upstream's source; expected one of our controllers, because only these are built into %s", m.ID, virtual.Program)
-	}
 	executable, err := filepath.Abs(w.Executable(m))
 	if err != nil {
 		return "", err
@@ -116,13 +112,13 @@ func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	switch command := cmp.Or(w.Command, ourCommand); {
+	switch {
+	case w.Virtual:
+		err = w.buildVirtual(ctx, m, dir, edited, executable)
 	case m.Base == Upstream:
 		err = setup.Edited(ctx, dir, executable)
-	case w.Virtual:
-		err = w.buildOurs(ctx, dir, edited, executable, virtualModule, virtualCommand)
 	default:
-		err = w.buildOurs(ctx, dir, edited, executable, ".", command)
+		err = w.build(ctx, ".", overlay{dir, w.Tree, edited}, executable, "./"+cmp.Or(w.Command, ourCommand))
 	}
 	if err != nil {
 		return "", fmt.Errorf("building mutant %s: %w", m.ID, err)
@@ -130,33 +126,82 @@ func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
 	return executable, nil
 }
 
-// buildOurs builds a main package of this project. The module is the directory of the package's
-// module, relative to the source tree. The command is the directory of the package, relative to the
-// module. An overlay makes the go command read the edited files from dir instead of the source tree.
-func (w *Builder) buildOurs(ctx context.Context, dir string, edited map[string]string, executable, module, command string) error {
-	tree, err := filepath.Abs(w.Tree)
+// buildVirtual builds the program gauntlet-virtual with a mutant linked in. The edited files are
+// in dir.
+func (w *Builder) buildVirtual(ctx context.Context, m *Mutant, dir string, edited map[string]string, executable string) error {
+	o, args := overlay{dir, w.Tree, edited}, []string{"./" + virtualCommand}
+	if m.Base == Upstream {
+		link, modFile, err := w.linkKubernetes(ctx, dir)
+		if err != nil {
+			return err
+		}
+		o.tree, args = link, []string{"-modfile=" + modFile, "./" + virtualCommand}
+	}
+	return w.build(ctx, virtualModule, o, executable, args...)
+}
+
+// linkKubernetes makes a symbolic link to the source of k8s.io/kubernetes in dir. It also writes
+// a copy of the go.mod file of gauntlet-virtual that replaces the module by the link. This is
+// necessary because the go command rejects overlays for files in the module cache.
+func (w *Builder) linkKubernetes(ctx context.Context, dir string) (link, modFile string, err error) {
+	if dir, err = filepath.Abs(dir); err != nil {
+		return "", "", err
+	}
+	source, err := setup.KubernetesSource(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	link, modFile = filepath.Join(dir, "kubernetes"), filepath.Join(dir, "go.mod")
+	if err := os.Symlink(source, link); err != nil {
+		return "", "", err
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		content, err := os.ReadFile(filepath.Join(w.Tree, virtualModule, name))
+		if err != nil {
+			return "", "", err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+			return "", "", err
+		}
+	}
+	_, err = goCommand(ctx, dir, "mod", "edit", "-replace=k8s.io/kubernetes="+link, modFile)
+	return link, modFile, err
+}
+
+// overlay describes edited files for the go command.
+type overlay struct {
+	dir    string            // has the edited files
+	tree   string            // the directory whose files they replace
+	edited map[string]string // key: path relative to dir and to tree, separated by slashes
+}
+
+// build builds a main package of this project. The module is the directory of the package's
+// module, relative to the source tree. The overlay makes the go command read the edited files.
+func (w *Builder) build(ctx context.Context, module string, o overlay, executable string, args ...string) error {
+	tree, err := filepath.Abs(o.tree)
 	if err != nil {
 		return err
 	}
 	replaced := map[string]string{}
-	for file := range edited {
+	for file := range o.edited {
 		file = filepath.FromSlash(file)
-		replaced[filepath.Join(tree, file)] = filepath.Join(dir, file)
+		replaced[filepath.Join(tree, file)] = filepath.Join(o.dir, file)
 	}
 	if module == virtualModule {
 		// An unknown version of Go has no patches. The mutant then still runs, but not always alike.
-		patched, _ := runtimepatch.Write(ctx, filepath.Join(dir, "runtime"))
+		patched, _ := runtimepatch.Write(ctx, filepath.Join(o.dir, "runtime"))
 		maps.Copy(replaced, patched)
 	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
+	content, err := json.Marshal(map[string]any{"Replace": replaced})
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(path, overlay, 0o644); err != nil {
+	path := filepath.Join(o.dir, "overlay.json")
+	if err := os.WriteFile(path, content, 0o644); err != nil {
 		return err
 	}
-	_, err = goCommand(ctx, filepath.Join(tree, module), "build", "-trimpath", "-ldflags=-s -w", "-overlay="+path, "-o", executable, "./"+command)
+	args = append([]string{"build", "-trimpath", "-ldflags=-s -w", "-overlay=" + path, "-o", executable}, args...)
+	_, err = goCommand(ctx, filepath.Join(w.Tree, module), args...)
 	return err
 }
 

@@ -55,9 +55,9 @@ func newMutants(code *int) *cobra.Command {
 		Long: `Break controllers by small edits of their source, and run each mutant through the
 scenarios that should expose it, until a check fails. Without ID, all mutants run.
 
-With --provider=virtual, the runs take seconds in all: they are in virtual time. Only
-mutants of our controllers run then, in the scenarios that this provider supports. The
-outcomes go to the directory mutants-virtual.
+With --provider=virtual, the runs take seconds in all: they are in virtual time. The
+mutants then run in the scenarios that this provider supports. The outcomes go to the
+directory mutants-virtual.
 
 With --seeds=N, the mutants run in the scenarios that the seeds 1 to N generate, instead
 of their own. Any failed check then counts. The outcomes go to a directory of their own,
@@ -195,7 +195,7 @@ func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*m
 	if f.virtual() {
 		dir, selected = "mutants-virtual", virtualMutants(selected)
 		if len(selected) == 0 {
-			return nil, nil, errors.New("found no mutant that can run in virtual time; expected a mutant of our controllers with a scenario that the provider virtual supports")
+			return nil, nil, errors.New("found no mutant that can run in virtual time; expected a mutant with a scenario that the provider virtual supports")
 		}
 	}
 	if f.seeds != 0 {
@@ -223,7 +223,7 @@ func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*m
 	return &mutant.Trial{
 		Mutants: selected, Parallel: parallel, Now: time.Now,
 		Unmodified: func(base mutant.Base) (string, error) {
-			if base == mutant.Upstream {
+			if base == mutant.Upstream && !f.virtual() {
 				return upstream, nil
 			}
 			return ours, nil
@@ -238,8 +238,8 @@ func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*m
 // virtual reports whether the runs are in virtual time.
 func (f *mutantsFlags) virtual() bool { return f.runs.provider == providers.Virtual }
 
-// virtualMutants returns the mutants that can run in virtual time. These are mutants of our
-// controllers. Each of them has only the scenarios that the provider virtual supports.
+// virtualMutants returns the mutants that can run in virtual time. Each of them has only the
+// scenarios that the provider virtual supports.
 func virtualMutants(all []mutant.Mutant) (selected []mutant.Mutant) {
 	for _, m := range all {
 		m.Scenarios = slices.DeleteFunc(slices.Clone(m.Scenarios), func(name string) bool {
@@ -249,7 +249,7 @@ func virtualMutants(all []mutant.Mutant) (selected []mutant.Mutant) {
 			s, ok := library.Find(name)
 			return !ok || run.Supported(s, providers.Virtual) != nil
 		})
-		if m.Base != mutant.Upstream && len(m.Scenarios) > 0 {
+		if len(m.Scenarios) > 0 {
 			selected = append(selected, m)
 		}
 	}
@@ -330,7 +330,7 @@ func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, subject m
 	}
 	flags.subject, flags.label = "exec:"+subject.Executable, " "+subject.String()
 	if f.virtual() {
-		flags.subject = string(mutant.Ours)
+		flags.subject = string(subject.Base)
 	}
 	options, err := flags.options(cmd, []*scenario.Scenario{s})
 	if err != nil {

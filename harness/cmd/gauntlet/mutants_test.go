@@ -109,13 +109,40 @@ func TestVirtualMutants(t *testing.T) {
 		t.Errorf("%d mutants can run in virtual time, want at least 80", len(selected))
 	}
 	for _, m := range selected {
-		if m.Base == mutant.Upstream {
-			t.Errorf("%s is a mutant of upstream's source", m.ID)
-		}
 		for _, name := range m.Scenarios {
 			if s, ok := library.Find(name); !ok || run.Supported(s, providers.Virtual) != nil {
 				t.Errorf("%s: scenario %s is not supported", m.ID, name)
 			}
 		}
+	}
+}
+
+// TestGeneratedScenariosOfMutants checks that --seeds replaces the scenarios of mutants, and that
+// a name gives the same scenario again.
+func TestGeneratedScenariosOfMutants(t *testing.T) {
+	flags := mutantsFlags{seeds: 3, generated: generateFlags{profile: "steady"}, runs: runFlags{provider: providers.Virtual}}
+	all, err := flags.withGenerated(mutants.All())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		if m.UnobservableReason != "" {
+			continue
+		}
+		if want := []string{"seed-1", "seed-2", "seed-3"}; !slices.Equal(m.Scenarios, want) || len(m.Checks) == 0 {
+			t.Fatalf("%s has the scenarios %q and %d checks, want %q and all checks", m.ID, m.Scenarios, len(m.Checks), want)
+		}
+	}
+	s, err := flags.scenarioNamed("seed-3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := s.Marshal()
+	if i := slices.IndexFunc(all, func(m mutant.Mutant) bool { return len(m.Texts) == 3 }); err != nil || s.Seed != 3 || string(text) != all[i].Texts[2] {
+		t.Errorf("seed-3 has seed %d and another text than the mutants have, error %v", s.Seed, err)
+	}
+	flags.missing = true
+	if _, err := flags.withGenerated(nil); err == nil || !strings.Contains(err.Error(), "--missing and --seeds") {
+		t.Errorf("error %v for --missing, want one that names both flags", err)
 	}
 }
