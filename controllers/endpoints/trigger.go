@@ -52,11 +52,11 @@ func (m *changeTimes) trigger(before *changeTimes) time.Time {
 	return first
 }
 
-// triggerTimeTracker stores the change times of the last successful sync of each Service. It is
-// safe for concurrent use.
+// triggerTimeTracker stores for each Service the change times that its last successful sync has
+// read. It is safe for concurrent use.
 //
-// The Endpoints do not contain later changes yet. The time of the earliest later change becomes
-// the annotation endpoints.kubernetes.io/last-change-trigger-time.
+// Later changes are not in the Endpoints yet. The next sync writes the time of the earliest of them
+// to the annotation endpoints.kubernetes.io/last-change-trigger-time.
 type triggerTimeTracker struct {
 	mu    sync.Mutex
 	byKey map[string]*changeTimes

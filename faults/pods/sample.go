@@ -9,9 +9,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// sampledActions lists the actions of pod-churn in generated scenarios. It omits the action
-// collapse, which makes a pod Failed but leaves it ready. Some upstream controllers do not react
-// to such a pod.
+// sampledActions lists the actions of pod-churn in generated scenarios. It omits collapse, which
+// makes a pod Failed but leaves it ready, because some upstream controllers do not react to such a
+// pod.
 var sampledActions = []string{actionDelete, actionEvict, actionFail, actionSucceed, actionUnready, actionRestart, actionLinger}
 
 // sampleChurn draws the parameters of a pod-churn fault for a randomly generated scenario.

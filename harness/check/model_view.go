@@ -33,7 +33,7 @@ type watchScope struct {
 }
 
 // watchScopeOf returns which objects a list or watch request asks for. If the query cannot be
-// parsed, the result is selective.
+// parsed, it assumes that the request does not ask for all objects.
 func watchScopeOf(r *history.Request) watchScope {
 	scope := watchScope{resource: r.Resource, namespace: r.Namespace}
 	query, err := url.ParseQuery(r.Query)

@@ -24,8 +24,8 @@ const (
 	FailedDelete     = "FailedDelete"
 )
 
-// Owner is the ReplicaSet or ReplicationController for which the controller writes pods. The
-// events are about the owner.
+// Owner is the ReplicaSet or ReplicationController for which the controller writes pods. The Events
+// that the controller emits refer to this owner.
 type Owner interface {
 	metav1.Object
 	runtime.Object

@@ -38,7 +38,8 @@ type planner struct {
 	pruned    map[Pruned]int // the number of pruned places; the key has the action and the reason, and its Places is 0
 }
 
-// These are the reasons for which the search does not try a place. The plan prints them.
+// These are the reasons for which the search injects no fault at a place (a write or a watch
+// event). The plan prints them.
 const (
 	notRepeated  = "the place is not in every run without faults"
 	unnameable   = "no fault can name the resource; add its kind to operator.kinds of the scenario"
@@ -276,7 +277,8 @@ type pairPlan struct {
 	pruned []Pruned // the Action of each is empty, because a pair has two actions
 }
 
-// These are the reasons for which the search does not try a pair of places.
+// These are the reasons for which the search does not combine the faults at two places (writes or
+// watch events).
 const (
 	oneFailed     = "the fault at one of the two places is a failure without the other fault"
 	oneNotReached = "the fault at one of the two places did not fire"
@@ -285,9 +287,11 @@ const (
 	independent   = "the later write or event does not depend on the object of the earlier one"
 )
 
-// newPairPlan returns the pairs of places to try, from the results of the places alone. In each
-// pair, the second place depends on the first. The controllers under test had received the object
-// of the first place, and the object is related to the written one.
+// newPairPlan returns the pairs of places at which one trial injects two faults. A place is a write
+// or a watch event. The argument results has the results of trials with one fault.
+//
+// In each pair, the second place depends on the object of the first. For example, the controllers
+// had received this object before the second write, and it is the owner of the written one.
 func newPairPlan(places []Place, results map[string]result) *pairPlan {
 	plan := &pairPlan{}
 	counts := map[string]int{}
@@ -311,8 +315,8 @@ func newPairPlan(places []Place, results map[string]result) *pairPlan {
 	return plan
 }
 
-// pruneReason returns the reason why the search does not try two places together. It returns "" if
-// the search tries them. The argument results has the results of the single places.
+// pruneReason returns why no trial combines the faults at two places, or "" if one does. The
+// argument results has the results of trials with one fault.
 func pruneReason(first, second Place, results map[string]result) string {
 	alone := []result{results[trial{first}.id()], results[trial{second}.id()]}
 	switch {
@@ -343,8 +347,8 @@ func (p *pairPlan) String() string {
 	return strings.Join(append([]string{head}, lines...), "\n")
 }
 
-// sortPruned sorts the numbers of places that the search does not try: by action, and then largest
-// first.
+// sortPruned sorts the counts of places at which the search injects no fault: by action, and then
+// largest first.
 func sortPruned(pruned []Pruned) {
 	slices.SortFunc(pruned, func(a, b Pruned) int {
 		return cmp.Or(cmp.Compare(slices.Index(Actions, a.Action), slices.Index(Actions, b.Action)), cmp.Compare(b.Places, a.Places), cmp.Compare(a.Reason, b.Reason))

@@ -248,7 +248,8 @@ func (u *users) publication(s *object) *scenario.Publish {
 	return publish
 }
 
-// morePorts has the lists of ports from which [users.publication] draws.
+// morePorts has lists of Service ports. A generated step that changes a Service replaces its ports
+// by one of these lists.
 var morePorts = [][]scenario.Port{
 	{{Name: "http", Port: 8000, TargetPort: scenario.PortName("metrics"), Protocol: scenario.TCP}},
 	{{Name: "metrics", Port: 9090, TargetPort: scenario.Number(9090), Protocol: scenario.TCP}},

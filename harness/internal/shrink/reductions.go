@@ -164,7 +164,8 @@ func halve(n *int) bool {
 	return true
 }
 
-// timeUnit is the unit to which halveTime rounds times down.
+// timeUnit is the unit to which halveTime rounds times down, so that a smaller scenario contains
+// only round times.
 const timeUnit = 50 * time.Millisecond
 
 // halveTime halves a time, but not below the minimum least. It reports whether the time changed.
