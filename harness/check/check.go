@@ -97,8 +97,8 @@ type Settings struct {
 // idleAfter returns after how long without a request a process counts as idle. The checks assume
 // that an idle process has no sync in progress.
 //
-// A busy process may pause between two requests for lag (1 s). The client-side rate limit may delay
-// the next request further, by the time for two requests.
+// The time is the longest pause of a busy process: lag (1 s), and the delay of two requests by the
+// client-side rate limit.
 func (s Settings) idleAfter() time.Duration {
 	if s.QPS <= 0 {
 		return lag

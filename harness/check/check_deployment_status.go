@@ -237,16 +237,15 @@ func (write *statusWrite) failsThroughout(set *objects.Owner) bool {
 	return every(write.rollout.replicaSets, func(s cachedVersion[replicaSetsState]) bool { return in(s.value.cached) && in(s.value.withOwnWrites) })
 }
 
-// estimatesProgress reports whether it is certain that the sync that wrote the status evaluated
-// the progress of the rollout. Only a sync that does so copies the condition ReplicaFailure from
-// the ReplicaSets.
+// estimatesProgress reports whether the sync that wrote the status certainly evaluated the
+// rollout's progress. Only such a sync copies the condition ReplicaFailure from the ReplicaSets.
 //
 // A sync has evaluated the progress if it changes the condition Progressing to the reason
 // ReplicaSetUpdated, NewReplicaSetAvailable or ProgressDeadlineExceeded.
 //
-// The result is false if lastUpdateTime is less than lag (1 s) after the oldest ReplicaSet state
-// in the model. The client-side rate limit may have delayed the write (allowed behavior
-// client-rate-limit). The model may then have forgotten the ReplicaSets that the sync read.
+// The result is false if lastUpdateTime is less than lag (1 s) after the oldest ReplicaSet state in
+// the model. The model may then have forgotten the ReplicaSets that the sync read, because the
+// client-side rate limit may delay a write (allowed behavior client-rate-limit).
 func (write *statusWrite) estimatesProgress() bool {
 	after := write.written.Status.ConditionWithTime(objects.ProgressingCondition)
 	earliest := write.start.Add(write.rollout.replicaSets[0].since + lag)

@@ -30,11 +30,10 @@ var expectationsCheck = Check{
 // observed its earlier ones. The process has observed a create or delete when its informer cache
 // shows the effect.
 //
-// A process may decide on new creates or deletes only after it has observed all its earlier ones
-// for the owner. At that time, it may create as many pods as the cache lacks compared with
-// spec.replicas. Instead, it may delete as many as the cache has in excess. The checker counts
-// these permitted calls. Each create or delete that the process sends uses up one of them. If a
-// create or delete fails, the process may send one more.
+// The checker counts permitted calls. When the process has observed all its earlier calls for the
+// owner, it gets new permitted calls. It may then create as many pods as the cache lacks compared
+// with spec.replicas, or delete as many as the cache has in excess. Each create or delete that the
+// process sends uses up one permitted call. If it fails, the process may send one more.
 //
 // Unused permitted calls expire when the process is idle and has observed all its creates and
 // deletes. A process is idle if it has sent nothing for a while and awaits no response.

@@ -99,8 +99,8 @@ func (checker *ownershipChecker) deletesItsOwn(m *Model, c *call) {
 	}
 }
 
-// adoptsAnOrphan reports a wrong adoption of a pod. In some recent cached version, the pod must
-// be active, have no controller, and match the owner's selector.
+// adoptsAnOrphan reports a wrong adoption of a pod. An adoption is right only if the pod was an
+// orphan in some recent cached version: active, without a controller, and selected by the owner.
 //
 // After the process received that version, it must have read the owner from the API server. The
 // owner must not be terminating in the response to this read.

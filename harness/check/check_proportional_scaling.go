@@ -11,9 +11,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// proportionalScalingCheck demands that the Deployment controller gives each ReplicaSet a right
-// size. It examines each successful request that changes spec.replicas of a Deployment's
-// ReplicaSet.
+// proportionalScalingCheck demands that the Deployment controller scales each ReplicaSet only to a
+// size that the state of the rollout allows. It examines each successful request that changes
+// spec.replicas of a Deployment's ReplicaSet.
 //
 // The check skips creates of ReplicaSets. It also skips a Deployment if an orphaned or terminating
 // ReplicaSet makes it unclear which ReplicaSets belong to the Deployment.

@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// unnoticedEnds contains, for each Service, the pods that failed or succeeded although this did
-// not enqueue the Service's key. The values are the times when the process received the watch
+// unnoticedEnds contains, for each Service, the pods whose end (phase Failed or Succeeded) the
+// controller may not have noticed. The values are the times when the process received the watch
 // events of these pods. The type recognizes the known upstream issue unnoticed-end.
 //
 // If only the phase of a pod changes, the controller does not enqueue the Service (contract

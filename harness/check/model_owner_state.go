@@ -172,12 +172,11 @@ func (calls *outstandingCalls) inFlightExcept(except *call) int {
 	return n
 }
 
-// noLongerAwaited returns for how many creates the process may have stopped waiting, although the
+// noLongerAwaited returns how many creates the process may have stopped waiting for, although the
 // cache does not contain their pods.
 //
-// This happens to a controller that only counts the pods that appear in its cache. It may count a
-// pod that it did not create (an excess pod) as one of its own. As a result, it waits for one
-// create fewer.
+// This happens to a controller that only counts the pods that appear in its cache. If it counts a
+// pod that it did not create (an excess pod), it waits for one create fewer.
 func (state *ownerState) noLongerAwaited() int {
 	return min(len(state.creates.unobserved), max(0, state.excessObserved-len(state.observedBeforeAnswer)))
 }

@@ -63,13 +63,13 @@ func (r *rolloutState) newScaling(name string, pods *objects.Template, from hist
 	return s
 }
 
-// firstStateWith returns the index of the first state on which a write of a ReplicaSet may be
-// based. It returns -1 if there is no such state. The parameter at is the ReplicaSet's
-// resourceVersion in the write.
+// firstStateWith returns the first state of a Deployment's ReplicaSets on which a write may be
+// based. The result is the index of the state, or -1 if there is none. The parameter at is the
+// resourceVersion that the written ReplicaSet has in the write.
 //
 // A state matches if it contains the ReplicaSet with this resourceVersion. A state with an older
-// version also matches, if only writes of this process lie between the two versions. The
-// controller may have read the other ReplicaSets before these writes (allowed behavior
+// version also matches, if only writes of this process lie between the two versions. The controller
+// may have read the other ReplicaSets before these writes (allowed behavior
 // writes-from-one-snapshot).
 func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], name string, at history.Version) int {
 	if at == 0 {

@@ -195,7 +195,7 @@ func EncodeUnits(units []Unit) string {
 	return string(encoded)
 }
 
-// String describes the unit in messages, such as "seed 7, subject ours".
+// String describes the run of this unit in messages, such as "seed 7, subject ours".
 func (u Unit) String() string {
 	text := fmt.Sprintf("seed %d, subject %s", u.Seed, u.Subject)
 	if u.Check != "" {

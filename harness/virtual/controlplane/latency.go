@@ -14,8 +14,8 @@ import (
 // because controllers derive them from the time.
 const latencyMax = 2 * time.Millisecond
 
-// withLatency delays each request by a random time, which depends on the seed. Some requests also
-// wait for a garbage collection, which takes no virtual time.
+// withLatency delays each request by a random time, which depends on the seed. Before some
+// requests, it also runs the Go garbage collector, which takes no virtual time.
 func withLatency(next http.Handler, seed uint64) http.Handler {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, 0))
