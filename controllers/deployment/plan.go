@@ -5,8 +5,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// none is the index if there is no such ReplicaSet. It is also the number of replicas if an
-// annotation is missing or malformed.
+// none is the value of an index if the ReplicaSet does not exist. It is also the value of a replica
+// count if the annotation with this count is missing or malformed.
 const none = -1
 
 // size contains the replica counts of one ReplicaSet. The functions in rolling.go, recreate.go

@@ -62,7 +62,7 @@ type RequestEffect struct {
 // means that the interceptor does not end the request.
 type ConnectionBreak string
 
-// These are the values of [ConnectionBreak].
+// These are the ways in which a fault can end a request without a response.
 const (
 	// BreakRequest resets the HTTP/2 stream of the request. Other requests on the same
 	// connection continue.

@@ -15,7 +15,7 @@ import (
 // WatchEnding says how a fault ends a watch of the controllers under test.
 type WatchEnding string
 
-// These are the values of [WatchEnding].
+// These are the ways in which a fault can end a watch of the controllers under test.
 const (
 	// EndClosed ends the stream normally, as the API server does after its watch timeout.
 	EndClosed WatchEnding = "closed"

@@ -36,7 +36,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// These are the messages of the relay protocol; see the package comment.
+// These are the messages between the relay in the tested program's pod and the gauntlet process;
+// see the package comment.
 const (
 	messageParked byte = 'p' // sent by the relay: the relay adds the connection to its pool
 	messageTaken  byte = 't' // sent by the relay: connect this connection to the fault proxy

@@ -96,8 +96,8 @@ func accept(ctx context.Context, listener net.Listener, handle func(context.Cont
 	}
 }
 
-// park adds a connection that the gauntlet process has opened to the pool. It returns when
-// messageJoined has arrived, or when the connection breaks.
+// park adds a connection that the gauntlet process has opened to the pool. It returns when the
+// gauntlet process has joined this connection with the fault proxy, or when the connection breaks.
 func (s *server) park(ctx context.Context, accepted net.Conn) {
 	raw, err := newTunnelConn(accepted)
 	if err != nil {

@@ -23,7 +23,8 @@ type presence struct {
 // selector (unmanagedService).
 type presenceKind int
 
-// The values of presenceKind.
+// These values of presenceKind say what the cache contains, and whether the controller may write
+// the Endpoints.
 const (
 	neverSeen            presenceKind = iota // the cache never contained the object
 	absent                                   // the cache contained the object before, but no longer does

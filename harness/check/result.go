@@ -10,7 +10,7 @@ import (
 // known-upstream, pass or not-exercised.
 type Verdict string
 
-// The verdicts, worst first.
+// These are the verdicts of a check or of all checks of a run, worst first.
 const (
 	// Fail means that the subject violated the guarantee. Result.Evidence describes the violations.
 	Fail Verdict = "fail"

@@ -50,7 +50,7 @@ const (
 // Classification says whether a difference between two runs is allowed, such as "accepted".
 type Classification string
 
-// The possible classifications, worst first.
+// These are the classifications of a difference between two runs, worst first.
 const (
 	// Undeclared means that no rule allows the difference. It makes the comparison fail.
 	Undeclared Classification = "undeclared"

@@ -91,7 +91,7 @@ type Phase struct {
 // PhaseName is the name of a phase of the run, such as settle.
 type PhaseName string
 
-// These are the phases of a run, in order.
+// These are the phases of a run, in order: faults and workload, convergence, quiet, and the end.
 const (
 	// PhaseChaos begins when a replica of the controllers under test holds the leader-election
 	// lease and has opened its watches. The workload runs and faults are active in this phase.
@@ -274,7 +274,7 @@ type Fault struct {
 // FaultEvent says what happened to the fault in a [Fault] record.
 type FaultEvent string
 
-// These are the events in the life cycle of a fault.
+// These are the events in the life cycle of a fault, from its injection until it is healed.
 const (
 	FaultInjected FaultEvent = "injected" // the fault is active and may fire from here on
 	FaultFired    FaultEvent = "fired"    // the fault changed something, such as refusing one request
@@ -298,7 +298,7 @@ type Step struct {
 // StepEvent says whether the step in a [Step] record has begun, is done or has failed.
 type StepEvent string
 
-// These are the events in the life cycle of a step.
+// These are the events in the life cycle of a workload step, such as that a step has failed.
 const (
 	StepBegun  StepEvent = "begun"
 	StepDone   StepEvent = "done"
@@ -329,7 +329,8 @@ type Usage struct {
 // ProcessEvent says what happened to the process in a [Process] record.
 type ProcessEvent string
 
-// These are the events in the life cycle of a process.
+// These are the events in the life cycle of a process, such as a replica of the controllers under
+// test.
 const (
 	ProcessStarted ProcessEvent = "started"
 	ProcessStopped ProcessEvent = "stopped" // the process ended because the run stopped it

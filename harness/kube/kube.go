@@ -73,7 +73,8 @@ const (
 // in this form, such as pods as objects.Pod.
 type Decoding string
 
-// The values of [Kind.Decoding]. The zero value is AsGeneric.
+// These are the values of [Kind.Decoding], which says as which type checks read objects of the
+// kind. The zero value is AsGeneric.
 const (
 	// AsGeneric decodes only the fields that objects of many kinds have, such as spec.replicas
 	// and status.conditions.

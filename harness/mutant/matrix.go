@@ -48,7 +48,7 @@ type Cell struct {
 // Finding says whether any of several scenarios detects a mutant, such as "caught".
 type Finding string
 
-// These are the values of [Finding].
+// These values of [Finding] say whether any of several scenarios detects a mutant.
 const (
 	// Caught means that in at least one of the scenarios, one of the checks in Mutant.Checks
 	// failed.

@@ -55,7 +55,7 @@ type Mutant struct {
 // kube-controller-manager.
 type Base string
 
-// These are the source codes that mutants can modify.
+// These are the programs whose source code mutants can modify.
 const (
 	Ours     Base = "ours"     // the source in the directory controllers/ of this project
 	Upstream Base = "upstream" // the source in the Go module k8s.io/kubernetes

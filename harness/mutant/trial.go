@@ -40,7 +40,7 @@ type Outcome struct {
 // State says whether a check detects a mutant, or why this is not known.
 type State string
 
-// These are the values of [State].
+// These values of [State] say whether a check detects a mutant, or why this is not known.
 const (
 	// Detected means that a check in Mutant.Checks failed in a scenario that the unmodified
 	// controllers pass. If Mutant.Checks is empty, the outcome says Detected if any check fails.

@@ -93,8 +93,8 @@ type Create struct {
 // pod belongs to an object that the controllers under test must not touch.
 type Controller string
 
-// These are the values of [Controller]: no owner reference, or an owner that the controllers under
-// test do not reconcile.
+// These are the values of [Controller], the owner of a created pod. An owner is an object that the
+// controllers under test do not reconcile.
 const (
 	NoController      Controller = "none"    // The pod has no owner reference.
 	ForeignController Controller = "foreign" // The controller is a ConfigMap, which the controllers under test do not reconcile.
@@ -125,7 +125,7 @@ type Port struct {
 // Protocol is the network protocol of a Service port.
 type Protocol string
 
-// These are the values of [Protocol].
+// These are the network protocols that a Service port may have.
 const (
 	TCP  Protocol = "TCP"
 	UDP  Protocol = "UDP"

@@ -2,10 +2,11 @@ package scenario
 
 import "time"
 
-// These are the default values of scenario fields. The decoder sets these values before it reads
-// the fields of the file. A field without a constant here is required, has the zero value as its
-// default, or gets its default from other fields. In the last case, a method named complete sets
-// the default.
+// These are the default values of scenario fields. The decoder sets them before it reads the fields
+// of the file.
+//
+// A field without a constant here is required, has the zero value as its default, or gets its
+// default from other fields. In the last case, a method named complete sets the default.
 const (
 	defaultNodes       = 4
 	defaultReplicas    = 1 // instances of the controllers under test, not pods of an object

@@ -60,7 +60,8 @@ const AnyWrite = "write"
 // Phase is a point in the life of a request at which a trigger can match, such as "sent".
 type Phase string
 
-// These are the values of [Phase]: before and after the API server has processed the request.
+// These are the values of [Phase], at which a trigger can match: before and after the API server
+// has processed the request.
 const (
 	Sent      Phase = "sent"      // The fault proxy has received the request, and the API server has not.
 	Committed Phase = "committed" // The API server has committed the write, and the controllers under test have not received the response.
@@ -108,7 +109,7 @@ type StateTrigger struct {
 // ObjectState is a state of an object that the trigger state can wait for.
 type ObjectState string
 
-// These are the states whose objects a state trigger can count.
+// These are the object states that a trigger of a fault can wait for.
 const (
 	Present     ObjectState = "present"     // The object exists.
 	Terminating ObjectState = "terminating" // The object has a deletionTimestamp.
@@ -160,7 +161,8 @@ type StepTrigger struct {
 // Edge is the beginning or the end of a step, at which a step trigger can match.
 type Edge string
 
-// These are the values of [Edge]: the beginning and the end of a step.
+// These are the values of [Edge]: the beginning and the end of a workload step, at which a trigger
+// can match.
 const (
 	Begun Edge = "begun" // The user begins the operation of the step.
 	Done  Edge = "done"  // The operation and the await of the step have ended.

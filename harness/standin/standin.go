@@ -80,7 +80,8 @@ func Serve(ctx context.Context, listener net.Listener, o Options) error {
 	return err
 }
 
-// standin is the state of a running stand-in program.
+// standin is the state of the running program standin, which replaces the application in the pods
+// of a workload.
 type standin struct {
 	started atomic.Bool   // true after the time StartDelay has passed
 	unready atomic.Bool   // true after a POST to Unready, until the next POST to Ready

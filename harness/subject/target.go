@@ -28,7 +28,7 @@ type Target struct {
 	name string
 }
 
-// These are the targets that have neither a path nor an image name.
+// These are the targets (programs to test) that have neither a path nor an image name.
 var (
 	// Ours is the workload-controller-manager built from controllers/.
 	Ours = Target{kind: "ours"}
@@ -40,7 +40,7 @@ var (
 	Program = Target{kind: "program"}
 )
 
-// The values of Target.kind for targets with a path or an image name.
+// These are the kinds of targets (programs to test) with a path or an image name.
 const (
 	execKind  = "exec"
 	imageKind = "image"

@@ -23,7 +23,8 @@ import (
 // Decision says what an owner must do with a candidate: ignore, keep, adopt or release it.
 type Decision int
 
-// These are the decisions that Decide returns.
+// These are the decisions about a candidate, such as a pod, that the function Decide returns to an
+// owner.
 const (
 	// Ignore means that the owner must not write the candidate. For example, another owner
 	// controls the candidate, or this owner is terminating.

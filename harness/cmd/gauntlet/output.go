@@ -20,7 +20,7 @@ import (
 // outputFormat is the value of the flag --output.
 type outputFormat string
 
-// The possible values of the flag --output.
+// These are the output formats that the flag --output accepts.
 const (
 	asTable outputFormat = "table" // a table that people can read
 	asJSON  outputFormat = "json"

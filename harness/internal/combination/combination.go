@@ -32,7 +32,8 @@ const Service = "Service"
 // Pods says how the pods of a Deployment or a Service behave, such as "slow to start".
 type Pods string
 
-// These are the values of Pods.
+// These values of Pods say how the pods of a Deployment or a Service behave, such as that they
+// start slowly.
 const (
 	Prompt    Pods = "prompt"        // the pods start and end promptly, and no fault makes them unready
 	SlowStart Pods = "slow to start" // podStartDelay is at least 500 ms (slow)
@@ -48,8 +49,8 @@ const slow = 500 * time.Millisecond
 // whose pods the Service selects count as well.
 type Change string
 
-// These are the values of Change. Reselect is a new selector of a Service. Each other change
-// happens while a rollout of the Deployment is in progress.
+// These values of Change say what users do to a Deployment or a Service. Reselect is a new selector
+// of a Service. Each other change happens while a rollout of the Deployment is in progress.
 const (
 	PausedInRollout     Change = "pause in mid-rollout"
 	ScaledInRollout     Change = "scale in mid-rollout"
@@ -61,8 +62,10 @@ const (
 // delays the watch events of pods.
 type Watch string
 
-// These are the values of Watch. Each is a column of the table that [Table.WriteText] prints. A
-// value such as PodsLag means that a fault delays or stops the watch events of that kind. Relist
+// These values of Watch say what faults do to the watches of the controllers under test. Each value
+// is a column of the table that [Table.WriteText] prints.
+//
+// A value such as PodsLag means that a fault delays or stops the watch events of that kind. Relist
 // means that a fault makes the controllers under test list objects of one of these kinds again.
 const (
 	PodsLag        Watch = "pods lag"

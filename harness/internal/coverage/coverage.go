@@ -39,7 +39,8 @@ type Cell struct {
 // rollout. If several phases apply, the one that comes first in Phases counts.
 type Phase string
 
-// These are the values of Phase, in the order of the columns that [Table.WriteText] prints.
+// These values of Phase say what the controllers under test did when a fault acted. The order is
+// that of the columns that [Table.WriteText] prints.
 const (
 	// StartUp means that the replica of the controllers under test has written nothing since its
 	// start. If the fault acted on no replica, no replica has written anything since its start.

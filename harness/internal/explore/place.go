@@ -90,7 +90,8 @@ func (e Event) match() watches.EventMatch {
 // Action is the kind of fault that the search injects at a write or watch event, such as a crash.
 type Action string
 
-// These are the values of [Action]. The map descriptions explains each of them.
+// These are the faults that the search injects at a write or watch event. The map descriptions
+// explains each of them.
 const (
 	CrashBefore Action = "crash-before"
 	Crash       Action = "crash"

@@ -26,9 +26,9 @@ import (
 // cluster may also belong to another machine.
 type State = kind.State
 
-// These are the states of a cluster. Package kind documents them for kind clusters. If a host
-// process runs the cluster, the state is Standing. After the host process has ended, the state
-// is LeftBehind.
+// These are the states of a cluster, such as in use. Package kind documents them for kind clusters.
+// If a host process runs the cluster, the state is Standing. After the host process has ended, the
+// state is LeftBehind.
 const (
 	InUse      = kind.InUse
 	Standing   = kind.Standing
