@@ -285,8 +285,8 @@ func newTable() table.Writer {
 	return t
 }
 
-// The function heading uses these widths, in characters, to break the name of a scenario into
-// lines.
+// These are widths in characters. The function heading uses them to break the name of a scenario
+// into lines.
 const (
 	headingWidth = 10 // maximum width of a line, if possible: a longer name is broken after a hyphen
 	maxWordWidth = 14 // maximum width of a part without a hyphen; a longer part is broken

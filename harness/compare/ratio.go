@@ -165,8 +165,8 @@ func median(values []float64) float64 {
 // runs. It is the result of a statistical test.
 type Finding string
 
-// These are the possible findings. If the values are lower, the controllers under test are cheaper
-// or faster than the base.
+// These are the possible results of the statistical test of a metric. If the values are lower, the
+// controllers under test are cheaper or faster than the base.
 const (
 	Less Finding = "less" // the values in the subject's runs are lower than those in the base runs
 	Same Finding = "same" // the statistical test shows no difference between the values

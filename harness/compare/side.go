@@ -92,8 +92,9 @@ type Milestone struct {
 // the values matters.
 type MilestoneKind string
 
-// These are the kinds of milestones, such as rollouts and conditions. Some have a sequence of
-// values, others have a set, in which the order does not matter.
+// These are the kinds of milestones, the properties of objects that a comparison of two runs reads,
+// such as conditions. Some have a sequence of values, others have a set, in which the order does
+// not matter.
 const (
 	// Rollout is the sequence of a Deployment's ReplicaSets in the order of their creation.
 	Rollout MilestoneKind = "rollout"

@@ -115,8 +115,9 @@ func bestChoice(candidates []Candidate, covered map[string]bool) Choice {
 	return slices.MaxFunc(choices, func(a, b Choice) int { return cmp.Compare(perSecond(a), perSecond(b)) })
 }
 
-// coversEnough reports whether the chosen scenarios cover enough for the tier default. The keys of
-// the map covered are the covered items, such as mutants. See [ChooseTiers] for the condition.
+// coversEnough reports whether the chosen scenarios cover enough for the tier (set of scenarios)
+// named default. [ChooseTiers] states the condition. The keys of the map covered are what the
+// scenarios cover, such as mutants that they detect.
 func coversEnough(candidates []Candidate, covered map[string]bool) bool {
 	mutants := map[string]bool{}
 	for _, c := range candidates {

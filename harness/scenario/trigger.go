@@ -161,8 +161,8 @@ type StepTrigger struct {
 // Edge is the beginning or the end of a step, at which a step trigger can match.
 type Edge string
 
-// These are the values of [Edge]: the beginning and the end of a workload step, at which a trigger
-// can match.
+// These are the values of [Edge]: the beginning and the end of a workload step. A trigger of a
+// fault can match at both.
 const (
 	Begun Edge = "begun" // The user begins the operation of the step.
 	Done  Edge = "done"  // The operation and the await of the step have ended.

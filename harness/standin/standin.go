@@ -19,7 +19,8 @@ import (
 // Port is the TCP port on which the program serves HTTP.
 const Port = 8080
 
-// These are the HTTP paths that the program serves.
+// These are the HTTP paths that the program standin serves. With them, a fault makes the container
+// unready, or makes it exit.
 const (
 	// Ready is the path of the readiness probe. GET returns status 200 if the container is
 	// ready, and 503 otherwise. POST makes the container ready again after a POST to [Unready].

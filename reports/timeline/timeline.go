@@ -44,8 +44,8 @@ type Phase struct {
 // order of the constants.
 type Group int
 
-// These are the groups of tracks, such as the objects, in the order in which the page shows
-// them.
+// These are the groups of tracks (rows of the timeline), such as the objects. The page shows the
+// groups in this order.
 const (
 	Run     Group = iota // tracks of the workload, each fault, each process, and missing records
 	Subject              // tracks of reads, watches, leases, Events, and objects in other namespaces
@@ -69,7 +69,7 @@ type Track struct {
 // Kind says what kind of event a mark or a band shows, such as a commit.
 type Kind int
 
-// These are the kinds of events that marks show, such as a request or a commit.
+// These are the kinds of events that the marks of the timeline show, such as a request or a commit.
 const (
 	Step     Kind = iota // a step of the workload, from begin to end
 	Fault                // a fault was injected, fired, was healed, or failed

@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The resources whose objects the timeline shows in a special way. For example, pods share tracks.
+// The resources whose objects the timeline shows in a special way. For example, pods share tracks
+// (rows).
 var (
 	pods      = resourceOf(kube.Pod)
 	services  = resourceOf(kube.Service)

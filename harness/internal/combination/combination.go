@@ -32,8 +32,7 @@ const Service = "Service"
 // Pods says how the pods of a Deployment or a Service behave, such as "slow to start".
 type Pods string
 
-// These values of Pods say how the pods of a Deployment or a Service behave, such as that they
-// start slowly.
+// These values of Pods say how the pods of a Deployment or a Service behave, such as a slow start.
 const (
 	Prompt    Pods = "prompt"        // the pods start and end promptly, and no fault makes them unready
 	SlowStart Pods = "slow to start" // podStartDelay is at least 500 ms (slow)

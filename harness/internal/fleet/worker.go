@@ -49,7 +49,7 @@ type Worker struct {
 	saved   int // how often the journal of the run in progress was saved
 }
 
-// The limits after which a worker gives up.
+// These are the limits after which a worker, the program in each pod of a campaign, gives up.
 const (
 	// failedStartsMax is how many consecutive runs may fail to start. The attempt then ends with
 	// an error.

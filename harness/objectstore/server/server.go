@@ -56,8 +56,8 @@ type Server struct {
 	Backoff time.Duration
 }
 
-// The limits of a request to the service of the bucket. A write or read may be tried again, because
-// both have the same result each time.
+// These limits apply to a request to the bucket. The server repeats a failed write or read, because
+// a repetition has the same result.
 const (
 	triesMax   = 6
 	tryTimeout = 2 * time.Minute

@@ -40,8 +40,8 @@ type Row struct {
 // have the same names.
 type Controller string
 
-// These are the controllers, in the order of the contract. Restart is not a controller: the rows of
-// Restart test what happens when the controllers' process restarts.
+// These are the controllers, in the order of controllers/CONTRACT.md. Restart is not a controller:
+// the rows (behaviors to test) of Restart say what happens when the controllers' process restarts.
 const (
 	ReplicaSet            Controller = kube.ReplicaSet
 	ReplicationController Controller = kube.ReplicationController
@@ -57,8 +57,9 @@ var Controllers = []Controller{ReplicaSet, ReplicationController, Deployment, En
 // controllers/CONTRACT.md.
 type Level string
 
-// These are the levels. E2E is a Kubernetes conformance test, E2EOnly any other e2e test,
-// Integration an integration test, and Contract a statement of the contract.
+// These values of Level say where a behavior to test (a row) comes from. E2E is a Kubernetes
+// conformance test, E2EOnly any other e2e test, Integration an integration test, and Contract a
+// statement of the contract.
 const (
 	Integration Level = "integration"
 	E2E         Level = "conformance"

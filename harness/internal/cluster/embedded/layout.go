@@ -49,7 +49,7 @@ func localURL(port int, path string) string {
 // apiServerURL returns the API server's URL, such as https://127.0.0.1:6443.
 func (l layout) apiServerURL() string { return localURL(l.ports.apiServer, "") }
 
-// The names of the files and directories in the state directory.
+// The names of the files and directories in an embedded cluster's state directory.
 const (
 	authorityFile   = "ca.crt"
 	servingCert     = "serving.crt"

@@ -64,7 +64,8 @@ var probes = []probe{
 	},
 }
 
-// The labels, label selector and pod template of all probe objects.
+// The labels, label selector and pod template of all probe objects. From the reactions to these
+// objects, Start learns which controllers are active.
 var (
 	probeLabels   = map[string]any{"gauntlet": "probe"}
 	labelSelector = map[string]any{"matchLabels": probeLabels}

@@ -21,7 +21,7 @@ import (
 // another process uses one of the chosen ports.
 const attemptsMax = 3
 
-// The names of entries of the state directory, Options.Dir/cluster.
+// The names of files and directories in the state directory of a kind cluster, Options.Dir/cluster.
 const (
 	sharedDir      = "node"       // directory that kind mounts into the control plane node
 	kubeconfigFile = "kubeconfig" // file with the kubeconfig of a user with all permissions (role Admin)
