@@ -191,8 +191,8 @@ func parseSpec(d *appsv1.Deployment) (labels.Selector, limits, error) {
 	return selector, l, nil
 }
 
-// podsOf returns all pods that the given ReplicaSets control. The strategy Recreate waits until the
-// pods of the old ReplicaSets have stopped.
+// podsOf returns all pods that the given ReplicaSets control. The strategy Recreate needs them,
+// because it waits until the pods of the old ReplicaSets have stopped.
 func (c *Controller) podsOf(sets []*appsv1.ReplicaSet) ([]*corev1.Pod, error) {
 	var all []*corev1.Pod
 	for _, set := range sets {

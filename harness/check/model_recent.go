@@ -59,8 +59,8 @@ func (window *recentWindow) bounds(at time.Duration) valueRange {
 	return both
 }
 
-// clear removes all values, including the number's present value. The next values then decide
-// alone.
+// clear forgets all values, including the number's present value. Only later values then determine
+// the lowest and the highest value.
 func (window *recentWindow) clear() { *window = recentWindow{since: window.since} }
 
 // advance begins a new bucket if the current bucket is at least lag (1 s) long. A bucket contains
