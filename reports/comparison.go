@@ -213,9 +213,9 @@ func (c *Comparison) Undeclared() (undeclared, bothWrong int) {
 	return undeclared, bothWrong
 }
 
-// Verdict returns the verdict fail if there is a difference that no rule allows, or if both
-// subjects violate a guarantee. Otherwise it returns the verdict pass, or the verdict unknown if
-// the comparison has no pair of runs.
+// Verdict returns the verdict fail if no rule allows some difference, or if both subjects violate a
+// guarantee. Otherwise it returns the verdict pass, or the verdict unknown if the comparison has no
+// pair of runs.
 func (c *Comparison) Verdict() check.Verdict {
 	undeclared, bothWrong := c.Undeclared()
 	switch {

@@ -60,8 +60,8 @@ const AnyWrite = "write"
 // Phase is a point in the life of a request at which a trigger can match, such as "sent".
 type Phase string
 
-// These are the values of [Phase], at which a trigger can match: before and after the API server
-// has processed the request.
+// These are the values of [Phase]: before and after the API server has processed the request. A
+// trigger of a fault can match at both.
 const (
 	Sent      Phase = "sent"      // The fault proxy has received the request, and the API server has not.
 	Committed Phase = "committed" // The API server has committed the write, and the controllers under test have not received the response.

@@ -265,8 +265,8 @@ func (b *builder) phase(r *history.Record) {
 	b.t.Phases = append(b.t.Phases, Phase{Name: r.Phase.Name, At: r.At})
 }
 
-// step adds a mark (an event on the timeline) when a workload step begins, and ends it when the
-// step ends.
+// step adds a mark (an event on the timeline) for a workload step. The mark begins and ends with
+// the step.
 func (b *builder) step(r *history.Record) {
 	s := r.Step
 	if s.Event == history.StepBegun {
