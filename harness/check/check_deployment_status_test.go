@@ -147,7 +147,7 @@ func TestDeploymentStatus(t *testing.T) {
 			stuck(h, 10, 4)
 			h.writeDeploymentStatus(h.find("web"), with(with(with(progress(false, "ProgressDeadlineExceeded", 15), "readyReplicas", 10), "availableReplicas", 10), "unavailableReplicas", 2)).answered(200)
 		}},
-		{name: "does not report a deadline that was missed long ago (mutant D11)", want: Fail, evidence: "wrote condition Progressing (ReplicaSetUpdated)", build: func(h *historyBuilder) {
+		{name: "does not report a deadline that was missed long ago (mutant D11)", want: Fail, evidence: "wrote condition Progressing with reason ReplicaSetUpdated, 6s after the progress deadline of 4s", build: func(h *historyBuilder) {
 			h.writeDeploymentStatus(stuck(h, 10, 2), progress(true, "ReplicaSetUpdated", 15)).answered(200)
 		}},
 		{name: "does not report a deadline that was missed a moment ago", want: Pass, build: func(h *historyBuilder) {
