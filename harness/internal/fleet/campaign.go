@@ -176,7 +176,8 @@ func (c *Campaign) encode() []byte {
 	return encoded
 }
 
-// Unit identifies one run of a campaign by its seed and its subject, the controllers under test.
+// Unit identifies one run, shrink or exploration of a campaign by its seed and its subject, the
+// controllers under test.
 type Unit struct {
 	Seed    uint64 `json:"seed"`
 	Subject string `json:"subject"`
@@ -195,7 +196,8 @@ func EncodeUnits(units []Unit) string {
 	return string(encoded)
 }
 
-// String describes the run of this unit in messages, such as "seed 7, subject ours".
+// String identifies a run, shrink or exploration of the campaign in messages, such as "seed 7,
+// subject ours".
 func (u Unit) String() string {
 	text := fmt.Sprintf("seed %d, subject %s", u.Seed, u.Subject)
 	if u.Check != "" {
