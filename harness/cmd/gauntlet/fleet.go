@@ -55,6 +55,7 @@ func (f *fleetCampaignFlags) addSeeds(flags *pflag.FlagSet) {
 func (f *fleetCampaignFlags) add(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.campaign.PerPod, "per-pod", 50, "the number of seeds that one pod runs")
 	f.addSubjects(flags)
+	f.addProvider(flags)
 	flags.StringVar(&f.campaign.Scenario, "scenario", "", "the `name` of a built-in scenario that runs with each seed (default: each seed generates a scenario)")
 	f.generated.addProfile(flags)
 	f.generated.addDuration(flags)
@@ -107,9 +108,13 @@ func checkFleetSubjects(subjects []string, provider string) error {
 	return nil
 }
 
-// addSubjects adds to a command the flags --subjects and --provider.
+// addSubjects adds to a command the flag --subjects.
 func (f *fleetCampaignFlags) addSubjects(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.campaign.Subjects, "subjects", []string{"ours"}, "the controllers under test, of those in the image: ours, upstream")
+}
+
+// addProvider adds to a command the flag --provider.
+func (f *fleetCampaignFlags) addProvider(flags *pflag.FlagSet) {
 	flags.StringVar(&f.campaign.Provider, "provider", providers.Embedded, "the provider of the control planes: embedded or virtual; \"gauntlet image --virtual\" puts the program of virtual into the image")
 }
 

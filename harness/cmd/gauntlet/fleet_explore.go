@@ -14,6 +14,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/explore"
@@ -63,6 +64,7 @@ failures has one directory, with its plan, its report and the runs that failed.`
 // plan sets the units of the campaign: each scenario with each subject.
 func (f *fleetExploreFlags) plan(name string, scenarios []string) error {
 	c := &f.campaign
+	c.Provider = providers.Embedded // a search reads the records of a run while it is made
 	if err := checkFleetSubjects(c.Subjects, c.Provider); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
@@ -158,6 +159,8 @@ func (f *fleetWorkerFlags) prepareShrink(cmd *cobra.Command, worker *fleet.Worke
 		if err != nil {
 			return nil, err
 		}
+		// Only this failure was shrunk. Another unit shrinks another one of the same run.
+		failed.Results = slices.DeleteFunc(failed.Results, func(result check.Result) bool { return result.Check != u.Check })
 		return failed, nil
 	}
 }

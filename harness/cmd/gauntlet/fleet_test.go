@@ -45,9 +45,9 @@ func TestFleetExplorePlan(t *testing.T) {
 		}
 	}
 	for flag, want := range map[string]string{
-		"rollout rollout":         "found twice: seed 1, subject ours, scenario rollout",
-		"rollout --provider=kind": "--provider=kind",
-		"rollout --budget=-1s":    "--budget=-1s",
+		"rollout rollout":      "found twice: seed 1, subject ours, scenario rollout",
+		"rollout --subjects=x": `--subjects: found "x"`,
+		"rollout --budget=-1s": "--budget=-1s",
 	} {
 		_, err := command(t, strings.Fields("fleet explore places "+flag+" --claim=results --dry-run")...)
 		if err == nil || !strings.Contains(err.Error(), want) {
