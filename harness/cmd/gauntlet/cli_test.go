@@ -346,3 +346,14 @@ func TestChooseDown(t *testing.T) {
 		})
 	}
 }
+
+// TestEmptyArgument checks that commands refuse an empty argument. The hidden command of a standing
+// cluster accepts it, because "gauntlet up" passes an empty directory by default.
+func TestEmptyArgument(t *testing.T) {
+	if _, err := command(t, "shrink", ""); err == nil || !strings.Contains(err.Error(), `shrink: found the argument ""; expected RUNDIR`) {
+		t.Errorf("shrink: error %v; want one about the argument", err)
+	}
+	if _, err := command(t, "host-cluster", "embedded", t.TempDir(), "x", ""); err == nil || !strings.Contains(err.Error(), "argument NODES") {
+		t.Errorf("host-cluster: error %v; want one about NODES only", err)
+	}
+}
