@@ -29,7 +29,7 @@ import (
 // Version is the version of the generator. A change of the generator increases the version if a
 // seed then gives another scenario. A new fault type in the catalog also makes seeds give other
 // scenarios, but does not increase the version.
-const Version = 4
+const Version = 5
 
 // Options are the inputs from which [Scenario] generates a scenario.
 type Options struct {
@@ -137,6 +137,8 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 	}
 	if o.Profile.slowPods {
 		slowDown(s, r)
+	} else {
+		o.delayPods(s)
 	}
 	s.Subject.LeaseDuration = 5 * time.Second // a new leader must wait until the lease expires
 	if o.Profile.long {
@@ -176,6 +178,18 @@ func slowDown(s *scenario.Scenario, r *rand.Rand) {
 		s.Cluster.PodStartDelay, s.Cluster.PodStopDelay = start, end
 	}
 	s.Settle.Within = 2 * time.Minute
+}
+
+// delayPods makes the pods of most scenarios stop slowly, start slowly, or both. Without
+// delays, pods are never seen while they terminate, and nearly never before they are ready.
+func (o *Options) delayPods(s *scenario.Scenario) {
+	r := o.random("delays of pods")
+	if r.IntN(3) == 0 {
+		s.Cluster.PodStopDelay = faults.PickTime(r, 200*time.Millisecond, 2*time.Second, timeStep)
+	}
+	if s.Cluster.PodStartDelay == 0 && r.IntN(3) == 0 {
+		s.Cluster.PodStartDelay = faults.PickTime(r, 200*time.Millisecond, 2*time.Second, timeStep)
+	}
 }
 
 // complete sets the defaults of the options, and returns an error for invalid options. It
