@@ -164,7 +164,7 @@ func (w *Builder) linkKubernetes(ctx context.Context, dir string) (link, modFile
 			return "", "", err
 		}
 	}
-	_, err = goCommand(ctx, dir, "mod", "edit", "-replace=k8s.io/kubernetes="+link, modFile)
+	err = goCommand(ctx, dir, "mod", "edit", "-replace=k8s.io/kubernetes="+link, modFile)
 	return link, modFile, err
 }
 
@@ -201,8 +201,7 @@ func (w *Builder) build(ctx context.Context, module string, o overlay, executabl
 		return err
 	}
 	args = append([]string{"build", "-trimpath", "-ldflags=-s -w", "-overlay=" + path, "-o", executable}, args...)
-	_, err = goCommand(ctx, filepath.Join(w.Tree, module), args...)
-	return err
+	return goCommand(ctx, filepath.Join(w.Tree, module), args...)
 }
 
 // write replaces the content of the directory dir by the given files. The keys of files are
@@ -223,10 +222,9 @@ func write(dir string, files map[string]string) error {
 	return nil
 }
 
-// goCommand runs the go command in a directory and returns the command's standard output. If ctx
-// is canceled, the go command and its compilers end. If this process dies, the go command ends
-// too.
-func goCommand(ctx context.Context, dir string, args ...string) (string, error) {
+// goCommand runs the go command in a directory. If ctx is canceled, the go command and its
+// compilers end. If this process dies, the go command ends too.
+func goCommand(ctx context.Context, dir string, args ...string) error {
 	// Linux sends the Pdeathsig signal when the thread that started the command ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -238,9 +236,8 @@ func goCommand(ctx context.Context, dir string, args ...string) (string, error) 
 	cmd.WaitDelay = 10 * time.Second
 	var complaints strings.Builder
 	cmd.Stderr = &complaints
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("go %s: %w\n%s", args[0], err, strings.TrimSpace(complaints.String()))
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("go %s: %w\n%s", args[0], err, strings.TrimSpace(complaints.String()))
 	}
-	return string(out), nil
+	return nil
 }
