@@ -254,11 +254,15 @@ func (p *parser) problemOfGauntlet(t *testing.T, arguments []string) string {
 // problemOfArguments returns a problem if an argument of gauntlet names a scenario, mutant or
 // file that does not exist. Otherwise it returns "".
 func problemOfArguments(command string, arguments []string) string {
-	for _, argument := range arguments {
+	for i, argument := range arguments {
 		if isPlaceholder(argument) {
 			continue
 		}
 		switch command {
+		case "fleet explore": // NAME SCENARIO...
+			if _, ok := library.Find(argument); !ok && i > 0 {
+				return "found no built-in scenario " + argument
+			}
 		case "run", "compare", "nightly", "sweep crash", "explore", "baseline", "validate":
 			if _, ok := library.Find(argument); ok {
 				continue
@@ -270,7 +274,7 @@ func problemOfArguments(command string, arguments []string) string {
 			if !slices.Contains(mutants.IDs(), argument) {
 				return "found no mutant with the ID " + argument
 			}
-		case "list", "explain", "down", "completion", "help", "fleet run", "fleet status", "fleet collect", "fleet delete":
+		case "list", "explain", "down", "completion", "help", "fleet run", "fleet status", "fleet collect", "fleet delete", "fleet shrink", "fleet nightly":
 		default:
 			if problem := problemOfFile(argument); problem != "" {
 				return problem

@@ -190,7 +190,7 @@ func startFleetCluster(t *testing.T, random *rand.Rand) *fleetCluster {
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		// The files in the store belong to the user of the pods.
-		_, err := f.kind.Workers()[0].Exec(ctx, "sh", "-c", "rm -rf "+storePath+"/*")
+		_, err := f.kind.Workers()[0].Exec(ctx, "sh", "-c", "rm -rf "+storePath+"/* "+storePath+"/.known")
 		if err := errors.Join(err, f.kind.Stop(ctx)); err != nil {
 			t.Error(err)
 		}
