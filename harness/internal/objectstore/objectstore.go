@@ -142,16 +142,37 @@ func start(program, bucket string, conn net.Conn, other *os.File) (*Bucket, erro
 func overConnection(conn net.Conn) http.RoundTripper {
 	protocols := &http.Protocols{}
 	protocols.SetUnencryptedHTTP2(true)
+	only := &onlyConn{Conn: conn, closed: make(chan struct{})}
 	unused := make(chan net.Conn, 1)
-	unused <- conn
-	return &http.Transport{Protocols: protocols, DialContext: func(context.Context, string, string) (net.Conn, error) {
+	unused <- only
+	return &http.Transport{Protocols: protocols, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		select {
 		case conn := <-unused:
 			return conn, nil
 		default:
+		}
+		// The transport also dials for requests that come before HTTP/2 has begun on the connection. It
+		// then shares the connection, and cancels ctx.
+		select {
+		case <-only.closed:
 			return nil, errors.New("the connection to " + Program + " has ended")
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 	}}
+}
+
+// onlyConn is a connection that says when it is closed.
+type onlyConn struct {
+	net.Conn
+	once   sync.Once
+	closed chan struct{}
+}
+
+// Close closes the connection.
+func (c *onlyConn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
 }
 
 // Close stops the program.
