@@ -125,8 +125,9 @@ func (permitted *permittedCalls) restore(verb callVerb) {
 	}
 }
 
-// send checks a create or delete that the process sends. The request uses up one permitted call;
-// if none is left, send reports a violation.
+// send checks a create or delete of a pod that the process sends. A process may send a limited
+// number of these requests before it has observed the results of earlier ones. send reports a
+// violation if this number is exceeded, or if the process deletes the same pod again.
 func (checker *expectationsChecker) send(m *Model, c *call) {
 	state := c.ownerState
 	permitted := checker.states.of(state)

@@ -18,9 +18,9 @@ type presence struct {
 	until [presenceKinds]time.Duration // when each presenceKind last ceased to apply; 0 if it never applied
 }
 
-// presenceKind says whether the cache contains one Service or Endpoints object, and whether the
-// controller may write the Endpoints. For example, it must not write those of a Service without a
-// selector (unmanagedService).
+// presenceKind says whether the cache of a process contains an object, which is a Service or
+// Endpoints. It also says whether the controller may write the Endpoints. For example, it must not
+// write the Endpoints of a Service without a selector (unmanagedService).
 type presenceKind int
 
 // These values of presenceKind say what the cache contains, and whether the controller may write

@@ -112,7 +112,8 @@ func (r *rolloutState) withOwnWrites(d *objects.Deployment, sets []*objects.Owne
 }
 
 // recordCall records that the process sent a request while it was syncing the Deployment. It also
-// removes versions on which the process can no longer act (those from before the recent window).
+// forgets old versions of the Deployment and its ReplicaSets, which cannot be the reason for a later
+// request (see decisionWindow).
 func (r *rolloutState) recordCall(at time.Duration) {
 	r.decisionWindow.callSent(r.process, at)
 	r.deployments, r.replicaSets = keepSince(r.deployments, r.from), keepSince(r.replicaSets, r.from)

@@ -47,9 +47,9 @@ func NewDispatcher(recorder *history.Recorder, clock clock.WithTicker) *Dispatch
 // Append appends a record to the history, and starts the faults with a trigger that the record
 // matches.
 //
-// Append then waits for each of these faults until the fault is injected, but at most
-// [recordHoldMax]. Append does not wait if the record describes something that cannot be delayed,
-// such as a commit (see canWait).
+// What the record describes, such as the sending of a request, continues only after Append returns.
+// Append therefore waits until these faults are injected, but at most [recordHoldMax] for each. It
+// does not wait for something that cannot be delayed, such as a commit in etcd (see canWait).
 func (d *Dispatcher) Append(record history.Record) {
 	d.recorder.Append(record)
 	for _, sub := range d.matching(&record) {

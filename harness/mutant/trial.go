@@ -161,8 +161,9 @@ func (t *Trial) Do(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// unmodified runs the unmodified controllers in all scenarios of the mutants. The map has true for
-// each scenario that the controllers pass. The error lists the other scenarios.
+// unmodified runs the unmodified controllers in each scenario in which a mutant runs. A scenario
+// that they do not pass cannot detect a mutant. The map has true for each scenario that they pass.
+// The error lists the other scenarios.
 func (t *Trial) unmodified(ctx context.Context) (map[baseRun]bool, error) {
 	var places []baseRun
 	for _, m := range t.Mutants {

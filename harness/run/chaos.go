@@ -174,9 +174,9 @@ func (s *Session) awaitStart(ctx context.Context, spec scenario.Fault, when *env
 // the control plane is healthy again. If the run is aborted, applyFault heals the fault too.
 //
 // A fault must begin as soon as its trigger matches, and a health check can take seconds.
-// applyFault therefore does not check the health of the control plane before the injection. The
-// exception is another fault that makes the control plane unavailable at the same time. applyFault
-// then waits for a healthy control plane before the injection.
+// applyFault therefore normally injects the fault without a health check of the control plane. But
+// if another active fault makes the control plane unavailable, applyFault first waits until the
+// control plane is healthy.
 func (s *Session) applyFault(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming, env *faults.Env) (err error) {
 	fault, err := newFault(spec)
 	if err != nil {

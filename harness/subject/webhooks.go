@@ -149,7 +149,7 @@ func (w *Webhooks) reservePort(ctx context.Context, replicas int) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for another run whose program serves webhooks on port %d: %w; last error: %w", port, context.Cause(ctx), err)
+			return fmt.Errorf("waiting until no other run on this machine uses the webhook port %d: %w; last error: %w", port, context.Cause(ctx), err)
 		case <-ticker.C:
 		}
 	}
@@ -402,8 +402,8 @@ func (d *Definition) webhookPort(values Values) int {
 	return DefaultWebhookPort
 }
 
-// sharesWebhookPort reports whether all replicas listen for webhooks on the same port of all
-// addresses. Only one replica can then run on this machine.
+// sharesWebhookPort reports whether all replicas listen for webhooks on the same port of the
+// wildcard address 0.0.0.0. Only one replica can then run on this machine.
 func (d *Definition) sharesWebhookPort() bool {
 	return !d.usesTemplate(".Webhook") && !d.usesTemplate(fmt.Sprintf("{{.Address}}:%d", d.webhookPort(Values{})))
 }

@@ -90,8 +90,8 @@ func checkIDs() []string {
 	return ids
 }
 
-// actionsOf returns the fault names that a command accepts in the flag --at. Only "gauntlet sweep
-// crash" and "gauntlet explore" have this flag.
+// actionsOf returns the names of the faults that a command accepts in the flag --at, for shell
+// completion. "gauntlet explore" accepts more faults than "gauntlet sweep crash".
 func actionsOf(cmd *cobra.Command) []string {
 	if cmd.Name() == "explore" {
 		return actionNames(explore.Actions)

@@ -145,7 +145,7 @@ SIGTERM; "gauntlet fleet collect" then runs the command again in the same pod.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if wait == (len(args) == 1) {
-				return errors.New("export: found neither or both of NAME and --wait; expected one of them")
+				return fmt.Errorf("export: found %d names and --wait=%t; expected either a name or --wait", len(args), wait)
 			}
 			if wait {
 				<-cmd.Context().Done()

@@ -54,7 +54,7 @@ const (
 	// failedStartsMax is how many consecutive runs may fail to start. The attempt then ends with
 	// an error.
 	failedStartsMax = 3
-	// killedMax is how many pods may be killed during the same run. The next pod then does not make
+	// killedMax is how many killed pods end the attempts at one run. The next pod then does not make
 	// this run, but records the verdict unknown for it. Without this limit, the run could stop the
 	// index of the Job forever.
 	killedMax = 5
@@ -210,8 +210,9 @@ func (w *Worker) memoryKills() int {
 	return w.MemoryKills()
 }
 
-// abandoned returns a function that returns the verdict unknown instead of making the run. It
-// replaces a run during which too many pods were killed.
+// abandoned returns an Attempt that does not make the run, and has the verdict unknown. Without it,
+// a run that gets its pods killed would be repeated forever. The argument times is the number of
+// killed pods.
 func (w *Worker) abandoned(unit Unit, times int) campaign.Attempt {
 	return func(context.Context) (*reports.Run, error) {
 		return &reports.Run{

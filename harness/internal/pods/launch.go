@@ -202,8 +202,8 @@ func commandLine(pod *corev1.Pod) []string {
 	return slices.Concat([]string{c.Image}, c.Command, c.Args)
 }
 
-// remove deletes the pod with the given name, without a grace period. The kubelet then stops its
-// containers. remove waits at most removeTimeout.
+// remove deletes the pod with the given name, without a grace period. It waits at most
+// removeTimeout for the response of the API server, and not until the containers have stopped.
 func (o *Options) remove(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()

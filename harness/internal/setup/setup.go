@@ -38,8 +38,8 @@ var (
 // On 2 cores, the first build takes about 7 minutes. Progress is written to standard error.
 func Upstream(ctx context.Context) ([]string, error) { return buildAll(ctx, forEmbedded) }
 
-// Nodes builds the missing programs of a kind node image. It returns the paths of all programs of
-// this image.
+// Nodes builds the programs that a node image for kind clusters contains, such as kubelet. It does
+// not build programs that are in the cache already. It returns the paths of all of them.
 func Nodes(ctx context.Context) ([]string, error) { return buildAll(ctx, forNodes) }
 
 // buildAll builds the programs for one use, such as the embedded control plane, that are missing

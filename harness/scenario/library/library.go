@@ -37,10 +37,8 @@ func All() []*scenario.Scenario {
 }
 
 // Find returns the scenario with the given name, such as "rollout". It returns false if there is
-// no such scenario. For an old name of a renamed scenario, Find returns the scenario with a
-// warning.
-//
-// Find opens the file NAME.yaml. A test checks that each file has the name of its scenario.
+// no such scenario. If the scenario was renamed, Find also accepts the old name, and adds a warning
+// to the scenario.
 func Find(name string) (*scenario.Scenario, bool) {
 	if renamed, ok := scenario.RenamedScenario(name); ok {
 		s := load(renamed + ".yaml")
