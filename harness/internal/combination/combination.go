@@ -187,8 +187,9 @@ func (w *workload) create(op *scenario.Create) {
 	}
 }
 
-// change records a change, such as a pause, for a Deployment that is being rolled out, and for each
-// Service that selects its pods. It ignores a change outside of a rollout.
+// change records a change, such as a pause, of a Deployment during a rollout. It also records the
+// change for each Service that selects the Deployment's pods. It ignores a change outside of a
+// rollout.
 func (w *workload) change(target scenario.Target, change Change) {
 	deployment := w.find(target)
 	if deployment == nil || !deployment.rolling {
