@@ -14,10 +14,14 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// runNight applies the manifests of a CronJob in the examples, and runs a night of four seeds. The
+// runNight applies the manifests of a CronJob in the examples, and runs a night of four seeds. It
+// does nothing without the flag -night. The
 // subject is upstream, whose known issues give new failure groups in some nights.
 func (f *fleetCluster) runNight() {
 	f.Helper()
+	if !*night {
+		return
+	}
 	const night, seeds = "nightly-1", 4
 	cronJob := f.applyNight(seeds)
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: night}, Spec: cronJob.Spec.JobTemplate.Spec}
