@@ -15,11 +15,11 @@ import (
 )
 
 // runNight applies the manifests of a CronJob in the examples, and runs a night of four seeds. It
-// does nothing without the flag -night. The
-// subject is upstream, whose known issues give new failure groups in some nights.
+// does nothing without the flag -night. The subject is upstream, whose known issues give new failure
+// groups in some nights.
 func (f *fleetCluster) runNight() {
 	f.Helper()
-	if !*night {
+	if !*runsNight {
 		return
 	}
 	const night, seeds = "nightly-1", 4

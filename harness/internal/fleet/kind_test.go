@@ -33,10 +33,10 @@ import (
 
 // The size of TestOnKind. For example, -args -seeds=200 -per-pod=10 makes it larger.
 var (
-	seeds    = flag.Int("seeds", 40, "the number of seeds of the fleet in TestOnKind")
-	perPod   = flag.Int("per-pod", 5, "the number of seeds of each pod in TestOnKind")
-	parallel = flag.Int("pods", 4, "the number of pods at the same time in TestOnKind")
-	night    = flag.Bool("night", false, "also run a night of the CronJob in the examples in TestOnKind")
+	seeds     = flag.Int("seeds", 40, "the number of seeds of the fleet in TestOnKind")
+	perPod    = flag.Int("per-pod", 5, "the number of seeds of each pod in TestOnKind")
+	parallel  = flag.Int("pods", 4, "the number of pods at the same time in TestOnKind")
+	runsNight = flag.Bool("night", false, "also run a night of the CronJob in the examples in TestOnKind")
 )
 
 const (
