@@ -176,7 +176,7 @@ func TestSharedWebhookPort(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("too late"))
 	defer cancel()
-	if _, err := ServeWebhooks(ctx, d, t.TempDir(), 1); err == nil || !strings.Contains(err.Error(), "waiting for another run") {
+	if _, err := ServeWebhooks(ctx, d, t.TempDir(), 1); err == nil || !strings.Contains(err.Error(), "until no other run on this machine uses") {
 		t.Errorf("error %v; want one that names the other run", err)
 	}
 	if err := first.Stop(t.Context()); err != nil {
