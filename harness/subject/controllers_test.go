@@ -2,7 +2,6 @@ package subject_test
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/embedded/embeddedtest"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
@@ -29,23 +29,14 @@ func TestOtherController(t *testing.T) {
 		Name: "statefulset-controller", Kind: "StatefulSet",
 		ConcurrencyFlag: "--concurrent-statefulset-syncs", ClusterRole: "system:controller:statefulset-controller",
 	}}
-	dir := t.TempDir()
-	c, err := embedded.Start(t.Context(), embedded.Options{Nodes: 1, Controllers: underTest, Dir: dir, LogDir: filepath.Join(dir, "logs")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
+	c := embeddedtest.Start(t, underTest...)
 	admin := kubernetes.NewForConfigOrDie(c.Config(cluster.Admin))
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}}},
 	}
 	selector := &metav1.LabelSelector{MatchLabels: template.Labels}
-	_, err = admin.AppsV1().StatefulSets(metav1.NamespaceDefault).Create(t.Context(), &appsv1.StatefulSet{
+	_, err := admin.AppsV1().StatefulSets(metav1.NamespaceDefault).Create(t.Context(), &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "set"},
 		Spec:       appsv1.StatefulSetSpec{Replicas: ptr.To[int32](2), Selector: selector, Template: template},
 	}, metav1.CreateOptions{})

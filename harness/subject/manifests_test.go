@@ -3,7 +3,6 @@ package subject_test
 import (
 	"bytes"
 	"context"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -21,23 +20,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/deploy"
 	"github.com/kube-gauntlet/gauntlet/controllers/rbac"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/embedded/embeddedtest"
 )
 
 // TestShippedManifests creates the objects of the manifests in controllers/ on an embedded cluster.
 // The API server must know every field. A pod of the manifests must start without the controllers
 // under test, and must meet the restricted Pod Security Standard.
 func TestShippedManifests(t *testing.T) {
-	dir := t.TempDir()
-	c, err := embedded.Start(t.Context(), embedded.Options{Nodes: 1, Dir: dir, LogDir: filepath.Join(dir, "logs")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
+	c := embeddedtest.Start(t)
 	admin, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"os"
@@ -23,7 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/embedded/embeddedtest"
 )
 
 // apiServer is a real API server, to which a test sends manifests in dry runs.
@@ -46,16 +45,7 @@ const restricted = "restricted" // a namespace, and the Pod Security Standard th
 // startAPIServer starts a control plane. It creates a namespace, and what the manifests refer to.
 func startAPIServer(t *testing.T) *apiServer {
 	t.Helper()
-	dir := t.TempDir()
-	c, err := embedded.Start(t.Context(), embedded.Options{Nodes: 1, Dir: dir, LogDir: filepath.Join(dir, "logs")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
+	c := embeddedtest.Start(t)
 	s := &apiServer{T: t}
 	config := rest.CopyConfig(c.Config(cluster.Admin))
 	config.WarningHandler = s

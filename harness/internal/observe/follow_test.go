@@ -17,6 +17,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/embedded/embeddedtest"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
@@ -39,19 +40,14 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	dir := t.TempDir()
-	c, err := embedded.Start(t.Context(), embedded.Options{Nodes: 1, Dir: dir, LogDir: filepath.Join(dir, "logs")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &fixture{t: t, cluster: c}
-	t.Cleanup(func() { f.must(c.Stop(context.WithoutCancel(t.Context()))) })
-	f.admin, err = kubernetes.NewForConfig(c.Config(cluster.Admin))
+	f := &fixture{t: t, cluster: embeddedtest.Start(t)}
+	var err error
+	f.admin, err = kubernetes.NewForConfig(f.cluster.Config(cluster.Admin))
 	f.must(err)
-	f.etcd, err = c.Etcd(t.Context())
+	f.etcd, err = f.cluster.Etcd(t.Context())
 	f.must(err)
 	t.Cleanup(func() { f.must(f.etcd.Close()) })
-	f.recorder, err = history.Create(filepath.Join(dir, "history.jsonl"), history.Start{}, clock.RealClock{}, func(r *history.Record) {
+	f.recorder, err = history.Create(filepath.Join(t.TempDir(), "history.jsonl"), history.Start{}, clock.RealClock{}, func(r *history.Record) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.records = append(f.records, *r)

@@ -19,6 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/embedded/embeddedtest"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
@@ -29,17 +30,8 @@ import (
 // means the default controllers.
 func startExisting(t *testing.T, without ...kube.Controller) (c *embedded.Cluster, kubeconfig string) {
 	t.Helper()
-	dir := t.TempDir()
-	c, err := embedded.Start(t.Context(), embedded.Options{Nodes: 1, Controllers: without, Dir: dir, LogDir: filepath.Join(dir, "logs")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
-	kubeconfig = filepath.Join(dir, "admin.kubeconfig")
+	c = embeddedtest.Start(t, without...)
+	kubeconfig = filepath.Join(t.TempDir(), "admin.kubeconfig")
 	if err := cluster.WriteKubeconfig(kubeconfig, c.Config(cluster.Admin)); err != nil {
 		t.Fatal(err)
 	}

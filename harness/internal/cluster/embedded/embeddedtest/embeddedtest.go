@@ -1,0 +1,30 @@
+// Package embeddedtest starts embedded clusters for the tests of other packages.
+package embeddedtest
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+)
+
+// Start starts an embedded cluster with one node. The test stops it at its end.
+//
+// The cluster's kube-controller-manager does not run the controllers in without. No argument
+// without means the default controllers.
+func Start(t *testing.T, without ...kube.Controller) *embedded.Cluster {
+	t.Helper()
+	dir := t.TempDir()
+	c, err := embedded.Start(t.Context(), embedded.Options{Nodes: 1, Controllers: without, Dir: dir, LogDir: filepath.Join(dir, "logs")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
