@@ -114,7 +114,7 @@ func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
 	defer os.RemoveAll(dir)
 	switch {
 	case w.Virtual:
-		err = w.buildVirtual(ctx, m, dir, edited, executable)
+		err = w.buildVirtual(ctx, m, dir, source, edited, executable)
 	case m.Base == Upstream:
 		err = setup.Edited(ctx, dir, executable)
 	default:
@@ -127,11 +127,11 @@ func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
 }
 
 // buildVirtual builds the program gauntlet-virtual with a mutant linked in. The edited files are
-// in dir.
-func (w *Builder) buildVirtual(ctx context.Context, m *Mutant, dir string, edited map[string]string, executable string) error {
-	o, args := overlay{dir, w.Tree, edited}, []string{"./" + virtualCommand}
+// in dir. The argument source is the directory with the unedited files.
+func (w *Builder) buildVirtual(ctx context.Context, m *Mutant, dir, source string, edited map[string]string, executable string) error {
+	o, args := overlay{dir, source, edited}, []string{"./" + virtualCommand}
 	if m.Base == Upstream {
-		link, modFile, err := w.linkKubernetes(ctx, dir)
+		link, modFile, err := w.linkKubernetes(ctx, dir, source)
 		if err != nil {
 			return err
 		}
@@ -143,20 +143,9 @@ func (w *Builder) buildVirtual(ctx context.Context, m *Mutant, dir string, edite
 // linkKubernetes makes a symbolic link to the source of k8s.io/kubernetes in dir. It also writes
 // a copy of the go.mod file of gauntlet-virtual that replaces the module by the link. This is
 // necessary because the go command rejects overlays for files in the module cache.
-func (w *Builder) linkKubernetes(ctx context.Context, dir string) (link, modFile string, err error) {
-	if dir, err = filepath.Abs(dir); err != nil {
-		return "", "", err
-	}
-	source, err := setup.KubernetesSource(ctx)
-	if err != nil {
-		return "", "", err
-	}
-	link, modFile = filepath.Join(dir, "kubernetes"), filepath.Join(dir, "go.mod")
-	if err := os.Symlink(source, link); err != nil {
-		return "", "", err
-	}
+func (w *Builder) linkKubernetes(ctx context.Context, dir, source string) (link, modFile string, err error) {
 	for _, name := range []string{"go.mod", "go.sum"} {
-		content, err := os.ReadFile(filepath.Join(w.Tree, virtualModule, name))
+		content, err := w.read(virtualModule + "/" + name)
 		if err != nil {
 			return "", "", err
 		}
@@ -164,8 +153,8 @@ func (w *Builder) linkKubernetes(ctx context.Context, dir string) (link, modFile
 			return "", "", err
 		}
 	}
-	err = goCommand(ctx, dir, "mod", "edit", "-replace=k8s.io/kubernetes="+link, modFile)
-	return link, modFile, err
+	link, err = setup.LinkKubernetes(ctx, dir, source)
+	return link, filepath.Join(dir, "go.mod"), err
 }
 
 // overlay describes edited files for the go command.

@@ -10,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,6 +38,7 @@ type mutantsFlags struct {
 	// the latter.
 	seeds     int
 	generated generateFlags
+	drawn     map[string]*scenario.Scenario // the generated scenarios, by name
 	matrix    matrixFlags
 }
 
@@ -193,7 +192,7 @@ func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*m
 		}
 	}
 	if f.virtual() {
-		dir, selected = "mutants-virtual", virtualMutants(selected)
+		dir, selected = "mutants-virtual", f.virtualMutants(selected)
 		if len(selected) == 0 {
 			return nil, nil, errors.New("found no mutant that can run in virtual time; expected a mutant with a scenario that the provider virtual supports")
 		}
@@ -240,31 +239,17 @@ func (f *mutantsFlags) virtual() bool { return f.runs.provider == providers.Virt
 
 // virtualMutants returns the mutants that can run in virtual time. Each of them has only the
 // scenarios that the provider virtual supports.
-func virtualMutants(all []mutant.Mutant) (selected []mutant.Mutant) {
+func (f *mutantsFlags) virtualMutants(all []mutant.Mutant) (selected []mutant.Mutant) {
 	for _, m := range all {
 		m.Scenarios = slices.DeleteFunc(slices.Clone(m.Scenarios), func(name string) bool {
-			if _, generated := seedOfName(name); generated {
-				return false
-			}
-			s, ok := library.Find(name)
-			return !ok || run.Supported(s, providers.Virtual) != nil
+			s, err := f.scenarioNamed(name)
+			return err != nil || run.Supported(s, providers.Virtual) != nil
 		})
 		if len(m.Scenarios) > 0 {
 			selected = append(selected, m)
 		}
 	}
 	return selected
-}
-
-// generatedPrefix is the start of the name of a generated scenario in Mutant.Scenarios. The seed
-// follows it.
-const generatedPrefix = "seed-"
-
-// seedOfName returns the seed in the name of a generated scenario, such as seed-7.
-func seedOfName(name string) (seed uint64, generated bool) {
-	text, generated := strings.CutPrefix(name, generatedPrefix)
-	seed, err := strconv.ParseUint(text, 10, 64)
-	return seed, generated && err == nil
 }
 
 // withGenerated returns the mutants with generated scenarios in place of their own. Any check may
@@ -277,6 +262,7 @@ func (f *mutantsFlags) withGenerated(all []mutant.Mutant) ([]mutant.Mutant, erro
 		return nil, errors.New("found both --missing and --seeds; expected at most one of them")
 	}
 	var names, texts, checks []string
+	f.runs.seed, f.drawn = 0, map[string]*scenario.Scenario{} // each scenario has its own seed
 	for seed := range uint64(f.seeds) {
 		s, err := f.generated.generate(seed+1, f.runs.provider)
 		if err != nil {
@@ -286,7 +272,9 @@ func (f *mutantsFlags) withGenerated(all []mutant.Mutant) ([]mutant.Mutant, erro
 		if err != nil {
 			return nil, err
 		}
-		names, texts = append(names, generatedPrefix+strconv.FormatUint(seed+1, 10)), append(texts, string(text))
+		name := fmt.Sprintf("seed-%d", s.Seed)
+		f.drawn[name] = s
+		names, texts = append(names, name), append(texts, string(text))
 	}
 	for _, c := range check.All {
 		checks = append(checks, c.ID)
@@ -300,11 +288,11 @@ func (f *mutantsFlags) withGenerated(all []mutant.Mutant) ([]mutant.Mutant, erro
 	return all, nil
 }
 
-// scenarioNamed returns a scenario of the library, or the generated scenario of the seed in the
-// name.
+// scenarioNamed returns a generated scenario, such as seed-7, or a scenario of the library. The
+// caller may change it.
 func (f *mutantsFlags) scenarioNamed(name string) (*scenario.Scenario, error) {
-	if seed, generated := seedOfName(name); generated {
-		return f.generated.generate(seed, f.runs.provider)
+	if s, ok := f.drawn[name]; ok {
+		return s.Clone(), nil
 	}
 	s, ok := library.Find(name)
 	if !ok {
@@ -325,9 +313,6 @@ func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, subject m
 		return nil, err
 	}
 	flags := f.runs
-	if f.seeds != 0 {
-		flags.seed = s.Seed
-	}
 	flags.subject, flags.label = "exec:"+subject.Executable, " "+subject.String()
 	if f.virtual() {
 		flags.subject = string(subject.Base)
@@ -362,10 +347,7 @@ func (f *mutantsFlags) removeExecutable(w *mutant.Builder, m *mutant.Mutant, o m
 // readAllOutcomes returns the latest outcome of each mutant, which says whether a check detected
 // it. It reads the files in the source tree and in the output directory.
 func (f *mutantsFlags) readAllOutcomes() (map[string]mutant.Outcome, error) {
-	if f.seeds != 0 {
-		return map[string]mutant.Outcome{}, nil
-	}
-	if f.virtual() {
+	if f.virtual() || f.seeds != 0 { // the tree has no outcomes of such runs
 		return readOutcomes(mutants.All(), f.outcomesFile())
 	}
 	return readOutcomes(mutants.All(), f.outcomesFile(), filepath.Join(f.tree, "harness", "mutant", "outcomes.json"))

@@ -104,7 +104,7 @@ func unsupported() []*scenario.Scenario {
 
 // TestVirtualMutants checks which mutants run in virtual time, and in which scenarios.
 func TestVirtualMutants(t *testing.T) {
-	selected := virtualMutants(mutants.All())
+	selected := new(mutantsFlags).virtualMutants(mutants.All())
 	if len(selected) < 80 {
 		t.Errorf("%d mutants can run in virtual time, want at least 80", len(selected))
 	}

@@ -58,6 +58,13 @@ func replaceKubernetes(ctx context.Context, dir string) (link string, err error)
 	if err != nil {
 		return "", err
 	}
+	return LinkKubernetes(ctx, dir, source)
+}
+
+// LinkKubernetes makes a symbolic link in dir to the directory source, which has the source of
+// k8s.io/kubernetes. It makes the go.mod file in dir replace the module by the link, and returns the
+// path of the link. The path dir must be absolute.
+func LinkKubernetes(ctx context.Context, dir, source string) (link string, err error) {
 	link = filepath.Join(dir, "kubernetes")
 	if err := os.Symlink(source, link); err != nil {
 		return "", err
