@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/kubernetes"
@@ -75,8 +76,8 @@ func (f *fleetCampaignFlags) complete(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("prefer-uncovered") {
 		return errors.New("--prefer-uncovered: omit this flag, because the pods of a fleet cannot read a file of this machine")
 	}
-	if len(f.campaign.Units) > 0 && f.campaign.Of == "" {
-		return f.campaign.Validate() // each unit has a scenario of its own
+	if f.campaign.Explores() {
+		return f.campaign.Validate()
 	}
 	if f.campaign.Scenario == "" {
 		f.campaign.Profile, f.campaign.Duration = f.generated.profile, f.generated.duration
@@ -267,25 +268,36 @@ func (f *fleetLaunchFlags) add(flags *pflag.FlagSet) {
 func (f *fleetLaunchFlags) launch(cmd *cobra.Command, c *fleet.Campaign) (int, error) {
 	f.pods.Namespace = f.namespace
 	if f.dryRun {
-		manifest, err := yaml.Marshal(fleet.Job(c, &f.pods))
-		if err != nil {
-			return exitPass, err
-		}
-		return exitPass, writeText(cmd, string(manifest))
+		return exitPass, printJob(cmd, fleet.Job(c, &f.pods))
 	}
 	cluster, err := f.connect()
 	if err != nil {
 		return exitPass, err
 	}
 	f.pods.Namespace = cluster.Namespace
-	if err := cluster.Submit(cmd.Context(), fleet.Job(c, &f.pods)); err != nil {
+	return submitFleet(cmd, cluster, fleet.Job(c, &f.pods), "", f.detach)
+}
+
+// printJob prints the manifest of a Job.
+func printJob(cmd *cobra.Command, job *batchv1.Job) error {
+	manifest, err := yaml.Marshal(job)
+	if err != nil {
+		return err
+	}
+	return writeText(cmd, string(manifest))
+}
+
+// submitFleet creates the Job of a campaign, and follows it unless detach is true. It returns the
+// exit code. The message about the new Job ends with note.
+func submitFleet(cmd *cobra.Command, cluster *fleet.Cluster, job *batchv1.Job, note string, detach bool) (int, error) {
+	if err := cluster.Submit(cmd.Context(), job); err != nil {
 		return exitPass, &unfinishedError{err}
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "created job %s/%s\n", cluster.Namespace, c.Name)
-	if f.detach {
+	fmt.Fprintf(cmd.ErrOrStderr(), "created job %s/%s%s\n", cluster.Namespace, job.Name, note)
+	if detach {
 		return exitPass, nil
 	}
-	return followFleet(cmd, cluster, c.Name)
+	return followFleet(cmd, cluster, job.Name)
 }
 
 func newFleetRun(code *int) *cobra.Command {

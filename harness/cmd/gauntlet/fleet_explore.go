@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -156,7 +157,7 @@ func restoreSearch(ctx context.Context, worker *fleet.Worker, u fleet.Unit, dir 
 // saveSearch saves the directory of a search in the store, so that the next pod can continue the
 // search. Without a plan, there is nothing to continue.
 func saveSearch(ctx context.Context, worker *fleet.Worker, u fleet.Unit, dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, "plan.json")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, explore.PlanName)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	archive, err := fleet.Compress(dir)

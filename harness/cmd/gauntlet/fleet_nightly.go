@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/fleet"
@@ -51,14 +50,10 @@ was written, whatever the verdicts are.`,
 			if err != nil {
 				return err
 			}
-			if !dryRun {
-				return flags.run(cmd, args[0], job)
+			if dryRun {
+				return printJob(cmd, job)
 			}
-			manifest, err := yaml.Marshal(job)
-			if err != nil {
-				return err
-			}
-			return writeText(cmd, string(manifest))
+			return flags.run(cmd, args[0], job)
 		},
 	}
 	f := cmd.Flags()

@@ -76,17 +76,10 @@ func (f *fleetShrinkFlags) run(cmd *cobra.Command, name string) (int, error) {
 		return exitPass, err
 	}
 	job, err := f.job(cmd.Context(), cluster, plan)
-	if err == nil {
-		err = cluster.Submit(cmd.Context(), job)
-	}
 	if err != nil {
 		return exitPass, &unfinishedError{err}
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "created job %s/%s; failure groups: %d\n", cluster.Namespace, plan.Name, len(plan.Units))
-	if f.detach {
-		return exitPass, nil
-	}
-	return followFleet(cmd, cluster, plan.Name)
+	return submitFleet(cmd, cluster, job, fmt.Sprintf("; failure groups: %d", len(plan.Units)), f.detach)
 }
 
 // named reports whether flags say where the results are.

@@ -69,6 +69,9 @@ func (r result) failed() bool {
 	return r.Fired
 }
 
+// PlanName is the name of the file with the plan in the directory of a search.
+const PlanName = "plan.json"
+
 // savedPlan is the content of plan.json: the plan, and a hash of the search to which the plan
 // belongs.
 type savedPlan struct {
@@ -172,7 +175,7 @@ func (s *search) digest() (string, error) {
 
 func (s *search) close() { _ = s.journal.Close() }
 
-func (s *search) planFile() string          { return filepath.Join(s.Directory, "plan.json") }
+func (s *search) planFile() string          { return filepath.Join(s.Directory, PlanName) }
 func (s *search) resultsFile() string       { return filepath.Join(s.Directory, "results.jsonl") }
 func (s *search) baselineDirectory() string { return filepath.Join(s.Directory, "baseline") }
 

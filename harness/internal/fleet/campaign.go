@@ -115,6 +115,10 @@ func (c *Campaign) Command(u Unit) string {
 	return strings.Join(words, " ")
 }
 
+// Explores reports whether the campaign explores scenarios. Each of its units then has a scenario of
+// its own.
+func (c *Campaign) Explores() bool { return len(c.Units) > 0 && c.Of == "" }
+
 // indexes returns the number of completion indexes of the campaign's Indexed Job. One pod at a time
 // works on each index.
 func (c *Campaign) indexes() uint64 {

@@ -265,7 +265,7 @@ func workerArgs(c *Campaign, store string) []string {
 		args = append(args, "--units="+EncodeUnits(c.Units), "--of="+c.Of, "--at="+strings.Join(c.Faults, ","), "--budget="+c.Budget.String())
 	}
 	switch {
-	case len(c.Units) > 0 && c.Of == "": // each unit has a scenario of its own
+	case c.Explores():
 		return args
 	case c.Scenario != "":
 		return append(args, "--scenario="+c.Scenario)
