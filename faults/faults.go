@@ -13,9 +13,9 @@
 // Package catalog lists every fault type. The scenario and its triggers decide when the run
 // injects and heals a fault. No fault depends on which controllers are under test.
 //
-// To add a fault type, implement [Fault] in the package of its family, and declare a struct with
-// yaml tags for its parameters. Declare a [Type] that has a Sample function or a
-// NotGeneratedReason. Then add the Type to catalog.All.
+// To add a fault type, implement [Fault] in the package of its family. Declare a struct with yaml
+// tags for its parameters. Declare a [Type] that has a Sample function or a NotGeneratedReason.
+// Then add the Type to catalog.All.
 package faults
 
 import (
@@ -64,9 +64,9 @@ type ProviderLimited interface {
 
 // Env contains the parts of a run that a fault may use, such as API clients and the cluster.
 type Env struct {
-	// Rand is a random source that only this fault uses. The test run derives the seed of Rand
-	// from its own seed, so that the same seed gives the same draws. Rand is not safe for
-	// concurrent use.
+	// Rand is a random source that only this fault uses. The test run derives the seed of Rand from
+	// its own seed. The same seed therefore gives the same draws. Rand is not safe for concurrent
+	// use.
 	Rand *rand.Rand
 	// Interceptor delays, refuses and breaks the tested controller's requests and watch events for
 	// faults.
@@ -189,8 +189,9 @@ type Param struct {
 	Default string
 }
 
-// Supported returns nil if a provider with the given capabilities can run the fault. Otherwise
-// the error names the missing capability or says why not. The type of the fault must be t.
+// Supported returns nil if a provider with the given capabilities can run the fault. Otherwise the
+// error names the missing capability, or says why the provider cannot run the fault. The type of
+// the fault must be t.
 func (t *Type) Supported(fault Fault, c cluster.Capabilities) error {
 	if err := c.Require(t.Name, t.Needs...); err != nil {
 		return err
@@ -201,8 +202,8 @@ func (t *Type) Supported(fault Fault, c cluster.Capabilities) error {
 	return nil
 }
 
-// Inject records that the fault is being injected, and then injects the fault. The record comes
-// first, because the fault may fire at once. The "fired" record must follow this record. If the
+// Inject records that the fault is being injected, and then injects the fault. In this order, the
+// "injected" record precedes the fault's "fired" records, even if the fault fires at once. If the
 // injection fails, Inject records the failure and returns an error.
 func Inject(ctx context.Context, fault Fault, env *Env) error {
 	env.Report.injected(env.Trigger)

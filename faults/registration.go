@@ -3,8 +3,8 @@ package faults
 import "context"
 
 // Registration implements Heal for a fault that acts on requests or watch events. Such a fault
-// embeds a Registration. Its Inject method registers the fault's method match with the
-// interceptor, and stores the function that unregisters it in Remove.
+// embeds a Registration. The fault's Inject method registers the fault's method match with the
+// interceptor. It stores in Remove the function with which Heal ends this registration.
 type Registration struct {
 	// Remove unregisters the method match, so that the interceptor no longer calls it. Remove is
 	// nil before Inject.

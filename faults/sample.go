@@ -13,13 +13,14 @@ type SampleInput struct {
 	// Requests lists the requests that the controllers under test will send because of the
 	// scenario's workload.
 	Requests []Request
-	// Resources lists the resources, such as "pods", that the controllers under test watch and
-	// whose objects will change during the test run.
+	// Resources lists the resources that the controllers under test watch, such as "pods". Objects
+	// of each of these resources will change during the test run.
 	Resources []string
 	// Span is the time from the fault's injection until its healing. It is at least 500 ms.
 	Span time.Duration
 	// Long is true if a fault may affect all requests, or delay all events, for its whole Span of
-	// minutes. Otherwise, the controllers recover from the fault within seconds.
+	// minutes. If Long is false, Sample draws a fault from which the controllers recover within
+	// seconds.
 	Long bool
 	// Edit draws random workload steps, such as scale, for a user-edit fault. This fault simulates
 	// a second user. Edit returns nil if no step would have an effect when the test run injects

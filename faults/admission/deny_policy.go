@@ -16,7 +16,7 @@ import (
 )
 
 // denyPolicy is a ValidatingAdmissionPolicy that a fault creates. The policy denies creates of one
-// resource in the namespace of the test run, unless the object satisfies a CEL expression.
+// resource in the namespace of the test run. It admits objects that satisfy a CEL expression.
 type denyPolicy struct {
 	// resource is the resource whose creates the policy denies. It may include a subresource,
 	// such as pods/binding. expression is a CEL expression; the policy admits an object for

@@ -49,18 +49,19 @@ type NameParams struct {
 	Times    int    `yaml:"times"`
 }
 
-// These are the values of the parameter template. The value says whether the other ReplicaSet has
-// the same pod template as the tested controller's.
+// templateOther and templateSame are the values of the parameter template. They say whether the
+// ReplicaSet that the fault creates has the pod template of the tested controller's ReplicaSet.
 const (
 	templateOther = "other"
 	templateSame  = "same"
 )
 
-// templates lists the permitted values of the parameter template: other and same.
+// templates lists the values that a scenario may set for the parameter template of a name-taken
+// fault.
 var templates = []string{templateOther, templateSame}
 
-// namesMax is the largest permitted value of the parameter times, the number of names that a
-// fault takes.
+// namesMax is the largest permitted value of the parameter times of a name-taken fault. This
+// parameter is the maximum number of ReplicaSets that the fault creates.
 const namesMax = 100
 
 // newName returns a name-taken fault with the given parameters, or an error if a parameter
@@ -172,9 +173,9 @@ func (p *NameParams) detail() string {
 	return "another template"
 }
 
-// conflictingSet returns the ReplicaSet that the fault creates to take a name. The controller
-// under test is about to create the ReplicaSet of, which has the same name. The result has 0
-// replicas. The parameter template determines its pod template and controllerRef.
+// conflictingSet returns the ReplicaSet that the fault creates to take a name. The argument of is
+// the ReplicaSet that the controller under test is about to create. The result has the same name
+// and 0 replicas. The parameter template determines its pod template and controllerRef.
 func (n *name) conflictingSet(ctx context.Context, of *history.Object) (*appsv1.ReplicaSet, error) {
 	labels := map[string]string{"taken-by": n.env.Report.Name()}
 	set := &appsv1.ReplicaSet{

@@ -19,9 +19,9 @@ import (
 const setResource = "replicasets.apps"
 
 const (
-	// inForceTimeout is the maximum time until the API server enforces a new policy or quota. It
-	// is also the maximum time until the API server no longer enforces a deleted policy or
-	// quota. inForceInterval is the time between two checks.
+	// inForceTimeout is the maximum time until the API server enforces a new policy or quota. It is
+	// also the maximum time until the API server no longer enforces a deleted policy or quota. To
+	// find out, faults send a dry-run create after each inForceInterval.
 	inForceTimeout  = time.Minute
 	inForceInterval = 20 * time.Millisecond
 )

@@ -35,11 +35,13 @@ import (
 // errReset is the error that requests return after their connection was reset.
 var errReset = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
 
-// errAborted is the cause in the http2.StreamError that an aborted request returns.
+// errAborted is the cause in the http2.StreamError that an aborted request returns. A handler
+// aborts a request by a panic with http.ErrAbortHandler.
 var errAborted = errors.New("the handler aborted the request")
 
-// Client sends requests to a handler in this process. It implements http.RoundTripper.
-// Create it with [Connect] or [Direct], and call [Client.Close] at the end.
+// Client sends HTTP requests to a handler in this process by function calls, without a socket. It
+// implements http.RoundTripper. Create it with [Connect] or [Direct], and call [Client.Close] at
+// the end.
 type Client struct {
 	serve func(*connection, http.ResponseWriter, *http.Request)
 
@@ -89,7 +91,8 @@ func (c *Client) Abort() {
 	go c.Close()
 }
 
-// isClosed reports whether Close or Abort was called.
+// isClosed reports whether Close or Abort was called. The interceptor calls it to find out why a
+// watch ended.
 func (c *Client) isClosed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,9 +208,10 @@ func newConnection() *connection {
 	return c
 }
 
-// BeginDelivery prevents a reset until EndDelivery. The interceptor calls both around the record
-// and the write of a response, so that the history contains only delivered responses. If a reset
-// is in progress, BeginDelivery first waits for its end.
+// BeginDelivery prevents a reset of the connection until EndDelivery. The interceptor calls
+// BeginDelivery before it records a response or watch event. It calls EndDelivery after it has
+// written the response or event. Therefore the history contains only responses and events that the
+// client receives. If a reset is in progress, BeginDelivery first waits for its end.
 func (c *connection) BeginDelivery() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -217,7 +221,8 @@ func (c *connection) BeginDelivery() {
 	c.deliveries++
 }
 
-// EndDelivery ends a delivery. When the last delivery has ended, a waiting Reset continues.
+// EndDelivery ends a delivery that BeginDelivery began: the response or event is written. A Reset
+// that waits for deliveries continues when the last delivery has ended.
 func (c *connection) EndDelivery() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -228,8 +233,9 @@ func (c *connection) EndDelivery() {
 // Broken reports whether the connection was reset.
 func (c *connection) Broken() bool { return c.broken.Load() }
 
-// Reset breaks the connection and all requests on it. It first waits until all deliveries in
-// progress have ended. A second call has no effect.
+// Reset breaks the connection and all requests on it. It first waits until the interceptor has
+// written every response or event that it is delivering; see BeginDelivery. A second call has no
+// effect.
 func (c *connection) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -25,7 +25,8 @@ func NewProxy(i *interceptor.Interceptor, upstream http.RoundTripper) *Proxy {
 	return &Proxy{interceptor: i, upstream: upstream, clients: map[string]*Client{}}
 }
 
-// Route makes config connect to the Proxy as a replica, such as "subject-0". It breaks the
+// Route changes config, so that a client with this config sends its requests through the Proxy. The
+// interceptor records them as requests of the given replica, such as "subject-0". Route breaks the
 // connections of an earlier instance of the replica.
 func (p *Proxy) Route(replica string, config *rest.Config) error {
 	p.Disconnect(replica)
@@ -48,7 +49,8 @@ func (p *Proxy) Disconnect(replica string) {
 	}
 }
 
-// Stop disconnects all replicas.
+// Stop breaks the connections of all replicas, and waits until the handlers of their requests have
+// returned.
 func (p *Proxy) Stop(context.Context) error {
 	p.mu.Lock()
 	clients := p.clients

@@ -98,8 +98,8 @@ func (w *response) wake() {
 	}
 }
 
-// finish ends the response after the handler has returned. err is nil if the response is
-// complete; otherwise it says why not.
+// finish ends the response after the handler has returned. err is nil if the response is complete.
+// Otherwise err says why the response is incomplete.
 func (w *response) finish(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

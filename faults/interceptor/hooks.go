@@ -178,8 +178,8 @@ func (h *hooks[F]) change(edit func([]*hook[F]) []*hook[F]) {
 	close(old.superseded)
 }
 
-// call calls use with the fault, unless the fault has been removed. A removal waits until use
-// returns.
+// call calls use with the fault's function, which is a RequestFault or a WatchFault. It does
+// nothing if the fault has been removed. A removal waits until use returns.
 func (h *hook[F]) call(use func(F)) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

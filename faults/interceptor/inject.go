@@ -64,8 +64,8 @@ func (x *exchange) refuse(refusal *Refusal, record history.Response) {
 }
 
 // loseResponse reads the API server's response but does not deliver it. The field Lose of
-// [RequestEffect] says what the controller under test gets instead: an API error, half of the
-// response, or a reset.
+// [RequestEffect] says what the controller under test gets instead. It gets an API error, half of
+// the response, or a reset.
 func (x *exchange) loseResponse(response *http.Response) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, responseBytesMax))
 	if err != nil { // no fault broke the connection to the API server
@@ -132,8 +132,8 @@ func listAt(query url.Values, version history.Version) string {
 	return query.Encode()
 }
 
-// retryAfter returns the number of seconds in a Retry-After header. It returns nil if the
-// header is missing or contains a date.
+// retryAfter returns the number of seconds in the Retry-After header of a response, for the
+// history. It returns nil if the header is missing or contains a date.
 func retryAfter(header http.Header) *int {
 	seconds, err := strconv.Atoi(header.Get("Retry-After"))
 	if err != nil {

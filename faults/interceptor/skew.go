@@ -35,8 +35,9 @@ type skewedClock struct {
 	serverTimes map[types.UID]serverTimes
 }
 
-// serverTimes contains the original creationTimestamp and deletionTimestamp of an object.
-// deleting is the zero time if the object is not being deleted.
+// serverTimes contains the creationTimestamp and deletionTimestamp of an object as the API server
+// set them. A clock-skew fault shifts these timestamps. deleting is the zero time if the object is
+// not being deleted.
 type serverTimes struct{ created, deleting metav1.Time }
 
 // SkewReporter is a function that the interceptor calls for each object that the controller under
@@ -97,8 +98,8 @@ func (s *skewedClock) report(request requestRef, m metav1.Object) {
 	}
 }
 
-// offset returns the current shift, which is the sum of the shifts of all active clock-skew
-// faults.
+// offset returns the time by which timestamps are currently shifted. It is the sum of the shifts of
+// all active clock-skew faults.
 func (s *skewedClock) offset() time.Duration { return time.Duration(s.ahead.Load()) }
 
 // skewTime returns the timestamp that a clock would have set if the clock had been ahead by the
@@ -118,8 +119,8 @@ func skewTime(t time.Time, ahead time.Duration) time.Time {
 	return time.Unix(second+int64(math.Floor(fraction+ahead.Seconds())), 0).In(t.Location())
 }
 
-// skewAll shifts the timestamps of an object, or of all items of a list. It returns false only
-// for a Status, which contains no timestamps.
+// skewAll shifts the timestamps of an object, or of all items of a list. The bool result is false
+// only for a Status, which contains no timestamps.
 func (s *skewedClock) skewAll(request requestRef, obj runtime.Object, ahead time.Duration) (bool, error) {
 	if _, status := obj.(*metav1.Status); status {
 		return false, nil

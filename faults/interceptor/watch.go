@@ -162,7 +162,7 @@ func (s *stream) inspect(e *event) {
 }
 
 // endOf returns a description of how the API server's stream ended. err is the error of the last
-// read: io.EOF if the API server ended the watch, and another error if the connection broke.
+// read. It is io.EOF if the API server ended the watch. Otherwise the connection broke.
 func (s *stream) endOf(err error) *streamEnd {
 	if errors.Is(err, io.EOF) {
 		return &streamEnd{reason: "the API server ended the watch"}

@@ -75,7 +75,8 @@ type openStreams struct {
 	all map[*stream]bool
 }
 
-// register adds the stream to the set of open watches. To end the watch, a fault calls cancel.
+// register adds the stream to the set of open watches, so that a fault can end the watch. To end
+// the watch, the fault calls cancel.
 func (s *stream) register(cancel context.CancelFunc) {
 	s.cancel = cancel
 	streams := &s.openStreams
@@ -86,9 +87,10 @@ func (s *stream) register(cancel context.CancelFunc) {
 
 // unregister removes the stream from the set of open watches, and returns how the watch ended.
 //
-// If a fault ended the watch, the result is the end that the fault has set. Otherwise the result
-// is the argument end, which says how the stream itself ended. It is also the argument end if the
-// connection broke, or the controller under test closed the watch, before the fault could end it.
+// If a fault ended the watch, the result is the end that the fault has set. Otherwise the result is
+// the argument end, which says how the stream itself ended. The result is also the argument end if
+// the watch ended before the fault could end it. For example, the connection broke, or the
+// controller under test closed the watch.
 func (s *stream) unregister(end *streamEnd) *streamEnd {
 	streams := &s.openStreams
 	streams.mu.Lock()

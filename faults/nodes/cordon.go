@@ -48,8 +48,8 @@ type TaintParams struct {
 // effects lists the permitted values of the parameter effect, such as NoSchedule.
 var effects = []string{string(corev1.TaintEffectNoExecute), string(corev1.TaintEffectNoSchedule)}
 
-// taintKey is the key of the taint that a node-taint fault adds to nodes. By this key, the fault
-// finds its taints again.
+// taintKey is the key of the taint that a node-taint fault adds to nodes. To heal, the fault
+// removes the taints with this key.
 const taintKey = "gauntlet/out-of-service"
 
 // isTaint reports whether a node-taint fault has added the taint t. Such a taint has the key

@@ -108,11 +108,11 @@ var (
 	}
 )
 
-// withCluster converts a method of a cluster into a function for the fields lose and recover of
-// lossMode. An example is KillNode of the interface [cluster.Machines].
+// withCluster returns a function for the fields lose and recover of lossMode. The argument do is a
+// method of the interface C, for example KillNode of [cluster.Machines].
 //
-// The returned function calls the method on the test run's cluster. It returns an error if the
-// cluster does not implement the interface C.
+// The returned function calls do on the test run's cluster. It returns an error if the cluster does
+// not implement C.
 func withCluster[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		c, ok := env.Cluster.(C)

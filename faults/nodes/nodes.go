@@ -73,7 +73,8 @@ type mark struct {
 	remove func(*corev1.Node) // reverts the change of the function apply
 }
 
-// cordoned is the mark that sets a node's spec.unschedulable to true, as kubectl cordon does.
+// cordoned sets a node's spec.unschedulable to true, as kubectl cordon does. Its function remove
+// sets the field to false again.
 var cordoned = mark{
 	state:  state{"cordoned", func(n *corev1.Node) bool { return n.Spec.Unschedulable }},
 	apply:  func(n *corev1.Node) { n.Spec.Unschedulable = true },
@@ -115,7 +116,7 @@ func (m *markedNodes) removeAll(ctx context.Context) (err error) {
 	return err
 }
 
-// forEach calls do for every node, such as the removal of a taint, even after an error. It
+// forEach calls do, for example the removal of a taint, for every node, even after an error. It
 // returns the nodes for which do returned an error, so that the caller can retry them.
 func forEach(nodes []string, do func(node string) error) (left []string, err error) {
 	var all []error

@@ -163,8 +163,7 @@ func (c *churn) run(ctx context.Context) {
 	}
 }
 
-// failDetail returns the text for the history record of a pod that the fault made fail.
-// deleteDetail returns the text for a pod that the fault deleted.
+// failDetail returns the text for the "fired" record about a pod that the fault made fail.
 func failDetail(c *churn) string {
 	if !c.env.Capabilities.Has(cluster.SimulatedKubelets) {
 		return "set activeDeadlineSeconds to 1"
@@ -172,6 +171,7 @@ func failDetail(c *churn) string {
 	return "set to Failed, as if evicted by the kubelet"
 }
 
+// deleteDetail returns the text for the "fired" record about a pod that the fault deleted.
 func deleteDetail(c *churn) string {
 	if c.grace != nil {
 		return fmt.Sprintf("deleted with a grace period of %d s", *c.grace)

@@ -10,7 +10,7 @@ import (
 )
 
 // sampledActions lists the actions of pod-churn in generated scenarios. It omits collapse, which
-// makes a pod Failed but leaves it ready, because some upstream controllers do not react to such a
+// makes a pod Failed but leaves the pod ready. Some upstream controllers do not react to such a
 // pod.
 var sampledActions = []string{actionDelete, actionEvict, actionFail, actionSucceed, actionUnready, actionRestart, actionLinger}
 
@@ -33,8 +33,8 @@ func sampleChurn(r *rand.Rand, _ faults.SampleInput) any {
 	return p
 }
 
-// sampleTargets draws a random interval and a random number of actions. Selector stays empty,
-// which selects all pods of the namespace.
+// sampleTargets draws a random interval and a random number of actions, for a fault in a generated
+// scenario. Selector stays empty, which selects all pods of the namespace.
 func sampleTargets(r *rand.Rand) Targets {
 	return Targets{Every: faults.PickTime(r, 100*time.Millisecond, 800*time.Millisecond, 50*time.Millisecond), Times: 1 + r.IntN(10)}
 }

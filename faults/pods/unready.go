@@ -50,9 +50,9 @@ func (c *churn) makeReady(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// restoreDue undoes the actions whose downtime has passed, for example makes pods ready again.
-// It ignores errors, because the fault tries the undo again at the next tick. Finally Heal tries
-// the undo and returns the error.
+// restoreDue undoes the actions whose downtime has passed, for example makes pods ready again. It
+// ignores errors, because the fault tries the undo again at the next tick. In the end, Heal tries
+// the undo once more, and returns the error if the undo fails again.
 func (c *churn) restoreDue(ctx context.Context) {
 	now := c.env.Clock.Now()
 	c.pendingUndos = slices.DeleteFunc(c.pendingUndos, func(p pendingUndo) bool {

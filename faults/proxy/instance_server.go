@@ -30,7 +30,8 @@ type instanceServer struct {
 // second connection.
 const streamsMax = 1000
 
-// connKey is the context key under which a request's context contains its connection.
+// connKey is the key of a value in the context of each request: the connection on which the request
+// arrived.
 type connKey struct{}
 
 // newInstanceServer returns a server for one replica of the controllers under test, such as

@@ -32,14 +32,16 @@ type subjectConn struct {
 	broken atomic.Bool
 }
 
-// Write writes bytes to the connection. It increments c.writes before and after the write.
+// Write writes bytes to the connection. It increments c.writes before and after the write, so that
+// resetAfterWrites can detect a write in progress.
 func (c *subjectConn) Write(b []byte) (int, error) {
 	c.writes.Add(1)
 	defer c.writes.Add(1)
 	return c.Conn.Write(b)
 }
 
-// SetLinger sets the linger time of the TCP connection. [tcp.Reset] needs this method.
+// SetLinger sets the linger time of the TCP connection. [tcp.Reset] sets it to 0, so that closing
+// the connection sends a TCP reset.
 func (c *subjectConn) SetLinger(seconds int) error {
 	lingerer, ok := c.Conn.(interface{ SetLinger(int) error })
 	if !ok {
@@ -87,7 +89,8 @@ func (c *subjectConn) resetAfterWrites(conn net.Conn, timeout <-chan time.Time) 
 	}
 }
 
-// subjectListener is a listener whose Accept returns connections of type subjectConn.
+// subjectListener is a listener whose Accept returns connections of type subjectConn, which a fault
+// can reset.
 type subjectListener struct{ net.Listener }
 
 // Accept waits for the next connection and wraps it in a subjectConn.
@@ -112,11 +115,13 @@ func connOf(ctx context.Context) requestConn {
 	return requestConn{conn.NetConn().(*subjectConn), conn}
 }
 
-// BeginDelivery prevents a reset of the connection until EndDelivery is called. If a reset is in
-// progress, it waits until the reset has ended.
+// BeginDelivery prevents a reset of the connection until EndDelivery is called. The interceptor
+// calls it before it records a response or watch event. If a reset is in progress, BeginDelivery
+// waits until the reset has ended.
 func (c requestConn) BeginDelivery() { c.delivering.RLock() }
 
-// EndDelivery ends a delivery. A waiting Reset continues when all deliveries have ended.
+// EndDelivery ends a delivery that BeginDelivery began: the response or event is written. A Reset
+// that waits for deliveries continues when all deliveries have ended.
 func (c requestConn) EndDelivery() { c.delivering.RUnlock() }
 
 // Broken reports whether the connection was reset.

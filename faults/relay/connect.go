@@ -97,8 +97,9 @@ func (t *Tunnel) WaitReady(ctx context.Context) error {
 	return fmt.Errorf("connecting to the relay in the pod of %s: %w; last error: %w", t.options.Name, context.Cause(ctx), t.lastErr)
 }
 
-// maintainIdle keeps one idle connection to the relay open. When the relay takes this connection
-// for the controller under test, or when the connection breaks, maintainIdle opens the next one.
+// maintainIdle keeps one idle connection to the relay open. It opens the next connection when the
+// relay takes this connection for the controller under test. It does the same when the connection
+// breaks.
 func (t *Tunnel) maintainIdle() {
 	backoff := backoffMin
 	for t.ctx.Err() == nil {

@@ -25,7 +25,7 @@ type Identity struct {
 }
 
 // NewPair creates the identities of the two sides of one relay. The result pod is the identity of
-// the relay in the pod, and run is the identity of the gauntlet process.
+// the relay in the pod. The result run is the identity of the gauntlet process.
 //
 // The argument name is a DNS label such as "subject-0". The gauntlet process verifies the name, so
 // it never connects to the relay of another replica. One side cannot use the certificate of the
@@ -78,7 +78,7 @@ func ReadIdentity(dir string) (Identity, error) {
 func (i Identity) tls() (*tls.Config, error) {
 	own, err := tls.X509KeyPair(i.Certificate, i.Key)
 	if err != nil {
-		return nil, fmt.Errorf("relay identity: %w", err)
+		return nil, fmt.Errorf("relay identity: loading the certificate and its private key: %w", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(i.Authority) {

@@ -22,17 +22,17 @@ type Options struct {
 	Control net.Listener
 	// Identity authenticates the relay in the pod. It is the first result of [NewPair].
 	Identity Identity
-	// Patience is the maximum time that a connection of the controller under test waits for a
-	// connection from the pool. After that time, Serve resets the controller's connection.
+	// Patience is the maximum time that the tested controller's connection waits for an idle
+	// connection of the relay's pool. After that time, Serve resets the controller's connection.
 	// Patience must be longer than the time that the gauntlet process needs to open a connection.
 	Patience time.Duration
 	// Log is called with a text about each failure. Log may be nil.
 	Log func(format string, args ...any)
 }
 
-// idleMax is the maximum number of idle connections in the pool. A gauntlet process that is
-// killed can leave dead connections in the pool. Without this limit, each killed process would
-// add more dead connections.
+// idleMax is the maximum number of idle connections in the relay's pool. A gauntlet process that is
+// killed can leave dead connections in the pool. Without this limit, each killed process would add
+// more dead connections.
 const idleMax = 64
 
 // server is the relay that runs in the pod; see [Serve]. It accepts connections of the controller
@@ -46,7 +46,8 @@ type server struct {
 	grew chan struct{} // closed and replaced by a new channel when a connection is added to the pool
 }
 
-// idleConn is an idle connection in the pool. The gauntlet process has opened it.
+// idleConn is an idle connection in the relay's pool. The gauntlet process has opened this
+// connection. The relay later forwards a connection of the controller under test through it.
 type idleConn struct {
 	conn *tls.Conn
 	// joined receives nil when messageJoined has arrived. It receives an error if the connection
@@ -96,8 +97,8 @@ func accept(ctx context.Context, listener net.Listener, handle func(context.Cont
 	}
 }
 
-// park adds a connection that the gauntlet process has opened to the pool. It returns when the
-// gauntlet process has joined this connection with the fault proxy, or when the connection breaks.
+// park adds to the relay's pool a connection that the gauntlet process has opened. It returns when
+// the gauntlet process has joined this connection with the fault proxy, or when it breaks.
 func (s *server) park(ctx context.Context, accepted net.Conn) {
 	raw, err := newTunnelConn(accepted)
 	if err != nil {
@@ -130,8 +131,8 @@ func (s *server) park(ctx context.Context, accepted net.Conn) {
 	idle.joined <- err
 }
 
-// addToPool adds a connection to the pool. If the pool then has more than idleMax connections,
-// addToPool resets and removes the oldest connection.
+// addToPool adds an idle connection to the relay's pool. If the pool then has more than idleMax
+// connections, addToPool resets and removes the oldest connection.
 func (s *server) addToPool(idle *idleConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +145,8 @@ func (s *server) addToPool(idle *idleConn) {
 	s.grew = make(chan struct{})
 }
 
-// removeFromPool removes a connection from the pool if the pool contains it.
+// removeFromPool removes a broken connection from the relay's pool. It does nothing if the pool
+// does not contain this connection.
 func (s *server) removeFromPool(idle *idleConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +207,7 @@ func (s *server) connectProxy(ctx context.Context) (*tls.Conn, error) {
 }
 
 // connectProxy asks the gauntlet process to join this connection with the fault proxy. It returns
-// nil after the gauntlet process has answered that it has done so.
+// nil after the gauntlet process has confirmed that it has joined the connections.
 func (idle *idleConn) connectProxy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, fmt.Errorf("the gauntlet process did not answer within %s", joinTimeout))
 	defer cancel()

@@ -21,13 +21,14 @@ var codesByVerb = map[string][]int{
 }
 
 // outageMax is the longest time for which a generated fault may change every matching request. It
-// is short, because clients back off: a client may wait as long again after the fault ends. Long
-// faults ignore it.
+// is short, because clients back off: a client may wait as long again after the fault ends. If
+// [faults.SampleInput.Long] is set, a fault may change every matching request for longer.
 const outageMax = 1500 * time.Millisecond
 
-// sampleMatch draws random parameters that select requests for a generated fault. It sets either
-// the parameter nth, or a limit from 1 to times for the number of affected requests. If times is
-// 0, there is no limit.
+// sampleMatch draws random parameters that select requests for a generated fault. The fault then
+// affects one matching request (nth), every n-th, a random share, or all of them. Without nth,
+// sampleMatch also draws a limit from 1 to times for the number of affected requests. There is no
+// limit if times is 0, and there may be none if o.Long is set.
 func sampleMatch(r *rand.Rand, o faults.SampleInput, times int) Match {
 	request := faults.Pick(r, o.Requests...)
 	m := Match{Verb: request.Verb, Resource: request.Resource, Subresource: request.Subresource}

@@ -48,7 +48,8 @@ const (
 	seekEvery = 20 * time.Millisecond
 )
 
-// endings returns the permitted values of the parameter how, such as "expired".
+// endings returns the permitted values of the parameter how of a watch-end fault, such as
+// "expired".
 func endings() []string {
 	var names []string
 	for _, ending := range interceptor.Endings {

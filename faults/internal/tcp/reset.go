@@ -9,8 +9,8 @@ import (
 // Reset closes a connection with a TCP reset (RST), as the kernel does when a process is killed.
 // Data that is still in flight is lost.
 //
-// For a TLS connection, Reset does not send a close_notify alert. Reset closes a connection that
-// does not use TCP in the normal way.
+// For a TLS connection, Reset does not send a close_notify alert. If the connection does not use
+// TCP, Reset calls its Close method instead.
 func Reset(conn net.Conn) {
 	if encrypted, ok := conn.(*tls.Conn); ok {
 		conn = encrypted.NetConn() // closing the TLS connection itself would send close_notify
