@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// contract is the content of CONTRACT.md.
+// contract is the content of CONTRACT.md. Statements reads the numbered promises from this text.
 //
 //go:embed CONTRACT.md
 var contract string

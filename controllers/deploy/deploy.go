@@ -4,7 +4,7 @@ package deploy
 
 import _ "embed"
 
-// Manifest is the content of daemonset.yaml.
+// Manifest is the content of daemonset.yaml, the DaemonSet that runs workload-controller-manager.
 //
 //go:embed daemonset.yaml
 var Manifest []byte

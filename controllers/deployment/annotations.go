@@ -42,8 +42,8 @@ var annotationsToSkip = []string{
 	appsv1.DeprecatedRollbackTo,
 }
 
-// parseReplicas parses the value of desired-replicas or max-replicas. It returns false if text
-// is not a number from 0 to the largest int32.
+// parseReplicas parses the value of the annotation desired-replicas or max-replicas. It returns
+// false if text is not a number from 0 to the largest int32.
 func parseReplicas(text string) (int, bool) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n > math.MaxInt32 {
@@ -62,11 +62,11 @@ func withReplicasAnnotations(annotations map[string]string, l limits) map[string
 	})
 }
 
-// withRevision returns a ReplicaSet's annotations with the given revision. If the annotations
-// had a lower revision, withRevision appends the lower one to the annotation revision-history.
+// withRevision returns a ReplicaSet's annotations with the given revision. If the annotations had a
+// lower revision, withRevision appends the old number to the annotation revision-history.
 //
-// If the annotations already have this or a higher revision, withRevision returns them
-// unchanged. A higher revision occurs if other ReplicaSets with high revisions were deleted.
+// If the annotations already have this or a higher revision, withRevision returns them unchanged. A
+// higher revision occurs if other ReplicaSets with high revisions were deleted.
 func withRevision(annotations map[string]string, revision int64) map[string]string {
 	before, had := revisionOf(annotations)
 	if had && before >= revision {
@@ -101,8 +101,8 @@ func revisionOf(annotations map[string]string) (int64, bool) {
 }
 
 // withInheritedAnnotations adds the Deployment's annotations to the annotations of its ReplicaSet,
-// and returns the result. It does not add those that each object keeps for itself, such as the
-// revision; see annotationsToSkip. Annotations that only the ReplicaSet has remain.
+// and returns the result. It does not add annotations that each object keeps for itself, such as
+// the revision; see annotationsToSkip. Annotations that only the ReplicaSet has remain.
 func withInheritedAnnotations(annotations, deployment map[string]string) map[string]string {
 	return withEntries(annotations, inheritable(deployment))
 }

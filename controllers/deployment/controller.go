@@ -1,5 +1,5 @@
-// Package deployment implements the Deployment controller. The controller creates a ReplicaSet
-// for each new pod template, and moves the replicas from the old ReplicaSets to the new one. It
+// Package deployment implements the Deployment controller. The controller creates a ReplicaSet for
+// each new pod template. It then moves the replicas from the old ReplicaSets to the new one. It
 // keeps the limits maxSurge and maxUnavailable, and reports progress in conditions and events.
 //
 // These files decide what to do, and send no API requests:

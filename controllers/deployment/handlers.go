@@ -45,8 +45,8 @@ func (c *Controller) enqueue(d *appsv1.Deployment) { c.loop.Add(ownership.IDOf(d
 // deploymentUpdated enqueues an updated Deployment.
 //
 // If a Deployment was deleted and recreated while the watch was interrupted, the informer reports
-// one update with different UIDs. deploymentUpdated then drops the recorded writes for the deleted
-// Deployment.
+// one update with different UIDs. deploymentUpdated then drops the record of the controller's own
+// writes for the deleted Deployment; see forget.
 func (c *Controller) deploymentUpdated(old, d *appsv1.Deployment) {
 	if old.UID != d.UID {
 		c.forget(ownership.IDOf(old))
@@ -54,10 +54,11 @@ func (c *Controller) deploymentUpdated(old, d *appsv1.Deployment) {
 	c.enqueue(d)
 }
 
-// deploymentDeleted enqueues the key of a deleted Deployment, and drops the recorded writes for it.
+// deploymentDeleted enqueues the key of a deleted Deployment. It also drops the record of the
+// controller's own writes for this Deployment; see forget.
 //
 // A sync of the Deployment may still be running, and may record another write. The sync of the
-// enqueued key finds no Deployment and drops this write too.
+// enqueued key finds no Deployment and drops the record of this write too.
 func (c *Controller) deploymentDeleted(object any) {
 	if d, ok := tombstone.LastKnown[*appsv1.Deployment](c.logger, object); ok {
 		c.forget(ownership.IDOf(d))
@@ -119,9 +120,9 @@ func (c *Controller) enqueueController(namespace string, ref *metav1.OwnerRefere
 	}
 }
 
-// podUpdated handles an updated pod. If the pod has become terminal, podUpdated enqueues the
-// Recreate Deployment that may be waiting for the end of the pod; see podEnded. It does the same
-// if another pod with the same name has replaced the pod.
+// podUpdated handles an updated pod. If the pod has become terminal, a Recreate Deployment may be
+// waiting for that. podUpdated then enqueues the Deployment; see podEnded. It does the same if
+// another pod with the same name has replaced the pod.
 func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	if old.UID != pod.UID || podutil.Terminal(pod) && !podutil.Terminal(old) {
 		c.podEnded(old)

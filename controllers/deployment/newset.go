@@ -39,8 +39,9 @@ func adjust(set *appsv1.ReplicaSet, d *appsv1.Deployment, revision int64) *appsv
 	return &adjusted
 }
 
-// newReplicaSet returns the ReplicaSet to create for the pod template of d. It does not send the
-// create request.
+// newReplicaSet returns the ReplicaSet to create for the pod template of d, with the given
+// spec.replicas and revision. It does not send the create request. The argument l contains the
+// numbers for the annotations desired-replicas and max-replicas.
 func newReplicaSet(d *appsv1.Deployment, l limits, replicas int, revision int64) (*appsv1.ReplicaSet, error) {
 	hash, err := templatehash.Of(&d.Spec.Template, d.Status.CollisionCount)
 	if err != nil {

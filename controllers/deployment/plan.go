@@ -5,8 +5,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// none is the value of an index if the ReplicaSet does not exist. It is also the value of a replica
-// count if the annotation with this count is missing or malformed.
+// none is the index of a ReplicaSet that does not exist. It is also the replica count in an
+// annotation that is missing or malformed.
 const none = -1
 
 // size contains the replica counts of one ReplicaSet. The functions in rolling.go, recreate.go
@@ -73,7 +73,7 @@ func (rs replicaSetSizes) newSize() size {
 	return rs.sizes[rs.newIndex]
 }
 
-// active returns the indexes of the ReplicaSets whose spec.replicas is above 0.
+// active returns the indexes in rs.sizes of the ReplicaSets whose spec.replicas is above 0.
 func (rs replicaSetSizes) active() []int {
 	var active []int
 	for i, s := range rs.sizes {

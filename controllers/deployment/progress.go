@@ -47,8 +47,8 @@ func progressed(before, after *appsv1.DeploymentStatus) bool {
 // untilDeadlineCheck returns the time until a sync must check the progress deadline. The time is
 // 0 or negative if the check is due now.
 //
-// The argument c is the condition Progressing, whose lastUpdateTime starts the deadline. The
-// result ok is false if no deadline is running: c is nil, the rollout is complete, or the
+// The argument c is the condition Progressing, whose lastUpdateTime starts the deadline. The result
+// ok is false if no deadline is running. In this case c is nil, the rollout is complete, or the
 // deadline was exceeded.
 func untilDeadlineCheck(c *appsv1.DeploymentCondition, deadline time.Duration, now time.Time) (wait time.Duration, ok bool) {
 	if c == nil || c.Reason == reasonNewReplicaSetAvailable || c.Reason == reasonProgressDeadlineExceeded {
@@ -57,8 +57,8 @@ func untilDeadlineCheck(c *appsv1.DeploymentCondition, deadline time.Duration, n
 	return c.LastUpdateTime.Add(deadline).Add(deadlineCheckDelay).Sub(now), true
 }
 
-// progressConditions returns the conditions of the new status after, with an updated condition
-// Progressing.
+// progressConditions returns the Deployment's conditions with an updated condition Progressing. The
+// argument after is the new status, which contains the conditions before this update.
 //
 // The rollout has made progress if the replica counts in after are better than those in the
 // Deployment's existing status.

@@ -77,8 +77,8 @@ func findRevision(sets []*appsv1.ReplicaSet, revision int64) *appsv1.ReplicaSet 
 	return nil
 }
 
-// lastRevision returns the second highest revision of the ReplicaSets. It returns 0 if fewer
-// than two ReplicaSets have a revision.
+// lastRevision returns the second highest revision of the ReplicaSets, for a rollback to the
+// revision before the newest one. It returns 0 if fewer than two ReplicaSets have a revision.
 func lastRevision(sets []*appsv1.ReplicaSet) int64 {
 	var revisions []int64
 	for _, set := range sets {
@@ -103,7 +103,7 @@ func withTemplateOf(d *appsv1.Deployment, set *appsv1.ReplicaSet) *appsv1.Deploy
 	return &back
 }
 
-// withoutRollbackTo returns a copy of d without the rollback annotation.
+// withoutRollbackTo returns a copy of d without the rollback annotation, which requests a rollback.
 func withoutRollbackTo(d *appsv1.Deployment) *appsv1.Deployment {
 	content := *d
 	content.Annotations = make(map[string]string, len(d.Annotations))

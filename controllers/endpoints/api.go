@@ -2,8 +2,9 @@ package endpoints
 
 import corev1 "k8s.io/api/core/v1"
 
-// The v1 Endpoints API is deprecated in favor of EndpointSlices, but clusters still serve it.
-// Only this file names the deprecated types.
+// These aliases are the types of the v1 Endpoints API. This API is deprecated in favor of
+// EndpointSlices, but clusters still serve it. With the aliases, only this file names the
+// deprecated types.
 type (
 	endpoints = corev1.Endpoints       //nolint:staticcheck // deprecated API
 	subset    = corev1.EndpointSubset  //nolint:staticcheck // deprecated API

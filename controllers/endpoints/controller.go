@@ -3,8 +3,8 @@
 // addresses for each port of the Service.
 //
 // Each Endpoints object has sorted subsets, with at most 1000 addresses of one IP family. The
-// controller writes an object only if it would change, and only if the cache contains the
-// controller's own last write. It deletes the Endpoints of deleted Services.
+// controller writes an object only if the object would change. It also waits until the cache
+// contains the controller's own last write. It deletes the Endpoints of deleted Services.
 //
 // The files publish.go, pack.go, truncate.go and plan.go decide what to write, and send no API
 // requests. The file sync.go sends the API requests.

@@ -48,7 +48,7 @@ func (c *Controller) serviceChanged(object any) {
 // endpointsAdded enqueues the key of an Endpoints object in the informer's initial list. Its
 // Service may have been deleted while no controller was running.
 //
-// Of Endpoints that are created later, it enqueues only those for which a sync is waiting; see
+// It enqueues the key of Endpoints that are created later only if a sync waits for their event; see
 // endpointsObserved.
 func (c *Controller) endpointsAdded(object any, isInInitialList bool) {
 	if key, ok := c.keyOf(object); ok && isInInitialList {
@@ -76,9 +76,9 @@ func (c *Controller) endpointsObserved(object any) {
 // endpointsDeleted enqueues the key of deleted Endpoints, so that a sync creates the Endpoints
 // again.
 //
-// If the Service does not exist, endpointsDeleted only drops the recorded writes for the key.
-// New Endpoints with this name may then belong to another component, for example to a leader
-// election.
+// If the Service does not exist, endpointsDeleted only drops the record of the controller's own
+// writes for the key. New Endpoints with this name may then belong to another component, for
+// example to a leader election.
 func (c *Controller) endpointsDeleted(object any) {
 	c.endpointsObserved(object)
 	key, ok := c.keyOf(object)
@@ -92,8 +92,8 @@ func (c *Controller) endpointsDeleted(object any) {
 	c.loop.Add(key)
 }
 
-// keyOf returns the key of the object in an informer event. It returns false if the object has
-// an unexpected type.
+// keyOf returns the key "namespace/name" of the object in an informer event. It returns false if
+// the object has an unexpected type.
 func (c *Controller) keyOf(object any) (string, bool) {
 	changed, ok := tombstone.LastKnown[metav1.Object](c.logger, object)
 	if !ok {
@@ -191,8 +191,8 @@ type podContribution struct {
 	subdomain   string
 }
 
-// podContributionOf returns those fields of a pod that Endpoints depend on. It returns zero for
-// a pod that no Endpoints contain: if pod is nil, is terminal or has no IP.
+// podContributionOf returns those fields of a pod that Endpoints depend on. It returns the zero
+// value for a pod that no Endpoints contain. Such a pod is nil, is terminal or has no IP.
 //
 // The result does not depend on the condition Ready of a terminal pod, which may still be True.
 func podContributionOf(pod *corev1.Pod) podContribution {

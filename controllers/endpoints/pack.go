@@ -28,12 +28,13 @@ type portID struct {
 	hasAppProtocol bool
 }
 
-// portIDOf converts an Endpoints port to a portID.
+// portIDOf converts an Endpoints port to a portID, so that ports can be compared and can be map
+// keys.
 func portIDOf(p port) portID {
 	return portID{p.Name, p.Port, p.Protocol, ptr.Deref(p.AppProtocol, ""), p.AppProtocol != nil}
 }
 
-// port converts a portID back to an Endpoints port.
+// port converts a portID back to an Endpoints port, for the Endpoints object to write.
 func (id portID) port() port {
 	p := port{Name: id.name, Port: id.number, Protocol: id.protocol}
 	if id.hasAppProtocol {
@@ -65,7 +66,7 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// portHost says that a host serves a certain port, and whether the host is ready. A host is an
+// portHost is a host that serves a certain port, and says whether the host is ready. A host is an
 // IP and a pod UID.
 type portHost struct {
 	host  int // index of the host in the list hosts of pack
@@ -97,8 +98,8 @@ func pack(entries []addressEntry) []subset {
 	return groupByHosts(hosts, hostsByPort)
 }
 
-// addHost appends h to hosts, which are sorted. If the last element is the same host, addHost
-// instead merges the two. The merged host is ready if both are ready.
+// addHost appends h to hosts, the sorted hosts of one port. If the last element is the same host,
+// addHost instead merges the two elements. The merged host is ready if both are ready.
 func addHost(hosts []portHost, h portHost) []portHost {
 	if last := len(hosts) - 1; last >= 0 && hosts[last].host == h.host {
 		hosts[last].ready = hosts[last].ready && h.ready
@@ -108,7 +109,7 @@ func addHost(hosts []portHost, h portHost) []portHost {
 }
 
 // groupByHosts returns one subset for each group of ports with the same hosts. The map hostsByPort
-// says which hosts serve a port. It contains indexes in hosts.
+// lists the hosts that serve each port, as indexes in the list hosts.
 func groupByHosts(hosts []address, hostsByPort map[portID][]portHost) []subset {
 	groups := map[string][]portID{}
 	for id, portHosts := range hostsByPort {
@@ -141,7 +142,7 @@ func groupByHosts(hosts []address, hostsByPort map[portID][]portHost) []subset {
 }
 
 // groupKey returns a map key for a list of hosts. Two lists have the same key only if they are
-// equal. Ports with equal lists share a subset.
+// equal. With this key, groupByHosts finds the ports with equal lists, which share a subset.
 func groupKey(hosts []portHost) string {
 	key := make([]byte, 0, 2*len(hosts))
 	for _, s := range hosts {
@@ -181,13 +182,14 @@ type hostKey struct {
 	pod types.UID
 }
 
-// hostKeyOf returns the hostKey of an address.
+// hostKeyOf returns the IP and the pod UID of an address. By them, pack finds the entries of one
+// host.
 func hostKeyOf(a address) hostKey {
 	return hostKey{a.IP, targetRefOf(a).UID}
 }
 
-// targetRefOf returns the targetRef of an address, without the resourceVersion. The
-// resourceVersion does not help to identify the pod.
+// targetRefOf returns the targetRef of an address without the resourceVersion. Addresses of
+// different versions of one pod are therefore equal.
 func targetRefOf(a address) corev1.ObjectReference {
 	ref := ptr.Deref(a.TargetRef, corev1.ObjectReference{})
 	ref.ResourceVersion = ""

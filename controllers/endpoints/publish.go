@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// managesEndpoints reports whether the controller manages the Endpoints of a Service. It manages
-// none if the Service has the type ExternalName or no selector.
+// managesEndpoints reports whether the controller manages the Endpoints of a Service. It does not
+// manage them if the Service has the type ExternalName or no selector.
 func managesEndpoints(service *corev1.Service) bool {
 	return service.Spec.Type != corev1.ServiceTypeExternalName && len(service.Spec.Selector) > 0
 }
@@ -130,8 +130,8 @@ func ipsOf(pod *corev1.Pod) []string {
 	return ips
 }
 
-// portsOf returns the Endpoints ports of a pod: one for each port of the Service that the pod
-// has.
+// portsOf returns the Endpoints ports of a pod. It returns one port for each port of the Service
+// that the pod has; see resolvePort.
 func portsOf(service *corev1.Service, pod *corev1.Pod) []portID {
 	ports := make([]portID, 0, len(service.Spec.Ports))
 	for i := range service.Spec.Ports {
@@ -147,9 +147,10 @@ func portsOf(service *corev1.Service, pod *corev1.Pod) []portID {
 	return ports
 }
 
-// resolvePort returns the port number of a pod for one port of a Service. It finds a named
-// target port by name and protocol, first in the containers and then in the sidecars. The result
-// ok is false if no container has this port.
+// resolvePort returns the port number of a pod for one port of a Service. If the Service's target
+// port is a number, this number is the result. If the target port is a name, resolvePort looks for
+// a container port with this name and the same protocol. It looks first in the containers and then
+// in the sidecars. The result ok is false if no container has such a port.
 func resolvePort(pod *corev1.Pod, wanted *corev1.ServicePort) (number int32, ok bool) {
 	if wanted.TargetPort.Type == intstr.Int {
 		return wanted.TargetPort.IntVal, true

@@ -89,8 +89,8 @@ func (c *Controller) getLive(ctx context.Context, service *corev1.Service) (*end
 	return found, nil
 }
 
-// staleReason says which of the controller's own writes the cache still lacks. It returns "" if
-// the cache contains all writes.
+// staleReason says which of the controller's own writes the informer cache still lacks. It returns
+// "" if the cache contains all of these writes.
 //
 // If a write is missing, the key stays in awaitingCache, and the write's informer event enqueues
 // the key. To miss no event, staleReason stores the key before it checks the cache.
@@ -179,7 +179,7 @@ func (c *Controller) deleteOrphaned(ctx context.Context, key string, leftover *e
 	}
 	name, err := cache.ParseObjectName(key)
 	if err != nil {
-		return fmt.Errorf("parsing the key %q: %w", key, err)
+		return fmt.Errorf("parsing the work queue key %q: %w", key, err)
 	}
 	_, err = c.client.CoreV1().Services(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	if err == nil {

@@ -103,7 +103,7 @@ func newLock(client kubernetes.Interface, options LeaderElectionOptions, events 
 	lock, err := resourcelock.New(options.ResourceLock, options.ResourceNamespace, options.ResourceName,
 		client.CoreV1(), client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity, EventRecorder: events})
 	if err != nil {
-		return nil, fmt.Errorf("creating the lease lock: %w", err)
+		return nil, fmt.Errorf("creating the lock for leader election: %w", err)
 	}
 	return lock, nil
 }

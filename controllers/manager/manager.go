@@ -105,7 +105,8 @@ func (m *Manager) runElected(ctx context.Context, watchdog *leaderelection.Healt
 	return runWhenElected(ctx, client, m.options.LeaderElection, m.events.recorder(Name), watchdog, m.runControllers)
 }
 
-// handler returns the HTTP handler for the health checks and metrics of this process.
+// handler returns the HTTP handler for the health checks and metrics of this process. The watchdog
+// reports an error if the leader has not renewed its lease for too long.
 func (m *Manager) handler(watchdog *leaderelection.HealthzAdaptor) http.Handler {
 	alive := healthCheck{watchdog.Name(), watchdog.Check}
 	synced := healthCheck{"informers", func(*http.Request) error {

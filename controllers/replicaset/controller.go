@@ -2,10 +2,10 @@
 // that maintains a number of pods of one template. Package replication uses this sync loop for
 // ReplicationControllers. In this package, an owner is a ReplicaSet or a ReplicationController.
 //
-// The controller adopts and releases pods. One sync creates at most 500 pods, with slow start,
-// or deletes at most 500 pods. Expectations prevent the controller from repeating creates and
-// deletes while its cache is stale. While the caches lack the controller's own writes, a sync of a
-// ReplicaSet does nothing and is retried later; see Traits.ReadsOwnWrites.
+// The controller adopts and releases pods. One sync creates at most 500 pods, with slow start, or
+// deletes at most 500 pods. Expectations prevent the controller from repeating creates and deletes
+// while its cache is stale. A sync of a ReplicaSet does nothing while the caches lack the
+// controller's own writes. It is then retried later; see Traits.ReadsOwnWrites.
 //
 // The files plan.go and rank.go decide what to do and send no API requests. The files sync.go and
 // status.go carry out these decisions. The file replicasets.go reads ReplicaSets from the API

@@ -31,16 +31,16 @@ func (c *Controller) eventHandlers(owners, pods cache.SharedIndexInformer) []wor
 	}
 }
 
-// ownerChanged enqueues the key of an added owner.
+// ownerChanged enqueues the key of an added owner, a ReplicaSet or ReplicationController.
 func (c *Controller) ownerChanged(object any) {
 	c.loop.Add(ownership.IDOf(object.(metav1.Object)).Key)
 }
 
-// ownerUpdated enqueues the key of an updated owner.
+// ownerUpdated enqueues the key of an updated owner, a ReplicaSet or ReplicationController.
 //
 // If an owner was deleted and recreated while the watch was interrupted, the informer reports one
-// update with different UIDs. ownerUpdated then drops the expectations and recorded writes for the
-// deleted owner.
+// update with different UIDs. ownerUpdated then drops the tracked state of the deleted owner; see
+// forget.
 func (c *Controller) ownerUpdated(old, object any) {
 	before, after := ownership.IDOf(old.(metav1.Object)), ownership.IDOf(object.(metav1.Object))
 	if before.UID != after.UID {
@@ -49,8 +49,8 @@ func (c *Controller) ownerUpdated(old, object any) {
 	c.loop.Add(after.Key)
 }
 
-// ownerDeleted enqueues the key of a deleted owner. It drops the expectations and recorded writes
-// for this owner.
+// ownerDeleted enqueues the key of a deleted owner, a ReplicaSet or ReplicationController. It also
+// drops the tracked state of this owner; see forget.
 //
 // A sync of the owner may still be running, and may record new expectations or writes. The sync of
 // the enqueued key finds no owner, and drops these expectations and writes.
@@ -64,7 +64,8 @@ func (c *Controller) ownerDeleted(object any) {
 	c.loop.Add(id.Key)
 }
 
-// forget drops the expectations and the recorded writes of a deleted owner.
+// forget drops the tracked state of a deleted owner. This state contains the owner's expectations,
+// and the record of the controller's own writes for the owner.
 func (c *Controller) forget(owner ownership.ID) {
 	c.expectations.Forget(owner)
 	c.writes.Forget(owner)
@@ -113,8 +114,8 @@ func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	if controllerRefChanged && oldRef != nil {
 		if owner, ok := c.ownerLookup.ResolveControllerRef(old.Namespace, oldRef); ok {
 			if ref == nil || ref.UID != oldRef.UID {
-				// Later events of the pod do not name this owner any more, so no later event
-				// will satisfy its expectation of a deletion.
+				// Later events of the pod do not name this owner any more. No later event will
+				// satisfy the owner's expectation of a deletion.
 				c.expectations.DeletionObserved(owner, pod.UID)
 			}
 			c.loop.Add(owner.Key)

@@ -56,8 +56,8 @@ type Traits struct {
 	CountsTerminating bool
 }
 
-// Owner is a ReplicaSet or a ReplicationController in a common form. It shares its fields with
-// the informer cache, so do not modify them.
+// Owner is a ReplicaSet or a ReplicationController, in a form that both kinds have in common. It
+// shares its fields with the informer cache, so do not modify them.
 type Owner struct {
 	// Object is the ReplicaSet or ReplicationController.
 	Object podcontrol.Owner
@@ -80,7 +80,8 @@ func (o Owner) ID() ownership.ID { return ownership.IDOf(o.Object) }
 // Terminating reports whether the owner has a deletion timestamp.
 func (o Owner) Terminating() bool { return o.Object.GetDeletionTimestamp() != nil }
 
-// Status is the status of a ReplicaSet or a ReplicationController in a common form.
+// Status is the status of a ReplicaSet or a ReplicationController, in a form that both kinds have
+// in common.
 type Status struct {
 	Replicas           int32
 	FullyLabeled       int32
@@ -91,7 +92,8 @@ type Status struct {
 	Conditions         []Condition
 }
 
-// Condition is a status condition of a ReplicaSet or a ReplicationController in a common form.
+// Condition is a status condition of a ReplicaSet or a ReplicationController, in a form that both
+// kinds have in common.
 type Condition struct {
 	Type               string
 	Status             corev1.ConditionStatus

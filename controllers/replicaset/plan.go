@@ -27,8 +27,9 @@ func plan(wanted, active, burst int) step {
 	return step{deletes: min(active-wanted, burst)}
 }
 
-// nextAvailable returns the time until the next pod becomes available. The result ok is false if
-// no ready pod is waiting to become available.
+// nextAvailable returns the time until the next pod becomes available. No event occurs at that
+// time, so the controller then syncs the owner again. The result ok is false if no ready pod is
+// waiting to become available.
 func nextAvailable(pods []*corev1.Pod, minReady time.Duration, now time.Time) (wait time.Duration, ok bool) {
 	for _, pod := range pods {
 		at, known := podutil.AvailableAt(pod, minReady)

@@ -76,7 +76,8 @@ func (*replicaSets) Owner(object any) (Owner, error) {
 	}, nil
 }
 
-// conditionsFrom converts the status conditions of a ReplicaSet to the common form.
+// conditionsFrom converts the status conditions of a ReplicaSet to the type Condition, which
+// ReplicaSets and ReplicationControllers have in common.
 func conditionsFrom(api []appsv1.ReplicaSetCondition) []Condition {
 	conditions := make([]Condition, len(api))
 	for i, c := range api {
@@ -118,8 +119,8 @@ func (k *replicaSets) UpdateStatus(ctx context.Context, owner Owner, status Stat
 	return written.ResourceVersion, nil
 }
 
-// Siblings returns the UIDs of all ReplicaSets of the same Deployment. Scale-down prefers nodes on
-// which many pods of these ReplicaSets run. Siblings implements [Kind].
+// Siblings returns the UIDs of all ReplicaSets of the same Deployment. Scale-down first deletes
+// pods on nodes on which many pods of these ReplicaSets run. Siblings implements [Kind].
 func (k *replicaSets) Siblings(owner Owner) ([]types.UID, error) {
 	ref := metav1.GetControllerOfNoCopy(owner.Object)
 	if ref == nil {

@@ -69,9 +69,11 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	return errors.Join(result.failure, c.updateStatus(ctx, result))
 }
 
-// cachedOwner returns the owner with the given key from the informer cache. It returns false if
-// the owner does not exist or is invalid. If the owner does not exist, it also drops the
-// expectations and the recorded writes for this key.
+// cachedOwner returns the owner with the given key from the informer cache. It returns false if the
+// owner does not exist or is invalid.
+//
+// If the owner does not exist, cachedOwner drops the expectations for this key. It also drops the
+// record of the controller's own writes.
 func (c *Controller) cachedOwner(ctx context.Context, key string) (owner Owner, found bool, err error) {
 	object, exists, err := c.owners.GetByKey(key)
 	if err != nil {
@@ -90,7 +92,8 @@ func (c *Controller) cachedOwner(ctx context.Context, key string) (owner Owner, 
 	return owner, true, nil
 }
 
-// ownedPods contains the active pods of one owner, and the number of its terminating pods.
+// ownedPods contains the active pods of one owner, and the number of its terminating pods. A sync
+// computes the owner's new status from them.
 type ownedPods struct {
 	active      []*corev1.Pod
 	terminating int

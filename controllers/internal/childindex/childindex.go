@@ -80,7 +80,8 @@ func Candidates[Child metav1.Object](children cache.Indexer, controller metav1.O
 	return merge(controlled, orphans, later), nil
 }
 
-// merge returns each child of several reads once, in the version of the last read that has it.
+// merge combines several reads of the cache, so that the result contains each child only once. For
+// a child in several reads, it returns the version in the last of these reads.
 func merge[Child metav1.Object](reads ...[]Child) []Child {
 	var merged []Child
 	position := map[types.UID]int{} // key: UID, value: index in merged
@@ -97,7 +98,7 @@ func merge[Child metav1.Object](reads ...[]Child) []Child {
 	return merged
 }
 
-// lookup returns the cached children that have the given value in the given index.
+// lookup returns the cached children that have the given value in the given informer index.
 func lookup[Child metav1.Object](children cache.Indexer, index, value string) ([]Child, error) {
 	objects, err := children.ByIndex(index, value)
 	if err != nil {

@@ -3,8 +3,8 @@
 // repeat the requests while its informer cache is stale.
 //
 // The package identifies every child, such as a pod, by its UID. Several events of one child
-// therefore count once. If the response to a create is lost, the event of the created child does
-// not satisfy the expectation of another create.
+// therefore count once. The response to a create may be lost. The event of the created child then
+// does not satisfy the expectation of another create.
 //
 // An owner is the object whose children are created and deleted, such as a ReplicaSet.
 //
@@ -78,7 +78,8 @@ func (t *Tracker) ExpectDeletions(owner ownership.ID, children []types.UID) {
 	t.set(owner, &expectation{deleted: deleted})
 }
 
-// set replaces the expectations of the owner, and starts Timeout for the new ones.
+// set replaces the expectations of the owner. The time after which they expire (Timeout) starts
+// now.
 func (t *Tracker) set(owner ownership.ID, e *expectation) {
 	e.uid, e.since = owner.UID, t.clock.Now()
 	e.created, e.observedEarly = map[types.UID]string{}, map[types.UID]struct{}{}
@@ -157,7 +158,8 @@ func (t *Tracker) Forget(owner ownership.ID) {
 	}
 }
 
-// ForgetKey drops the expectations of the owner with the given key, for every UID.
+// ForgetKey drops the expectations of the owner with the given key, whatever UID the owner had.
+// Call it when the owner no longer exists.
 func (t *Tracker) ForgetKey(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

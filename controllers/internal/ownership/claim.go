@@ -124,7 +124,7 @@ func (c Claimer[Child]) Claim(ctx context.Context, candidates []Child) ([]Child,
 }
 
 // checkLive returns an error if the API server says that the owner is deleted, recreated or
-// terminating.
+// terminating. Such an owner must not adopt orphans.
 func (c Claimer[Child]) checkLive(ctx context.Context) error {
 	live, err := c.Live(ctx)
 	if err != nil {

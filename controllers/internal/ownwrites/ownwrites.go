@@ -3,8 +3,8 @@
 // the owner, it reports whether the caches contain these writes.
 //
 // For creates and updates, it compares resourceVersions. The response to a delete has no useful
-// resourceVersion, so the package checks whether the deleted object is still in the cache. The
-// package does not wait until the caches are up to date: the callers try again later.
+// resourceVersion. The package therefore checks whether the deleted object is still in the cache.
+// The package does not wait until the caches are up to date: the callers try again later.
 package ownwrites
 
 import (
@@ -58,7 +58,8 @@ type writes struct {
 	deletions map[deletion]struct{}
 }
 
-// deletion identifies a deleted object.
+// deletion identifies an object that the controller has deleted. Its fields are the resource, such
+// as "pods", the key "namespace/name" and the UID of the object.
 type deletion struct {
 	resource string
 	key      string
@@ -135,8 +136,8 @@ func (l *Tracker) StaleReason(key string) string {
 	return ""
 }
 
-// cached reports whether the cache still contains a deleted object. An object with a deletion
-// timestamp does not count.
+// cached reports whether the informer cache still contains a deleted object as if it were not
+// deleted. An object with a deletion timestamp does not count, because its deletion was observed.
 func (l *Tracker) cached(d deletion) bool {
 	object, exists, err := l.caches[d.resource].GetByKey(d.key)
 	if err != nil || !exists {
@@ -156,7 +157,8 @@ func (l *Tracker) Forget(owner ownership.ID) {
 	}
 }
 
-// ForgetKey drops the recorded writes for the owner with the given key, for every UID.
+// ForgetKey drops the recorded writes for the owner with the given key, whatever UID the owner had.
+// Call it when the owner no longer exists.
 func (l *Tracker) ForgetKey(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

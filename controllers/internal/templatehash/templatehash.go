@@ -22,11 +22,11 @@ import (
 // from Of.
 const Label = appsv1.DefaultDeploymentUniqueLabelKey
 
-// alphabet contains the characters of a hash. It has no vowels and no 0, 1 or 3, which look like
-// letters. Therefore no hash is a word.
+// alphabet contains the characters of a pod template's hash. It has no vowels and no 0, 1 or 3,
+// which look like letters. Therefore no hash is a word.
 const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 
-// Length is the number of characters of every hash.
+// Length is the number of characters of every hash that Of returns.
 const Length = 10
 
 // Of returns the hash of a pod template. It ignores the label Label of the template.

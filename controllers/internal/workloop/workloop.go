@@ -100,8 +100,9 @@ func (l *Loop) Add(key string) { l.queue.Add(key) }
 // time counts.
 func (l *Loop) AddAfter(key string, delay time.Duration) { l.queue.AddAfter(key, delay) }
 
-// Run starts the workers when all functions in synced return true. It returns when all workers
-// have stopped. Call Run only once.
+// Run starts the workers when all event handlers have received their initial lists. The argument
+// synced is the result of AddEventHandlers. Run returns when all workers have stopped. Call Run
+// only once.
 //
 // After the caller closes drain, each worker finishes its current sync and starts no other. All
 // syncs use ctx. If the caller cancels ctx, the current syncs are aborted, and the workers stop.
@@ -125,7 +126,8 @@ func (l *Loop) Run(ctx context.Context, drain <-chan struct{}, synced []cache.In
 	running.Wait()
 }
 
-// HasSynced reports whether all functions in synced return true.
+// HasSynced reports whether all event handlers have received their initial lists. The argument
+// synced is the result of AddEventHandlers.
 func HasSynced(synced []cache.InformerSynced) bool {
 	for _, done := range synced {
 		if !done() {
@@ -182,7 +184,8 @@ func RetryAfter(delay time.Duration, reason string) error {
 	return &retryAfter{delay: delay, reason: reason}
 }
 
-// retryAfter is the error that RetryAfter returns.
+// retryAfter is the error that RetryAfter returns. It tells the loop how long to wait before the
+// retry, and the reason for the log.
 type retryAfter struct {
 	delay  time.Duration
 	reason string
