@@ -87,8 +87,7 @@ type distinctDifference struct {
 // In returns a text that says in how many pairs of runs the difference occurs, such as "2 of 5".
 func (d distinctDifference) In() string { return fmt.Sprintf("%d of %d", d.pairs, d.of) }
 
-// Page returns the file name of an HTML page: that of the first pair in which the difference
-// occurs.
+// Page returns the file name of the HTML page about the first pair in which the difference occurs.
 func (d distinctDifference) Page() string { return d.first.Page }
 
 // reasonGroup is a group of differences with the same classification and reason, which reports
@@ -106,7 +105,7 @@ type differenceTable struct {
 	Differences []compare.Difference
 }
 
-// summarize returns the summary for a report about all pairs of the comparison.
+// summarize returns the content of a report about all pairs of the comparison.
 func (c *Comparison) summarize() comparisonSummary {
 	s := c.summarizeDifferences(c.distinct())
 	s.Verdict, s.Counts, s.Links = c.Verdict(), c.countsText(), true
@@ -114,7 +113,7 @@ func (c *Comparison) summarize() comparisonSummary {
 	return s
 }
 
-// summarizePair returns the summary for the page about the pair with index i.
+// summarizePair returns the content of the HTML page about the pair with index i.
 //
 // It has only the differences of this pair, but the costs of all pairs. The costs of one pair are
 // too few for the statistical test.
@@ -131,9 +130,9 @@ func (c *Comparison) summarizePair(i int) comparisonSummary {
 	return s
 }
 
-// summarizeDifferences sorts the given differences into the fields Differences and Others of a
-// new summary. The function isSetAside decides which differences are in Others. The caller sets
-// the verdict, the counts and all further fields.
+// summarizeDifferences returns a new summary with the given differences. Its field Differences has
+// the differences that reports show one by one. Its field Others has those for which isSetAside
+// returns true. The caller sets the verdict, the counts and all further fields.
 func (c *Comparison) summarizeDifferences(differences []distinctDifference) comparisonSummary {
 	s := comparisonSummary{Scenario: c.Scenario, Subject: c.Subject, Base: c.Base, Costs: costsOf(c.Subject, c.Base, c.Ratios)}
 	for i := range c.Pairs {
@@ -213,9 +212,9 @@ func (c *Comparison) Undeclared() (undeclared, bothWrong int) {
 	return undeclared, bothWrong
 }
 
-// Verdict returns the verdict fail if no rule allows some difference, or if both subjects violate a
-// guarantee. Otherwise it returns the verdict pass, or the verdict unknown if the comparison has no
-// pair of runs.
+// Verdict returns the verdict fail if no rule allows one of the differences, or if both subjects
+// violate a guarantee. Otherwise it returns the verdict pass, or the verdict unknown if the
+// comparison has no pair of runs.
 func (c *Comparison) Verdict() check.Verdict {
 	undeclared, bothWrong := c.Undeclared()
 	switch {

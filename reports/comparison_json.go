@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// comparisonSchema is the version of the format of compare.json that [ComparedJSON] writes.
+// comparisonSchema is the version of the format in which [ComparedJSON] writes compare.json.
 const comparisonSchema = 3
 
 // jsonComparisons is the content of compare.json, which the package documentation describes.
@@ -125,8 +125,8 @@ func (c *Comparison) json() jsonComparison {
 	return comparison
 }
 
-// sideOf returns what compare.json has about one of the two runs of a pair: directory, verdict
-// and reason.
+// sideOf returns what compare.json contains about one of the two runs of a pair: the run's
+// directory, verdict and reason.
 func sideOf(run *Run) jsonSide { return jsonSide{run.Directory, run.Verdict, run.Reason} }
 
 // writeJSON writes a value as indented JSON. The characters <, > and & remain as they are.

@@ -94,8 +94,8 @@ func (c *Comparison) writeCosts(b *strings.Builder, s style) {
 	b.WriteString("\n\n")
 }
 
-// shownCosts returns the metrics for which the statistical test shows a difference. It also
-// returns all metrics of the whole run, such as CPU time.
+// shownCosts returns the metrics for which the statistical test shows a difference. It also returns
+// the metrics of the whole run, such as CPU time, for which the test shows no difference.
 func (c *Comparison) shownCosts() []compare.Ratio {
 	always := []string{
 		compare.TimeToConverge, compare.EndpointsWrong, compare.CPUTime, compare.PeakMemory, compare.BytesSent, compare.BytesReceived,

@@ -3,8 +3,8 @@
 // [Annotations] writes GitHub annotations, and [HTML] writes a self-contained page. JSON and
 // JUnit keep the order of the runs. The other formats show the worst verdict first.
 //
-// Comparisons of two controllers under test (subjects) have other reports: [Compared] writes text, and
-// [WriteComparisons] writes Markdown, JSON and HTML files.
+// Comparisons of two controllers under test (subjects) have other reports. [Compared] writes text,
+// and [WriteComparisons] writes Markdown, JSON and HTML files.
 //
 // This package decides no verdicts: the verdicts and their reasons come from package check and
 // from the run. It needs no cluster, so "gauntlet report" can write the reports of a saved run

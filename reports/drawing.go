@@ -172,7 +172,8 @@ func (d *drawnTimeline) addMarks(marks []timeline.Mark) {
 	}
 }
 
-// microseconds converts durations to whole microseconds.
+// microseconds converts durations to whole microseconds, the unit of all times in the JSON of a
+// timeline.
 func microseconds(times []time.Duration) []int64 {
 	whole := make([]int64, len(times))
 	for i, at := range times {

@@ -15,10 +15,10 @@ import (
 // group. A campaign is a series of runs. A failure group contains the runs with the same failure.
 // The text is valid Markdown.
 //
-// The first line has the failure, the number of runs with it, and the smallest run: the one with
-// the fewest steps and faults. The second line has the command that reproduces it, and its
-// directory. If the campaign repeated that run on another provider, a third line says how the
-// repetition ended.
+// The first line has the failure, the number of runs with it, and the smallest run. The smallest
+// run is the one with the fewest steps and faults. The second line has the command that reproduces
+// this run, and the run's directory. If the campaign repeated this run on another provider, a third
+// line says how the repetition ended.
 //
 // The argument runs is the number of all runs, and notPassed has the runs that did not pass.
 func FailureGroups(w io.Writer, runs int, notPassed []Run) error {
@@ -156,8 +156,8 @@ func failureKeyOf(subject string, result check.Result) failureKey {
 }
 
 // runSpecific matches the parts of a reason that differ between runs with the same failure. These
-// are numbers, names with a namespace or a generated suffix, and replicas of the controllers under
-// test, such as subject-0.
+// are numbers, and names with a namespace or a generated suffix. They are also replicas of the
+// controllers under test, such as subject-0.
 var runSpecific = regexp.MustCompile(`[\w.-]+/[\w./-]+|\b[a-z0-9]+(-[a-z0-9]+)*-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\bsubject-\d+\b|\d+(\.\d+)?`)
 
 // signature replaces the run-specific parts of a reason by "…". The reasons of one failure in

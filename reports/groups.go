@@ -9,29 +9,31 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// Group is a failure group as data, for scripts that open issues.
+// Group describes a failure group, the runs of a campaign that failed for the same reason. Scripts
+// that open issues read it as JSON.
 type Group struct {
 	// ID identifies the failure. It has only hexadecimal digits, and is the same in every campaign.
 	ID string `json:"id"`
 	// Title says in one line what failed, such as "fail: max-surge of pods (ours)".
 	Title string `json:"title"`
-	// Text has more than the title: the reason, and how to repeat the smallest run. It is Markdown.
+	// Text is Markdown. It has the reason of the failure, and the command that reproduces the run
+	// with the fewest steps and faults.
 	Text    string        `json:"text"`
 	Verdict check.Verdict `json:"verdict"`
 	// Runs is the number of runs with this failure.
 	Runs int `json:"runs"`
-	// The smallest run has the fewest steps and faults. These fields say its scenario, seed and
-	// directory. The directory is empty if it does not exist.
+	// Scenario, Seed and Directory belong to the run of the group with the fewest steps and faults.
+	// Directory is empty if this run has no directory.
 	Scenario  string `json:"scenario"`
 	Seed      uint64 `json:"seed"`
 	Directory string `json:"directory,omitempty"`
 }
 
-// idBytes is the length of the ID of a failure group, before it is written in hexadecimal.
+// idBytes is the length in bytes of a failure group's ID, before the ID is written in hexadecimal.
 const idBytes = 8
 
-// Groups returns the failure groups of the runs that did not pass. The order is that of
-// [FailureGroups].
+// Groups returns the failure groups of the runs that did not pass, as data for scripts. The order
+// is that of [FailureGroups].
 func Groups(notPassed []Run) []Group {
 	var all []Group
 	for _, f := range groupFailures(notPassed) {
@@ -47,7 +49,8 @@ func Groups(notPassed []Run) []Group {
 	return all
 }
 
-// id returns a text that is the same for equal keys, in every campaign.
+// id returns the ID of the failure group. Equal keys have the same ID in every campaign. Scripts
+// can thus recognize a failure for which they have already opened an issue.
 func (s failureKey) id() string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{string(s.verdict), s.subject, s.check, s.resource, s.signature}, "\x00")))
 	return hex.EncodeToString(sum[:idBytes])

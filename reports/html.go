@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// The embedded files of which an HTML page consists: the template, our style and script, and the
-// chart library uPlot.
+// These are the embedded files of which an HTML page consists. They are the template, our style and
+// script, and the chart library uPlot.
 var (
 	//go:embed page.html.tmpl
 	pageSource string
@@ -168,7 +168,7 @@ func (r pageRun) OtherFindings() []check.Result {
 	})
 }
 
-// countResults says how many results have which verdict, such as "2 checks: 1 fail, 1 pass".
+// countResults counts results by verdict, and returns a text such as "2 checks: 1 fail, 1 pass".
 func countResults(results []check.Result) string {
 	count := map[check.Verdict]int{}
 	for _, result := range results {
@@ -217,7 +217,7 @@ func HTML(w io.Writer, runs []Run, detail *Detail, dir string) error {
 	return series{runs: runs}.html(w, detail, dir)
 }
 
-// html writes the HTML page of the series; see [HTML].
+// html writes the HTML page about the runs of the series; see [HTML].
 func (s series) html(w io.Writer, detail *Detail, dir string) error {
 	runs := s.runs
 	verdict, reason := s.summarize()
@@ -241,7 +241,7 @@ func (s series) html(w io.Writer, detail *Detail, dir string) error {
 	return data.write(w)
 }
 
-// write adds the styles and scripts to the data, and writes the page to w.
+// write adds the styles and scripts to the data, fills in the template, and writes the page to w.
 func (d *pageData) write(w io.Writer) error {
 	d.Styles = template.CSS(pageStyles)
 	if d.Timelines != nil {

@@ -88,7 +88,7 @@ type jsonEvidence struct {
 // JSON writes runs in the format of verdicts.json, which the package documentation describes.
 func JSON(w io.Writer, runs []Run) error { return series{runs: runs}.json(w) }
 
-// json writes the series in the format of verdicts.json.
+// json writes the runs of the series in the format of verdicts.json.
 func (s series) json(w io.Writer) error {
 	verdict, reason := s.summarize()
 	report := jsonReport{Schema: schema, Verdict: verdict, Reason: reason, Runs: []jsonRun{}}

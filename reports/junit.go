@@ -102,7 +102,8 @@ func (r *Run) junit() junitSuite {
 	return suite
 }
 
-// junitName returns the name of a run's test suite, such as "rollout on ours".
+// junitName returns the name under which CI systems show a run's test suite, such as "rollout on
+// ours".
 func (r *Run) junitName() string { return r.Scenario + " on " + r.Subject }
 
 // add appends a test case to the suite, and counts the test case by its outcome.

@@ -56,17 +56,19 @@ func readTail(path string) (Log, error) {
 // cannot show invalid UTF-8.
 func validUTF8(content []byte) string { return string(bytes.ToValidUTF8(content, []byte("\uFFFD"))) }
 
-// nameOf returns the last two parts of a path, such as "logs/etcd.log".
+// nameOf returns the name under which the report page shows a file. The name is the last two parts
+// of the path, such as "logs/etcd.log".
 func nameOf(path string) string {
 	return filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path))
 }
 
-// logWindow is a time range. The report page shows the log lines of this time range.
+// logWindow is a time range around the first violation of a run. The report page shows the log
+// lines of this time range.
 type logWindow struct{ from, to time.Time }
 
-// The time that a logWindow covers before and after the first violation. The lines before the
-// violation show what led to it. The lines after the violation show how the controllers under test
-// reacted.
+// before and after are the times that a logWindow covers before and after the first violation. The
+// lines before the violation show what led to it. The lines after the violation show how the
+// controllers under test reacted.
 const (
 	before = 3 * time.Second
 	after  = time.Second

@@ -20,7 +20,7 @@ const maxEvidence = 3
 // directory dir.
 func Markdown(w io.Writer, runs []Run, dir string) error { return series{runs: runs}.markdown(w, dir) }
 
-// markdown writes the series as Markdown; see [Markdown].
+// markdown writes the runs of the series as Markdown; see [Markdown].
 func (s series) markdown(w io.Writer, dir string) error {
 	var b strings.Builder
 	verdict, reason := s.summarize()

@@ -37,8 +37,10 @@ type Run struct {
 	Results []check.Result
 	// Faults says how often each fault fired. The faults are in the order of the scenario.
 	Faults []check.FaultCount
-	// UnusedPermissions has the RBAC permissions of a program with a subject file that no request of
-	// the run needed, such as "update deployments.apps/status". They do not influence the verdict.
+	// UnusedPermissions has the RBAC permissions of the controllers under test that no request of
+	// the run needed. An example is "update deployments.apps/status". They do not influence the
+	// verdict. The field is empty unless a subject file describes the controllers and their role
+	// bindings.
 	UnusedPermissions []string
 	// Verdict is the conclusion about the whole run, such as pass or fail.
 	Verdict check.Verdict
@@ -54,8 +56,8 @@ type Run struct {
 // worstFirst has all verdicts from worst to best. Reports sort runs and checks in this order.
 var worstFirst = []check.Verdict{check.Fail, check.Unknown, check.KnownUpstream, check.Pass, check.NotExercised}
 
-// byVerdict compares two verdicts for sorting. It returns a negative number if a is the worse one,
-// and 0 if the verdicts are equal.
+// byVerdict compares two verdicts for sorting, worst first. It returns a negative number if a is
+// worse than b, and 0 if the verdicts are equal.
 func byVerdict(a, b check.Verdict) int {
 	return cmp.Compare(slices.Index(worstFirst, a), slices.Index(worstFirst, b))
 }

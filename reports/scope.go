@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The texts that reports show for the scope of a check, which says to which controllers the check
-// applies.
+// generalScope and contractScope are the texts that reports show for the scope of a check. The
+// scope says to which controllers the check applies.
 const (
 	generalScope  = "general"  // the scope of a check that applies to any controller
 	contractScope = "contract" // the scope of a check in the contract of certain controllers, such as deployment-controller

@@ -176,8 +176,8 @@ func (p layout) resultTable(b *strings.Builder, run *Run) {
 }
 
 // firstColumnWidth returns the length of the longest text in the first column of resultTable. The
-// texts are check IDs, and the scenario's name in the footer. resultTable gives the remaining width
-// of the terminal to the last column.
+// first column has check IDs, and the scenario's name in the footer. resultTable gives the
+// remaining width of the terminal to the last column.
 func firstColumnWidth(run *Run, results []check.Result) int {
 	longest := len(run.Scenario)
 	for _, id := range idsOf(results) {

@@ -24,14 +24,15 @@ func Align(a, b *Timeline) (ofA, ofB []time.Duration) {
 	return ofA, ofB
 }
 
-// landmark is an event that other runs of the same scenario may also have. It is the start of a
-// step or phase, or the end of the run.
+// landmark is an event by which Align matches two runs of one scenario. It is the start of a step
+// or phase, or the end of the run.
 type landmark struct {
 	what any // the name of the step or of the phase, or a value of type end
 	at   time.Duration
 }
 
-// end is the value of landmark.what for the end of a run, which has no name.
+// end is the type of landmark.what for the end of a run. For a step or a phase, landmark.what is a
+// name.
 type end struct{}
 
 // landmarks returns the starts of a run's steps and phases, and the run's end, sorted by time. If

@@ -187,8 +187,8 @@ func (b *builder) read(records iter.Seq2[*history.Record, error]) error {
 	return nil
 }
 
-// cite stores a record as JSON in Timeline.Cited. The page can then show the record beside a
-// violation.
+// cite stores a record as JSON in Timeline.Cited, because the evidence of a violation cites it. The
+// page can then show the record beside the violation.
 func (b *builder) cite(r *history.Record) error {
 	encoded, err := json.Marshal(r)
 	if err != nil {
@@ -254,8 +254,8 @@ func (b *builder) drawRecord(r *history.Record) error {
 	return nil
 }
 
-// mark adds a mark, which shows one event, to the timeline. It returns the mark's index in
-// Timeline.Marks.
+// mark adds a mark to the timeline. A mark shows one event, such as a request. The result is the
+// mark's index in Timeline.Marks.
 func (b *builder) mark(m Mark) int {
 	b.t.Marks = append(b.t.Marks, m)
 	return len(b.t.Marks) - 1
@@ -409,8 +409,8 @@ func (b *builder) marksOfRecords(records []int64) map[int64]int {
 }
 
 // violation converts a piece of evidence of the check with the given ID to a Violation. The
-// argument places maps the number (Seq) of a record to the index of the timeline's mark that shows
-// the record.
+// argument places maps the number (Seq) of a record to an index in Timeline.Marks. The mark with
+// this index shows the record.
 func violation(id string, number int, e check.Evidence, places map[int64]int) Violation {
 	v := Violation{Check: id, Number: number, Summary: e.Summary, Expected: e.Expected, At: e.At, Records: e.Records}
 	for _, seq := range e.Records {

@@ -17,7 +17,8 @@ import (
 // 20,000 records.
 const maxRecords = 200_000
 
-// dropEvery is the number of records after which the builder frees memory; see dropOld.
+// dropEvery is the number of records after which the builder drops old data to free memory; see
+// dropOld.
 const dropEvery = 10_000
 
 // window is the part of a history that the timeline shows in full. The fields from and to are the
@@ -87,8 +88,8 @@ func (b *builder) observeOutside(r *history.Record) error {
 }
 
 // remember decodes a committed version of an object and returns its state. It stores what the
-// timeline needs to show later records: the time of the commit, the object's owner, and the
-// position of the object's row (track).
+// timeline needs to show later records. These are the time of the commit, the object's owner, and
+// the position of the object's row (track).
 func (b *builder) remember(r *history.Record) (state, error) {
 	o := &r.Commit.Object
 	s, err := b.stateOf(o)

@@ -35,7 +35,8 @@ func (p *eventRates) answered(m *Mark) {
 	p.requests[m.Kind.String()] = append(p.requests[m.Kind.String()], m.From)
 }
 
-// The charts of [eventRates] have one value for each time slice. All slices have the same length.
+// maxSlices and minSlice limit the time slices of the charts of [eventRates]. A chart has one value
+// for each time slice, and all slices have the same length.
 const (
 	maxSlices = 300                   // the maximum number of slices; a narrow screen has about as many pixels
 	minSlice  = 50 * time.Millisecond // the minimum length of a slice

@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The resources whose objects the timeline shows in a special way. For example, pods share tracks
-// (rows).
+// These are the resources whose objects the timeline shows in a special way. For example, pods
+// share tracks (rows).
 var (
 	pods      = resourceOf(kube.Pod)
 	services  = resourceOf(kube.Service)
@@ -50,8 +50,9 @@ type trackOrder struct {
 	below int
 }
 
-// compare returns a negative number if a row of the timeline with position o comes before one with
-// position p. It returns a positive number if it comes after.
+// compare returns a negative number if the row with position o comes before the row with position
+// p. It returns a positive number if the row with position o comes after. The rows are those of the
+// timeline.
 func (o trackOrder) compare(p trackOrder) int {
 	return cmp.Or(strings.Compare(o.family, p.family), cmp.Compare(o.depth, p.depth), strings.Compare(o.name, p.name))
 }
@@ -81,8 +82,9 @@ func (o trackOrder) after(parent trackOrder) trackOrder {
 // name of their owner. The method after replaces it by the name in the owner's trackOrder.
 const parentName = "\x00parent"
 
-// The depths of tracks in a family. The owner's track comes first, then the track of the owner's
-// pods, then the tracks of the owner's other dependents.
+// These constants order the tracks (rows of the timeline) of a family, the objects below one
+// topmost owner. The owner's track comes first, then the track of the owner's pods, then the tracks
+// of the owner's other dependents.
 const (
 	podsBelow       = 1   // the depth of the pods' track minus the depth of the owner's track
 	dependentsBelow = 2   // the depth of other dependents' tracks minus the depth of the owner's track
