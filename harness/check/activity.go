@@ -9,8 +9,8 @@ import (
 // Activity counts what happened in a run: writes of the controllers under test (the subject),
 // faults and failed workload steps. It does not depend on the verdicts.
 type Activity struct {
-	// Incomplete says why the history does not show the whole run, such as "the history is cut
-	// short". It is empty if the history is complete.
+	// Incomplete says why the history does not show the whole run, such as "the end of the history
+	// is missing". It is empty if the history is complete.
 	Incomplete string
 	// Writes is the number of write requests that the subject sent, without writes of leases,
 	// events and access reviews.
@@ -63,8 +63,8 @@ func (a *Activity) observe(r *history.Record) {
 	}
 }
 
-// count updates the counts of one fault with the function change. For example, change adds 1 to
-// Fired.
+// count changes the counts of one fault. It passes them to the function change, which adds 1 to
+// Fired, for example.
 func (a *Activity) count(f *history.Fault, change func(*FaultCount)) {
 	if a.Faults == nil {
 		a.Faults = map[int]FaultCount{}

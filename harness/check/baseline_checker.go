@@ -13,13 +13,13 @@ import (
 type baselineChecker struct {
 	findings
 	baseline *baseline.Baseline // the baseline to compare with; nil if none was given for the run
-	observer *baseline.Observer
-	excludes []string // names of faults after which a run cannot be compared with the baseline
-	excluded string   // the first fault in excludes that fired; empty if none did
-	fired    []string // the names of the faults that fired
-	compare  comparison
-	// lastOperation is the index of the last step of the workload with an operation. If a later
-	// await fails, the run can still be compared.
+	observer *baseline.Observer // collects what happened in this run, for the comparison
+	excludes []string           // names of faults after which a run cannot be compared with the baseline
+	excluded string             // the first fault in excludes that fired; empty if none did
+	fired    []string           // the names of the faults that fired
+	compare  comparison         // finds the differences between the run and the baseline
+	// lastOperation is the index of the last workload step that has an operation, such as create.
+	// Later steps only await conditions. If such a step fails, the run can still be compared.
 	lastOperation int
 }
 
@@ -34,7 +34,8 @@ var desiredStateFaults = []string{"user-edit", "namespace-terminating", "name-ta
 
 // newBaselineChecker returns a checker that compares a run with runs without faults. Their common
 // facts are the baseline in the settings. The parameter excludes lists the names of faults. If one
-// of these faults fired, the checker does not compare the run.
+// of these faults fired, the checker does not compare the run. The function compare makes the
+// comparison at the end of the run.
 func newBaselineChecker(s Settings, excludes []string, compare comparison) *baselineChecker {
 	return &baselineChecker{baseline: s.Baseline, observer: baseline.NewObserver(), excludes: excludes, compare: compare, lastOperation: s.LastOperation}
 }

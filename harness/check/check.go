@@ -56,8 +56,9 @@ const (
 // Checker reads the records of one history and decides whether the history violates one
 // guarantee.
 type Checker interface {
-	// Observe reads the next record. The runner calls Observe for each record in order, after it
-	// has updated the model m with the record. Observe must not change m or r.
+	// Observe reads the next record. The runner calls Observe for each record in order. Before each
+	// call, it updates the model m, which contains the committed objects and the caches of the
+	// processes. Observe must not change m or r.
 	Observe(m *Model, r *history.Record)
 	// Result returns the verdict and the evidence for it. The runner calls Result once, after the
 	// last record.
@@ -94,11 +95,11 @@ type Settings struct {
 	LastOperation int
 }
 
-// idleAfter returns after how long without a request a process counts as idle. The checks assume
-// that an idle process has no sync in progress.
+// idleAfter returns the time without a request after which a process counts as idle. The checks
+// assume that an idle process has no sync in progress.
 //
-// The time is the longest pause of a busy process: lag (1 s), and the delay of two requests by the
-// client-side rate limit.
+// The result is the longest pause between two requests of a busy process. It is lag (1 s) plus the
+// time for which the client-side rate limit may delay two requests.
 func (s Settings) idleAfter() time.Duration {
 	if s.QPS <= 0 {
 		return lag

@@ -20,8 +20,8 @@ import (
 //
 //   - The object is terminating.
 //   - The selector of the object has changed since the process started.
-//   - The write is not based on the latest cached version of the object. For example, a
-//     controller may read the object from the API server after a conflict, and write its earlier
+//   - The write is not based on the latest cached version of the object. After a conflict, for
+//     example, a controller may read the object from the API server. It then writes its earlier
 //     status again.
 var adoptAndReleaseCheck = Check{
 	ID:               "adopt-and-release",
@@ -37,12 +37,12 @@ var adoptAndReleaseCheck = Check{
 // adoptAndReleaseChecker reports a status write if the controller did not first try each adoption
 // or release that was due.
 //
-// A sync adopts and releases pods before it writes the status. A patch or update of the pod
-// counts as an attempt, even if the API server rejects it.
+// A sync adopts and releases pods before it writes the status. A patch or update of the pod counts
+// as an attempt, even if the API server rejects it.
 //
-// A sync may miss a pod that changed just before the sync began. An adoption or release therefore
-// counts only if it was due early enough. The limit is lag (1 s) before the process received the
-// owner version of the write.
+// A sync may miss a pod that changed just before the sync began. The checker therefore demands only
+// attempts that were due early enough. The limit is lag (1 s) before the process received the owner
+// version on which the write is based.
 type adoptAndReleaseChecker struct {
 	findings
 	lastAttempt map[*process]map[types.UID]time.Duration // when each process last tried to adopt or release each pod
@@ -129,9 +129,9 @@ func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration
 	return first
 }
 
-// adoptableOrReleasableSince returns the time since which an owner has had to adopt or release a
-// cached pod. The parameter o is this owner, and uid is the UID of the pod. The result is 0 if
-// the owner does not have to do so now.
+// adoptableOrReleasableSince returns when the need to adopt or release a cached pod began. The
+// parameter o is the owner that must do so, and uid is the UID of the pod. The result is 0 if the
+// owner need not adopt or release the pod now.
 //
 // The method knows only the versions of the pod that the cache contained recently
 // (podVersionsSince).

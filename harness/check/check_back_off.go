@@ -63,15 +63,15 @@ type backOffChecker struct {
 	findings
 	batchTime time.Duration                 // how long a full batch of creates may take at the client-side rate limit
 	byKey     map[workQueueKey]*keyFailures // recent failures and events of each key
-	sweepAt   int                           // when byKey has this many entries, the method of removes old ones
+	sweepAt   int                           // the number of keys in byKey at which a cleanup removes keys without recent failures
 	// deliveries contains, for each process, how many additional failures its recent lists and
 	// watch events allow. Only the limit for generic controllers, which have no contract, uses
 	// it. Any event may enqueue any key of such a controller.
 	deliveries map[*process]*slidingSum
 }
 
-// keyFailures contains the recent failures of requests for one work queue key. It also contains
-// the recent events that enqueued the key.
+// keyFailures contains the recent failures of requests for one work queue key. It also contains the
+// recent events that enqueued the key, because each event allows further failures.
 type keyFailures struct {
 	events  slidingSum                // the number of additional failures that recent events allow
 	streaks map[string]*failureStreak // failures in a row, by call.key, which is the same for each retry of a request
@@ -98,11 +98,11 @@ func newBackOffChecker(s Settings) Checker {
 	return &backOffChecker{batchTime: s.batchTime(), byKey: map[workQueueKey]*keyFailures{}, deliveries: map[*process]*slidingSum{}}
 }
 
-// of returns the recent failures of requests for a work queue key, to which the caller adds. If
-// there are none, it adds an empty entry.
+// of returns the stored failures for a work queue key, so that the caller can add failures or
+// events. If nothing is stored for the key, it stores an empty keyFailures.
 //
-// When the number of entries has doubled since the last cleanup, the method removes entries of
-// ended processes. It also removes entries whose failures, events and creates are too old to count.
+// When the number of keys has doubled since the last cleanup, the method removes keys of ended
+// processes. It also removes keys whose failures, events and creates are too old to count.
 func (checker *backOffChecker) of(key workQueueKey, at time.Duration) *keyFailures {
 	if s := checker.byKey[key]; s != nil {
 		return s

@@ -10,10 +10,10 @@ import (
 // cacheSyncedCheck demands that a controller writes nothing until its informer caches have synced.
 // It examines the first writes of each process for each kind of object that the process reconciles.
 //
-// Once the process has sent a write after all required caches have synced, the check examines no
-// further writes for the same kind. The function requiredResources returns the required caches. For
-// a controller that controllers/CONTRACT.md does not describe, these are the caches of all kinds
-// that its row in package kube lists as watched.
+// After one write with all required caches synced, the check examines no further writes for the
+// same kind. The function requiredResources returns the required caches. The row of a controller in
+// package kube lists the kinds that it watches. For a controller that controllers/CONTRACT.md does
+// not describe, the caches of all these kinds are required.
 //
 // A cache is not required if the process never lists or watches all objects of the resource. The
 // process may then read the objects in another way.
@@ -32,9 +32,9 @@ var cacheSyncedCheck = Check{
 // object has not synced.
 type cacheSyncedChecker struct {
 	findings
-	// exercisedFor contains, for each process, the reconciled resources for which the process
-	// has sent a write after all required caches had synced. The checker ignores later writes
-	// for these resources.
+	// exercisedFor contains, for each process, the reconciled resources that the checker need not
+	// examine any more. The process has sent a write for each of them after all required caches had
+	// synced.
 	exercisedFor map[*process]map[string]bool
 }
 

@@ -12,8 +12,8 @@ import (
 // convergedCheck demands that each ReplicaSet and ReplicationController gets the right pods and
 // status after the faults are healed.
 //
-// The verdict is unknown if the run ends before the scenario's time limit while one of these
-// objects has not converged. The check skips terminating objects.
+// The verdict is unknown if an object has not converged, but the run ends before the scenario's
+// time limit. The check skips terminating objects.
 var convergedCheck = Check{
 	ID:               "converged",
 	Guarantee:        "Within the scenario's bound after the faults are healed, each ReplicaSet and ReplicationController has exactly spec.replicas active pods, and a status that matches them.",

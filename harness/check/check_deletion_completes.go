@@ -12,8 +12,8 @@ import (
 )
 
 // deletionCompletesCheck demands that the controllers under test remove their finalizers from
-// terminating objects in time. A finalizer is theirs if a successful write of these controllers
-// added it to an object of the same resource during the run.
+// terminating objects in time. A finalizer is theirs if they added it to an object of the same
+// resource during the run. The write must have been successful.
 //
 // The check ignores all other finalizers, because the history does not show who must remove them.
 // It also ignores terminating objects without finalizers: a kubelet or the garbage collector
@@ -37,18 +37,18 @@ var deletionCompletesCheck = Check{
 // reports an object only if the time for its deletion (the field within) is over.
 type deletionCompletesChecker struct {
 	findings
-	within time.Duration  // the time for a deletion, from its beginning or from the beginning of the phase settle, whichever is later
+	within time.Duration  // how long a deletion may take, counted from its beginning, or from settleAt if that is later
 	writes inFlightWrites // writes of the subject that have no response yet
 	// finalizers contains the finalizers that the subject added. Each key consists of a resource
 	// and the name of a finalizer.
 	finalizers map[[2]string]bool
 	objects    map[types.UID]*finalizedObject // existing objects that have or had finalizers
-	settleAt   time.Duration                  // when the phase settle began; 0 if it has not begun
+	settleAt   time.Duration                  // when all faults were healed (the phase settle began); 0 before that time
 	tooEarly   string                         // a terminating object whose time for deletion was not over at the end of the run; "" if there is none
 }
 
-// finalizedObject is the latest committed version of one object. This object has finalizers, or
-// had finalizers earlier.
+// finalizedObject is the latest committed version of an object that has finalizers, or had
+// finalizers earlier. The checker finds in it a finalizer that keeps the object terminating.
 type finalizedObject struct {
 	history.Ref
 	finalizers []string   // the current finalizers
@@ -153,8 +153,8 @@ func (checker *deletionCompletesChecker) end(m *Model) {
 	}
 }
 
-// Result returns the verdict of the check. The verdict is unknown if there is no violation, but
-// the run ended before the time for some deletion was over.
+// Result returns the verdict of the check. The verdict is unknown if there is no violation, but the
+// run ended before some deletion had to be complete.
 func (checker *deletionCompletesChecker) Result() Result {
 	result := checker.findings.Result()
 	if result.Verdict == Pass && checker.tooEarly != "" {

@@ -15,8 +15,8 @@ import (
 //
 // The check skips two kinds of writes:
 //
-//   - a write whose resourceVersion is not that of the Deployment in the controller's cache,
-//     because the API server rejects such a write
+//   - a write whose resourceVersion is not that of the cached Deployment, because the API server
+//     rejects such a write
 //   - any write of a process that has not listed ReplicaSets yet
 var deploymentStatusCheck = Check{
 	ID:               "deployment-status",
@@ -74,7 +74,7 @@ func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 // time. The checker compares the two.
 type statusWrite struct {
 	rollout    *rolloutState       // the cached versions of the Deployment and its ReplicaSets
-	from       *objects.Deployment // the cached version whose resourceVersion the write contains
+	from       *objects.Deployment // the cached version of the Deployment whose resourceVersion the write contains
 	written    *objects.Deployment // the Deployment as the process wrote it
 	start      time.Time           // the start of the history
 	now        time.Time           // when the write was sent
@@ -87,8 +87,8 @@ type statusWrite struct {
 	// earlier.
 	earliestDecision time.Time
 	// allStatesKnown is true if the model has every version of the ReplicaSets that the cache
-	// contained since earliestDecision. If it is false, the checker compares no replica counts,
-	// and does not check a condition ReplicaFailure that the write adds.
+	// contained since earliestDecision. If it is false, the checker compares no replica counts. It
+	// then also ignores a condition ReplicaFailure that the write adds.
 	allStatesKnown bool
 	mismatches     []mismatch // the wrong values that the checker has found so far
 }
@@ -200,8 +200,8 @@ func (r *rolloutState) sumRange(of func(*objects.Owner) int) (sum valueRange) {
 //
 // The sync copies this condition from a ReplicaSet. The status must not have it unless a ReplicaSet
 // had it in some recent version. The status must have it if a ReplicaSet had it in all recent
-// versions and the sync evaluated the rollout's progress. Any other sync leaves the condition
-// unchanged.
+// versions. The sync must also have evaluated the rollout's progress. Any other sync leaves the
+// condition unchanged.
 func (write *statusWrite) checkReplicaFailure() {
 	after := write.written.Status.Condition(objects.ReplicaFailureCondition)
 	if write.allStatesKnown && after.IsReplicaFailure() && !write.from.Status.Condition(objects.ReplicaFailureCondition).IsReplicaFailure() {
@@ -216,10 +216,11 @@ func (write *statusWrite) checkReplicaFailure() {
 	}
 }
 
-// onProcessClock converts a timestamp so that it can be compared with the times in the model.
+// onProcessClock converts a time of the run to the clock of the process that wrote the status.
 //
-// The model keeps a clock for each process, which stops while the process gets no CPU time. The
-// conversion ignores pauses of the process.
+// The times of cached versions are on this clock. It stops during stalls, in which the process gets
+// no CPU time. The conversion takes only stalls into account. It ignores times for which a fault
+// paused the process.
 func (write *statusWrite) onProcessClock(t time.Time) time.Time {
 	return t.Add(write.stalledSince(t) - write.stalledSince(write.start))
 }
@@ -244,8 +245,8 @@ func (write *statusWrite) failsThroughout(set *objects.Owner) bool {
 // ReplicaSetUpdated, NewReplicaSetAvailable or ProgressDeadlineExceeded.
 //
 // The result is false if lastUpdateTime is less than lag (1 s) after the oldest ReplicaSet state in
-// the model. The model may then have forgotten the ReplicaSets that the sync read, because the
-// client-side rate limit may delay a write (allowed behavior client-rate-limit).
+// the model. The client-side rate limit may delay a write (allowed behavior client-rate-limit). The
+// model may then have forgotten the ReplicaSets that the sync read.
 func (write *statusWrite) estimatesProgress() bool {
 	after := write.written.Status.ConditionWithTime(objects.ProgressingCondition)
 	earliest := write.start.Add(write.rollout.replicaSets[0].since + lag)
@@ -313,7 +314,7 @@ func (write *statusWrite) checkProgressing() {
 // The parameter found describes the written condition for evidence. The parameter before is the
 // previous condition Progressing, which the write replaces.
 //
-// The reason is right only if the deadline has passed since the last progress, and the rollout is
+// The reason is right only if the deadline has passed since the last progress. The rollout must be
 // neither paused nor complete. If the previous condition says that the rollout was complete, no
 // deadline applies (allowed behavior no-deadline-after-completion).
 func (write *statusWrite) checkDeadline(found string, before objects.ConditionWithTime) {
@@ -326,11 +327,11 @@ func (write *statusWrite) checkDeadline(found string, before objects.ConditionWi
 	write.expect(!write.couldHaveScaled(), found, "no missed deadline, because the rolling update could have scaled a ReplicaSet")
 }
 
-// couldHaveScaled reports whether the controller could certainly have continued the rolling
-// update instead of reporting a missed deadline.
+// couldHaveScaled reports whether the controller could certainly have continued the rolling update
+// instead of reporting a missed deadline.
 //
-// The result is true only if the rolling update could scale a ReplicaSet in each state that the
-// cache contained in the 2 s (2 * lag) before the write.
+// The checker looks at each state that the cache contained in the 2 s (2 * lag) before the write.
+// The result is true only if the rolling update could scale a ReplicaSet in each of them.
 func (write *statusWrite) couldHaveScaled() bool {
 	d, at := write.written, write.processNow.Sub(write.start)
 	if d.Recreate || d.Paused || write.processNow.Sub(write.earliestDecision) < deadlineReportMax || write.rollout.mayBeDelayed(at) || !write.rollout.ownershipClear(at-2*lag, at) {
@@ -366,8 +367,8 @@ const deadlineReportMax = 3 * lag
 //   - a write for a paused or terminating Deployment, or for one without progressDeadlineSeconds
 //   - a write after a reason to which no deadline applies, such as NewReplicaSetAvailable
 //   - a write based on a version that the process received only after the deadline
-//   - a write of a process that has written the status since it received that version, because
-//     the earlier write may have reported the deadline
+//   - a write after another status write since the version arrived, because that write may have
+//     reported the deadline
 //   - a write of a controller that may have been delayed (see mayBeDelayed)
 func (write *statusWrite) checkOverdue() {
 	c := write.from.Status.ConditionWithTime(objects.ProgressingCondition)

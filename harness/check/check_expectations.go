@@ -31,9 +31,9 @@ var expectationsCheck = Check{
 // shows the effect.
 //
 // The checker counts permitted calls. When the process has observed all its earlier calls for the
-// owner, it gets new permitted calls. It may then create as many pods as the cache lacks compared
-// with spec.replicas, or delete as many as the cache has in excess. Each create or delete that the
-// process sends uses up one permitted call. If it fails, the process may send one more.
+// owner, it gets new permitted calls. It may then create the pods that the cache lacks compared
+// with spec.replicas, or delete the excess pods. Each create or delete that the process sends uses
+// up one permitted call. If it fails, the process may send one more.
 //
 // Unused permitted calls expire when the process is idle and has observed all its creates and
 // deletes. A process is idle if it has sent nothing for a while and awaits no response.

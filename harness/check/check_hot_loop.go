@@ -10,12 +10,12 @@ import (
 // hotLoopCheck demands that a controller does not repeat the same request quickly while nothing
 // changes.
 //
-// Two requests of a process count as the same request if they have the same verb, resource,
-// subresource, namespace, name and query. For a create, the name is the name of the new object.
+// Two requests of a process are the same request if verb, resource, subresource, namespace, name
+// and query are equal. For a create, the name is the name of the new object.
 //
-// These records count as a change: a commit, a watch event, a fault, a step of the workload, and a
-// phase. So do the start or end of a process and a stall, which is a time without CPU. Commits of
-// leases and events do not count, because a waiting controller writes them, too.
+// These records count as a change: a commit, a watch event, a fault, a workload step, and a phase.
+// So do the start or end of a process and a stall, which is a time without CPU. Commits of leases
+// and events do not count, because a waiting controller writes them, too.
 var hotLoopCheck = Check{
 	ID:            "hot-loop",
 	Guarantee:     "While nothing changes for more than 2 seconds, a controller sends the same request at most 50 times within 5 seconds.",

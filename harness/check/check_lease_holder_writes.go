@@ -26,16 +26,16 @@ var leaseHolderWritesCheck = Check{
 // leaseHolderWritesChecker reports writes of a process that does not hold the lease according to
 // the process's own clock.
 //
-// A process holds the lease for leaseDurationSeconds after each successful write of the lease.
-// The checker measures this time on the clock of the process, which stops while the process is
+// A process holds the lease for leaseDurationSeconds after each successful write of the lease. The
+// checker measures this time on the clock of the process. This clock stops while the process is
 // paused (allowed behavior paused-process).
 //
 // Two kinds of late requests are allowed:
 //
-//   - the first request after the lease has expired, because the machine may have stalled
-//     (given the process no CPU time) while the process was sending it
-//   - all requests in at most one second (resumeMax) after a stall of the machine, because
-//     workers may continue until the leader elector notices that the lease has expired
+//   - the first request after the lease has expired. The machine may have stalled (given the
+//     process no CPU time) while the process was sending it.
+//   - all requests in at most one second (resumeMax) after a stall of the machine. Workers may
+//     continue until the leader elector notices that the lease has expired.
 type leaseHolderWritesChecker struct {
 	findings
 	lastSent map[*process]sentCall // when each process sent its latest call
@@ -45,9 +45,9 @@ type leaseHolderWritesChecker struct {
 	resumingUntil time.Duration
 }
 
-// sentCall is the time at which a process sent a request, on two clocks. The field processTime
-// has the time on the clock of the process (Model.processTime). The other field has the time on
-// the clock of the run (Model.now).
+// sentCall is the time at which a process sent a request, on two clocks. The field processTime is
+// on the clock of the process (Model.processTime), which stops while the process is paused. The
+// field at is on the clock of the run (Model.now).
 type sentCall struct{ processTime, at time.Duration }
 
 // resumeMax is the maximum time after a stall (a time without CPU) in which all requests are

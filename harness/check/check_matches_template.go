@@ -107,8 +107,8 @@ func (checker *matchesTemplateChecker) reportUncontrolled(m *Model, c *call, r *
 
 // problem describes how the object differs from the content that its owner requires.
 //
-// It returns "" if the object matches any cached version of the owner, because the controller
-// may have acted on this version. Otherwise it describes the difference from the latest cached
+// The controller may have acted on any cached version of the owner. If the object matches one of
+// them, the result is "". Otherwise the result describes the difference from the latest cached
 // version.
 func (created *createdObject) problem() string {
 	if problem := created.ownerMismatch(); problem != "" {

@@ -12,8 +12,8 @@ import (
 // within replicas + maxSurge. It examines each create and each scale-up of a ReplicaSet whose
 // Deployment has the strategy RollingUpdate.
 //
-// It skips a request that a process sends while the Deployment or its ReplicaSets are not in the
-// cache of the process.
+// It skips a request if the cache of the process does not contain the Deployment or its
+// ReplicaSets.
 var maxSurgeCheck = Check{
 	ID:               "max-surge",
 	Guarantee:        "During a rolling update, creates and scale-ups of ReplicaSets keep the sum of their spec.replicas within replicas + maxSurge, according to a cached version that the controller may have acted on.",
@@ -29,7 +29,8 @@ var maxSurgeCheck = Check{
 // spec.replicas above replicas + maxSurge.
 //
 // The process may have acted on any of several cached versions. The checker uses the versions with
-// the lowest sum and the highest limit, so that it reports only certain violations.
+// the lowest sum and the highest limit. It therefore reports a write only if no combination of
+// these versions allows the write.
 type maxSurgeChecker struct{ findings }
 
 func newMaxSurgeChecker(Settings) Checker { return &maxSurgeChecker{} }

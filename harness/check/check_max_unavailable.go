@@ -29,8 +29,10 @@ var maxUnavailableCheck = Check{
 // available.
 //
 // The process may have acted on any of several cached versions. The checker uses the versions with
-// the most available pods and the lowest limit, so that it reports only certain violations. A
-// ReplicaSet may have more available pods than spec.replicas. The checker counts all these pods,
+// the most available pods and the lowest limit. It therefore reports a write only if no combination
+// of these versions allows the write.
+//
+// A ReplicaSet may have more available pods than spec.replicas. The checker counts all these pods,
 // because the controller reads only status.availableReplicas.
 type maxUnavailableChecker struct{ findings }
 

@@ -41,12 +41,12 @@ const needlessMax = 5
 //
 // For other objects, the checker compares the resourceVersion in the update with the one in the
 // response. They are equal if the update changed nothing, because the API server then creates no
-// new version. If an update has no resourceVersion, the checker uses the version that etcd had
-// when the process sent the update.
+// new version. If an update has no resourceVersion, the checker uses the version that etcd had when
+// the process sent the update.
 //
 // The checker does not count an update that follows a failed update of the same object. It also
-// does not count an update of a Deployment after a failed request for its ReplicaSets, because
-// the controller writes each failure into the status.
+// does not count an update of a Deployment after a failed request for its ReplicaSets. The
+// controller writes each such failure into the status.
 type needlessWritesChecker struct {
 	findings
 	byProcess map[*process]map[objectName]*needlessWrites // counts of each process, by the updated object
@@ -55,8 +55,8 @@ type needlessWritesChecker struct {
 // needlessWrites counts the updates that one process sent for one object and that changed
 // nothing.
 type needlessWrites struct {
-	failed  bool // true if the latest update failed or, for a Deployment, if any call has failed since
-	count   int
+	failed  bool    // true if the latest update failed or, for a Deployment, if a later request for it failed
+	count   int     // the number of updates that changed nothing
 	records []int64 // sequence numbers of the latest 5 requests that were counted
 }
 
@@ -105,8 +105,8 @@ func (checker *needlessWritesChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// of returns the counts of needless writes by one process to one object. It adds empty counts if
-// there are none.
+// of returns the stored counts of updates without a change by one process to one object. The caller
+// adds to these counts. If there are none, the method stores empty counts.
 func (checker *needlessWritesChecker) of(p *process, name objectName) *needlessWrites {
 	if checker.byProcess[p] == nil {
 		checker.byProcess[p] = map[objectName]*needlessWrites{}

@@ -13,8 +13,8 @@ import (
 // noLostUpdateCheck demands that a controller does not undo a change of another client that it had
 // not read. It examines patches, and updates without a resourceVersion.
 //
-// A write without a resourceVersion can lose an update. It then sets a field back to the value that
-// the process had read, although another client has changed the field since. The check compares
+// A write without a resourceVersion can lose an update. It then sets a field back to a value that
+// the process had read. In the meantime, another client has changed the field. The check compares
 // four versions of the object:
 //
 //   - the version that the process had read
@@ -22,10 +22,10 @@ import (
 //   - the first version after the write
 //   - the content of the write itself
 //
-// The version that the process had read is the newest version that the process had received when it
-// sent the write. A list, a watch event or a response may have delivered it. If this version
-// contains the change of the other client, the check reports nothing, because the process may have
-// decided against the change.
+// The check assumes that the process had read the newest version that it had received before the
+// write. A list, a watch event or a response may have delivered it. If this version contains the
+// change of the other client, the check reports nothing. The process may have decided against the
+// change.
 //
 // The restored value must also come from another client. A controller may restore a value that the
 // controller itself set, because maintaining this value is its task.
@@ -51,7 +51,7 @@ const recentVersionsMax = 32
 type noLostUpdateChecker struct {
 	findings
 	received receivedVersions               // the newest version of each object that each process has received
-	objects  map[objectName]*recentVersions // objects that are not deleted
+	objects  map[objectName]*recentVersions // recent versions of each object that is not deleted
 	writes   map[uint64]*unansweredWrite    // writes of the subject without a response, by request ID
 	// unknownCreates contains the resource of each create with generateName whose outcome is
 	// unknown. The checker then assumes that the subject made every new object of this resource.
@@ -62,7 +62,8 @@ type noLostUpdateChecker struct {
 // finds in them who changed a field, and when.
 type recentVersions struct {
 	versions []committedVersion
-	// dropped is true if the checker has dropped older versions of the object.
+	// dropped is true if the checker has dropped older versions of the object. The checker may then
+	// not know which version set a field to its value.
 	dropped bool
 	// ownVersions contains the versions that the subject's writes made according to their
 	// responses. It contains a version only until the commit record of the version arrives.
@@ -140,8 +141,8 @@ func (checker *noLostUpdateChecker) commit(m *Model, c *history.Commit) {
 	checker.examine(m, o)
 }
 
-// object returns the stored versions of an object. If the checker has none, it adds an empty
-// entry.
+// object returns the stored versions of an object, so that the caller can add versions and writes.
+// If nothing is stored for the object, it stores an empty recentVersions.
 func (checker *noLostUpdateChecker) object(name objectName) *recentVersions {
 	if checker.objects[name] == nil {
 		checker.objects[name] = &recentVersions{}
@@ -243,8 +244,8 @@ func (w *unansweredWrite) unconditional() bool {
 }
 
 // examine checks the writes of an object that had no precondition, that is, no resourceVersion. It
-// waits until every write of this object by the controllers under test has a response, because a
-// late response may show that these controllers made a version.
+// waits until every write of this object by the controllers under test has a response. A late
+// response may show that these controllers made a version.
 func (checker *noLostUpdateChecker) examine(m *Model, o *recentVersions) {
 	if o.unanswered > 0 || len(o.unconditional) == 0 || o.newest() < o.unconditional[len(o.unconditional)-1].made {
 		return
@@ -346,8 +347,8 @@ func (w *unansweredWrite) contains(path, value string, present bool) bool {
 	return ok == present && sent == value
 }
 
-// union returns a map that contains the entries of a and b. If both have a key, the result has
-// the value of b.
+// union returns a map with the entries of a and b, such as the fields of two versions. If both maps
+// have a key, the result has the value of b.
 func union(a, b map[string]string) map[string]string {
 	all := maps.Clone(a)
 	maps.Copy(all, b)

@@ -59,9 +59,9 @@ type noStaleDeleteChecker struct {
 	objects  map[objectName]*dataObject      // objects that hold data
 	// unanswered contains the writes without a response, by request ID.
 	unanswered map[uint64]*dataWrite
-	// contradicted contains the last successful delete or scale-down of each object, if an
-	// outdated version of an owner may have caused the write. The checker reports the write if
-	// the object is created or scaled up again.
+	// contradicted contains, for each object, the last successful delete or scale-down that may be
+	// wrong. An outdated version of an owner may have caused such a write. The checker reports the
+	// write if the object is created or scaled up again.
 	contradicted map[objectName]*dataWrite
 	// grownBy maps the UID of each object to the process that last created it or scaled it up.
 	// This process may delete the object again. An object has no entry if this process has ended.
@@ -69,8 +69,9 @@ type noStaleDeleteChecker struct {
 	// unreceived contains the owners whose latest change has reached no process of the subject
 	// yet.
 	unreceived map[objectName]bool
-	// userObjects contains the objects that steps of the workload created or changed. The
-	// checker does not report violations of the second rule for them.
+	// userObjects contains the objects that steps of the workload created or changed. A user may
+	// have created such an object again, so this proves nothing about an earlier delete. The
+	// checker does not report that an outdated version of an owner caused the delete.
 	userObjects map[objectName]bool
 }
 
@@ -182,8 +183,8 @@ func replicasIn(o *history.Object) int {
 	return body.Spec.Replicas
 }
 
-// commit records a committed version of an object. It ignores an object that holds no data,
-// unless a controller under test reconciles it.
+// commit records a committed version of an object, with which the checker compares later writes. It
+// ignores an object that holds no data, unless a controller under test reconciles it.
 func (checker *noStaleDeleteChecker) commit(m *Model, c *history.Commit) {
 	o, name := &c.Object, nameOf(c.Object.Ref)
 	if c.Type == history.Deleted {
@@ -235,8 +236,8 @@ func (checker *noStaleDeleteChecker) recordKnown(m *Model) {
 	}
 }
 
-// sent records a write that a process sends. It also looks for an owner of the object whose last
-// change the process has not received, because the write may then be wrong. It skips a process that
+// sent records a write that a process sends. It also looks for an owner whose last change the
+// process has not received. The write may then be wrong. The method sent skips a process that
 // created the object or scaled it up itself.
 func (checker *noStaleDeleteChecker) sent(m *Model, r *history.Request) {
 	name := objectName{r.Resource, r.Namespace, r.Name}
@@ -289,8 +290,8 @@ func hasLabelValue(o *history.Object, value string) bool {
 }
 
 // contradict marks the write w as suspicious if the process had not received the last change of the
-// owner. The write is suspicious only if some process under test received this change before the
-// object was created or scaled up. The parameter since is the sequence number of that creation or
+// owner. Another condition is that some process under test received this change before the object
+// was created or scaled up. The parameter since is the sequence number of that creation or
 // scale-up.
 func (checker *noStaleDeleteChecker) contradict(m *Model, w *dataWrite, owner *reconciledOwner, since int64) {
 	process := m.processes[w.Subject]
@@ -304,8 +305,9 @@ func (checker *noStaleDeleteChecker) contradict(m *Model, w *dataWrite, owner *r
 	}
 }
 
-// answered records the response to a write. It applies the first rule of noStaleDeleteCheck, and
-// stores the write for the second rule.
+// answered records the response to a write that created, changed or deleted data. It reports a
+// write that destroyed an object whose UID the process had never received. If an outdated version
+// of an owner may have caused the write, answered stores it. The method undone reports it later.
 func (checker *noStaleDeleteChecker) answered(m *Model, w *dataWrite, r *history.Response) {
 	if r.ServerCode < 200 || r.ServerCode >= 300 {
 		return
@@ -360,9 +362,9 @@ func (w *dataWrite) destroys(made *history.Object) string {
 	return ""
 }
 
-// undone applies the second rule of noStaleDeleteCheck to a new version of an object. It reports
-// the last suspicious delete or scale-down if the new version shows that the object was created
-// or scaled up again.
+// undone reports the last suspicious delete or scale-down of an object if a new version shows that
+// it was undone. The object was then created again or scaled up again. The write is suspicious
+// because the process had not received the last change of an owner of the object.
 func (checker *noStaleDeleteChecker) undone(m *Model, now *dataObject) {
 	name := nameOf(now.Ref)
 	w := checker.contradicted[name]

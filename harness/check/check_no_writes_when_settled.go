@@ -36,9 +36,9 @@ var noWritesWhenSettledCheck = Check{
 // noWritesWhenSettledChecker reports writes of the controllers under test after the run has
 // reported convergence.
 //
-// These controllers may finish their work in progress for lag (1 s), or for half of Settings.Quiet
-// if that is shorter. If another client then changes an object, the checker does not report the
-// writes that follow; the verdict is unknown instead.
+// These controllers may finish their work in progress for lag (1 s). If half of Settings.Quiet is
+// shorter, it is the limit. If another client then changes an object, the checker does not report
+// later writes. The verdict is unknown instead.
 //
 // The checker ignores updates of truncated Endpoints, because upstream updates them in each sync
 // (allowed behavior truncated-endpoints). It also ignores writes of controllers that act by time

@@ -23,16 +23,15 @@ var notBelowDesiredCheck = Check{
 	New:              newNotBelowDesiredChecker,
 }
 
-// notBelowDesiredChecker reports a delete after which the owner has fewer than spec.replicas
-// active pods.
+// notBelowDesiredChecker reports a delete after which the owner has fewer than spec.replicas active
+// pods.
 //
-// The pods that remain after the delete must be at least the lowest spec.replicas that the cache
-// contained since the process was last idle. A process is idle if it has sent nothing for a
-// while and awaits no response.
+// The remaining pods must not be fewer than the lowest spec.replicas in the cache since the process
+// was last idle. A process is idle if it has sent nothing for a while and awaits no response.
 //
-// If the owner lost a pod since the process was idle, this pod counts as remaining, unless this
-// process deleted it. The process may have decided on the delete before it received the event of
-// such a loss.
+// A pod that the owner lost since the process was idle counts as remaining, unless this process
+// deleted it. The process may have decided on the delete before it received the event of such a
+// loss.
 type notBelowDesiredChecker struct{ findings }
 
 func newNotBelowDesiredChecker(Settings) Checker { return &notBelowDesiredChecker{} }

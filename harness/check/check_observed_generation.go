@@ -22,7 +22,7 @@ import (
 // condition again. For all other kinds, the checks converged and rollout-complete examine the final
 // status.
 //
-// A controller may lower status.observedGeneration in two cases: it received the newer generation
+// A controller may lower status.observedGeneration in two cases. It received the newer generation
 // only a short time before, or its cache went back to an older version.
 //
 // A written observedGeneration may be too high because it belongs to a deleted object with the same
@@ -38,37 +38,38 @@ var observedGenerationCheck = Check{
 	New:           newObservedGenerationChecker,
 }
 
-// observedGenerationChecker reports each write of a wrong observedGeneration, and each status
-// that is out of date at the end.
+// observedGenerationChecker reports each write of a wrong observedGeneration. It also reports each
+// object whose status.observedGeneration is out of date at the end of the run.
 type observedGenerationChecker struct {
 	findings
-	within    time.Duration  // maximum time for the final status, from the beginning of the phase settle
+	within    time.Duration  // how long after settleAt the final status may take
 	batchTime time.Duration  // how long a worker may still act on a former cached version
 	writes    inFlightWrites // writes of the subject that have no response yet
-	settleAt  time.Duration  // when the phase settle began; 0 if it has not begun
+	settleAt  time.Duration  // when all faults were healed (the phase settle began); 0 before that time
 	// committed contains the objects that a generic controller (one without a contract)
 	// reconciles and whose status has an observedGeneration. The key is the UID.
 	committed map[types.UID]*generationState
 	// former contains the last generation of the latest deleted object with each name. A status
 	// with this generation may have been meant for the deleted object.
 	former map[objectName]int64
-	// reported contains, by UID, the newest version of each object that responses to the
-	// subject's writes contained.
+	// reported contains the fields observedGeneration of each object, by UID. They come from the
+	// newest version in a response to a write of the subject.
 	reported map[types.UID]reportedGenerations
 	// cached contains the generation of each object in the cache of each process, by process
 	// name and UID.
 	cached map[string]map[types.UID]cachedGeneration
 }
 
-// generationState contains the generation of a committed object, and the observedGeneration in
-// its status.
+// generationState contains the generation of a committed object, and the observedGeneration in its
+// status. At the end of the run, the two must be equal.
 type generationState struct {
 	history.Ref
 	generation, observed int64
 	since                time.Duration // when the generation was committed
 }
 
-// reportedGenerations contains all fields named observedGeneration in one version of an object.
+// reportedGenerations contains all fields named observedGeneration in one version of an object. The
+// checker compares them with those of later versions, to find a lowered value.
 type reportedGenerations struct {
 	generations
 	version history.Version
@@ -189,8 +190,12 @@ func (checker *observedGenerationChecker) written(m *Model, request *history.Req
 	}
 }
 
-// commit records the generations of a committed version, if a generic controller (one without a
-// contract) reconciles the object. When an object is deleted, commit records its last generation.
+// commit records the generation and the observedGeneration of a committed version, which the method
+// end compares. It does so only if a generic controller (one without a contract) reconciles the
+// object.
+//
+// When an object is deleted, commit records its last generation. A later status may have been meant
+// for this object.
 func (checker *observedGenerationChecker) commit(m *Model, c *history.Commit) {
 	o := &c.Object
 	if c.Type == history.Deleted {
@@ -217,7 +222,8 @@ func (checker *observedGenerationChecker) commit(m *Model, c *history.Commit) {
 	checker.committed[o.UID] = state
 }
 
-// end reports each object whose status is out of date at the end of the run.
+// end reports each object whose status.observedGeneration is still below its metadata.generation at
+// the end of the run. The controllers must have had enough time since the last change.
 func (checker *observedGenerationChecker) end(m *Model) {
 	for _, uid := range sortedByName(checker.committed, "") {
 		o := checker.committed[uid]

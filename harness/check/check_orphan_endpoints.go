@@ -31,12 +31,12 @@ var orphanEndpointsCheck = Check{
 	New:              newOrphanEndpointsChecker,
 }
 
-// orphanEndpointsChecker reports Endpoints that remain without a Service, and writes of
-// Endpoints that no cached Service justifies.
+// orphanEndpointsChecker reports Endpoints that remain without a Service, and writes of Endpoints
+// that no cached Service justifies.
 //
-// The controller must delete Endpoints in two cases: they had no Service when a process started,
-// or a process observed the deletion of their Service. If another client creates Endpoints
-// without a Service later, these Endpoints may remain until a process starts (allowed behavior
+// The controller must delete Endpoints in two cases. They had no Service when a process started, or
+// a process observed the deletion of their Service. If another client creates Endpoints without a
+// Service later, these Endpoints may remain until a process starts (allowed behavior
 // manual-endpoints-edits).
 type orphanEndpointsChecker struct {
 	findings                                        // writes that no cached Service justifies
@@ -180,8 +180,9 @@ func (checker *orphanEndpointsChecker) report(m *Model, c *call, verb, problem, 
 	checker.addViolation(func() Evidence { return checker.evidence(m, c, verb, problem, expected) })
 }
 
-// evidence returns evidence of a violation by a write of Endpoints. The parameters are those of
-// report.
+// evidence returns evidence of a violation by a write of Endpoints. The parameter verb is that of
+// the request, such as "delete". The parameter problem says what is wrong, such as "which have no
+// Service". The parameter expected is the field Evidence.Expected.
 func (checker *orphanEndpointsChecker) evidence(m *Model, c *call, verb, problem, expected string) Evidence {
 	ref := history.Ref{Resource: objects.EndpointsResource, Namespace: c.serviceState.name.namespace, Name: c.serviceState.name.name}
 	return Evidence{

@@ -11,17 +11,17 @@ import (
 // committed objects, writes of pods, and deletes. It has three rules:
 //
 //   - A committed object must not have more than one controller.
-//   - A controller of ReplicaSets or ReplicationControllers must not delete, adopt or release a
-//     pod wrongly. The check skips a pod that was never in the cache of the process.
+//   - A controller of ReplicaSets or ReplicationControllers must not delete, adopt or release a pod
+//     wrongly. The check skips a pod that was never in the cache of the process.
 //   - A generic controller, which controllers/CONTRACT.md does not describe, must not delete an
 //     object of another controller.
 //
-// For the third rule, the check follows the controllerRef of the object, then the controllerRef of
-// its owner, and so on. The object belongs to another controller if no controller under test
-// watches the kind at the end of this chain.
+// For the third rule, the check follows the controllerRef of the object, then that of its owner,
+// and so on. The object belongs to another controller if no controller under test watches the kind
+// at the end of this chain.
 //
-// The check applies the third rule only if a controller under test has controlled an object of the
-// same kind before.
+// The third rule applies only if a controller under test has controlled an object of the same kind
+// before.
 var ownershipCheck = Check{
 	ID:               "ownership",
 	Guarantee:        "An object has at most one controller. A controller deletes no object that another controller controls. A controller of ReplicaSets or ReplicationControllers deletes only pods that its owner controls. It releases only pods that no longer match the selector. It adopts only active orphans that match, after it has read the owner from the API server.",
@@ -86,9 +86,9 @@ func (checker *ownershipChecker) oneController(m *Model, r *history.Record) {
 	}
 }
 
-// deletesItsOwn reports a delete of a pod that no ReplicaSet or ReplicationController
-// controlled. The delete is allowed if a recent cached version of the pod has such a controller,
-// or if the process itself has adopted the pod.
+// deletesItsOwn reports a delete of a pod that no ReplicaSet or ReplicationController controlled.
+// The delete is allowed if a recent cached version of the pod has such a controller. It is also
+// allowed if the process itself has adopted the pod.
 func (checker *ownershipChecker) deletesItsOwn(m *Model, c *call) {
 	checker.exercised++
 	if _, adopted := c.process.adopted[c.pod.UID]; adopted {
@@ -100,7 +100,8 @@ func (checker *ownershipChecker) deletesItsOwn(m *Model, c *call) {
 }
 
 // adoptsAnOrphan reports a wrong adoption of a pod. An adoption is right only if the pod was an
-// orphan in some recent cached version: active, without a controller, and selected by the owner.
+// orphan in some recent cached version. The orphan must be active, and the owner's selector must
+// match it.
 //
 // After the process received that version, it must have read the owner from the API server. The
 // owner must not be terminating in the response to this read.
@@ -145,8 +146,10 @@ func (checker *ownershipChecker) releasesItsOwn(m *Model, c *call) {
 	}
 }
 
-// report reports a wrong write of a pod. The evidence names the controller that the pod has in
-// the cache of the process.
+// report reports a wrong write of a pod. The parameter verb says what the process did, such as
+// "adopted". The parameter detail completes this text, and may be empty. The parameter expected is
+// the field Evidence.Expected. The evidence also names the controller that the pod has in the cache
+// of the process.
 func (checker *ownershipChecker) report(m *Model, c *call, verb, detail, expected string) {
 	checker.addViolation(func() Evidence {
 		controller := "no controller"

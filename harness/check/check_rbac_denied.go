@@ -16,8 +16,8 @@ import (
 // guarantee if at least two of its requests were refused and none succeeded. If some requests of a
 // group succeed, its refusals are transient, for example because the API server had just started.
 //
-// The check also ignores each refusal within 5 s of a transient one, because an authorizer that is
-// not ready refuses everything.
+// The check also ignores each refusal within 5 s of a transient one. An authorizer that is not
+// ready refuses everything.
 //
 // The check reports a violation at the end of the run, with the first refused request.
 var rbacDeniedCheck = Check{

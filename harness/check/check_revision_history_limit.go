@@ -12,8 +12,7 @@ import (
 // replicas, down to revisionHistoryLimit. It examines each delete of a Deployment's ReplicaSet by a
 // controller under test.
 //
-// It skips a delete that a process sends while the Deployment or its ReplicaSets are not in the
-// cache of the process.
+// It skips a delete if the cache of the process does not contain the Deployment or its ReplicaSets.
 var revisionHistoryLimitCheck = Check{
 	ID:               "revision-history-limit",
 	Guarantee:        "A controller deletes only old ReplicaSets of a Deployment that have no replicas, lowest revision first, down to revisionHistoryLimit, and only while the rollout is complete or paused.",

@@ -27,21 +27,21 @@ var revisionsCheck = Check{
 	New:              newRevisionsChecker,
 }
 
-// revisionsChecker reports wrong revisions, wrong values of collisionCount, and a second
-// ReplicaSet for the same template.
+// revisionsChecker reports wrong revisions, wrong values of collisionCount, and a second ReplicaSet
+// for the same template.
 //
 //   - An update must not decrease the revision of a ReplicaSet.
 //   - A new ReplicaSet must have a higher revision than all ReplicaSets in the cache.
 //   - The collisionCount must not decrease. It may increase by one after a create failed because
 //     another ReplicaSet has the name. The other ReplicaSet must have another template, or the
 //     Deployment must not control it.
-//   - A controller must not create a ReplicaSet for a template that an existing ReplicaSet has.
-//     If two ReplicaSets have the same template, the controller must scale up the older one. The
-//     checker reports a violation only if the existing or older ReplicaSet is in every cached
-//     state on which the process may have acted.
+//   - A controller must not create a ReplicaSet for a template that an existing ReplicaSet has. If
+//     two ReplicaSets have the same template, the controller must scale up the older one. The
+//     process may have acted on any of several cached states. The checker reports a violation only
+//     if each of them contains the existing or older ReplicaSet.
 //
 // Known upstream issue false-collision: a process looks in its cache for the ReplicaSet that has
-// the name, and finds the one of a deleted Deployment with the same name.
+// the name. It finds the ReplicaSet of a deleted Deployment with the same name.
 type revisionsChecker struct{ findings }
 
 func newRevisionsChecker(s Settings) Checker {
@@ -112,8 +112,8 @@ func (checker *revisionsChecker) checkCreate(m *Model, r *history.Request) {
 	}
 }
 
-// checkScaleUp reports the scale-up of a ReplicaSet if an older ReplicaSet has the same
-// template.
+// checkScaleUp reports the scale-up of a ReplicaSet if an older ReplicaSet has the same template.
+// The controller must then scale up the oldest ReplicaSet with this template.
 func (checker *revisionsChecker) checkScaleUp(m *Model) {
 	s := checkableScaling(m)
 	if s == nil || s.template == nil || s.stale || !s.scalesUp() || s.mayBePending() {

@@ -27,14 +27,14 @@ var rollbackCheck = Check{
 // rollbackChecker reports wrong changes of a Deployment's template, and wrong removals of its
 // rollback annotation.
 //
-// The controller may change the template only if the Deployment requests a rollback, and only to
-// the template of the requested revision. The same write must remove the rollback annotation,
-// because otherwise the next sync repeats the rollback. Without a rollback, a write may remove
-// the annotation in two cases: the requested revision does not exist, or it has the current
+// The controller may change the template only if the Deployment requests a rollback. The new
+// template must be that of the requested revision. The same write must remove the rollback
+// annotation, because otherwise the next sync repeats the rollback. Without a rollback, a write may
+// remove the annotation in two cases. The requested revision does not exist, or it has the current
 // template.
 //
-// An update without a resourceVersion overwrites any version. The checker therefore compares
-// such an update with the version in etcd.
+// An update without a resourceVersion overwrites any version. The checker therefore compares such
+// an update with the version in etcd.
 type rollbackChecker struct{ findings }
 
 func newRollbackChecker(Settings) Checker { return &rollbackChecker{} }
@@ -134,8 +134,8 @@ func (r *rolloutState) rollbackTargets(d *objects.Deployment) (all []*objects.Ow
 	return all
 }
 
-// lastRevision returns the second highest revision of the ReplicaSets, to which a rollback to
-// revision 0 leads. It returns 0 if there is no such revision.
+// lastRevision returns the second highest revision of the ReplicaSets. A rollback to revision 0
+// restores the ReplicaSet with this revision. The result is 0 if there is no such revision.
 func lastRevision(sets []*objects.Owner) (second int64) {
 	first := int64(0)
 	for _, set := range sets {

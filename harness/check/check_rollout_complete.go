@@ -11,8 +11,8 @@ import (
 )
 
 // rolloutCompleteCheck demands that each Deployment completes its rollout after the faults are
-// healed. It also examines each create of a ReplicaSet while its Deployment is paused, because a
-// paused Deployment gets no new ReplicaSet.
+// healed. It also examines each create of a ReplicaSet whose Deployment is paused. A paused
+// Deployment gets no new ReplicaSet.
 //
 // The verdict is unknown if the run ends before the scenario's time limit while a Deployment has
 // not converged. The check skips terminating Deployments.

@@ -139,12 +139,12 @@ func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
 
 // newScaleDown returns a scale-down that begins with the given delete.
 //
-// The candidates are the pods that the owner controlled for as long as the controller may have
-// decided on the scale-down. This period ends with the delete. The period begins at the later of
+// The candidates are the pods that the owner controlled during the whole period in which the
+// controller may have decided. This period ends with the delete. The period begins at the later of
 // two times:
 //
-//   - batchTime before the delete, because the client-side rate limit delays a request for at
-//     most that long
+//   - batchTime before the delete, because the client-side rate limit delays a request for at most
+//     that long
 //   - lag (1 s) before the last response to a create or a status write for the owner
 func newScaleDown(m *Model, c *call, ownerScaleDowns *scaleDownState) *scaleDown {
 	state := c.ownerState
@@ -326,14 +326,12 @@ type ageOrder struct {
 	created bool // compare the container restarts, then the time since the creation of the pods
 }
 
-// decidingAges returns which ages the checker may use to compare the candidates of this
-// scale-down.
+// decidingAges returns which ages the checker may use to compare the candidates of this scale-down.
 //
-// If the pods became ready at different times, the checker compares only these times. Otherwise
-// the controller compares the container restarts, and then the creation times. The checker
-// compares restarts and creation times only if every pod of the owner is a candidate with a
-// single cached version. If not, the controller may have sorted pods or versions that the checker
-// does not know.
+// If the pods became ready at different times, the checker compares only these times. Otherwise the
+// controller compares the container restarts, and then the creation times. The checker compares
+// these only if every pod of the owner is a candidate with a single cached version. If not, the
+// controller may have sorted pods or versions that the checker does not know.
 //
 // The checker compares no ages for the ReplicaSet of a Deployment.
 func (c *scaleDown) decidingAges(o *objects.Owner) ageOrder {

@@ -26,19 +26,19 @@ var slowStartCheck = Check{
 	New:              newSlowStartChecker,
 }
 
-// slowStartChecker reports more creates in flight for one owner than slow start allows. A create
-// is in flight until its response arrives.
+// slowStartChecker reports more creates in flight for one owner than slow start allows. A create is
+// in flight until its response arrives.
 //
 // If n creates have succeeded since the sync began, at most n + 1 creates may be in flight.
 //
 // The history does not show when a sync begins. The checker assumes that a new sync begins in two
 // cases. In the first case, a create has failed, and the process has sent the rest of the failed
-// batch. In the second case, the process has sent nothing for a while (it was idle), and the
-// previous sync had sent all its creates.
+// batch. In the second case, the previous sync had sent all its creates, and the process has been
+// idle since. A process is idle if it has sent nothing for a while.
 //
 // client-go may resend a rejected create by itself. The rejected create then counts as in flight
-// until client-go sends it again. If the API server rejects a create because the namespace is
-// terminating, the create counts as successful, because the controller does not retry it.
+// until client-go sends it again. A create that the API server rejects because the namespace is
+// terminating counts as successful. The controller does not retry such a create.
 type slowStartChecker struct {
 	findings
 	states perOwnerState[slowStartState] // the creates of each process for each owner
@@ -47,7 +47,7 @@ type slowStartChecker struct {
 // slowStartState contains the creates that a process has sent for one owner in the current sync.
 // The comment of slowStartChecker says when the checker assumes that a sync begins.
 type slowStartState struct {
-	idlePeriod    int             // the value of process.idlePeriods when the process sent the latest create
+	idlePeriod    int             // the value of process.idlePeriods at the latest create; a change shows that the process was idle since
 	needed        int             // number of creates that the controller needed to send, since the last idle period
 	succeeded     int             // number of creates that succeeded in the current sync
 	inFlight      map[uint64]bool // IDs of the creates without a response

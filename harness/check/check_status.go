@@ -25,19 +25,19 @@ var statusCheck = Check{
 	New:              newStatusChecker,
 }
 
-// statusChecker reports a status with a count that is too low or too high according to the
-// caches. It also reports a wrong condition ReplicaFailure.
+// statusChecker reports a status with a count that is too low or too high according to the caches.
+// It also reports a wrong condition ReplicaFailure.
 //
 // An orphan that the owner may adopt may or may not be counted. A pod is available after it has
 // been ready for minReadySeconds. If a delete fails because the pod no longer exists, this is no
 // ReplicaFailure.
 //
-// The checker skips a status write that is not based on the latest cached version, because the
-// API server rejects such a write. After a conflict, the controller reads the owner from the API
-// server and writes the same status again. The checker also skips this second write.
+// The checker skips a status write that is not based on the latest cached version. The API server
+// rejects such a write. After a conflict, the controller reads the owner from the API server and
+// writes the same status again. The checker also skips this second write.
 //
-// Known upstream issue namesake-status: a process reads a new owner from the API server, and
-// writes to it the status of a cached owner with the same name.
+// Known upstream issue namesake-status: a process reads a new owner from the API server. It then
+// writes the status of a cached owner with the same name to this new owner.
 type statusChecker struct{ findings }
 
 func newStatusChecker(s Settings) Checker {
@@ -98,7 +98,7 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 // the same name.
 //
 // The two owners have different UIDs. The process must have read the other owner from the API
-// server, and its cache must never have contained that owner.
+// server. Its cache must never have contained that owner.
 func (c *call) writesOtherOwner(r *history.Request) bool {
 	p, uid := c.process, r.Object.UID
 	_, read := p.liveReads[uid]
@@ -108,8 +108,8 @@ func (c *call) writesOtherOwner(r *history.Request) bool {
 // mostAvailable returns the highest number of pods that the process may report as available.
 //
 // It counts the cached pods that have been ready for minReadySeconds. It also counts pods that
-// became unready recently, because the process may have decided on the status before it received
-// this change.
+// became unready recently. The process may have decided on the status before it received this
+// change.
 func (state *ownerState) mostAvailable(now time.Time) int {
 	ready := state.statusBounds.ready.sinceIdle.high
 	minReady := time.Duration(state.statusBounds.minReady.sinceIdle.low) * time.Second

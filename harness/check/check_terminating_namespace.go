@@ -16,8 +16,8 @@ import (
 // namespace is terminating.
 //
 // The check limits the number of these creates for each work queue key. For pods, the limit is the
-// number of pods that the owner wants. For other objects, the process may send 3 more creates after
-// the first one, and one more after each new event.
+// number of pods that the owner wants. For other objects, the limit is 3 creates after the first
+// one, and one more after each new event.
 //
 // Only the controllers in controllers/CONTRACT.md must obey this rule. Other correct controllers,
 // such as the StatefulSet controller, retry with back-off.
@@ -39,9 +39,9 @@ const lateRetriesMax = 3
 
 // terminatingNamespaceChecker reports too many creates in a terminating namespace.
 //
-// For pods, the limit is the number of pods that the owner wants, because the controller waits for
-// each rejected create as if it had succeeded (contract ReplicaSet 16). For a ReplicaSet or
-// Endpoints, the controller may send the create again after each new event.
+// For pods, the limit is the number of pods that the owner wants. The controller waits for each
+// rejected create as if it had succeeded (contract ReplicaSet 16). For a ReplicaSet or Endpoints,
+// the controller may send the create again after each new event.
 type terminatingNamespaceChecker struct {
 	findings
 	byKey map[workQueueKey]*rejections // the rejected creates for each key
@@ -99,9 +99,10 @@ func (checker *terminatingNamespaceChecker) Observe(m *Model, r *history.Record)
 	})
 }
 
-// of returns the rejected creates for a work queue key, to which the caller adds. It creates a new
-// entry if there is none, or if the entry is older than the expectations timeout (5 minutes). In
-// that case, it also removes all entries older than this timeout.
+// of returns the stored rejected creates for a work queue key, so that the caller can count another
+// one. If nothing is stored for the key, it stores empty counts. Counts that are older than the
+// expectations timeout (5 minutes) are replaced, because a controller may then create again. The
+// method then also removes such old counts of all other keys.
 func (checker *terminatingNamespaceChecker) of(key workQueueKey, at time.Duration) *rejections {
 	if s := checker.byKey[key]; s != nil && at-s.since < expectationsTimeout {
 		return s

@@ -88,8 +88,8 @@ func TestIncompleteHistory(t *testing.T) {
 		reason  string
 	}{
 		{"complete", complete.all(), "slow-start", Pass, "held"},
-		{"no end", cut(complete, last(complete), nil, nil), "slow-start", Unknown, "ends before the phase end"},
-		{"no end, the check converged", cut(complete, last(complete), nil, nil), "converged", Unknown, "ends before the phase end"},
+		{"no end", cut(complete, last(complete), nil, nil), "slow-start", Unknown, "ends before the last phase (end)"},
+		{"no end, the check converged", cut(complete, last(complete), nil, nil), "converged", Unknown, "ends before the last phase (end)"},
 		{"no end after a process died", cut(complete, last(complete), death, nil), "slow-start", Unknown, "the run ended early: subject-1 exited with status 1"},
 		{"truncated", cut(complete, 8, nil, fmt.Errorf("line 9: %w", history.ErrTruncated)), "slow-start", Unknown, "the end of the history is missing"},
 		{"a gap", cut(complete, last(complete), gap, nil), "slow-start", Unknown, "commits of pods: too old"},

@@ -16,16 +16,16 @@ import (
 //
 // An object has converged when the controllers under test have nothing left to do for it. The
 // checker tests the objects when the run reports convergence (phase quiet), and when the run ends
-// (phase end). If all objects have converged at one of these times, the last change of any object
-// is the time of convergence.
+// (phase end). If all objects have converged at one of these times, the time of convergence is that
+// of the last change.
 type convergenceChecker struct {
 	// convergingKind describes the kind of object whose convergence is checked, such as Deployment.
 	convergingKind
-	within   time.Duration // how long the objects may take to converge, from the beginning of the phase settle
+	within   time.Duration // how long the objects may take to converge after all faults were healed
 	upstream bool          // true if the subject is kube-controller-manager, or is built from its source
 
-	settling      bool          // true after the phase settle has begun
-	settlingSince time.Duration // when the phase settle began
+	settling      bool          // true after all faults were healed (the phase settle has begun)
+	settlingSince time.Duration // when all faults were healed (the phase settle began)
 	// lastChange is when an object of the kind last changed after the faults were healed. Without
 	// such a change, it is the time when the last fault was healed (the phase settle began).
 	lastChange recordTime
@@ -48,7 +48,8 @@ type recordTime struct {
 type convergingKind struct {
 	// noneReason is the reason of the verdict not-exercised if the run has no objects of the kind.
 	noneReason string
-	// changed reports whether the current record may have changed an object of the kind.
+	// changed reports whether the current record may have changed an object of the kind. The
+	// parameter committed contains the objects in etcd, and which of them the record changed.
 	changed func(committed *objectSet) bool
 	// all returns the UIDs of all objects of the kind in a namespace, sorted by object name.
 	all func(m *Model, namespace string) []types.UID
@@ -145,8 +146,8 @@ func (checker *convergenceChecker) explain(m *Model, uid types.UID) *KnownIssue 
 }
 
 // conclude computes the verdict when the run ends. The verdict is fail if an object has not
-// converged, or converged too late. The verdict is unknown if the objects had too little time:
-// the run ended early, or the machine gave the processes no CPU time.
+// converged, or converged too late. The verdict is unknown if the objects had too little time.
+// Either the run ended early, or the machine gave the processes no CPU time.
 func (checker *convergenceChecker) conclude(m *Model) Result {
 	result, known := checker.countPending(m)
 	converged := checker.lastChange
@@ -187,6 +188,6 @@ func (checker *convergenceChecker) conclude(m *Model) Result {
 	return result
 }
 
-// Result returns the verdict that conclude computed. Without a record of the last phase
-// (PhaseEnd), the verdict is unknown.
+// Result returns the verdict that Observe computed when the run ended (the phase end began). If the
+// history has no such phase, the verdict is unknown.
 func (checker *convergenceChecker) Result() Result { return checker.result }

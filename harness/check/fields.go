@@ -49,8 +49,9 @@ func patchHasVersion(patch json.RawMessage) bool {
 	return json.Unmarshal(patch, &fields) == nil && fields.Metadata.ResourceVersion != ""
 }
 
-// jsonPatchSets reports whether a JSON patch changes the field at path, or a list that contains
-// the field. For exceptions, see patchSets.
+// jsonPatchSets reports whether a JSON patch changes the field at path, or a list that contains the
+// field. It returns false if the patch only removes the field, or contains a test operation. See
+// patchSets for the reasons.
 func jsonPatchSets(patch json.RawMessage, path string) bool {
 	var operations []struct{ Op, Path string }
 	if json.Unmarshal(patch, &operations) != nil {

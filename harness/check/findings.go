@@ -21,9 +21,9 @@ type findings struct {
 	// is the issue that explains the first such violation.
 	knownViolations int
 	knownIssue      *KnownIssue
-	// doubtful is the number of violations that prove nothing, because the machine stalled
-	// shortly before: it gave the processes no CPU time for lag (1 s) or longer. stalled is the
-	// duration of the longest such stall.
+	// doubtful is the number of violations that prove nothing, because the machine stalled shortly
+	// before. During a stall, it gave the processes no CPU time for lag (1 s) or longer. stalled is
+	// the duration of the longest such stall.
 	doubtful int
 	stalled  time.Duration
 	// excusesStalls is true if the checker decides itself which stalls (times without CPU) excuse
@@ -39,7 +39,7 @@ type findings struct {
 const evidenceMax = 5
 
 // addViolation counts a violation, and stores the evidence for the first evidenceMax (5)
-// violations. Only for these does it call describe, because formatting evidence is slow.
+// violations. It calls describe only for these violations, because formatting evidence is slow.
 func (f *findings) addViolation(describe func() Evidence) {
 	f.violations++
 	if len(f.evidence) < evidenceMax {
@@ -143,7 +143,7 @@ func (e Evidence) reason() string {
 	return reason
 }
 
-// podName formats a pod as "pod namespace/name".
+// podName formats a pod for the evidence of a violation, as "pod namespace/name".
 func podName(p *objects.Pod) string { return "pod " + p.Namespace + "/" + p.Name }
 
 // rangeText formats a range of allowed values, such as "2 to 4". For a range of one value, the
@@ -172,8 +172,8 @@ func (m *Model) evidenceOf(ref *history.Ref, found, expected string) Evidence {
 	return Evidence{Summary: found, Expected: expected, Object: ref, At: m.now, Records: []int64{m.seq}}
 }
 
-// requestRef returns a reference with the resource, namespace and name of the object in a
-// request. The reference has no UID and no resourceVersion.
+// requestRef returns a reference to the object in a request, for the evidence of a violation. The
+// reference has the resource, namespace and name, but no UID and no resourceVersion.
 func requestRef(r *history.Request) *history.Ref {
 	return &history.Ref{Resource: r.Resource, Namespace: r.Namespace, Name: r.ObjectName()}
 }
@@ -181,7 +181,8 @@ func requestRef(r *history.Request) *history.Ref {
 // seconds formats a duration for the evidence of a violation, rounded to 0.1 s, such as "1.5s".
 func seconds(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
 
-// podRef returns the reference of pod p, or nil if p is nil.
+// podRef returns the reference of a pod (the parameter p), for the evidence of a violation. It
+// returns nil if p is nil.
 func podRef(p *objects.Pod) *history.Ref {
 	if p == nil {
 		return nil

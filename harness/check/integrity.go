@@ -10,16 +10,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// integrity finds impossible records in a history. Conclusions from an impossible record, or
-// from records after it, would be wrong.
+// integrity finds impossible records in a history. Conclusions from an impossible record, or from
+// records after it, would be wrong.
 //
 // A record is impossible if it is:
 //
 //   - a response, list, watch event or end of a watch whose request is not in the history
 //   - a second request or response with the same ID
 //   - a record with an earlier time than the previous record
-//   - a committed version that contradicts the previous version of the object, such as a pod
-//     that goes from Failed to Running
+//   - a committed version that contradicts the previous one, such as a pod that goes from Failed to
+//     Running
 type integrity struct {
 	seq      int64                       // the sequence number of the latest record
 	at       time.Duration               // the time of the latest record
@@ -131,7 +131,8 @@ func phaseOf(o *history.Object) string {
 	return pod.Status.Phase
 }
 
-// isTerminalPhase reports whether a pod in this phase can never leave it: Failed and Succeeded.
+// isTerminalPhase reports whether a pod can never leave this phase. The terminal phases are Failed
+// and Succeeded.
 func isTerminalPhase(phase string) bool {
 	return phase == objects.PodFailed || phase == objects.PodSucceeded
 }

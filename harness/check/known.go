@@ -223,10 +223,12 @@ func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 	}
 }
 
-// hasKey reports whether the map contains true for an object in any process that may reconcile it
-// now. A process that is paused or does not hold the lease may not reconcile it. The field process
-// of the map's keys names the process. The parameter object names the object; its own field process
-// is ignored.
+// hasKey reports whether a map contains true for an object in some process that may reconcile the
+// object now. Such a process is not paused, and may hold the lease. The parameter of is this map.
+// It contains the work queue keys for which a known upstream issue may have occurred.
+//
+// The parameter object names the object. hasKey ignores the field process of this parameter,
+// because it tries all processes.
 func hasKey(m *Model, of map[workQueueKey]bool, object workQueueKey) bool {
 	for key := range m.activeKeys(object) {
 		if of[key] {
@@ -236,8 +238,9 @@ func hasKey(m *Model, of map[workQueueKey]bool, object workQueueKey) bool {
 	return false
 }
 
-// eventOf returns the type and the resource of a watch event, such as ADDED and pods. For a
-// list, it returns "" and the resource of the list. For any other record, it returns "" twice.
+// eventOf returns the type and the resource of a watch event, such as ADDED and pods. Callers need
+// both to decide which work queue keys the event enqueues. For a list, eventOf returns "" and the
+// resource of the list. For any other record, it returns "" twice.
 func eventOf(r *history.Record) (event history.EventType, of string) {
 	switch {
 	case r.Delivery != nil:

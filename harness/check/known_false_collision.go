@@ -15,7 +15,8 @@ import (
 // upstream issue false-collision.
 type falseCollisions map[types.UID]map[types.UID]bool
 
-// observe adds a ReplicaSet when a process increments collisionCount because of it.
+// observe records a ReplicaSet when a process increments collisionCount because of it. The process
+// took this ReplicaSet for one of another owner.
 func (collisions falseCollisions) observe(m *Model, r *history.Record) {
 	if m.sent == nil || m.sent.rollout == nil || r.Request.Resource != objects.DeploymentResource || r.Request.Object == nil {
 		return
@@ -25,8 +26,10 @@ func (collisions falseCollisions) observe(m *Model, r *history.Record) {
 	}
 }
 
-// explains reports whether false collisions are the only reason why a Deployment has not
-// converged. Several ReplicaSets then have its template, and the oldest of them has all pods.
+// explains reports whether a Deployment has not converged only because of false collisions. In a
+// false collision, the controller took the Deployment's own ReplicaSet for another owner's, and
+// created a second one. Several ReplicaSets then have the Deployment's template, and the oldest of
+// them has all pods.
 func (collisions falseCollisions) explains(state *objectSet, d *objects.Deployment, now time.Time) bool {
 	current, _ := splitByTemplate(d, state.replicaSetsOf(d))
 	if len(current) < 2 {

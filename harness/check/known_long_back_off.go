@@ -40,12 +40,12 @@ func (keys backingOffKeys) observe(m *Model, r *history.Record) {
 	keys.failedAttempts.observe(m, r)
 }
 
-// enqueuesOwner reports whether the current list or watch event enqueues the key of a ReplicaSet
-// or ReplicationController.
+// enqueuesOwner reports whether the current list or watch event enqueues the key of a ReplicaSet or
+// ReplicationController.
 //
-// A watch event of an orphan enqueues the key only if the labels or controllerRef of the orphan
-// changed, or if the orphan became active or inactive. A list of pods enqueues the key only if
-// it changed one of the owner's pods or removed any pod.
+// A watch event of an orphan enqueues the key in two cases. The event changed the labels or
+// controllerRef of the orphan, or the orphan became active or inactive. A list of pods enqueues the
+// key only if it changed one of the owner's pods or removed any pod.
 func enqueuesOwner(m *Model, r *history.Record, key workQueueKey) bool {
 	view := key.process.view
 	switch event, of := eventOf(r); {

@@ -15,7 +15,8 @@ import (
 // events of these pods. The type recognizes the known upstream issue unnoticed-end.
 //
 // If only the phase of a pod changes, the controller does not enqueue the Service (contract
-// Endpoints 1). The next event that enqueues the Service removes its entry.
+// Endpoints 1). The next event that enqueues the Service removes the Service and its pods from the
+// map.
 type unnoticedEnds map[workQueueKey]map[types.UID]time.Duration
 
 // observe adds each pod that the current record shows as newly failed or succeeded. It removes
@@ -26,9 +27,9 @@ func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
 	case processStarts(r):
 		dropEndedProcesses(ends)
 	case m.sent != nil && m.sent.serviceState != nil:
-		// The process now writes Endpoints without the pods that, as it knew, had ended. The
-		// pods of the last second (lag) stay, because the process may have decided on this call
-		// before it received their events.
+		// The process now writes Endpoints without the pods that, as it knew, had ended. The pods
+		// of the last second (lag) stay. The process may have decided on this call before it
+		// received their events.
 		maps.DeleteFunc(ends[m.sent.queueKey], func(_ types.UID, deliveredAt time.Duration) bool { return m.processTime-deliveredAt > lag })
 	}
 	for _, event := range m.events {

@@ -138,7 +138,8 @@ type ownerChange struct {
 	objectChanged bool // true if the ReplicaSet or ReplicationController itself changed, false if only its pods did
 }
 
-// enqueueEvent is a work queue key that a list or watch event may have enqueued.
+// enqueueEvent is a work queue key that a list or watch event may have enqueued. After such an
+// event, a controller may sync the object at once, without waiting for its back-off.
 type enqueueEvent struct {
 	workQueueKey
 	objectChanged bool // true if the object that the key names changed, false if only an object that it owns or selects did
@@ -164,7 +165,7 @@ type process struct {
 	// Deployment's UID.
 	rollouts map[types.UID]*rolloutState
 	// serviceStates contains what the model knows about each Service and its Endpoints in this
-	// process, by the name of the Service.
+	// process. The key is the name of the Service.
 	serviceStates map[objectName]*serviceState
 	// startupOrphans contains the UIDs of the Endpoints that had no Service when the caches of
 	// both had synced. The process must delete these Endpoints. The map is nil until both caches
@@ -175,8 +176,8 @@ type process struct {
 	// model assumes that an idle process has no sync in progress.
 	idleAfter time.Duration
 	// batchTime is how long the client's rate limit may delay the last request of a batch of
-	// creates or deletes. If no request for an object was in flight for batchTime, the process
-	// decided on its next request at most batchTime before sending the request.
+	// creates or deletes. Assume that no request for an object was in flight for batchTime. The
+	// process then decided on its next request at most batchTime before sending it.
 	batchTime     time.Duration
 	callsInFlight int // number of requests without a response, except watches and requests for leases
 	// lastActivity is when the process last sent a request or got a response. Watches and requests
@@ -195,15 +196,15 @@ type process struct {
 	// process may never be idle.
 	prunedAt time.Duration
 
-	// deleting maps each pod that the process is deleting to the state of the ReplicaSet or
-	// ReplicationController for which the process deletes the pod. The model removes a pod from the
-	// map when the delete fails, or when the pod is no longer active in the cache. A change of the
-	// pod's controllerRef in the cache does not remove the pod.
+	// deleting contains each pod that the process is deleting. The value is the state of the
+	// ReplicaSet or ReplicationController for which the process deletes the pod. The model removes
+	// a pod when the delete fails, or when the pod is no longer active in the cache. A change of
+	// the pod's controllerRef in the cache does not remove the pod.
 	deleting map[types.UID]*ownerState
 	// adopted maps each pod that the process adopted to the UID of the new owner. The response to
-	// the adoption adds the pod. The pod is removed when the cache has caught up: after a
-	// complete list or a bookmark, it contains the new controllerRef or no longer contains the
-	// pod.
+	// the adoption adds the pod. The pod is removed when the cache has caught up, that is, after a
+	// complete list or a bookmark. The cache then contains the new controllerRef, or no longer
+	// contains the pod.
 	adopted map[types.UID]types.UID
 	// liveReads contains, for each ReplicaSet or ReplicationController, the last successful GET
 	// request of the process to the API server. A controller must read an owner in this way
@@ -227,15 +228,15 @@ type call struct {
 	sentAt  time.Duration // when the request was sent, on the clock of the process
 	verb    callVerb
 	// key contains the verb, resource, subresource, namespace and name of the request. A retry of a
-	// request has the same key. The key of a pod create ends with the UID of the pod's owner, so
-	// all creates for one owner share a key.
+	// request has the same key. The key of a pod create ends with the UID of the pod's owner. All
+	// creates for one owner therefore share a key.
 	key string
 	// queueKey is the work queue key that the controller's worker was processing when it sent the
 	// request. It is the zero value if the model cannot tell.
 	queueKey workQueueKey
 	// ownerState is the state of the ReplicaSet or ReplicationController whose pods or status the
-	// request writes. It is nil if the request writes neither pods nor the status of such an
-	// object, or if the owner is unknown.
+	// request writes. It is nil if the owner is unknown. It is also nil if the request writes
+	// neither pods nor the status of an owner.
 	ownerState *ownerState
 	// rollout is the state of the Deployment that the worker was syncing. It is nil for requests
 	// of other controllers, and if the Deployment is unknown.
@@ -247,8 +248,8 @@ type call struct {
 	// sent this request. Only a request that sets the spec.replicas of a ReplicaSet has a
 	// fromVersion.
 	fromVersion history.Version
-	// holders contains the ReplicaSets that had the name of the ReplicaSet that the request creates.
-	// It is nil for other requests.
+	// holders contains the ReplicaSets that had the name of the ReplicaSet that the request
+	// creates. It is nil for other requests.
 	holders *nameHolders
 	// serviceState is the state of the Service whose Endpoints the request writes. It is nil if
 	// the request does not write Endpoints.
@@ -349,7 +350,8 @@ type objectSet struct {
 	// controller must delete these Endpoints.
 	deletedServices map[objectName]bool
 	// metadata contains the metadata of all objects of all kinds. It is nil unless a generic
-	// controller is under test: one that reconciles a kind whose fields the model does not know.
+	// controller is under test. Such a controller reconciles a kind whose fields the model does not
+	// know.
 	metadata *metadataSet
 	// noLongerActive contains the UIDs of the active pods that became inactive or were deleted
 	// since the last call of clearChanges. The process has then observed its deletes of these
@@ -414,8 +416,8 @@ type podCounts struct {
 	terminatingReplicas int // terminating pods that the owner's selector matches and whose phase is neither Failed nor Succeeded
 }
 
-// view contains the informer caches of one process. It also contains earlier versions of pods,
-// because a worker may still act on a version that it read before the cache changed.
+// view contains the informer caches of one process. It also contains earlier versions of pods. A
+// worker may still act on a version that it read before the cache changed.
 type view struct {
 	*objectSet
 	decoder *objects.Decoder
@@ -425,7 +427,8 @@ type view struct {
 	// resourceVersion.
 	reachedVersion map[string]history.Version
 	// requestedAll contains the resources that the process has listed or watched without a
-	// selector, and so without leaving out objects.
+	// selector, and so without leaving out objects. Only the caches of these resources must have
+	// synced before the process writes.
 	requestedAll map[string]bool
 	// listPages contains the objects of paged lists whose last page has not arrived yet. The key
 	// says which objects such a list covers, for example all pods of a namespace.
@@ -442,13 +445,14 @@ type view struct {
 	// field that decides the scale-down order.
 	podVersionsSince map[types.UID][]cachedVersion[*objects.Pod]
 	// firstCachedAt contains the time when each pod first appeared in the cache, by the pod's UID.
+	// The check recreate ignores pods that appeared too late for the decision of the process.
 	firstCachedAt map[types.UID]time.Duration
 	// podVersions contains recent versions of pods with their IP addresses and ports. Checks of
 	// Endpoints read it.
 	podVersions podVersions
 	// relisted is true if the current record is a list that replaced the cached objects. An
-	// informer applies the objects of a list one after another, so a worker may read any mix of old
-	// and new objects.
+	// informer applies the objects of a list one after another. A worker may therefore read any mix
+	// of old and new objects.
 	relisted bool
 }
 
@@ -458,15 +462,15 @@ type view struct {
 type ownerState struct {
 	process *process
 	uid     types.UID // the UID of the owner
-	// closed is true if the cache no longer contains the owner, and no create or delete of the
-	// owner's pods is outstanding. This ownerState cannot change any more.
+	// closed is true if the owner is not in the cache, and none of its creates and deletes is
+	// outstanding. This ownerState cannot change any more, so the model deletes it.
 	closed bool
 
 	creates outstandingCalls // outstanding creates of the owner's pods
 	deletes outstandingCalls // outstanding deletes of the owner's pods
 
-	// excessObserved counts the excess pods: pods of this owner that appeared in the cache
-	// although no response to a create of this process named them. For example, the response was
+	// excessObserved counts the excess pods of this owner. Such a pod appeared in the cache
+	// although no response to a create of this process named it. For example, the response was
 	// lost. A controller that only counts added pods takes excess pods for its own (allowed
 	// behaviors lost-response, client-retries). excessObservedAt is when the last excess pod
 	// appeared.
@@ -505,7 +509,8 @@ type ownerState struct {
 	selector        string
 	selectorChanged bool
 	// templates contains the last pod templates of the owner that the cache contained, oldest
-	// first. It contains at most templatesMax templates.
+	// first. The process may create pods from any of them. The field contains at most templatesMax
+	// templates.
 	templates []*objects.Template
 }
 
@@ -560,11 +565,11 @@ type rolloutState struct {
 	// the first conflictsMax failures in a row.
 	delayedAt time.Duration
 	// failuresInARow counts the requests for the Deployment that failed since the last successful
-	// one.
+	// one. The first conflictsMax conflicts among them do not set delayedAt.
 	failuresInARow int
-	// ownershipUnclearAt is when the cache last contained a ReplicaSet that the controller may or
-	// may not count as one of the Deployment's. Such a ReplicaSet matches the Deployment's
-	// selector, and is an orphan or terminating.
+	// ownershipUnclearAt is when it was last unclear which ReplicaSets belong to the Deployment.
+	// The cache then contained a ReplicaSet that the controller may or may not count. Such a
+	// ReplicaSet matches the Deployment's selector, and is an orphan or terminating.
 	ownershipUnclearAt time.Duration
 }
 
@@ -576,9 +581,9 @@ type nameHolders struct {
 	// committed is the ReplicaSet that certainly had the name in etcd when the API server received
 	// the create. It is nil if there is no such ReplicaSet, or if the model cannot tell.
 	committed *objects.Owner
-	// cached contains the ReplicaSet with this name in the cache when the create was sent, and the
-	// one when the response arrived. An element is nil if the cache contained no such ReplicaSet.
-	// The controller may have acted on either.
+	// cached contains two ReplicaSets with this name in the cache. The first was there when the
+	// create was sent, the second when the response arrived. An element is nil if the cache
+	// contained no such ReplicaSet. The controller may have acted on either.
 	cached [2]*objects.Owner
 	// rejectedAt is when the response AlreadyExists arrived. It is 0 for another response.
 	rejectedAt time.Duration
@@ -594,8 +599,9 @@ type serviceState struct {
 	// services contains the versions of the Service, oldest first. A nil value means that the cache
 	// did not contain the Service from that time on.
 	services []cachedVersion[*objects.Service]
-	// version is the highest resourceVersion of the Endpoints in the cache so far, with the time
-	// when the cache first contained it.
+	// version is the highest resourceVersion of the Endpoints in the cache so far. Its time is when
+	// the cache first contained this version. The process cannot have decided before that time on a
+	// write that is based on this version.
 	version cachedVersion[history.Version]
 	// answered is the time of the last response that the process got to a write of the Endpoints.
 	// lastWriteFailed is true if this response was an error. After a failed write, the process

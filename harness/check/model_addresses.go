@@ -14,12 +14,12 @@ import (
 // sets of pairs of an address and a port. The order of addresses in Endpoints, and their
 // grouping into subsets, therefore do not matter.
 
-// expectedAddresses returns all combinations of IP address and port that the Endpoints of a
-// Service must contain.
+// expectedAddresses returns all combinations of IP address and port that the Endpoints of a Service
+// must contain.
 //
 // It leaves out pods that have failed or succeeded. A pod whose UID is a key of the map running
-// is an exception: it counts as if its containers still ran. The values of the map are not used.
-// It returns an error if a pod cannot be decoded.
+// counts as if its containers still ran. The values of the map are not used. It returns an error if
+// a pod cannot be decoded.
 func (state *objectSet) expectedAddresses(s *objects.Service, running map[types.UID]time.Duration) (objects.AddressSet, error) {
 	all := objects.AddressSet{}
 	for uid, p := range state.pods {

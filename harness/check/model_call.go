@@ -257,8 +257,8 @@ func (c *call) deletesActivePod() bool {
 	return p != nil && p.Active
 }
 
-// reportedOwner returns the ReplicaSet or ReplicationController whose status the request writes,
-// as the cache contains it. It returns nil in three cases:
+// reportedOwner returns the ReplicaSet or ReplicationController whose status the request writes, as
+// the cache contains it. It returns nil in three cases, in which checks skip the request:
 //
 //   - The request does not write a status.
 //   - The resourceVersion in the request is not the one in the cache.
@@ -306,9 +306,9 @@ func (p *process) updateOf(r *history.Request) *objectUpdate {
 }
 
 // sameContent reports whether an update of Endpoints would change nothing. It is true if
-// resourceVersion, addresses and labels in the request o are those of the cached Endpoints e. It
-// is false for Endpoints that list only 1000 of the addresses: a controller may write them in
-// each sync (allowed behavior truncated-endpoints).
+// resourceVersion, addresses and labels in the request o are those of the cached Endpoints e. It is
+// false for Endpoints that list only 1000 of the addresses. A controller may write them in each
+// sync (allowed behavior truncated-endpoints).
 func sameContent(e *objects.Endpoints, o *history.Object) bool {
 	return e != nil && e.Version == o.Version && len(e.Body) > 0 && bytes.Equal(e.Body, o.Body) &&
 		maps.Equal(e.Labels, o.Labels) && e.OverCapacity == "" && o.Annotations[objects.OverCapacityAnnotation] == ""

@@ -15,8 +15,8 @@ type pausedTime struct {
 }
 
 // processOf returns the name of the process that a record is about: the process that sent,
-// received, started or ended. It returns "" for records that concern no process, such as
-// commits.
+// received, started or ended. The time of the record is then measured on the clock of this process.
+// The result is "" for records that concern no process, such as commits.
 func (m *Model) processOf(r *history.Record) string {
 	switch {
 	case r.Response != nil && m.calls[r.Response.ID] != nil:
@@ -48,8 +48,8 @@ func (m *Model) clockOf(name string) time.Duration {
 }
 
 // stall records that a process, or gauntlet itself, got no CPU time for a while before the current
-// record. A stall of gauntlet counts for every process, because the controllers under test probably
-// got no CPU time either (allowed behavior paused-process).
+// record. A stall of gauntlet counts for every process. The controllers under test probably got no
+// CPU time either (allowed behavior paused-process).
 //
 // The clock of the process stops for this duration. The time limits of all checks therefore become
 // longer.

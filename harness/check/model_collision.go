@@ -5,8 +5,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// holdersOf returns the ReplicaSets with a name in etcd and in the cache of a process. A result is
-// nil if there is no such ReplicaSet.
+// holdersOf returns the ReplicaSet that has the given name in etcd, and the one in the cache of a
+// process. Either may be the reason why a create fails with AlreadyExists. A result is nil if no
+// ReplicaSet has the name there.
 func (m *Model) holdersOf(name objectName, p *process) (committed, cached *objects.Owner) {
 	return m.committed.ownerNamed(name.resource, name.namespace, name.name), p.view.ownerNamed(name.resource, name.namespace, name.name)
 }
@@ -48,9 +49,9 @@ func (r *rolloutState) isNewReplicaSet(set *objects.Owner, d *objects.Deployment
 	return set.Controller.UID == r.uid && set.Template.Same(d.Template)
 }
 
-// certainly reports whether no other ReplicaSet can be the reason why the API server rejected the
-// create. The parameter committed is the ReplicaSet that has the name in etcd now. It must have had
-// the name when the API server received the create.
+// certainly reports whether the given ReplicaSet certainly made the API server reject the create.
+// The parameter committed is the ReplicaSet that has the name in etcd now. The result is true if it
+// also had the name when the API server received the create.
 func (holders *nameHolders) certainly(committed *objects.Owner) bool {
 	return committed != nil && holders.committed != nil && holders.committed.UID == committed.UID
 }

@@ -72,9 +72,9 @@ func (state *objectSet) pendingOwner(o *objects.Owner, now time.Time) []pending 
 	return list.all
 }
 
-// describeEnded returns a text about an owner's failed or succeeded pods, such as "; 2 pods
-// failed or succeeded". It extends the evidence about an owner with too few pods: a controller
-// may have counted such pods as active. Without such pods, the text is "".
+// describeEnded returns a text about an owner's failed or succeeded pods, such as "; 2 pods failed
+// or succeeded". Without such pods, the text is "". It completes the message about the number of
+// active pods, because a controller may have counted such pods as active.
 func (state *objectSet) describeEnded(o *objects.Owner) string {
 	n := 0
 	for _, p := range state.controlled[o.UID] {

@@ -15,10 +15,12 @@ func (state *objectSet) pendingService(s *objects.Service) []pending {
 	return state.pendingServiceWith(s, nil)
 }
 
-// pendingServiceWith returns how the Endpoints of a Service differ from what they must contain.
-// The keys of the map running are UIDs of pods that have failed or succeeded. Such a pod counts
-// as if its containers still ran. A controller may not have noticed their end (known upstream
-// issue unnoticed-end). The values of the map are not used.
+// pendingServiceWith is like pendingService, but ignores that certain pods have failed or
+// succeeded. The keys of the map running are the UIDs of these pods. The values of the map are not
+// used.
+//
+// A controller may not have noticed that these pods have ended (known upstream issue
+// unnoticed-end). Its Endpoints are then correct if the result is empty.
 func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types.UID]time.Duration) []pending {
 	if !s.Managed() || s.Terminating {
 		return nil
@@ -46,7 +48,7 @@ func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types
 	list.expect(wrong == "", "Endpoints %s", wrong)
 	list.expect(maps.Equal(e.Labels, expectedLabels(s)), "Endpoints have the labels %v, expected %v", e.Labels, expectedLabels(s))
 	total, _ := want.Size()
-	list.expect((e.OverCapacity == "truncated") == (total > objects.AddressesMax), "annotation %s of the Endpoints is %q, but %d of at most %d addresses are expected",
+	list.expect((e.OverCapacity == "truncated") == (total > objects.AddressesMax), "annotation %s of the Endpoints is %q, but the pods have %d addresses, and Endpoints list at most %d",
 		objects.OverCapacityAnnotation, e.OverCapacity, total, objects.AddressesMax)
 	return list.all
 }

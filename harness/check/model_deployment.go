@@ -2,8 +2,8 @@ package check
 
 import "github.com/kube-gauntlet/gauntlet/harness/objects"
 
-// highestRevision returns the highest revision annotation among the ReplicaSets. It returns 0
-// for an empty list.
+// highestRevision returns the highest revision annotation among the ReplicaSets. A new ReplicaSet
+// must get a higher revision. The result is 0 for an empty list.
 func highestRevision(sets []*objects.Owner) (revision int64) {
 	for _, set := range sets {
 		revision = max(revision, set.Revision)
@@ -83,13 +83,14 @@ func canRoll(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner
 	return spare > 0 && (unhealthy > 0 || sumOf(sets, availableReplicas) > d.MinAvailable())
 }
 
-// specReplicas returns the spec.replicas of a ReplicaSet.
+// specReplicas returns the spec.replicas of a ReplicaSet. Callers pass this function to sumOf.
 func specReplicas(set *objects.Owner) int { return set.Replicas }
 
-// statusReplicas returns the status.replicas of a ReplicaSet.
+// statusReplicas returns the status.replicas of a ReplicaSet. Callers pass this function to sumOf.
 func statusReplicas(set *objects.Owner) int { return set.Status.Replicas }
 
-// availableReplicas returns the status.availableReplicas of a ReplicaSet.
+// availableReplicas returns the status.availableReplicas of a ReplicaSet. Callers also pass this
+// function to sumOf.
 func availableReplicas(set *objects.Owner) int { return set.Status.AvailableReplicas }
 
 // sumOf returns the sum of a number over all given ReplicaSets. The function count returns that
@@ -103,7 +104,8 @@ func sumOf(sets []*objects.Owner, count func(*objects.Owner) int) int {
 }
 
 // rolloutEnded reports whether a rollout is complete, according to the Deployment's status or to
-// the status of its ReplicaSets.
+// the status of its ReplicaSets. A controller may delete old ReplicaSets only then, or while the
+// Deployment is paused.
 func rolloutEnded(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner) bool {
 	return d.Complete() || newSet != nil && deploymentComplete(d, sets, newSet)
 }

@@ -13,8 +13,8 @@ type leaseHolder struct {
 	// identity is the holderIdentity that the process writes to the lease. It is empty until the
 	// first such write.
 	identity string
-	// held is true if a successful response named the process as the lease's holder, and the
-	// process has not released the lease. It stays true when the lease expires.
+	// held is true if a successful response named the process as the lease's holder. It is false
+	// again after the process has released the lease. It stays true when the lease expires.
 	held bool
 	// since is the time of the last response that named the process as the holder, or of the
 	// release. seq is the sequence number of the record that contains this response or release.

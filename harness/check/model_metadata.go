@@ -143,8 +143,7 @@ func (o *objectMetadata) String() string {
 // controller, and so on. The result is true only under these conditions:
 //
 //   - The last controllerRef names an object that is not in the set. If a controller under test
-//     watches the kind of the missing object, that object may only be late, and the result is
-//     false.
+//     watches the kind of this object, the object may only be late. The result is then false.
 //   - No controllerRef on the way has changed.
 //   - No controller under test reconciles the kind of any owner on the way.
 func (set *metadataSet) foreign(o *objectMetadata) bool {

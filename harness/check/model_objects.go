@@ -34,7 +34,8 @@ func newObjectSet() *objectSet {
 	}
 }
 
-// put adds a decoded object to the set, in place of the object's former version.
+// put adds a decoded object to the set, in place of the object's former version. It also updates
+// the indexes and pod counts of the set.
 func (state *objectSet) put(object any) {
 	switch o := object.(type) {
 	case *objects.Pod:
@@ -97,8 +98,8 @@ func (state *objectSet) refs(resource string) map[types.UID]history.Ref {
 	return all
 }
 
-// objectWithRef is a decoded object with a reference. Every type of object in an objectSet
-// implements it.
+// objectWithRef is a decoded object that has a reference, such as a pod. Functions for objects of
+// any type, such as sortedByName, read the namespace and name from this reference.
 type objectWithRef interface{ ObjectRef() *history.Ref }
 
 // collectRefs copies the references of objects into a map. The parameter from contains the

@@ -190,8 +190,8 @@ func (state *ownerState) possiblyUncounted() int {
 	return max(0, state.excessObserved-len(state.creates.unobserved))
 }
 
-// update updates the state after the owner or one of its pods has changed in the cache. The
-// parameter change says whether the owner itself changed, and which pods are new.
+// update updates the expectations, counts and bounds after the owner or one of its pods has changed
+// in the cache. The parameter change says whether the owner itself changed, and which pods are new.
 func (state *ownerState) update(change change, at time.Duration) {
 	view, before := state.process.view, state.podCounts
 	o := view.owners[state.uid]
@@ -221,8 +221,8 @@ func (state *ownerState) update(change change, at time.Duration) {
 	state.statusBounds.update(o, before, state.podCounts, view.relisted, at)
 }
 
-// trackSelector stores the owner's selector, and sets selectorChanged if it differs from the
-// stored selector.
+// trackSelector stores the owner's selector. If the selector differs from the stored one, it sets
+// selectorChanged, so that some checks skip the owner.
 func (state *ownerState) trackSelector(o *objects.Owner) {
 	if s := o.Selector.String(); s != state.selector {
 		state.selectorChanged = state.selectorChanged || state.selector != ""
@@ -234,8 +234,8 @@ func (state *ownerState) trackSelector(o *objects.Owner) {
 // model assumes that no worker acts on an older template.
 const templatesMax = 16
 
-// trackTemplate adds the owner's pod template to templates if it differs from the last template
-// there.
+// trackTemplate adds the owner's pod template to the field templates, unless it is the last
+// template there. Checks compare the pods that the process creates with these templates.
 func (state *ownerState) trackTemplate(t *objects.Template) {
 	if n := len(state.templates); n > 0 && state.templates[n-1] == t {
 		return
@@ -359,9 +359,9 @@ func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Dura
 
 // recordCreated records the pod in the response to a successful create.
 //
-// If the cache already contains the pod, the model has counted it as an excess pod, which the
-// process did not create. recordCreated corrects this count. If the cache does not contain the pod
-// yet, recordCreated adds it to the field unobserved.
+// If the cache already contains the pod, the model has counted it as an excess pod. An excess pod
+// is one that the process did not create. recordCreated corrects this count. If the cache does not
+// contain the pod yet, recordCreated adds it to the field unobserved.
 func (state *ownerState) recordCreated(c *call, created *history.Object, at time.Duration) {
 	view := state.process.view
 	switch {
@@ -409,8 +409,8 @@ func (state *ownerState) becameIdle(at time.Duration) {
 	state.closed = state.owner() == nil && state.creates.outstanding()+state.deletes.outstanding() == 0
 }
 
-// perOwnerState stores a checker's own data about each ReplicaSet and ReplicationController in
-// each process.
+// perOwnerState stores a checker's own data about each ReplicaSet and ReplicationController in each
+// process. An example is the number of creates that the process may still send.
 type perOwnerState[T any] struct {
 	states map[*ownerState]*T
 	// sweepAt is the number of entries in states that triggers the next cleanup. A cleanup removes

@@ -89,8 +89,8 @@ func (p *process) recordRequest(r *history.Request, seq int64, at time.Duration)
 }
 
 // endIdlePeriod ends the idle period of the process, because the process sends a request now. A
-// process is idle if it has sent nothing for a while, awaits no response, and may not resend a
-// failed request. If the process was not idle, endIdlePeriod does nothing.
+// process is idle if it has sent nothing for a while and awaits no response. In addition, client-go
+// cannot resend a failed request any more. If the process was not idle, endIdlePeriod does nothing.
 //
 // All requests that the process decided on before the idle period have been sent or dropped. The
 // model can therefore forget older versions.

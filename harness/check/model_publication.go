@@ -55,7 +55,8 @@ func (s *presence) was(from time.Duration, kinds ...presenceKind) bool {
 	return false
 }
 
-// update records which versions of the Service and of its Endpoints the cache contains now.
+// update records which versions of the Service and of its Endpoints the cache contains now. The
+// model calls it when one of them, or a pod of the Service, has changed in the cache.
 func (state *serviceState) update(v *view, at time.Duration) {
 	s := v.serviceNamed(state.name)
 	if n := len(state.services); n == 0 || state.services[n-1].value != s {
@@ -90,8 +91,8 @@ func (state *serviceState) update(v *view, at time.Duration) {
 //   - The response to the previous write. A work queue never gives one key to two workers at a
 //     time.
 //   - The delivery of that resourceVersion, if it is the newest version in the cache. After a
-//     failed write, this time does not count, because the process may have read the version
-//     from the API server.
+//     failed write, this time does not count. The process may then have read the version from the
+//     API server.
 //
 // earliestDecision subtracts lag (1 s) from both times as a tolerance.
 func (state *serviceState) earliestDecision(from history.Version) time.Duration {
@@ -153,7 +154,8 @@ func (p *process) serviceState(service objectName) *serviceState {
 }
 
 // recordStartupOrphans sets startupOrphans to the Endpoints in the cache that have no Service
-// there. It does so once, when the caches of Services and Endpoints have synced.
+// there. The controller must delete these Endpoints when it starts. The method does so once, when
+// the caches of Services and Endpoints have synced.
 func (p *process) recordStartupOrphans() {
 	if p.startupOrphans != nil || p.view.reachedVersion[objects.ServiceResource] == 0 || p.view.reachedVersion[objects.EndpointsResource] == 0 {
 		return

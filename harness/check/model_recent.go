@@ -19,7 +19,7 @@ type valueRange struct {
 	valid     bool // false if the range is empty
 }
 
-// include extends the range so that it contains a value, the parameter v.
+// include extends the range, if necessary, so that the range contains a value, the parameter v.
 func (r *valueRange) include(v int) { r.union(valueRange{low: v, high: v, valid: true}) }
 
 // union extends the range so that it contains all values of the other range.
@@ -60,7 +60,8 @@ func (window *recentWindow) bounds(at time.Duration) valueRange {
 }
 
 // clear forgets all values, including the number's present value. Only later values then determine
-// the lowest and the highest value.
+// the lowest and the highest value. The check expectations calls it when a process sends a create
+// or delete.
 func (window *recentWindow) clear() { *window = recentWindow{since: window.since} }
 
 // advance begins a new bucket if the current bucket is at least lag (1 s) long. A bucket contains
@@ -178,9 +179,11 @@ type decisionWindow struct {
 // A request that takes longer has timed out.
 const decisionWindowMax = 90 * time.Second
 
-// callSent records that a process (the parameter p) sent a request for the object. If no request
-// for the object was in flight for batchTime, callSent moves the start of the window forward. It
-// does not do so if client-go may still resend an earlier request.
+// callSent records that a process (the parameter p) sent a request for the object. The process
+// decided on this request within the window, that is, after the time in the field from.
+//
+// If no request for the object was in flight for batchTime, callSent moves the start of the window
+// forward. It does not do so if client-go may still resend an earlier request.
 func (w *decisionWindow) callSent(p *process, at time.Duration) {
 	if w.callsInFlight == 0 && at-w.lastActivity >= p.batchTime && !p.clientMayRetry(at) {
 		w.from = at - p.batchTime

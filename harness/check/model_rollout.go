@@ -20,11 +20,11 @@ type writeOrigin struct {
 	at   time.Duration
 }
 
-// replicaSetsState contains all ReplicaSets of one Deployment at one time, sorted by name, in
-// two variants. The field cached contains the versions in the cache. In withOwnWrites, newer
-// versions that the API server returned to the process replace cached versions.
+// replicaSetsState contains all ReplicaSets of one Deployment at one time, sorted by name, in two
+// variants. The field cached contains the versions in the cache. In withOwnWrites, newer versions
+// that the API server returned to the process replace cached versions.
 //
-// The controller may act on either variant: it may use the response to a write before the watch
+// The controller may act on either variant. It may use the response to a write before the watch
 // event of that write arrives.
 type replicaSetsState struct{ cached, withOwnWrites []*objects.Owner }
 
@@ -40,10 +40,10 @@ func newRolloutState(p *process, uid types.UID) *rolloutState {
 //
 // A ReplicaSet that matches the Deployment's selector makes the ownership uncertain in two cases:
 //
-//   - The ReplicaSet is an orphan. It belongs to the Deployment only after its adoption, and
-//     the watch event of the adoption may be late.
-//   - The ReplicaSet is terminating. The model does not count such a ReplicaSet, but the
-//     controller may count it until the watch event of the deletion arrives.
+//   - The ReplicaSet is an orphan. It belongs to the Deployment only after its adoption, and the
+//     watch event of the adoption may be late.
+//   - The ReplicaSet is terminating. The model does not count such a ReplicaSet. The controller may
+//     count it until the watch event of the deletion arrives.
 func (r *rolloutState) ownershipClear(since, at time.Duration) bool {
 	view := r.process.view
 	if d := view.deployments[r.uid]; d != nil && view.anyReplicaSet(func(set *objects.Owner) bool {
@@ -55,8 +55,9 @@ func (r *rolloutState) ownershipClear(since, at time.Duration) bool {
 	return r.ownershipUnclearAt == never || r.ownershipUnclearAt < since-lag
 }
 
-// update records which versions of the Deployment and of its ReplicaSets the cache contains
-// now.
+// update records which versions of the Deployment and of its ReplicaSets the cache contains now.
+// The model calls it when one of them has changed in the cache. It also calls update after a
+// response that contains a ReplicaSet.
 func (r *rolloutState) update(at time.Duration) {
 	view := r.process.view
 	d := view.deployments[r.uid]
@@ -112,8 +113,8 @@ func (r *rolloutState) withOwnWrites(d *objects.Deployment, sets []*objects.Owne
 }
 
 // recordCall records that the process sent a request while it was syncing the Deployment. It also
-// forgets old versions of the Deployment and its ReplicaSets, which cannot be the reason for a later
-// request (see decisionWindow).
+// forgets old versions of the Deployment and its ReplicaSets. These versions cannot be the reason
+// for a later request (see decisionWindow).
 func (r *rolloutState) recordCall(at time.Duration) {
 	r.decisionWindow.callSent(r.process, at)
 	r.deployments, r.replicaSets = keepSince(r.deployments, r.from), keepSince(r.replicaSets, r.from)
@@ -170,8 +171,9 @@ func (r *rolloutState) recordWrite(set *objects.Owner, from history.Version, at 
 	r.recordReplicaSet(set, at)
 }
 
-// recordReplicaSet records a ReplicaSet that the API server returned to the process. It does
-// nothing if the cache already contains the same or a newer version of the ReplicaSet.
+// recordReplicaSet records a ReplicaSet that the API server returned to the process. The controller
+// may act on this version before its watch event arrives. The method does nothing if the cache
+// already contains the same or a newer version of the ReplicaSet.
 func (r *rolloutState) recordReplicaSet(set *objects.Owner, at time.Duration) {
 	if now := r.process.view.owners[set.UID]; now != nil && now.Version >= set.Version {
 		return

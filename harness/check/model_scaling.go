@@ -65,12 +65,11 @@ func (r *rolloutState) newScaling(name string, pods *objects.Template, from hist
 
 // firstStateWith returns the first state of a Deployment's ReplicaSets on which a write may be
 // based. The result is the index of the state, or -1 if there is none. The parameter at is the
-// resourceVersion that the written ReplicaSet has in the write.
+// version of the ReplicaSet that the process had read before the write.
 //
-// A state matches if it contains the ReplicaSet with this resourceVersion. A state with an older
-// version also matches, if only writes of this process lie between the two versions. The controller
-// may have read the other ReplicaSets before these writes (allowed behavior
-// writes-from-one-snapshot).
+// A state matches if it contains the ReplicaSet in this version. A state with an older version also
+// matches, if only writes of this process lie between the two versions. The controller may have
+// read the other ReplicaSets before these writes (allowed behavior writes-from-one-snapshot).
 func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], name string, at history.Version) int {
 	if at == 0 {
 		return -1
@@ -86,7 +85,8 @@ func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], 
 }
 
 // derivesFrom reports whether only this process changed a ReplicaSet between two versions. The
-// parameter set is the earlier version; at is the resourceVersion of the later one.
+// parameter set is the earlier version; at is the resourceVersion of the later one. The process may
+// then have decided on a write of the later version from the state with the earlier one.
 //
 // The result is also true if both are the same version.
 func (r *rolloutState) derivesFrom(set *objects.Owner, at history.Version) bool {

@@ -11,7 +11,7 @@ import (
 // statusBounds contains, for each field of an owner's status, the lowest and highest value that a
 // process may write. The owner is a ReplicaSet or ReplicationController.
 //
-// A status write is based on one version of the owner, and its sync began after the process had
+// A status write is based on one version of the owner. Its sync began after the process had
 // received this version. The ranges therefore leave out values from before that time, except for
 // the last one to two seconds (lag).
 type statusBounds struct {
@@ -35,7 +35,8 @@ type statusBounds struct {
 	// does not justify the condition ReplicaFailure.
 	deletesNotFound countSinceIdle
 	// unreportedFailure is true if a create or delete of the owner's pods has failed since the last
-	// status write. It stays false while the owner's cached status has ReplicaFailure=True.
+	// status write. The next status write must then set ReplicaFailure=True. The field stays false
+	// while the owner's cached status has this condition.
 	unreportedFailure bool
 }
 
@@ -97,8 +98,8 @@ func (bounds *statusBounds) recordCallResult(ok, certain bool, r *history.Respon
 }
 
 // startAtVersion begins new ranges when the process receives a new version of the owner. It forgets
-// values from before the last one to two seconds, because a sync of the new version reads only
-// current values.
+// values from before the last one to two seconds. A sync of the new version reads only current
+// values.
 func (bounds *statusBounds) startAtVersion(at time.Duration) {
 	for _, values := range []*rangeSinceIdle{
 		&bounds.generation, &bounds.replicas, &bounds.fullyLabeled, &bounds.ready, &bounds.terminatingReplicas, &bounds.orphans, &bounds.minReady, &bounds.failing,

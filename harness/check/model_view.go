@@ -226,8 +226,8 @@ func (v *view) drop(resource string, uid types.UID, at time.Duration) {
 	v.removePod(uid)
 }
 
-// recordFormer adds the present state of a cached pod to formerPods. The parameter at is the
-// time when this state ends.
+// recordFormer adds the present state of a cached pod to formerPods, because a worker may still act
+// on it. The parameter at is the time when this state ends.
 func (v *view) recordFormer(uid types.UID, at time.Duration) {
 	if p := v.pods[uid]; p != nil {
 		v.formerPods[uid] = append(v.formerPods[uid], cachedPodState{pod: p, since: v.podStateSince[uid], until: at})
@@ -295,15 +295,15 @@ func (v *view) prune(before time.Duration) {
 	}
 }
 
-// sameForAdoption reports whether two versions of a pod are equal in all fields that decide
-// about adoption and release. These fields are the controllerRef, the labels, and whether the
-// pod is active.
+// sameForAdoption reports whether two versions of a pod are equal in all fields that decide about
+// adoption and release. These fields are the controllerRef, the labels, and whether the pod is
+// active. Two such versions belong to the same cachedPodState.
 func sameForAdoption(p, other *objects.Pod) bool {
 	return p.Controller == other.Controller && p.Active == other.Active && maps.Equal(p.Labels, other.Labels)
 }
 
 // sameForScaleDown reports whether two versions of a pod are equal in all fields that decide the
-// order of a scale-down.
+// order of a scale-down. The view then stores only the first of them.
 func sameForScaleDown(p, other *objects.Pod) bool {
 	return sameForAdoption(p, other) && p.DeletionOrder == other.DeletionOrder && p.Ready == other.Ready && p.ReadySince.Equal(other.ReadySince)
 }

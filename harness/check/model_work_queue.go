@@ -2,8 +2,8 @@ package check
 
 import "github.com/kube-gauntlet/gauntlet/harness/history"
 
-// objectGone reports whether the cache of the key's process no longer contains the object that
-// the key names.
+// objectGone reports whether the cache of the key's process no longer contains the object that the
+// key names. Checkers may then forget the failures that they have counted for the key.
 func (key workQueueKey) objectGone() bool {
 	view := key.process.view
 	if key.service != (objectName{}) {
@@ -12,8 +12,8 @@ func (key workQueueKey) objectGone() bool {
 	return view.owners[key.uid] == nil && view.deployments[key.uid] == nil && view.metadata.get(key.uid) == nil
 }
 
-// String formats the key's object as kind namespace/name. If the name of the object is unknown
-// because the cache does not contain it, the result is "owner" and the UID.
+// String formats the key's object as kind namespace/name. If the cache does not contain the object,
+// its name is unknown. The result is then "owner" and the UID.
 func (key workQueueKey) String() string {
 	switch {
 	case key.service != objectName{}:
@@ -28,9 +28,8 @@ func (key workQueueKey) String() string {
 	return "owner " + string(key.uid)
 }
 
-// ref returns the reference of the key's object for the evidence of a violation. If the name of
-// the object is unknown because the cache does not contain it, the reference contains only the
-// UID.
+// ref returns the reference of the key's object for the evidence of a violation. If the cache does
+// not contain the object, its name is unknown. The reference then contains only the UID.
 func (key workQueueKey) ref() *history.Ref {
 	switch {
 	case key.service != objectName{}:

@@ -6,9 +6,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// receivedVersions contains the newest version of each object that each process has received.
-// The outer key is the name of the process. Lists, watch events and successful responses count,
-// whether or not the process has a cache. Of each version, only the reference is stored.
+// receivedVersions contains the newest version of each object that each process has received. The
+// outer key is the name of the process. Lists, watch events and successful responses count, whether
+// or not the process has a cache. The map stores only the reference of each version.
 type receivedVersions map[string]map[objectName]history.Ref
 
 // observe reads the next record of the history, and stores the versions that a process received

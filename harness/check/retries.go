@@ -11,8 +11,8 @@ import (
 // with the same verb and object count as the same request. The counts are separate for each work
 // queue key.
 type failedAttempts struct {
-	// follows reports whether failedAttempts counts the failures of the given request.
-	// newDroppedKeys, for example, counts only requests for one kind of object.
+	// follows reports whether failedAttempts counts the failures of the given request. For example,
+	// the type droppedKeys counts only failures of requests for one kind of object.
 	follows func(*call) bool
 	// max is the number of consecutive failures after which the controller drops the work queue
 	// key. After that, the next failure counts as the first. 0 means that the controller never
@@ -42,7 +42,8 @@ type callAttempts struct {
 	// clientRetries is how often client-go has resent the request of the latest attempt by itself.
 	clientRetries int
 	// latestEvent is the sequence number of the last list or watch event that enqueued the work
-	// queue key.
+	// queue key. If this event came after the request in latestSent, the key does not wait for a
+	// retry.
 	latestEvent int64
 }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// run runs the given checks on a history. It returns the same results as Run.
+// run runs the given checks on a history. Run calls it with all checks, and tests call it with
+// others. The results are those of Run.
 func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, error]) ([]Result, Activity, error) {
 	model := newModel(setting)
 	setting.Controllers = model.tested.rows
@@ -64,7 +65,8 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 // excuseKnownUpstream changes verdicts from unknown to not-exercised if a known upstream issue kept
 // the cluster from converging. It changes only verdicts of checks that need a converged cluster.
 //
-// It assumes that an issue did so if any check has the verdict known-upstream.
+// If any check has the verdict known-upstream, excuseKnownUpstream assumes that this issue
+// prevented convergence.
 func excuseKnownUpstream(entries []*runnerEntry, results []Result) {
 	known := slices.IndexFunc(results, func(r Result) bool { return r.Verdict == KnownUpstream })
 	if known < 0 {
@@ -79,8 +81,8 @@ func excuseKnownUpstream(entries []*runnerEntry, results []Result) {
 	}
 }
 
-// runnerEntry runs one check of a history. If the checker panics, the entry stops calling it,
-// and the verdict is unknown.
+// runnerEntry runs one check on a history, and contains the checker of this check. If the checker
+// panics, the runnerEntry no longer calls the checker, and the verdict is unknown.
 type runnerEntry struct {
 	check   Check
 	checker Checker // nil if the check applies to none of the controllers under test

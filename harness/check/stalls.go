@@ -10,8 +10,8 @@ import (
 // processes.
 const machine = ""
 
-// stalls contains the stalls of a run. A stall is a time in which gauntlet or a process got no
-// CPU time.
+// stalls contains the stalls of a run. A stall is a time in which gauntlet or a process got no CPU
+// time. Checks extend their time limits by it.
 type stalls struct {
 	all   []stall                  // sorted by end, earliest first
 	total map[string]time.Duration // the sum of the durations, by process name

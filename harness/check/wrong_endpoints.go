@@ -29,7 +29,8 @@ func NewWrongEndpoints() *WrongEndpoints {
 	return &WrongEndpoints{decoder: objects.NewDecoder(), committed: newObjectSet(), wrong: map[objectName]bool{}}
 }
 
-// Observe reads the next record of the history. It returns an error if an object in the record
+// Observe reads the next record of the history. It adds the time since the previous record to the
+// total, if some Endpoints were wrong in that time. It returns an error if an object in the record
 // cannot be decoded.
 func (e *WrongEndpoints) Observe(r *history.Record) error {
 	if e.ended {

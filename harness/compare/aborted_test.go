@@ -230,7 +230,7 @@ func TestUnfinished(t *testing.T) {
 			"undeclared: verdict process-alive, verdict: pass; fail",
 		}},
 		{"it was killed", side("qrs", func(*historyBuilder) {}, check.Unknown, false), []string{
-			"undeclared: workload the run, completion: complete; the history ends before the phase end",
+			"undeclared: workload the run, completion: complete; the history ends before the last phase (end)",
 		}},
 		{"something was missed", side("qrs", misses, check.Unknown, true), []string{
 			"undeclared: workload the run, completion: complete; commits of pods: the watch ended",

@@ -13,8 +13,8 @@ import (
 var ErrNoRecord = errors.New("found no complete record; expected a start record")
 
 // EndWith appends records and an End record to the history file at path. EndWith sets the records'
-// sequence numbers and times. It is called after the process that recorded the history has died, so
-// that the history says why its end is missing.
+// sequence numbers and times. Callers use it after the process that recorded the history has died.
+// The history then says why its end is missing.
 //
 // EndWith first removes an incomplete last line. If the history already has an End record, EndWith
 // does nothing. If the history has no complete record, the error wraps [ErrNoRecord].

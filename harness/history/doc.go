@@ -1,16 +1,16 @@
-// Package history defines, writes and reads the history of a run. A history is an append-only
-// file with one JSON record per line.
+// Package history defines, writes and reads the history of a run. A history is an append-only file
+// with one JSON record per line.
 //
 // Two independent sources write records:
 //
-//   - The observer records every committed version of every observed object. It follows etcd,
-//     or watches the API server if etcd is not reachable.
-//   - The fault proxy stands between the API server and the controllers under test (the
-//     subject). It records what the subject receives and sends: every request, every response,
-//     every list and every watch event.
+//   - The observer records every committed version of every observed object. It follows etcd, or
+//     watches the API server if etcd is not reachable.
+//   - The fault proxy stands between the API server and the controllers under test (the subject).
+//     It records what the subject receives and sends: every request, every response, every list and
+//     every watch event.
 //
-// Together, both sources show which versions the subject could have seen before each of its
-// writes. The run itself records faults, workload steps, processes and phases.
+// Together, both sources show which versions the subject could have seen before each of its writes.
+// The run itself records faults, workload steps, processes and phases.
 //
 // # Order
 //
@@ -19,9 +19,9 @@
 // request to the API server. Therefore everything that the subject did because of a delivery
 // follows that delivery in the file.
 //
-// Before each request, the file contains every list, event and response that the subject had
-// received when it sent the request. The file may also contain a few lists, events and responses
-// that had not reached the subject yet.
+// Before each request, the file contains everything that the subject had received until then:
+// lists, events and responses. The file may also contain a few lists, events and responses that had
+// not reached the subject yet.
 //
 // The observer receives commits over a separate watch. The commit record of a version may precede
 // or follow the response or delivery that contains the same version. To order versions, compare

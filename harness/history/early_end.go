@@ -14,7 +14,8 @@ type EarlyEnd struct {
 	died string // describes the process whose death may have ended the run; "" if there is none
 }
 
-// Observe reads the next record of the history.
+// Observe reads the next record of the history. It remembers the death of a process until a later
+// record shows that the run went on.
 func (e *EarlyEnd) Observe(r *Record) {
 	switch {
 	case r.Process != nil && r.Process.Event == ProcessDied:
@@ -46,7 +47,7 @@ func (r *Record) continuesRun() bool {
 // died".
 func (e *EarlyEnd) Reason() string {
 	if e.died == "" {
-		return "the history ends before the phase end"
+		return "the history ends before the last phase (end)"
 	}
 	return "the run ended early: " + e.died
 }

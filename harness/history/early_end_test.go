@@ -13,15 +13,15 @@ func TestEarlyEnd(t *testing.T) {
 		records []Record
 		want    string
 	}{
-		{"nothing died", []Record{stopped}, "the history ends before the phase end"},
+		{"nothing died", []Record{stopped}, "the history ends before the last phase (end)"},
 		{"the death ended the run", []Record{died, stopped}, "the run ended early: subject-0 exited with status 1"},
 		{"the first of two deaths ended the run", []Record{died, silent}, "the run ended early: subject-0 exited with status 1"},
 		{"without a detail", []Record{silent}, "the run ended early: subject-1 died"},
 		{"the teardown heals a fault", []Record{died, {Fault: &Fault{Event: FaultHealed}}}, "the run ended early: subject-0 exited with status 1"},
-		{"the process was started again", []Record{died, {Process: &Process{Name: "subject-0", Event: ProcessStarted}}}, "the history ends before the phase end"},
-		{"a step began", []Record{died, {Step: &Step{Event: StepBegun}}}, "the history ends before the phase end"},
-		{"a fault began", []Record{died, {Fault: &Fault{Event: FaultInjected}}}, "the history ends before the phase end"},
-		{"a phase began", []Record{died, {Phase: &Phase{Name: PhaseSettle}}}, "the history ends before the phase end"},
+		{"the process was started again", []Record{died, {Process: &Process{Name: "subject-0", Event: ProcessStarted}}}, "the history ends before the last phase (end)"},
+		{"a step began", []Record{died, {Step: &Step{Event: StepBegun}}}, "the history ends before the last phase (end)"},
+		{"a fault began", []Record{died, {Fault: &Fault{Event: FaultInjected}}}, "the history ends before the last phase (end)"},
+		{"a phase began", []Record{died, {Phase: &Phase{Name: PhaseSettle}}}, "the history ends before the last phase (end)"},
 	} {
 		var end EarlyEnd
 		for _, r := range test.records {

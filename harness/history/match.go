@@ -59,7 +59,7 @@ func (r *Request) IsWrite() bool {
 func (o *Object) IsLeaderLock() bool { return o.Annotations[leaderAnnotation] != "" }
 
 // IsBookkeeping reports whether objects of a resource are leases, events or access reviews. A
-// controller may write such objects at any time.
+// controller may write such objects at any time, so checks ignore these writes.
 func IsBookkeeping(resource string) bool {
 	switch resource {
 	case "leases.coordination.k8s.io", "events", "events.events.k8s.io",

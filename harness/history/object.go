@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Version is a resourceVersion. It is a revision of etcd, so versions of different objects and
-// kinds can be compared: the higher one is newer. 0 means that there is no resourceVersion.
+// Version is a resourceVersion. It is a revision of etcd. Versions of objects of all kinds can
+// therefore be compared: the higher one is newer. 0 means that there is no resourceVersion.
 type Version uint64
 
 // ParseVersion parses a resourceVersion from the API. An empty string gives 0. Any other text

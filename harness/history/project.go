@@ -90,7 +90,7 @@ func utc(t time.Time) time.Time {
 	return t.UTC()
 }
 
-// body returns the fields of an API object as JSON, without kind, apiVersion and metadata. Of a
+// body returns the fields of an API object as JSON, without kind, apiVersion and metadata. For a
 // pod, it returns only the fields that checks read.
 func body(obj runtime.Object) (json.RawMessage, error) {
 	if pod, ok := obj.(*corev1.Pod); ok { // fast path: most objects are pods

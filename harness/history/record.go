@@ -64,8 +64,8 @@ const Format = 2
 // key of Record.Commit is "truth".
 const format1 = 1
 
-// Start is the first record of every history. It says what was run: the scenario, the seed of its
-// random draws, the controllers under test (the subject) and the cluster's provider.
+// Start is the first record of every history. It says what was run: the scenario, its seed, the
+// controllers under test (the subject) and the cluster's provider.
 type Start struct {
 	Format    int       `json:"format"` // the version of the record format: the constant Format
 	Time      time.Time `json:"time"`   // when the run began, by gauntlet's clock
@@ -204,7 +204,7 @@ type Response struct {
 	Object *Object `json:"object,omitempty"`
 	// Bytes is the length of the response body that the controllers under test receive, in bytes.
 	// It is 0 for a watch, because Delivery.Bytes has the length of each event. It is also 0 for a
-	// response that contains no object, such as a log, if the API server sends no Content-Length.
+	// response without an object, such as a log, if the response has no Content-Length.
 	Bytes int `json:"bytes,omitempty"`
 }
 

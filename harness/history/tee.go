@@ -48,7 +48,8 @@ type readResult struct {
 	err    error
 }
 
-// readResults yields the pairs of all slices in the channel parts, in order.
+// readResults yields the pairs of all slices in the channel parts, in order. Tee passes this
+// sequence to its second consumer.
 func readResults(parts <-chan []readResult) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		for part := range parts {
@@ -62,10 +63,9 @@ func readResults(parts <-chan []readResult) iter.Seq2[*Record, error] {
 }
 
 // ReadSelected reads the records with the given sequence numbers (Seq) from the history file at
-// path. The keys of the result are sequence numbers. It ignores numbers after the end of the
-// file.
+// path. The keys of the result are sequence numbers. Numbers after the end of the file are ignored.
 //
-// For speed, it decodes only these records and stops after the last of them.
+// For speed, ReadSelected decodes only these records, and stops after the last of them.
 func ReadSelected(path string, positions []int64) (map[int64]*Record, error) {
 	selected := make(map[int64]*Record, len(positions))
 	if len(positions) == 0 {

@@ -52,8 +52,9 @@ func (r *Recording) Faults() []history.Fault {
 // awaitTimeout is the maximum time for which Await waits for a record.
 const awaitTimeout = 20 * time.Second
 
-// Await waits for the first record for which match returns true, and returns it. The
-// description says which record the test expects.
+// Await waits for the first record for which match returns true, and returns this record. It fails
+// the test if there is no such record within awaitTimeout (20 s). The description says in the
+// failure which record the test expects.
 func (r *Recording) Await(t *testing.T, description string, match func(history.Record) bool) history.Record {
 	t.Helper()
 	timeout := time.After(awaitTimeout)
