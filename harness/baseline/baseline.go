@@ -49,8 +49,8 @@ type Baseline struct {
 }
 
 // Learn derives a baseline from the histories of runs of one scenario without faults. A baseline is
-// what these runs have in common. Learn returns an error if a history cannot be read, or if a step
-// of the workload failed in a run.
+// what these runs have in common. Learn returns an error if a history cannot be read, or if a
+// workload step failed in a run.
 func Learn(histories ...iter.Seq2[*history.Record, error]) (*Baseline, error) {
 	if len(histories) == 0 {
 		return nil, errors.New("learning a baseline: found no history of a run; expected at least one")

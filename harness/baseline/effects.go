@@ -16,8 +16,8 @@ type effects struct {
 	lost    int // how often such an object disappeared although these controllers had not deleted it
 }
 
-// effectsFormat is how a value of [Facts] contains effects, such as "2 created, 1 deleted, 0
-// lost".
+// effectsFormat is the format in which a value of [Facts] contains effects, such as "2 created, 1
+// deleted, 0 lost".
 const effectsFormat = "%d created, %d deleted, %d lost"
 
 func (e effects) String() string {

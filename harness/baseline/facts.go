@@ -9,9 +9,11 @@ import (
 )
 
 // Facts are statements about a run, such as that a Service has the type ClusterIP. A key names an
-// object or one of its fields, such as "services gauntlet/web spec/type". The value of a field is
-// its content. The value of an object is a number of objects or counts such as "2 created, 1
-// deleted, 0 lost". The value [Any] matches every value.
+// object or one of its fields, such as "services gauntlet/web spec/type".
+//
+// If the key names a field, the value is the content of the field. If the key names an object, the
+// value is the number of such objects. It may also contain counts such as "2 created, 1 deleted, 0
+// lost". The value [Any] matches every value.
 type Facts map[string]string
 
 // Any is the value of a fact that differs between runs, or that the user ignores. It matches

@@ -40,7 +40,8 @@ func NewObserver() *Observer {
 	return &Observer{live: map[string]*history.Object{}, writes: map[uint64]*write{}, counts: map[string]*effects{}, deletes: map[types.UID]bool{}}
 }
 
-// Observe reads the next record of the run's history.
+// Observe reads the next record of the run's history, and updates the facts that End and Effects
+// return.
 func (o *Observer) Observe(r *history.Record) {
 	switch {
 	case r.Start != nil:
@@ -90,9 +91,9 @@ func (o *Observer) Unfinished(lastOperation int) string {
 // list also has an entry such as "deployments.apps/status".
 func (o *Observer) Written() []string { return slices.Clone(o.written) }
 
-// End returns facts about the objects that exist now. One fact contains the number of objects
-// with each name. Objects whose names the API server generated count together. An object with a
-// fixed name also has one fact for each field, if the list withFields contains its resource.
+// End returns facts about the objects that exist now. For each name, one fact contains the number
+// of objects with this name. Objects whose names the API server generated count together. An object
+// with a fixed name also has one fact for each field, if the list withFields contains its resource.
 //
 // The fields of the status are included only if the list contains the resource with "/status".
 //
@@ -159,7 +160,8 @@ func (f Facts) addFields(key string, o *history.Object, withStatus bool) {
 }
 
 // currentGeneration is the value of an observedGeneration that is equal to the generation of its
-// object. The number itself depends on how many updates led to the same spec.
+// object. The number itself would differ between runs, because it depends on how many updates led
+// to the same spec.
 const currentGeneration = "current"
 
 // dependsOnHistory reports whether a field of a status may depend on earlier states of the object.

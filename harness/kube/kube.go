@@ -1,13 +1,12 @@
 // Package kube is the registry of the API kinds and controllers that the test harness knows.
 //
-// It has two tables. Kinds has a row for each known kind of object, and Controllers has a row
-// for each controller that can be under test. All packages that list kinds or controllers read
-// these tables.
+// It has two tables. Kinds has a row for each known kind of object. Controllers has a row for each
+// controller that can be under test. All packages that list kinds or controllers read these tables.
 //
-// Some kinds have no row, such as the kinds of custom resources. The function [Generic] returns
-// a description of such a kind. With it, the harness can create, observe, record and compare
-// objects of the kind, and show them in reports. Faults can act on these objects. Only the
-// checks of controllers/CONTRACT.md need a row.
+// Some kinds have no row, such as the kinds of custom resources. The function [Generic] returns a
+// description of such a kind. With it, the harness can create, observe, record and compare objects
+// of the kind, and show them in reports. Faults can act on these objects. Only the checks of
+// controllers/CONTRACT.md need a row.
 //
 // The package imports no other package of the harness, except nearest.
 package kube
@@ -46,8 +45,8 @@ type Kind struct {
 	// Controls lists the kinds of which an object of this kind can be the controller. For
 	// example, a Deployment controls ReplicaSets.
 	Controls []string
-	// Color is the color of the kind in reports, for the light and the dark theme, in CSS
-	// syntax: light-dark(#1c2024, #e6e8ea). "" means the default color.
+	// Color is the color of the kind in reports, in CSS syntax, for the light and the dark theme.
+	// An example is light-dark(#1c2024, #e6e8ea). "" means the default color.
 	Color string
 }
 
@@ -142,7 +141,8 @@ var rowsByResource = sync.OnceValue(func() map[string]Kind {
 	return rows
 })
 
-// find returns the first row of the table of kinds for which matches returns true.
+// find returns the first row of the table of kinds for which the function matches returns true. If
+// there is no such row, the second result is false.
 func find(matches func(Kind) bool) (Kind, bool) {
 	if i := slices.IndexFunc(Kinds, matches); i >= 0 {
 		return Kinds[i], true

@@ -13,19 +13,20 @@ import (
 )
 
 // Decoder decodes recorded objects and caches the results. The cache is useful because a history
-// contains a version of an object up to three times, usually within a second. These are its
-// commit, its delivery to the controller, and the API server's response.
+// often contains the same version up to three times within a second. These are its commit, its
+// delivery to the controller, and the API server's response.
 //
-// A fault may skew the timestamps in a version. The copies of such a version may differ, so the
-// Decoder decodes each copy again, and caches only the last result. A Decoder is not safe for
-// concurrent use.
+// A fault may skew the timestamps in a version. The copies of such a version may differ. The
+// Decoder therefore decodes each copy again, and caches only the last result. A Decoder is not safe
+// for concurrent use.
 type Decoder struct {
 	versionCache // caches decoded values of type *Pod, *Owner, *Deployment or *Service
-	// generic is the cache of *Generic values, which contain the fields that many kinds have. It
-	// is a separate cache, because callers may decode the same version also by its kind.
+	// generic is the cache of *Generic values, which contain the fields that many kinds have. It is
+	// a separate cache, because callers may also decode the same version to the Go type of its
+	// kind.
 	generic versionCache
-	// Templates and selectors have separate caches, because the thousands of versions of an
-	// owner usually share one template and one selector.
+	// Templates and selectors have separate caches. The thousands of versions of an owner usually
+	// share one template and one selector.
 	templates parsedText[*Template]
 	selectors map[*OwnerKind]parsedText[labels.Selector]
 }
@@ -95,8 +96,8 @@ func (t parsedText[T]) read(raw json.RawMessage, decode func(json.RawMessage) (T
 // Decode decodes an object to the Go type for its kind, such as *Pod. The field
 // [kube.Kind.Decoding] says which type this is.
 //
-// Decode returns nil for kinds that are not in the table of package kube, and for kinds that are
-// decoded [kube.AsGeneric]. Use [Decoder.Generic] for them.
+// Decode returns nil for kinds without a row in the table of package kube. It also returns nil for
+// kinds that are decoded [kube.AsGeneric]. Use [Decoder.Generic] for them.
 func (d *Decoder) Decode(o *history.Object) (any, error) {
 	kind, _ := kube.ByResource(o.Resource)
 	switch kind.Decoding {
@@ -114,22 +115,26 @@ func (d *Decoder) Decode(o *history.Object) (any, error) {
 	return nil, nil
 }
 
-// Pod decodes a pod, or returns it from the cache.
+// Pod decodes a recorded pod. If the Decoder has decoded this version before, Pod returns the
+// cached result.
 func (d *Decoder) Pod(o *history.Object) (*Pod, error) {
 	return decodeOnce(&d.versionCache, o, decodePod)
 }
 
-// Deployment decodes a Deployment, or returns it from the cache.
+// Deployment decodes a recorded Deployment. If the Decoder has decoded this version before, the
+// method returns the cached result.
 func (d *Decoder) Deployment(o *history.Object) (*Deployment, error) {
 	return decodeOnce(&d.versionCache, o, d.DecodeDeployment)
 }
 
-// Service decodes a Service, or returns it from the cache.
+// Service decodes a recorded Service. If the Decoder has decoded this version before, the method
+// returns the cached result.
 func (d *Decoder) Service(o *history.Object) (*Service, error) {
 	return decodeOnce(&d.versionCache, o, decodeService)
 }
 
-// Owner decodes a ReplicaSet or ReplicationController, or returns it from the cache.
+// Owner decodes a ReplicaSet or ReplicationController, or returns it from the cache. The parameter
+// kind says which of the two it is; it is a pointer to a row of OwnerKinds.
 func (d *Decoder) Owner(kind *OwnerKind, o *history.Object) (*Owner, error) {
 	return decodeOnce(&d.versionCache, o, func(o *history.Object) (*Owner, error) { return d.DecodeOwner(kind, o) })
 }
@@ -168,8 +173,8 @@ func decodeVersion[T any](o *history.Object, decode func(*history.Object) (*T, e
 	return decoded, nil
 }
 
-// evict removes the oldest version from a full cache. Callers call it before they add the version
-// with the given key.
+// evict makes room in the cache for the version with the given key, which the caller then adds. If
+// the cache is full, evict removes the version that was added first.
 func (c *versionCache) evict(key VersionKey) {
 	if len(c.oldest) < decodedMax {
 		c.oldest = append(c.oldest, key)

@@ -42,12 +42,13 @@ type Matcher struct {
 	stateHeld bool                        // the result of that condition when it was last evaluated
 }
 
-// New returns a Matcher for a trigger.
+// New returns a Matcher for a trigger. The parameter objects contains the objects at this time, on
+// which the condition of a state trigger depends.
 //
 // The parameter requireChange matters for a state trigger whose condition is true already. If
-// requireChange is false, the trigger matches at the next record. If it is true, the condition
-// must first become false and then true again. Use true when a fault begins again, because the
-// condition that began it before may still be true.
+// requireChange is false, the trigger matches at the next record. If it is true, the condition must
+// first become false and then true again. Use true when a fault begins again, because the condition
+// that began it before may still be true.
 func New(trigger scenario.Trigger, ownerOf OwnerLookup, objects *Objects, requireChange bool) *Matcher {
 	m := &Matcher{trigger: trigger, ownerOf: ownerOf, pending: map[uint64]*history.Request{}}
 	if trigger.After != nil {
