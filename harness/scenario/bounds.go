@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Bounds are the inclusive minimum and maximum of a field, from its tag bounds, such as "1..50"
-// or "0s..1m". The bounds of a duration are in nanoseconds. The bounds of a list or map limit
-// its length.
+// Bounds are the inclusive minimum and maximum of a field. They come from the field's struct tag
+// bounds, such as "1..50" or "0s..1m". The bounds of a duration are in nanoseconds. The bounds of a
+// list or map limit its length.
 type Bounds struct{ Min, Max int64 }
 
 // BoundsOf returns the inclusive limits in the struct tag bounds of a field, such as "1..50". It
@@ -37,7 +37,8 @@ func parseBound(field reflect.StructField, text string) int64 {
 	return number
 }
 
-// boundedField is a number or a duration in a struct, with its minimum and maximum.
+// boundedField is a number or a duration in a struct of the scenario format, with its minimum and
+// maximum.
 type boundedField struct {
 	name  string // the name of the field in YAML
 	index []int  // the index of the field for reflect.Value.FieldByIndex
@@ -49,6 +50,7 @@ type boundedField struct {
 var boundedFieldsOfTypes sync.Map
 
 // boundedFields returns the fields of a struct that are numbers or durations and have bounds.
+// validator.bounded checks the values of these fields.
 func boundedFields(of reflect.Type) []boundedField {
 	if known, ok := boundedFieldsOfTypes.Load(of); ok {
 		return known.([]boundedField)

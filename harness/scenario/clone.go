@@ -17,8 +17,8 @@ func (s *Scenario) Clone() *Scenario {
 	return copied
 }
 
-// clone returns a deep copy of a Go value. Unexported fields, such as the source file, are not
-// copied deeply: the copy and the original share their values.
+// clone returns a deep copy of a Go value. It copies unexported fields, such as the source file,
+// only shallowly: the copy and the original share the values of these fields.
 func clone(from reflect.Value) reflect.Value {
 	into := reflect.New(from.Type()).Elem()
 	into.Set(from)

@@ -16,10 +16,11 @@ func Percent(n int) *IntOrString { return &IntOrString{text: strconv.Itoa(n) + "
 // targetPort.
 func PortName(name string) *IntOrString { return &IntOrString{text: name} }
 
-// MakeParams converts a struct with yaml tags to the parameters of a fault.
+// MakeParams converts a struct with yaml tags to the parameters of a fault. Go code that creates
+// scenarios uses it.
 //
-// It omits fields with a zero value. When the fault type decodes the parameters, such fields
-// keep their defaults.
+// It omits fields with a zero value. When the fault type decodes the parameters, such fields keep
+// their defaults.
 func MakeParams(fault string, from any) (Params, error) {
 	value := reflect.Indirect(reflect.ValueOf(from))
 	if value.Kind() != reflect.Struct {

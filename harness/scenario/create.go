@@ -233,8 +233,8 @@ func (v *validator) createFields(path string, c *Create) {
 	}
 }
 
-// deployment checks the fields that only a create of a Deployment has, such as maxSurge, and
-// reports invalid values.
+// deployment checks the fields that only a create operation of kind Deployment has, such as
+// maxSurge. It records an error for each invalid value.
 func (v *validator) deployment(path string, c *Create) {
 	oneOf(v, path+".strategy", c.Strategy, RollingUpdate, Recreate)
 	if c.Version != "" {
@@ -254,7 +254,8 @@ func (v *validator) shares(path string, surge, unavailable *IntOrString, strateg
 		"found %s beside maxSurge %s; expected at least one of the two fields above 0", unavailable, surge)
 }
 
-// limits checks that the progress deadline, if there is one, is longer than minReadySeconds.
+// limits checks that the progress deadline, if there is one, is longer than minReadySeconds. The
+// API server rejects a Deployment with a shorter deadline.
 func (v *validator) limits(path string, deadlineSeconds *int, minReadySeconds int) {
 	if deadlineSeconds != nil {
 		v.number(path+".progressDeadlineSeconds", *deadlineSeconds, minReadySeconds+1, progressDeadlineSecondsMax)
@@ -271,8 +272,8 @@ func (v *validator) share(path string, share *IntOrString, strategy Strategy) {
 	v.check(share.isShare(), path, "found %s; expected 0 to %d, or 0%% to 100%%", share, replicasMax)
 }
 
-// service checks the fields that only a create of a Service has, such as ports, and reports
-// invalid values.
+// service checks the fields that only a create operation of kind Service has, such as ports. It
+// records an error for each invalid value.
 func (v *validator) service(path string, c *Create) {
 	if c.ExternalName != "" {
 		v.check(!c.Headless, path+".headless", "found headless beside externalName; expected only one of the two fields")
@@ -282,7 +283,7 @@ func (v *validator) service(path string, c *Create) {
 	v.ports(path, c.Ports)
 }
 
-// externalName checks that a name is empty or a DNS subdomain.
+// externalName checks the externalName of a Service. It must be empty or a DNS subdomain.
 func (v *validator) externalName(path, name string) {
 	v.check(name == "" || len(validation.IsDNS1123Subdomain(name)) == 0, path+".externalName",
 		"found %.80q; expected a domain such as example.com", name)

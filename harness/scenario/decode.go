@@ -217,8 +217,8 @@ func fieldIndex(t reflect.Type, name string) ([]int, bool) {
 	return nil, false
 }
 
-// fieldsOfTypes caches the results of visibleFields by reflect.Type. Without it, a fifth of the
-// time to read a scenario would be spent in reflect.VisibleFields.
+// fieldsOfTypes caches the results of visibleFields by reflect.Type. Without this cache, a fifth of
+// the time to read a scenario would be spent in reflect.VisibleFields.
 var fieldsOfTypes sync.Map
 
 // visibleFields returns a struct's fields, including those of embedded structs such as the
@@ -232,8 +232,8 @@ func visibleFields(t reflect.Type) []reflect.StructField {
 	return fields
 }
 
-// fieldTag returns the YAML name of a struct field. It returns "" for a field that YAML files
-// cannot have.
+// fieldTag returns the YAML name of a struct field. It returns "" for a field that is not part of
+// the YAML format, such as an unexported field.
 func fieldTag(field reflect.StructField) string {
 	name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
 	if name == "-" || !field.IsExported() {

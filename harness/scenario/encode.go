@@ -21,7 +21,8 @@ type nodeEncoder interface {
 	encodeNode() *node
 }
 
-// encode returns the YAML node of a Go value. It supports the types that [decoder] supports.
+// encode returns the YAML node of a Go value, for [Scenario.Marshal]. It supports the types that
+// [decoder] supports.
 func encode(from reflect.Value) *node {
 	if custom, ok := from.Interface().(nodeEncoder); ok {
 		return custom.encodeNode()

@@ -29,7 +29,7 @@ var enums = map[string][]string{
 	"eventTypes":     {"ADDED", "MODIFIED", "DELETED"},
 }
 
-// texts converts values of a string type, such as Kind, to strings.
+// texts converts values of a string type, such as Kind, to strings for the map enums.
 func texts[T ~string](values []T) []string {
 	all := make([]string, 0, len(values))
 	for _, value := range values {

@@ -56,7 +56,7 @@ func (x *IntOrString) isNone() bool {
 	return x != nil && (x.text == "" && x.number == 0 || x.text != "" && strings.Trim(x.text, "0") == "%")
 }
 
-// isPort reports whether the value is a port number or a valid port name.
+// isPort reports whether the value is valid for targetPort: a port number or a valid port name.
 func (x *IntOrString) isPort() bool {
 	if x.text == "" {
 		return 1 <= x.number && x.number <= portMax

@@ -34,7 +34,8 @@ type kindRow struct {
 	untils []Until
 }
 
-// kinds is the table of the kinds that need no manifest. All other kinds are generic.
+// kinds is the table of the kinds that need no manifest. All other kinds, such as StatefulSet, are
+// generic.
 var kinds = []kindRow{
 	{ReplicaSet, ownerFields, ownerUntils},
 	{ReplicationController, ownerFields, ownerUntils},
@@ -57,8 +58,8 @@ var kinds = []kindRow{
 var genericRow = kindRow{fields: []string{"apiVersion", "manifest"}, untils: []Until{Gone}}
 
 var (
-	// The fields of the operation create, and the conditions of an await, for a kind with
-	// replicas.
+	// ownerFields are the fields of the operation create for a kind with replicas. ownerUntils are
+	// the conditions of an await for such a kind.
 	ownerFields = []string{"replicas", "labels", "selector", "minReadySeconds"}
 	ownerUntils = []Until{Scaled, Ready, Available, Gone}
 
@@ -124,7 +125,7 @@ func (s *Scenario) GenericKinds() []kube.Kind {
 	return found
 }
 
-// creates returns the create operations among the steps of the workload, in order.
+// creates returns the create operations among the steps of the workload, in the order of the steps.
 func (s *Scenario) creates() []*Create {
 	var all []*Create
 	for i := range s.Workload {
@@ -140,11 +141,11 @@ func hasKind(in []kube.Kind, kind Kind) bool {
 	return slices.ContainsFunc(in, func(k kube.Kind) bool { return k.Name == string(kind) })
 }
 
-// kubeKind returns the API group, version, resource and scope of the kind that a create step
-// with a manifest has.
+// kubeKind returns the API group, version, resource and scope of the objects that a create step
+// with a manifest creates.
 //
-// The resource and the scope come from the field operator, or from a CustomResourceDefinition
-// that the workload creates. Otherwise gauntlet derives them from the name of the kind.
+// The resource and the scope come from the field operator, or from a CustomResourceDefinition that
+// the workload creates. Otherwise gauntlet derives them from the name of the kind.
 func (s *Scenario) kubeKind(create *Create) kube.Kind {
 	kind := create.kubeKind()
 	if s.Operator != nil {
@@ -167,8 +168,9 @@ func (s *Scenario) kubeKind(create *Create) kube.Kind {
 	return kind
 }
 
-// kubeKind returns the API group, version, resource and scope of the kind that the create
-// operation has. It ignores the CustomResourceDefinitions of the workload.
+// kubeKind returns the API group, version, resource and scope of the objects that the create
+// operation creates. It ignores the CustomResourceDefinitions of the workload, and derives the
+// resource from the kind's name.
 func (c *Create) kubeKind() kube.Kind {
 	if row, ok := kube.Named(string(c.Kind)); ok && c.APIVersion == "" {
 		return row
@@ -195,9 +197,9 @@ func (s *Scenario) Controllers() []kube.Controller {
 
 // ObservedKinds returns the kinds of the objects whose changes a run of the scenario records.
 //
-// These are the kinds that the workload creates, and the kinds that the default controllers and
-// the controllers under test read or write. The kinds of [kube.Kinds] come first, in the order
-// of that table.
+// These are the kinds that the workload creates. They also include the kinds that the default
+// controllers and the controllers under test read or write. The kinds of [kube.Kinds] come first,
+// in the order of that table.
 func (s *Scenario) ObservedKinds() []kube.Kind {
 	always, _ := kube.ControllersNamed() // returns the default controllers, and no error without names
 	observed := kube.Observed(append(always, s.Controllers()...))

@@ -77,9 +77,9 @@ func positionOf(err error) position {
 	return position{}
 }
 
-// hides reports whether one of two errors makes the second one redundant. The arguments are the
-// paths of the two fields. The result is true if the paths are equal, or if one field contains
-// the other.
+// hides reports whether an error about the field at path makes an error about the field at other
+// redundant. This is so if both are the same field, or if one field contains the other. The
+// validator then does not record the second error.
 func hides(path, other string) bool {
 	return path == other || contains(path, other) || contains(other, path)
 }

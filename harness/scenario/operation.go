@@ -24,7 +24,8 @@ type Operation interface {
 	validate(v *validator, path string)
 }
 
-// operation is a row of the table operations. It describes one type of [Operation].
+// operation is a row of the table of all operations that a step of a workload can have. It
+// describes one type of [Operation].
 type operation struct {
 	name   string // the name of the operation in YAML
 	effect effect
@@ -65,7 +66,7 @@ var operations = []operation{
 	{"patch", updates, allKinds, true, func() Operation { return new(Patch) }},
 }
 
-// operationNames returns the names of all operations in YAML, such as "scale".
+// operationNames returns the names of all operations in YAML, such as "scale", for error messages.
 func operationNames() []string {
 	var names []string
 	for _, row := range operations {

@@ -114,8 +114,9 @@ func (p Params) encodeNode() *node {
 	return p.node
 }
 
-// options returns pointers to the fields that every fault may have, such as when. The keys are
-// the names in YAML. The parameters of the fault type are not included.
+// options returns pointers to the fields that every fault may have, such as the field when.
+// decodeNode decodes values into them. The keys are the names in YAML. The parameters of the fault
+// type are not included.
 func (f *Fault) options() map[string]any {
 	return map[string]any{"when": &f.When, "until": &f.Until, "times": &f.Times, "from": &f.From, "for": &f.For, "mustFire": &f.MustFire}
 }

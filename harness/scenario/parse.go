@@ -8,7 +8,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
-// sizeLimit is the maximum size of a scenario file in bytes.
+// sizeLimit is the maximum size of a scenario file in bytes. Parse does not parse a larger file.
 const sizeLimit = 256 << 10
 
 // Load reads and validates the scenario file at path. See [Parse].

@@ -96,8 +96,8 @@ func (s *Scenario) objectsMax(resource, name string) (int, bool) {
 	return 0, false
 }
 
-// createdMax returns the number of create steps with the given kind and a name that matches a
-// glob. The glob "" matches every name.
+// createdMax returns the number of create steps in the workload with a kind, and a name that
+// matches a glob. The glob "" matches every name.
 func (s *Scenario) createdMax(kind Kind, glob string) int {
 	n := 0
 	for _, create := range s.creates() {
@@ -141,7 +141,8 @@ func (v *validator) owner(at, owner string) {
 	v.check(reachable, at, "found %q, but the workload has no such %s; expected %s", owner, kind, expectedNames(possible))
 }
 
-// expectedNames joins the names that an owner could have, for an error message.
+// expectedNames joins the names of the owners that the workload creates. The error about an owner
+// that does not exist contains them.
 func expectedNames(possible []string) string {
 	if len(possible) == 0 {
 		return "an owner that a step creates"
@@ -176,8 +177,9 @@ func (v *validator) circles() {
 	}
 }
 
-// waitsFor reports whether a fault can begin only after another fault has fired. The argument
-// seen has the faults that the search has visited.
+// waitsFor reports whether a fault can begin only after another fault has fired. The arguments
+// fault and other are indexes in the scenario's list faults. The argument seen has the faults that
+// the search has visited.
 func (v *validator) waitsFor(fault, other int, seen map[int]bool) bool {
 	if seen[fault] || fault < 0 || fault >= len(v.scenario.Faults) {
 		return false
@@ -188,7 +190,8 @@ func (v *validator) waitsFor(fault, other int, seen map[int]bool) bool {
 	})
 }
 
-// waitsOf returns the indexes of the faults that must fire before a fault can begin.
+// waitsOf returns the indexes of the faults that must fire before the fault with the given index
+// can begin.
 func waitsOf(faults []Fault, index int) []int {
 	var all []int
 	for t := faults[index].When; t != nil; t = t.After {

@@ -6,8 +6,8 @@ import (
 	"reflect"
 )
 
-// renamedUntil is the first release that rejects the old names. VERSIONING.md says how long an
-// old name works.
+// renamedUntil is the first release that rejects the old names of fields, checks, scenarios and
+// flags. VERSIONING.md says how long an old name works.
 const renamedUntil = "v0.4"
 
 // These maps have the new names of renamed fields, checks and scenarios. The keys are the names

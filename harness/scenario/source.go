@@ -43,7 +43,8 @@ func (src *source) find(path string) position {
 	return nearest.position
 }
 
-// has reports whether the file has a value at path, such as "faults[0].from".
+// has reports whether the file has a value at path, such as "faults[0].for", even if that value is
+// 0.
 func (src *source) has(path string) bool {
 	if src == nil || src.root == nil {
 		return false

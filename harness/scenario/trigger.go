@@ -199,7 +199,8 @@ func (t Trigger) String() string {
 	return strings.TrimSpace(words)
 }
 
-// count returns the allowed number of objects as text, such as "at least 2" or "1 to 3".
+// count returns the allowed number of objects as text, such as "at least 2" or "1 to 3". The text
+// of the trigger contains it.
 func (t *StateTrigger) count() string {
 	switch {
 	case t.AtMost == nil:

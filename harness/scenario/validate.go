@@ -43,7 +43,7 @@ type validator struct {
 	errs     []error
 	// The field earlier has the errors that the decoder has found. The validator reports no further
 	// error about the fields of these errors. A further error may only be a consequence of the
-	// first.
+	// decoder's error.
 	earlier []error
 
 	// kinds are the kinds that the workload creates from manifests.
@@ -61,9 +61,9 @@ type validator struct {
 	observed []kube.Kind
 }
 
-// validate returns the errors about all fields that are out of bounds or contradict another
-// field. The argument earlier has the errors that the decoder has reported. validate ignores the
-// fields of these errors.
+// validate returns the errors about all fields that are out of bounds or contradict another field.
+// The argument earlier has the errors that the decoder has reported. validate reports no further
+// error about the fields of these errors.
 func (s *Scenario) validate(earlier ...error) error {
 	v := &validator{scenario: s, earlier: earlier, kinds: s.GenericKinds(), resources: s.Resources(), observed: s.ObservedKinds()}
 	v.name("name", s.Name)
@@ -109,7 +109,7 @@ func (v *validator) check(ok bool, path, format string, args ...any) {
 }
 
 // invalid reports whether the field at path has an error already. An error about a field inside
-// it, or about an enclosing field, also counts.
+// that field, or about an enclosing field, also counts.
 func (v *validator) invalid(path string) bool {
 	return slices.ContainsFunc(slices.Concat(v.earlier, v.errs), func(err error) bool {
 		m := new(mistake)
@@ -117,26 +117,26 @@ func (v *validator) invalid(path string) bool {
 	})
 }
 
-// number reports an error if found is less than least or more than most.
+// number records an error about the field at path if found is less than least or more than most.
 func (v *validator) number(path string, found, least, most int) {
 	v.check(least <= found && found <= most, path, "found %d; expected a number from %d to %d", found, least, most)
 }
 
-// duration reports an error if found is less than least or more than most.
+// duration records an error about the field at path if found is less than least or more than most.
 func (v *validator) duration(path string, found, least, most time.Duration) {
 	v.check(least <= found && found <= most, path, "found %s; expected a duration from %s to %s", found, least, most)
 }
 
-// name reports an error if found is not a DNS label, the strictest rule for names of Kubernetes
-// objects.
+// name records an error about the field at path if found is not a DNS label. This is the strictest
+// rule for names of Kubernetes objects.
 func (v *validator) name(path, found string) {
 	v.check(found != "", path, "found nothing; expected a name")
 	v.check(len(validation.IsDNS1123Label(found)) == 0, path,
 		"found %.80q; expected a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end", found)
 }
 
-// oneOf reports an error if found is not one of the known values. The error suggests a similar
-// value.
+// oneOf records an error about the field at path if found is not one of the known values. The error
+// suggests a similar value.
 func oneOf[T ~string](v *validator, path string, found T, known ...T) {
 	if found == "" {
 		v.check(false, path, "found nothing; expected %s", nearest.List(known, "or"))
@@ -164,7 +164,7 @@ func (v *validator) faults(faults []Fault) {
 	}
 }
 
-// labels reports an error for each label whose key or value is invalid.
+// labels records an error for each label whose key or value is invalid in Kubernetes.
 func (v *validator) labels(path string, labels map[string]string) {
 	for _, key := range sortedKeys(labels) {
 		v.labelKey(join(path, key), key)
@@ -173,7 +173,7 @@ func (v *validator) labels(path string, labels map[string]string) {
 	}
 }
 
-// labelKey reports an error if the key of a label or of an annotation is invalid.
+// labelKey records an error about the field at path if the key of a label or annotation is invalid.
 func (v *validator) labelKey(path, key string) {
 	v.check(len(validation.IsQualifiedName(key)) == 0, path,
 		"found the key %.80q; expected a label key, such as app or example.com/app", key)

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// object has the indexes of the steps that create and delete an object of the workload.
+// object has the indexes of the steps that create and delete an object of the workload. The
+// validator finds out from them whether a later step acts on a missing object.
 type object struct {
 	step    int // index of the step that creates the object
 	deleted int // index of the step that deletes the object, or -1 if no step does
@@ -34,7 +35,7 @@ func (v *validator) workload(steps []Step) {
 // stepPath returns the path of a step of the workload, such as "workload[2]".
 func stepPath(i int) string { return fmt.Sprintf("workload[%d]", i) }
 
-// steps reports an error if a workload or a fault has no steps or too many steps.
+// steps records an error about the field at path if it has no steps or too many steps.
 func (v *validator) steps(path string, steps []Step) {
 	v.check(len(steps) > 0, path, "found no step; expected at least one")
 	v.check(len(steps) <= stepsMax, path, "found %d steps; expected at most %d", len(steps), stepsMax)
@@ -60,7 +61,8 @@ func (v *validator) step(path string, step *Step) {
 	}
 }
 
-// target checks the kind and the name of the object on which an operation acts.
+// target checks the kind and the name of the object on which an operation acts. The argument row
+// says which kinds the operation supports.
 func (v *validator) target(path string, row operation, target *Target) {
 	if row.generic && target.Kind != "" && target.Kind.IsGeneric() {
 		v.genericTarget(path, row, target)
@@ -74,11 +76,11 @@ func (v *validator) target(path string, row operation, target *Target) {
 	v.name(path+".name", target.Name)
 }
 
-// presence checks whether the object of step i exists when the step begins. It reports an error
-// if an operation needs a missing object, or creates an object that exists.
+// presence checks whether the object of step i exists when the step begins. It reports an error if
+// an operation needs a missing object, or creates an object that exists.
 //
-// The argument objects has the objects that earlier steps have created. presence updates it for
-// the checks of later steps.
+// The argument objects has the objects that earlier steps have created. presence updates this map
+// for the checks of later steps.
 func (v *validator) presence(path string, i int, step *Step, objects map[Target]*object) {
 	if target, ok := step.Target(); ok {
 		row := operationOf(step.Operation)
@@ -123,7 +125,8 @@ func (v *validator) exists(path string, target Target, known *object) bool {
 	return known != nil && known.deleted < 0
 }
 
-// stepOf returns the index of the step that creates the object. It returns -1 if o is nil.
+// stepOf returns the index of the step that creates the object, for an error message. It returns -1
+// if o is nil.
 func stepOf(o *object) int {
 	if o == nil {
 		return -1
@@ -131,8 +134,8 @@ func stepOf(o *object) int {
 	return o.step
 }
 
-// deletionOf returns the index of the step that deletes the object. It returns -1 if no step
-// deletes the object, or if o is nil.
+// deletionOf returns the index of the step that deletes the object, for an error message. It
+// returns -1 if no step deletes the object, or if o is nil.
 func deletionOf(o *object) int {
 	if o == nil {
 		return -1

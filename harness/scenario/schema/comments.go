@@ -14,9 +14,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// comments has the doc comments of the types, fields and constants of a package. The keys are
-// Type for types, such as Step, and Type.Field for fields. For constants, the keys are
-// Type=value.
+// comments has the doc comments of the types, fields and constants of a package. The key of a type
+// is its name, such as "Step". The key of a field has the form "Type.Field", and that of a constant
+// the form "Type=value".
 type comments map[string]string
 
 // formatComments returns the doc comments in the source code of package scenario. They become
@@ -29,7 +29,7 @@ var formatComments = sync.OnceValue(func() comments {
 	return all
 })
 
-// parseComments reads the doc comments in the Go files of a package, except in test files.
+// parseComments reads the doc comments in the Go files of a package. It ignores test files.
 func parseComments(source fs.FS) (comments, error) {
 	files, err := fs.Glob(source, "*.go")
 	if err != nil {
@@ -57,8 +57,8 @@ func parseComments(source fs.FS) (comments, error) {
 	return all, nil
 }
 
-// add adds the comments of one Go declaration to the map, which may declare several types or
-// constants.
+// add adds the doc comments in one Go declaration to the map. A declaration may contain several
+// types or constants.
 func (c comments) add(decl *ast.GenDecl) {
 	for _, spec := range decl.Specs {
 		switch spec := spec.(type) {
@@ -80,8 +80,8 @@ func (c comments) add(decl *ast.GenDecl) {
 	}
 }
 
-// addFields adds the comments of the fields of a struct. The argument named of is the name of the
-// struct type.
+// addFields adds the doc comments of the fields of a struct to the map. The argument named of is
+// the name of the struct type.
 func (c comments) addFields(of string, fields *ast.StructType) {
 	for _, field := range fields.Fields.List {
 		for _, name := range field.Names {
@@ -105,8 +105,8 @@ func sentence(identifier, comment string) string {
 	return string(first)
 }
 
-// field returns the comment of a field as one line of text, which becomes the field's
-// description.
+// field returns the doc comment of a field as one line of text. The text becomes the description of
+// the field in the reference documentation.
 func (c comments) field(field scenario.FieldFormat) string {
 	return c[field.Struct+"."+field.GoName]
 }

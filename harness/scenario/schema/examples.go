@@ -19,8 +19,8 @@ faults:
     for: 3s
 exercises: [expectations, converged]`
 
-// OperationExamples has an example of each operation in YAML: a section workload. The key is the
-// name of the operation.
+// OperationExamples has a YAML example of each operation for the reference documentation. Each
+// example is the section workload of a scenario file. The key is the name of the operation.
 var OperationExamples = map[string]string{
 	"create": `
 workload:
@@ -96,8 +96,9 @@ workload:
   - publish: {name: web, type: ExternalName, externalName: example.com}`,
 }
 
-// TriggerExamples has an example of each trigger in YAML: a section faults. The key is the name
-// of the trigger's field, such as event.
+// TriggerExamples has a YAML example of each trigger for the reference documentation. Each example
+// is the section faults of a scenario file. The key is the name of the trigger's field, such as
+// event.
 var TriggerExamples = map[string]string{
 	"request": `
 faults:

@@ -14,8 +14,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// fault returns the schema of a fault. A fault has one field with the name of a fault type and
-// the parameters as its value. All other fields, such as for, are the same for every fault type.
+// fault returns the JSON Schema of a fault in a scenario file. A fault has one field with the name
+// of a fault type and the parameters as its value. All other fields, such as for, are the same for
+// every fault type.
 func (g *generator) fault() object {
 	schema := g.structure(faultType)
 	properties := schema["properties"].(object)
@@ -32,8 +33,8 @@ func (g *generator) fault() object {
 	return schema
 }
 
-// parameters returns the schema of the parameters of a fault type. If no parameter is required,
-// the schema also accepts null.
+// parameters returns the JSON Schema of the parameters of a fault type. If no parameter is
+// required, the schema also accepts null.
 func (g *generator) parameters(of faults.Type) object {
 	properties, required, types := object{}, []string{}, parameterTypes(of)
 	for _, param := range of.Params {
@@ -58,8 +59,8 @@ func (g *generator) parameters(of faults.Type) object {
 // method Decode decodes nothing. It only records the types of the struct fields that it gets.
 type decodedInto struct{ types map[string]reflect.Type }
 
-// errRecorded is the error with which decodedInto stops a fault type. decodedInto has then
-// recorded the types.
+// errRecorded is the error that the methods of decodedInto return. The fault type then does not
+// check the parameters, of which decodedInto has only recorded the types.
 var errRecorded = errors.New("recorded")
 
 func (d decodedInto) Decode(into any) error {
@@ -89,8 +90,9 @@ func parameterTypes(of faults.Type) map[string]reflect.Type {
 // 10m".
 var numbers = regexp.MustCompile(`^(-?[0-9]\S*) to (-?[0-9][^\s,]*)`)
 
-// parameter returns the schema of a parameter of a fault type. The argument named of is the Go type
-// of the parameter. The bounds come from the text in the catalog of faults, such as "1 to 100".
+// parameter returns the JSON Schema of a parameter of a fault type. The argument named of is the Go
+// type of the parameter. The bounds come from the text in the catalog of faults, such as "1 to
+// 100".
 func (g *generator) parameter(param faults.Param, of reflect.Type) object {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
@@ -126,10 +128,10 @@ func (g *generator) parameter(param faults.Param, of reflect.Type) object {
 	return schema
 }
 
-// enum returns the schema of a parameter with a fixed set of values.
+// enum returns the JSON Schema of a fault's parameter with a fixed set of values.
 //
-// The argument list has the values in the form of the catalog's documentation, such as "a, b, c;
-// c with d only". The values end at a semicolon, or before the first item that contains a space.
+// The argument list has the values in the form of the catalog's documentation. An example is "a, b,
+// c; c with d only". The values end at a semicolon, or before the first item that contains a space.
 func (g *generator) enum(list string, of reflect.Type) object {
 	list, _, _ = strings.Cut(list, ";")
 	var values []any

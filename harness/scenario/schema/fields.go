@@ -48,8 +48,8 @@ func Root() Field {
 	}
 }
 
-// Faults returns descriptions of all fault types. In YAML, the name of a fault type is the name
-// of a field, so each fault type is a Field.
+// Faults returns descriptions of all fault types. In YAML, the name of a fault type is the name of
+// a field. Each fault type is therefore a Field.
 func Faults() []Field {
 	var all []Field
 	for _, of := range catalog.All {
@@ -88,7 +88,8 @@ func Triggers() []Field {
 	return all
 }
 
-// fieldsOf returns descriptions of the fields of a struct of package scenario, such as Cluster.
+// fieldsOf returns descriptions of the fields of a struct of package scenario, such as Cluster, for
+// users.
 func fieldsOf(of reflect.Type) []Field {
 	var all []Field
 	for _, field := range scenario.FieldsOf(of) {
@@ -108,7 +109,7 @@ func fieldsOf(of reflect.Type) []Field {
 	return all
 }
 
-// describeField returns the description of a field. It does not set Default and Values.
+// describeField returns the description of a field. The caller sets the fields Default and Values.
 func describeField(field scenario.FieldFormat) Field {
 	described := Field{
 		Name: field.Name, Type: typeName(field), Meanings: formatComments().meanings(field), Description: plain(formatComments().field(field)),
@@ -143,7 +144,7 @@ func parametersOf(of faults.Type) []Field {
 // plain returns text without backquotes, which mark code in Markdown.
 func plain(text string) string { return strings.ReplaceAll(text, "`", "") }
 
-// indented indents YAML text by two spaces, as the item of a list needs it.
+// indented indents YAML text by two spaces, so that the text can be an item of a list.
 func indented(text string) string {
 	return "  " + strings.ReplaceAll(text, "\n", "\n  ")
 }

@@ -1,7 +1,6 @@
-// Package schema generates the JSON Schema and the reference documentation of the scenario
-// format. It reads the Go types of package scenario and the comments of these types, the catalog
-// of faults and the table of checks. Run the tests of this package with -update to write the
-// generated files to docs.
+// Package schema generates the JSON Schema and the reference documentation of the scenario format.
+// It reads the Go types of package scenario and their comments, the catalog of faults and the table
+// of checks. Run the tests of this package with -update to write the generated files to docs.
 package schema
 
 import (
@@ -20,10 +19,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// object is a JSON object, such as a JSON Schema.
+// object is a JSON object. The generated JSON Schemas consist of such objects.
 type object = map[string]any
 
-// generator generates the JSON Schema of the Go types of package scenario.
+// generator generates the JSON Schema of scenario files from the Go types of package scenario.
 type generator struct {
 	comments    comments // the comments of package scenario, which become descriptions in the schema
 	definitions object   // the generated schemas of Go structs, for $defs
@@ -46,7 +45,7 @@ func JSONSchema() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// durationText is the description of a duration in the JSON Schema.
+// durationText is the description of duration fields in the JSON Schema, which editors show.
 const durationText = "A duration such as 500ms, 8s or 1m30s."
 
 // durationPattern returns a regular expression for the durations that time.ParseDuration
@@ -59,7 +58,8 @@ func durationPattern(positive bool) string {
 	return "^" + sign + `(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$`
 }
 
-// The schemas of these Go types have more rules than the struct tags of the types express.
+// The generator of the JSON Schema handles these Go types separately. Their schemas have more rules
+// than the struct tags of the types express.
 var (
 	stepType     = reflect.TypeFor[scenario.Step]()
 	faultType    = reflect.TypeFor[scenario.Fault]()
@@ -71,7 +71,7 @@ var (
 	durationType = reflect.TypeFor[time.Duration]()
 )
 
-// reference returns a $ref to the schema of a struct. If this schema does not exist yet,
+// reference returns a $ref to the JSON Schema of a struct. If this schema does not exist yet,
 // reference also generates it.
 func (g *generator) reference(of reflect.Type) object {
 	name := of.Name()
@@ -91,8 +91,8 @@ func (g *generator) reference(of reflect.Type) object {
 	return object{"$ref": "#/$defs/" + name}
 }
 
-// structure returns the schema of a struct, with a property for each field. A field is required
-// if its struct tag says so and the field has no default.
+// structure returns the JSON Schema of a struct, with a property for each field. A field is
+// required if its struct tag says so and the field has no default.
 func (g *generator) structure(of reflect.Type) object {
 	properties, required := object{}, []string{}
 	for _, field := range scenario.FieldsOf(of) {
@@ -109,8 +109,8 @@ func (g *generator) structure(of reflect.Type) object {
 	return schema
 }
 
-// field returns the schema of one field of a struct. It has the field's type, bounds, allowed
-// values, default and description.
+// field returns the JSON Schema of one field of a struct. The schema has the field's type, bounds,
+// allowed values, default and description.
 func (g *generator) field(field scenario.FieldFormat) object {
 	schema := g.value(field.Type, field.Bounds)
 	maps.Copy(schema, formats[field.Format])
@@ -131,8 +131,8 @@ func (g *generator) field(field scenario.FieldFormat) object {
 	return schema
 }
 
-// values returns the allowed values of a field as a Markdown list, with the comment of each
-// value. It omits values without a comment.
+// values returns the allowed values of a field as a Markdown list, which editors show. Each value
+// has its comment; values without a comment are omitted.
 func (g *generator) values(field scenario.FieldFormat) string {
 	var lines []string
 	for _, meaning := range g.comments.meanings(field) {
@@ -170,8 +170,8 @@ func shortDuration(d time.Duration) string {
 	return text
 }
 
-// value returns the schema of a value of the given Go type. The argument bounds limits numbers,
-// durations and lengths. It is nil if there is no limit.
+// value returns the JSON Schema of a value of the given Go type. The argument bounds limits
+// numbers, durations and lengths. It is nil if there is no limit.
 func (g *generator) value(of reflect.Type, bounds *scenario.Bounds) object {
 	switch {
 	case of == durationType:
@@ -220,8 +220,8 @@ const (
 	labelKeyPattern   = `^(` + domainLabel + `(\.` + domainLabel + `)*/)?([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$`
 )
 
-// formats has the constraints that the schema adds to a field. The key is the value of the
-// field's struct tag format.
+// formats has the constraints that the JSON Schema adds to a field with a syntax, such as a
+// pattern. The key is the value of the field's struct tag format.
 var formats = map[string]object{
 	"name":         {"pattern": "^" + domainLabel + "$", "maxLength": 63},
 	"controllers":  {"items": object{"type": "string", "pattern": "^[a-z][-a-z0-9]*$"}, "uniqueItems": true},
@@ -249,13 +249,14 @@ var formats = map[string]object{
 	}},
 }
 
-// groupVersionPattern matches the group and the version of an API kind, such as apps/v1 or v1.
+// groupVersionPattern is a regular expression for the group and the version of an API kind, such as
+// apps/v1 or v1.
 const groupVersionPattern = `^(` + domainLabel + `(\.` + domainLabel + `)*/)?[a-z]([-a-z0-9]*[a-z0-9])?$`
 
-// kindPattern matches the names of API kinds, such as StatefulSet.
+// kindPattern is a regular expression for the names of API kinds, such as StatefulSet.
 const kindPattern = "^[A-Z][A-Za-z0-9]{0,62}$"
 
-// fieldsRules returns what the schema demands of a manifest or of a merge patch. For example,
+// fieldsRules returns what the JSON Schema demands of a manifest or of a merge patch. For example,
 // both must not contain status. The argument minimum is the minimum number of top-level fields.
 func fieldsRules(minimum int) object {
 	return object{"minProperties": minimum, "properties": object{
@@ -274,9 +275,9 @@ func anyResource(schema object) object {
 	return schema
 }
 
-// resource returns the schema of a resource, such as pods. It accepts every name that could be a
-// resource. It cannot list the resources, because they depend on the kinds that the workload
-// creates.
+// resource returns the JSON Schema of a resource, such as pods. The schema accepts every name that
+// could be a resource. It cannot list the resources, because they depend on the kinds that the
+// workload creates.
 func resource() object {
 	grouped := object{"pattern": `^[a-z][-a-z0-9]*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$`}
 	return object{"type": "string", "anyOf": []object{{"enum": scenario.Resources}, {"enum": coreResources()}, grouped}}
@@ -296,12 +297,12 @@ func coreResources() []string {
 	return all
 }
 
-// globPattern matches the patterns that path.Match accepts. In rare cases, it differs from
-// path.Match.
+// globPattern is a regular expression for the patterns that path.Match accepts. In rare cases, the
+// expression accepts more or less than path.Match.
 const globPattern = `^([^\[\\]|\\.|\[\^?[^\]]+\])*$`
 
-// checks returns the schema of a check ID, such as max-surge. It also accepts the old names of
-// renamed checks.
+// checks returns the JSON Schema of a check ID, such as max-surge. The schema also accepts the old
+// names of renamed checks.
 func checks() object {
 	var ids []string
 	for _, c := range check.All {
@@ -313,14 +314,14 @@ func checks() object {
 	}}
 }
 
-// describe sets the description of a schema to the text, unless the text is empty.
+// describe sets the description of a JSON Schema to the text, unless the text is empty.
 func describe(schema object, text string) {
 	if text != "" {
 		schema["description"] = text
 	}
 }
 
-// step returns the schema of a step: one operation, or an await, or both. An await in a step
+// step returns the JSON Schema of a step: one operation, or an await, or both. An await in a step
 // without an operation must have kind and name.
 func (g *generator) step() object {
 	schema := g.structure(stepType)
@@ -346,8 +347,8 @@ func (g *generator) step() object {
 	return schema
 }
 
-// conditionsOfKinds returns one rule for each kind. The rule has the conditions that an await
-// may have for objects of the kind.
+// conditionsOfKinds returns one JSON Schema rule for each kind. The rule limits the conditions of
+// an await to the conditions that objects of the kind support.
 func conditionsOfKinds() []object {
 	var rules []object
 	for _, kind := range scenario.Kinds() {
@@ -356,8 +357,8 @@ func conditionsOfKinds() []object {
 	return append(rules, ifGeneric(untilOneOf(scenario.Gone)), shortNames)
 }
 
-// untilOneOf returns a schema for the field until. It accepts the given conditions, and any
-// condition on fields such as condition=Ready.
+// untilOneOf returns a JSON Schema for the field until of an await. The schema accepts the given
+// conditions, and any condition on fields such as condition=Ready.
 func untilOneOf(conditions ...scenario.Until) object {
 	return object{"properties": object{"until": object{"anyOf": []object{{"enum": conditions}, {"pattern": fieldConditionPattern}}}}}
 }
@@ -382,17 +383,16 @@ func isGeneric() object {
 	return object{"properties": object{"kind": object{"not": object{"enum": contractKinds()}}}, "required": []string{"kind"}}
 }
 
-// ifGeneric returns a schema that applies a rule only to kinds that need a manifest, such as
+// ifGeneric returns a JSON Schema that applies a rule only to kinds that need a manifest, such as
 // StatefulSet.
 func ifGeneric(rule object) object { return object{"if": isGeneric(), "then": rule} }
 
-// shortNames is a rule that requires a DNS label in the field name. The rule does not apply to
-// kinds that need a manifest, such as StatefulSet.
+// shortNames is a JSON Schema rule that requires a DNS label in the field name. The rule does not
+// apply to kinds that need a manifest, such as StatefulSet.
 var shortNames = object{"if": isGeneric(), "else": object{"properties": object{"name": formats["name"]}}}
 
-// anyKind sets the allowed values of the field kind in the schema of an operation. If the
-// operation supports kinds that need a manifest, any kind is allowed, and the name may be a DNS
-// subdomain.
+// anyKind sets the allowed values of the field kind in the schema of an operation. If the operation
+// supports kinds that need a manifest, any kind is allowed. The name may then be a DNS subdomain.
 func anyKind(schema object, op scenario.OperationFormat) {
 	properties := schema["properties"].(object)
 	kind := properties["kind"].(object)
@@ -406,12 +406,12 @@ func anyKind(schema object, op scenario.OperationFormat) {
 	maps.Copy(properties["name"].(object), formats["objectName"])
 }
 
-// ifKind returns a schema that applies a rule only to objects of one kind.
+// ifKind returns a JSON Schema that applies a rule only to objects of one kind.
 func ifKind(kind scenario.Kind, rule object) object {
 	return object{"if": object{"properties": object{"kind": object{"const": kind}}, "required": []string{"kind"}}, "then": rule}
 }
 
-// requires returns a schema that requires all the given fields.
+// requires returns a JSON Schema that requires all the given fields.
 func requires(fields ...string) object { return object{"required": fields} }
 
 // without returns a copy of the list words that lacks the given word.
@@ -419,8 +419,8 @@ func without(words []string, word string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(other string) bool { return other == word })
 }
 
-// operation returns the schema of an operation, such as scale. It includes the rules in
-// operationRules.
+// operation returns the JSON Schema of an operation, such as scale. The schema includes the rules
+// in operationRules.
 func (g *generator) operation(op scenario.OperationFormat) object {
 	schema := g.structure(op.Type)
 	anyKind(schema, op)
@@ -438,8 +438,9 @@ func (g *generator) operation(op scenario.OperationFormat) object {
 	return schema
 }
 
-// operationRules has rules for operations in which one field depends on another field. The key
-// is the name of the operation. The function returns keywords to add to the operation's schema.
+// operationRules has rules for operations in which one field depends on another field. The key is
+// the name of the operation. Each function returns keywords to add to the JSON Schema of the
+// operation.
 var operationRules = map[string]func() object{
 	"create":    func() object { return object{"allOf": createRules()} },
 	"configure": func() object { return object{"allOf": configureRules()} },
@@ -463,30 +464,30 @@ var operationRules = map[string]func() object{
 	},
 }
 
-// notEmpty returns a schema that requires a field with at least one item. The argument keyword
+// notEmpty returns a JSON Schema that requires a field with at least one item. The argument keyword
 // must be minProperties if the field is a mapping, and minItems if the field is a list.
 func notEmpty(field, keyword string) object {
 	return object{"properties": object{field: object{keyword: 1}}, "required": []string{field}}
 }
 
-// namedPorts is a rule that requires a name for each port if there are several ports.
+// namedPorts is a JSON Schema rule that requires a name for each port if there are several ports.
 var namedPorts = object{
 	"if":   object{"properties": object{"ports": object{"minItems": 2}}, "required": []string{"ports"}},
 	"then": object{"properties": object{"ports": object{"items": requires("name")}}},
 }
 
-// positiveShare is a rule that maxSurge and maxUnavailable must not both be 0.
+// positiveShare is a JSON Schema rule that maxSurge and maxUnavailable must not both be 0.
 var positiveShare = object{"not": object{
 	"properties": object{"maxSurge": noShare, "maxUnavailable": noShare},
 	"required":   []string{"maxSurge", "maxUnavailable"},
 }}
 
-// noShare is a schema that matches 0 and 0%, the values of maxSurge and maxUnavailable that
+// noShare is a JSON Schema that matches 0 and 0%, the values of maxSurge and maxUnavailable that
 // allow no pods.
 var noShare = object{"anyOf": []object{{"const": 0}, {"type": "string", "pattern": "^0+%$"}}}
 
-// createRules returns the rules for the fields of a create operation. There is one rule for each
-// kind, with the fields that the kind supports.
+// createRules returns the JSON Schema rules for the fields of a create operation. There is one rule
+// for each kind, with the fields that the kind supports.
 //
 // An unsupported field may have its default value, because [scenario.Scenario.Marshal] writes
 // default values.
@@ -542,8 +543,8 @@ func namedKinds() []string {
 	return slices.Compact(names) // sorted by name
 }
 
-// configureRules returns the rules for the fields of a configure operation. There is one rule
-// for each kind, with the fields that the kind supports.
+// configureRules returns the JSON Schema rules for the fields of a configure operation. There is
+// one rule for each kind, with the fields that the kind supports.
 func configureRules() []object {
 	rules := []object{positiveShare}
 	for _, kind := range scenario.Kinds() {
@@ -565,7 +566,7 @@ func configureRules() []object {
 	return append(rules, object{"if": object{"anyOf": []object{requires("maxSurge"), requires("maxUnavailable")}}, "then": rolling})
 }
 
-// trigger returns the schema of a trigger. The schema also accepts the old names of renamed
+// trigger returns the JSON Schema of a trigger. The schema also accepts the old names of renamed
 // fields.
 func (g *generator) trigger() object {
 	schema := g.structure(triggerType)
