@@ -83,8 +83,8 @@ const (
 	// plane node. The provider also has the capability LoadsImages, so that gauntlet can load the
 	// program's image.
 	SubjectInPods Capability = "pods that run the subject"
-	// SubjectLinked means that the controllers under test are linked into the gauntlet binary. Each
-	// replica runs as goroutines of the gauntlet process.
+	// SubjectLinked means that the controllers under test are linked into the program
+	// gauntlet-virtual. Each replica runs as goroutines of that program's process.
 	SubjectLinked Capability = "in-process subject"
 	// PausesSubject means that a fault can pause a replica of the program under test and resume
 	// it.

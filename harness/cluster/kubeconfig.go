@@ -9,7 +9,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Kubeconfig encodes a client configuration as a kubeconfig file with one context.
+// Kubeconfig encodes a client configuration as a kubeconfig file with one context, for kubectl and
+// other programs.
 func Kubeconfig(config *rest.Config) ([]byte, error) {
 	const name = "gauntlet"
 	data, err := clientcmd.Write(api.Config{

@@ -190,7 +190,8 @@ func ControllerManager(ctx context.Context, upstreamDir string) (string, error) 
 	return UpstreamControllerManager(upstreamDir)
 }
 
-// The names of the providers, for programs in which users choose a provider.
+// The names of the providers, so that other programs can select a provider without importing its
+// package.
 const (
 	Embedded = embedded.Name
 	Kind     = kind.Name
@@ -222,14 +223,15 @@ func (p Provider) CheckFlags(isSet func(flag string) bool) error {
 	for _, other := range All {
 		for _, flag := range other.Flags {
 			if isSet(flag) && !slices.Contains(p.Flags, flag) {
-				return fmt.Errorf("--%s has no effect on the provider %s: expected no such flag, or --provider=%s", flag, p.Name, nearest.List(withFlag(flag), "or"))
+				return fmt.Errorf("--%s has no effect on the provider %s; remove the flag, or use --provider=%s", flag, p.Name, nearest.List(withFlag(flag), "or"))
 			}
 		}
 	}
 	return nil
 }
 
-// withFlag returns the names of the providers on which the named flag has an effect.
+// withFlag returns the names of the providers on which the named flag has an effect. An error can
+// then suggest them.
 func withFlag(flag string) []string {
 	var names []string
 	for _, p := range All {

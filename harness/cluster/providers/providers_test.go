@@ -90,10 +90,10 @@ func TestPreflightOfExisting(t *testing.T) {
 // TestCheckFlags checks which flags each provider refuses.
 func TestCheckFlags(t *testing.T) {
 	for _, test := range []struct{ provider, flag, want string }{
-		{Embedded, "kubeconfig", "--kubeconfig has no effect on the provider embedded: expected no such flag, or --provider=existing"},
-		{Embedded, "node-image", "--node-image has no effect on the provider embedded: expected no such flag, or --provider=kind"},
-		{Kind, "upstream-dir", "--upstream-dir has no effect on the provider kind: expected no such flag, or --provider=embedded or existing"},
-		{Existing, "node-image", "--node-image has no effect on the provider existing: expected no such flag, or --provider=kind"},
+		{Embedded, "kubeconfig", "--kubeconfig has no effect on the provider embedded; remove the flag, or use --provider=existing"},
+		{Embedded, "node-image", "--node-image has no effect on the provider embedded; remove the flag, or use --provider=kind"},
+		{Kind, "upstream-dir", "--upstream-dir has no effect on the provider kind; remove the flag, or use --provider=embedded or existing"},
+		{Existing, "node-image", "--node-image has no effect on the provider existing; remove the flag, or use --provider=kind"},
 		{Existing, "context", ""},
 		{Embedded, "upstream-dir", ""},
 		{Embedded, "seed", ""},

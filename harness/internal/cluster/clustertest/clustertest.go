@@ -25,7 +25,7 @@ var interfaces = []struct {
 	{cluster.LoadsImages, "NodeAccess", implements[cluster.NodeAccess]},
 }
 
-// implements reports whether c implements the interface I, such as cluster.Restartable.
+// implements reports whether the cluster c implements the interface I, such as cluster.Restartable.
 func implements[I any](c cluster.Cluster) bool {
 	_, ok := c.(I)
 	return ok

@@ -77,8 +77,9 @@ func FindBinaries(dir string) (Binaries, error) {
 	return b, nil
 }
 
-// notFound returns the error of [FindBinaries] for a program that is missing in dir. An empty dir
-// means the cache; the error then says that `gauntlet setup` builds the program.
+// notFound returns the error of [FindBinaries] for a program that is missing or cannot run. The
+// argument err says why. An empty dir means the cache; the error then says that `gauntlet setup`
+// builds the program.
 func notFound(dir, name, version string, err error) error {
 	if dir != "" {
 		if _, err := os.Stat(dir); err != nil {
@@ -89,7 +90,8 @@ func notFound(dir, name, version string, err error) error {
 	return fmt.Errorf("program %s %s in the cache: %w; run \"gauntlet setup\" to build the program", name, version, err)
 }
 
-// upstreamCache returns the cache directory into which `gauntlet setup` builds the programs.
+// upstreamCache returns the cache directory into which `gauntlet setup` builds etcd, Kubernetes and
+// KWOK.
 func upstreamCache() (string, error) {
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {

@@ -35,7 +35,8 @@ const (
 // stopOrder lists the groups of components in the order in which Stop stops them.
 var stopOrder = []int{stopClients, stopAPIServer, stopEtcd}
 
-// The groups of components. Stop stops all components of one group at the same time.
+// These are the groups of components. Stop stops all components of one group at the same time, and
+// the groups in the order of stopOrder.
 const (
 	stopClients   = iota // the clients of the API server: scheduler, kube-controller-manager and KWOK
 	stopAPIServer        // kube-apiserver, which Stop stops after its clients
@@ -221,8 +222,8 @@ func kwokComponent(l layout, b Binaries) component {
 	}}
 }
 
-// quoteList quotes a value for a flag that parses a comma-separated list. The flag then reads the
-// value as one element, even if the value contains commas.
+// quoteList quotes a value for a flag that parses a comma-separated list, such as --config of KWOK.
+// The flag then reads the value as one element, even if the value contains commas.
 func quoteList(value string) string {
 	return `"` + strings.ReplaceAll(value, `"`, `""`) + `"`
 }

@@ -130,8 +130,8 @@ func (c *Cluster) Err() error {
 
 // Health returns nil if all components run and their health endpoints return status 200.
 //
-// If a fault has stopped a component or is restarting it, Health first waits until all
-// components run again, at most one minute ([recoveryTimeout]).
+// If a fault has stopped a component or is restarting it, Health first waits until all components
+// run again. The wait takes at most one minute ([recoveryTimeout]).
 func (c *Cluster) Health(ctx context.Context) error {
 	if halts := c.haltCount(); !c.isDegraded() {
 		if err := c.checkHealth(ctx); err == nil || c.haltCount() == halts {
@@ -235,7 +235,8 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.stopErr
 }
 
-// stopAll stops all processes of one stop group at the same time, and waits until they have exited.
+// stopAll stops all processes of one group, such as stopClients, at the same time. It waits until
+// they have exited.
 func stopAll(ctx context.Context, parts []*part, group int) error {
 	var stops errgroup.Group
 	for _, p := range parts {

@@ -81,7 +81,7 @@ func (c *Cluster) Resume(ctx context.Context, name cluster.Component) error {
 	return nil
 }
 
-// relaunch starts the component of p again, whose process has exited. If the cluster has been
+// relaunch restarts the component of p after p's process has exited. If the cluster has been
 // stopped, relaunch returns an error.
 func (c *Cluster) relaunch(ctx context.Context, p *part) error {
 	c.mu.Lock()
@@ -151,8 +151,8 @@ func (c *Cluster) handleExit(p *part) {
 	}
 }
 
-// isDegraded reports whether a component has not recovered yet since Halt killed kube-apiserver
-// or etcd. Health then waits.
+// isDegraded reports whether Halt has killed a component and not all components run again yet.
+// Health then waits.
 func (c *Cluster) isDegraded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,6 +17,7 @@ import (
 var _ cluster.Kubelets = (*Cluster)(nil)
 
 // silentLabel is the label of nodes whose kubelet KWOK does not simulate at the moment.
+// PauseKubelet sets the label, and ResumeKubelet removes it.
 const silentLabel = "gauntlet/silent"
 
 // PauseKubelet makes KWOK stop updating a node, its Lease and its pods. To other components, the
@@ -34,8 +35,7 @@ func (c *Cluster) ResumeKubelet(ctx context.Context, node string) error {
 }
 
 // Register creates the named Node object, if it does not exist, and waits until the node is
-// healthy. The name is that of a Node object that a fault has deleted, or of a new node such as
-// node-5.
+// healthy. The argument name is that of a deleted Node object, or of a new node such as node-5.
 func (c *Cluster) Register(ctx context.Context, name string) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {

@@ -41,12 +41,13 @@ func freePorts() (ports, error) {
 	return p, nil
 }
 
-// localURL returns a URL such as https://127.0.0.1:6443/readyz.
+// localURL returns the URL of a component on this machine, such as https://127.0.0.1:6443/readyz.
 func localURL(port int, path string) string {
 	return fmt.Sprintf("https://127.0.0.1:%d%s", port, path)
 }
 
-// apiServerURL returns the API server's URL, such as https://127.0.0.1:6443.
+// apiServerURL returns the API server's URL for clients on this machine, such as
+// https://127.0.0.1:6443.
 func (l layout) apiServerURL() string { return localURL(l.ports.apiServer, "") }
 
 // The names of the files and directories in an embedded cluster's state directory.
@@ -67,7 +68,7 @@ const (
 	temporary       = "tmp"  // directory for temporary files of the components
 )
 
-// file returns the path of the named file in the state directory.
+// file returns the path of the named file in the state directory, such as that of ca.crt.
 func (l layout) file(name string) string { return filepath.Join(l.dir, name) }
 
 // write writes configuration files, keys and tokens to the state directory. The components read

@@ -20,7 +20,8 @@ import (
 // Running, which a kubelet never does. The policies in this file make the API server refuse such
 // writes.
 
-// lifecyclePolicy is the name of the policy that protects the status of Failed and Succeeded pods.
+// lifecyclePolicy is the name of the admission policy that protects the status of Failed and
+// Succeeded pods.
 const lifecyclePolicy = "gauntlet-pod-lifecycle"
 
 // podPolicies are admission policies that refuse pod writes which no real kubelet would send. An

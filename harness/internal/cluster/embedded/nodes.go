@@ -46,7 +46,8 @@ func node(i int) *corev1.Node {
 	}
 }
 
-// createNodes creates count Node objects and waits until all nodes are schedulable.
+// createNodes creates count Node objects, which KWOK makes Ready, and waits until all nodes are
+// schedulable.
 func (c *Cluster) createNodes(ctx context.Context, client kubernetes.Interface, count int) error {
 	// The API server also creates the namespace kube-node-lease, but possibly too late. If the
 	// namespace is missing when KWOK creates the Lease of a node, KWOK waits one second before it

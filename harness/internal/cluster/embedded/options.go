@@ -51,7 +51,7 @@ const (
 	freeBytesMin = 256 << 20
 )
 
-// validate returns an error that names a field that is missing or outside of its range.
+// validate returns an error that names an option that is missing or outside of its range.
 func (o Options) validate() error {
 	switch {
 	case o.Nodes < 1 || o.Nodes > NodesMax:

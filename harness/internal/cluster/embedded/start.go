@@ -59,7 +59,7 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 }
 
 // isPortInUse reports whether err says that a component exited because another process uses its
-// port.
+// port. Start then tries other ports.
 func isPortInUse(err error) bool {
 	var exit *process.ExitError
 	return errors.As(err, &exit) && strings.Contains(exit.LogTail, "address already in use")
@@ -190,13 +190,15 @@ func (c *Cluster) awaitReady(ctx context.Context, nodes int) error {
 // pollInterval is the time between two checks of a condition for which this package waits.
 const pollInterval = 25 * time.Millisecond
 
-// poll is [cluster.Poll] with the interval pollInterval.
+// poll is [cluster.Poll] with the interval pollInterval. It repeats a check until the check returns
+// nil.
 func poll(ctx context.Context, description string, condition func(context.Context) error) error {
 	return cluster.Poll(ctx, pollInterval, description, condition)
 }
 
-// await sends requests to a URL of the named component until a response has status 200. If ctx is
-// canceled first, the error contains the end of the component's log.
+// await waits until the named component is healthy. It sends requests to the component's URL until
+// a response has status 200. If ctx is canceled first, the error contains the end of the
+// component's log.
 func (c *Cluster) await(ctx context.Context, name, url string) error {
 	return poll(ctx, name, func(ctx context.Context) error {
 		err := c.prober.probe(ctx, url)

@@ -117,8 +117,8 @@ func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVol
 	return err
 }
 
-// volumeFor returns the PersistentVolume that provision creates for a claim. The volume is never
-// mounted.
+// volumeFor returns the PersistentVolume that provision creates for a claim. Its hostPath does not
+// exist, because simulated nodes mount nothing.
 func volumeFor(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + string(claim.UID)},
@@ -136,7 +136,8 @@ func volumeFor(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
 	}
 }
 
-// reclaim deletes a volume in the phase Released, which means that its claim was deleted.
+// reclaim deletes a volume in the phase Released. This phase means that the volume's claim was
+// deleted.
 func (p *provisioner) reclaim(ctx context.Context, volume *corev1.PersistentVolume) error {
 	if volume.Spec.StorageClassName != storageClass || volume.Status.Phase != corev1.VolumeReleased || volume.DeletionTimestamp != nil {
 		return nil

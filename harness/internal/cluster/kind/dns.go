@@ -38,7 +38,8 @@ func runDNS(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// dnsReady returns nil if at least one CoreDNS pod is Ready.
+// dnsReady returns nil if at least one CoreDNS pod is Ready. Otherwise, the error says how many
+// pods are Ready.
 func dnsReady(ctx context.Context, client kubernetes.Interface) error {
 	set, err := client.AppsV1().DaemonSets(metav1.NamespaceSystem).Get(ctx, dnsName, metav1.GetOptions{})
 	if err != nil {

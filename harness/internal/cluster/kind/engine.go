@@ -20,7 +20,8 @@ import (
 // the same container engine for gauntlet and for kind.
 type engine struct{}
 
-// program is the name of the command line client of the container engine.
+// program is the command line client of the container engine, with which this package runs
+// containers.
 const program = "docker"
 
 // The timeouts of `docker` commands.
@@ -70,7 +71,8 @@ func (e engine) copy(ctx context.Context, timeout time.Duration, out io.Writer, 
 	return explain(&commandError{args: append([]string{program}, args...), output: stderr.String(), err: err})
 }
 
-// lines runs a `docker` command and returns the lines of its standard output; no output means nil.
+// lines runs a `docker` command that prints a list, and returns the lines of its standard output.
+// No output means nil.
 func (e engine) lines(ctx context.Context, args ...string) ([]string, error) {
 	out, err := e.run(ctx, engineChangeTimeout, args...)
 	if err != nil || out == "" {

@@ -28,8 +28,8 @@ const (
 	// plane or a node is healthy.
 	//
 	// The timeout is long because of the kubelet's back-off. The kubelet restarts a container
-	// immediately after the container's first exit, but waits 10 s, 20 s, 40 s and so on after
-	// further exits.
+	// immediately after the container's first exit. After further exits, it waits 10 s, 20 s, 40 s
+	// and so on.
 	recoveryTimeout = 3 * time.Minute
 )
 
@@ -125,7 +125,7 @@ func (c *Cluster) Resume(ctx context.Context, part cluster.Component) error {
 	return nil
 }
 
-// resumeKubelet resumes the paused kubelet of the control plane node.
+// resumeKubelet resumes the kubelet of the control plane node, which Halt has paused.
 func (c *Cluster) resumeKubelet(ctx context.Context) error {
 	_, err := c.ControlPlane().Exec(ctx, "systemctl", "kill", "--kill-who=main", "--signal=SIGCONT", "kubelet")
 	return err
@@ -159,14 +159,15 @@ func (c *Cluster) awaitHealthy(ctx context.Context) error {
 	})
 }
 
-// isHalted reports whether Halt has killed a component and Resume has not started it again.
+// isHalted reports whether Halt has killed a component and Resume has not started that component
+// again.
 func (c *Cluster) isHalted(part cluster.Component) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.halted[part]
 }
 
-// setHalted stores whether Halt has killed a component. Resume stores false.
+// setHalted stores whether a component is halted. Halt stores true, and Resume stores false.
 func (c *Cluster) setHalted(part cluster.Component, halted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,8 +178,8 @@ func (c *Cluster) setHalted(part cluster.Component, halted bool) {
 	}
 }
 
-// anyHalted reports whether Halt has killed kube-apiserver or etcd, and Resume has not started
-// it again.
+// anyHalted reports whether Halt has killed kube-apiserver or etcd, and Resume has not started it
+// again. The kubelet of the control plane node stays paused in the meantime.
 func (c *Cluster) anyHalted() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

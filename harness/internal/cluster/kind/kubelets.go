@@ -52,7 +52,8 @@ func (c *Cluster) Register(ctx context.Context, node string) error {
 	return c.rejoin(ctx, node)
 }
 
-// systemctlKubelet runs `systemctl ARGS kubelet` on a node.
+// systemctlKubelet runs the command `systemctl ARGS kubelet` on a node, where ARGS are the
+// arguments args.
 func (c *Cluster) systemctlKubelet(ctx context.Context, node string, args ...string) error {
 	command := append([]string{"exec", node, "systemctl"}, args...)
 	if _, err := c.engine.run(ctx, engineChangeTimeout, append(command, "kubelet")...); err != nil {

@@ -30,7 +30,8 @@ const (
 	allLogsSubdir = "kind"
 )
 
-// components lists the components of the control plane. Stop writes one log file per component.
+// components lists the components of the control plane. Stop writes one log file for each
+// component.
 var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
 // writeLogs writes the logs of the components and kubelets to the log directory. A log that cannot
@@ -133,7 +134,8 @@ func trimLogs(dir string) error {
 	})
 }
 
-// kubeletLog returns the last lines of a node's kubelet log, or "" if the log cannot be read.
+// kubeletLog returns the last lines of a node's kubelet log for an error message. It returns "" if
+// the log cannot be read.
 func (c *Cluster) kubeletLog(ctx context.Context, node string) string {
 	out, err := c.engine.run(ctx, engineQueryTimeout, "exec", node,
 		"journalctl", "--unit", "kubelet", "--no-pager", "--output", "cat", "--lines", fmt.Sprint(kubeletLines))
@@ -157,7 +159,7 @@ func openKindLog(path string) (*kindLog, error) {
 	return &kindLog{file}, nil
 }
 
-// line formats a message and writes one line to the file, with the time of day.
+// line formats a message and writes it as one line to the file, with the time of day in front.
 func (l *kindLog) line(format string, args ...any) {
 	fmt.Fprintf(l.file, time.Now().Format("15:04:05.000 ")+strings.TrimRight(format, "\n")+"\n", args...)
 }
@@ -180,7 +182,8 @@ func (l *kindLog) V(level kindlog.Level) kindlog.InfoLogger {
 	return kindInfo{l, level <= 3}
 }
 
-// kindInfo is the logger for the messages of one verbosity level of kind.
+// kindInfo is the logger for the messages of one verbosity level of kind. It implements kind's
+// interface InfoLogger.
 type kindInfo struct {
 	log     *kindLog
 	enabled bool // if false, Info and Infof drop messages

@@ -15,8 +15,8 @@ import (
 
 var _ cluster.Machines = (*Cluster)(nil)
 
-// KillNode kills the container of a node, as a power failure does. This exit does not close the
-// channel of Failed. Health ignores the node until StartNode.
+// KillNode kills the container of a node, as a power failure does. The channel of Failed stays
+// open, because a fault causes this exit. Health ignores the node until StartNode.
 func (c *Cluster) KillNode(ctx context.Context, node string) error {
 	if err := c.setDown(node, true); err != nil {
 		return err
@@ -146,8 +146,8 @@ func (c *Cluster) execOn(ctx context.Context, node, action, script string) error
 	return nil
 }
 
-// setUnreachable says whether [Cluster.Health] must ignore a node although its container runs. The
-// reason is a fault that has paused, cut off or restarted the node.
+// setUnreachable stores whether [Cluster.Health] must ignore a node although its container runs.
+// The reason is a fault that has paused, cut off or restarted the node.
 func (c *Cluster) setUnreachable(node string, unreachable bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,7 +158,8 @@ func (c *Cluster) setUnreachable(node string, unreachable bool) {
 	}
 }
 
-// isUnavailable reports whether a fault has killed, paused or cut off a node.
+// isUnavailable reports whether a fault has killed, paused or cut off a node. [Cluster.Health]
+// ignores such a node.
 func (c *Cluster) isUnavailable(node string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

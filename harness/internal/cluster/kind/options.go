@@ -51,13 +51,14 @@ const WorkersMax = 20
 
 const (
 	// withinDefault is the default of Options.Within. With a local image, an attempt takes about 10
-	// s on two idle cores, and longer on a slow or busy machine.
+	// s on two idle cores. It takes longer on a slow or busy machine.
 	withinDefault = 5 * time.Minute
 	// withinMax is the maximum of Options.Within.
 	withinMax = time.Hour
 )
 
-// nodes returns the kind configuration of all nodes. The control plane node is first.
+// nodes returns the kind configuration of all nodes of the new cluster. The control plane node is
+// first.
 func (o Options) nodes() []v1alpha4.Node {
 	if o.Config == nil {
 		workers := slices.Repeat([]v1alpha4.Node{{Role: v1alpha4.WorkerRole}}, o.Workers)
@@ -76,7 +77,8 @@ func (o Options) nodes() []v1alpha4.Node {
 	return nodes
 }
 
-// controlPlanes returns the number of control plane nodes in the configuration, which must be 1.
+// controlPlanes returns the number of control plane nodes in the configuration. validate rejects
+// any number but 1.
 func (o Options) controlPlanes() (n int) {
 	for _, node := range o.nodes() {
 		if node.Role == v1alpha4.ControlPlaneRole {
@@ -86,7 +88,7 @@ func (o Options) controlPlanes() (n int) {
 	return n
 }
 
-// validate returns an error that names a field that is missing or outside of its range.
+// validate returns an error that names an option that is missing or outside of its range.
 func (o Options) validate() error {
 	switch {
 	case o.Workers < 0 || o.Workers > WorkersMax:

@@ -24,14 +24,15 @@ const (
 	healthTimeout = recoveryTimeout
 )
 
-// poll is [cluster.Poll] with the interval pollInterval.
+// poll is [cluster.Poll] with the interval pollInterval. It repeats a check until the check returns
+// nil.
 func poll(ctx context.Context, description string, condition func(context.Context) error) error {
 	return cluster.Poll(ctx, pollInterval, description, condition)
 }
 
 // awaitReady configures the pod network and waits until pods can run on all nodes.
 //
-// awaitReady does not use kind's own wait for Ready nodes (CreateWithWaitForReady), which checks
+// awaitReady does not use kind's own wait for Ready nodes, CreateWithWaitForReady. That wait checks
 // less and returns no error after a timeout.
 func (c *Cluster) awaitReady(ctx context.Context, client kubernetes.Interface, opts Options) error {
 	if err := poll(ctx, "the API server to be ready", func(ctx context.Context) error { return apiServerReady(ctx, client) }); err != nil {
@@ -165,7 +166,8 @@ func (c *Cluster) testPods(ctx context.Context, client kubernetes.Interface) err
 	return tests.Wait()
 }
 
-// testPod creates a pod on a node, waits until the pod is Ready, and deletes the pod.
+// testPod creates a pod on a node, waits until the pod is Ready, and deletes the pod. Its success
+// shows that the kubelet of the node can start pods.
 func testPod(ctx context.Context, client kubernetes.Interface, node *corev1.Node) (err error) {
 	image, err := PauseImage(node)
 	if err != nil {
@@ -216,8 +218,8 @@ func notReadyError(pod *corev1.Pod) error {
 	return fmt.Errorf("pod %s/%s is %s", pod.Namespace, pod.Name, why)
 }
 
-// The beginnings of the names of two container images that every node image contains. The version
-// of the image follows.
+// These constants are the beginnings of the names of two container images that every node image
+// contains. In the complete name, the version of the container image follows.
 const (
 	pauseImage             = "registry.k8s.io/pause:"
 	controllerManagerImage = "registry.k8s.io/kube-controller-manager:"
@@ -242,7 +244,8 @@ func (c *Cluster) ControllerManagerImage(ctx context.Context) (string, error) {
 	return imageOf(node, controllerManagerImage)
 }
 
-// imageOf returns the first image name in the Node's status.images that begins with prefix.
+// imageOf returns the first image name in the Node's status.images that begins with prefix. The
+// node already has this image.
 func imageOf(node *corev1.Node, prefix string) (string, error) {
 	for _, image := range node.Status.Images {
 		for _, name := range image.Names {

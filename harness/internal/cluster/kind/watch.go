@@ -12,7 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// nodeWatch runs `docker wait` for the container of a node, to detect when the container exits.
+// nodeWatch runs `docker wait` for the container of a node. gauntlet thereby notices when the
+// container exits.
 type nodeWatch struct {
 	process *process.Process // `docker wait`, which exits when the container exits
 	// down means that KillNode has killed the container. The exit is then not a failure of the

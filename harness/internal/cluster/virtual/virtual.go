@@ -30,8 +30,8 @@ var Capabilities = cluster.Capabilities{
 	cluster.SubjectLinked, cluster.SkewsClocks,
 }
 
-// Find returns the path of [Program], the executable that makes runs in virtual time. The executable
-// gauntlet, whose path is the argument, is in the same directory.
+// Find returns the path of [Program], the executable that makes runs in virtual time. The argument
+// is the path of the executable gauntlet. Program must be in the same directory.
 func Find(gauntlet string) (string, error) {
 	if gauntlet == "" {
 		return "", errors.New("found no path of the gauntlet executable; expected one, because " + Program + " is in the same directory")

@@ -10,10 +10,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Start starts an embedded cluster with one node. The test stops it at its end.
+// Start starts an embedded cluster with one node, and stops the cluster when the test ends.
 //
-// The cluster's kube-controller-manager does not run the controllers in without. No argument
-// without means the default controllers.
+// The cluster's kube-controller-manager does not run the controllers in without. If without is
+// empty, it does not run [kube.DefaultControllers].
 func Start(t *testing.T, without ...kube.Controller) *embedded.Cluster {
 	t.Helper()
 	dir := t.TempDir()
