@@ -89,8 +89,8 @@ func (f *baselineFlags) learn(cmd *cobra.Command, name string) (int, error) {
 	return f.learnFrom(cmd, all, parallel)
 }
 
-// options returns the options of the runs without faults. Each run has the seed of the run before
-// it plus one.
+// options returns the options of the runs without faults. The seed of each run is that of the
+// previous run plus 1.
 func (f *baselineFlags) options(cmd *cobra.Command, s *scenario.Scenario) ([]run.Options, error) {
 	var all []run.Options
 	f.run.terminal = f.run.newTerminal(cmd)
@@ -106,8 +106,8 @@ func (f *baselineFlags) options(cmd *cobra.Command, s *scenario.Scenario) ([]run
 	return all, nil
 }
 
-// learnFrom makes the runs without faults. If all of them completed, it writes to a file what they
-// have in common: the baseline. It returns exitFail if a check failed in a run.
+// learnFrom makes the runs without faults. If all of them completed, it writes what they have in
+// common (the baseline) to a file. It returns exitFail if a check failed in a run.
 func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, parallel int) (int, error) {
 	var attempts []campaign.Attempt
 	for _, o := range all {

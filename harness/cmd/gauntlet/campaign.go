@@ -58,12 +58,12 @@ func (f *campaignFlags) checkSubjects() error {
 }
 
 // attemptsOf returns one function for each combination of scenario and subject (controllers under
-// test). The function makes one run with the given seed. With seed 0, each run uses the seed in its
-// scenario.
+// test). Each function makes one run with the given seed. With seed 0, each run uses the seed in
+// its scenario.
 //
-// The scenarios are in the order of load, each with all subjects. The function load returns the
-// scenarios. A run changes the seed in its scenario, so attemptsOf calls load once for each
-// subject.
+// The function load returns the scenarios. The results have the order of these scenarios, and each
+// scenario has one result for each subject. A run changes the seed in its scenario, so attemptsOf
+// calls load once for each subject.
 func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.Scenario, error), seed uint64) ([]campaign.Attempt, error) {
 	if err := f.checkSubjects(); err != nil {
 		return nil, err // before load prints warnings about skipped scenarios
@@ -102,7 +102,7 @@ func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.
 func (f *campaignFlags) checkConfirm(cmd *cobra.Command) error {
 	if f.runs.provider != providers.Virtual {
 		if cmd.Flags().Changed("confirm") {
-			return fmt.Errorf("--confirm has no effect on the provider %s: expected no such flag, or --provider=%s", f.runs.provider, providers.Virtual)
+			return fmt.Errorf("--confirm has no effect on the provider %s; remove the flag, or use --provider=%s", f.runs.provider, providers.Virtual)
 		}
 		return nil
 	}
@@ -113,7 +113,7 @@ func (f *campaignFlags) checkConfirm(cmd *cobra.Command) error {
 }
 
 // confirmed returns a function that makes one run. If the run is in virtual time and fails, the
-// function repeats it on the provider of the flag --confirm.
+// function repeats it on the provider of --confirm.
 func (f *campaignFlags) confirmed(o run.Options) campaign.Attempt {
 	once := discardInterrupted(attempt(o))
 	if o.Provider != providers.Virtual || f.confirm == noProvider {
@@ -137,10 +137,11 @@ func (f *campaignFlags) confirmed(o run.Options) campaign.Attempt {
 // run in real time.
 const repeatedPausesMax = 10 * time.Minute
 
-// confirmFailure returns a function that makes a run. If the run fails, the function repeats it on
-// another provider with the same seed.
+// confirmFailure returns a function that makes a run. If the run fails, the function repeats the
+// run on another provider with the same seed.
 //
-// The result is that of the first run. Its field Repeated says what the second run showed.
+// That function returns the result of the first run. The field Repeated of the result says what the
+// second run showed.
 func confirmFailure(once campaign.Attempt, provider string, repeat func(seed uint64) campaign.Attempt) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
 		result, err := once(ctx)
@@ -165,7 +166,7 @@ func describeSecondRun(provider string, second *reports.Run, err error) string {
 	return fmt.Sprintf("on the provider %s, the same scenario and seed have the verdict %s (%s)", provider, second.Verdict, second.Directory)
 }
 
-// attemptsOfSeed returns one function for each subject (controllers under test). The function runs
+// attemptsOfSeed returns one function for each subject (controllers under test). Each function runs
 // the scenario that the seed generates.
 func (f *campaignFlags) attemptsOfSeed(cmd *cobra.Command, generated generateFlags, seed uint64) ([]campaign.Attempt, error) {
 	return f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) {
@@ -175,7 +176,7 @@ func (f *campaignFlags) attemptsOfSeed(cmd *cobra.Command, generated generateFla
 }
 
 // attempt returns a function that makes one run with the given options. The function prints the
-// seed and the program under test when the run starts, and the verdict when the run ends.
+// seed and the program under test when the run starts. It prints the verdict when the run ends.
 func attempt(o run.Options) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
 		o.Progress(fmt.Sprintf("seed %d, subject %s", o.Scenario.Seed, o.Target))
@@ -187,8 +188,9 @@ func attempt(o run.Options) campaign.Attempt {
 	}
 }
 
-// discardInterrupted returns a function that makes a run. If ctx ends during the run and no check
-// has failed, the function removes the run directory. The verdict of such a run says nothing.
+// discardInterrupted returns a function that makes a run by a call of once. If ctx ends during the
+// run and no check has failed, the function removes the run directory. The verdict of such a run
+// says nothing.
 func discardInterrupted(once campaign.Attempt) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
 		result, err := once(ctx)
@@ -265,7 +267,8 @@ func seriesOfRounds(first, last uint64, round func(n uint64) ([]campaign.Attempt
 }
 
 // runCampaign runs a campaign, which is a series of runs, and returns the exit code for the
-// verdicts. It writes the reports to a new directory, called after name and the start time.
+// verdicts. It writes the reports to a new directory. The name of the directory is the argument
+// name and the start time.
 func (f *campaignFlags) runCampaign(cmd *cobra.Command, name string, o campaign.Options) (int, error) {
 	begun := time.Now()
 	o.Clock = clock.RealClock{}

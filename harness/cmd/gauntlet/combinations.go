@@ -10,7 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-// combinationsFlags has the values of the flags of "gauntlet coverage scenarios".
+// combinationsFlags has the values of the flags of "gauntlet coverage scenarios". This command
+// counts what scenarios combine, such as slow pods and a rollout.
 type combinationsFlags struct {
 	tier      tierFlag
 	generated generateFlags

@@ -17,7 +17,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/schema"
 )
 
-// flagValues has a function for each flag with known values. The function returns the values that
+// flagValues has a function for each flag with known values. Each function returns the values that
 // shell completion offers. A flag without a function takes a file or any text.
 var flagValues = map[string]func(*cobra.Command) []string{
 	"subject":  func(*cobra.Command) []string { return subjects },
@@ -63,7 +63,7 @@ func providersOf(cmd *cobra.Command) []string {
 	return providers.Names()
 }
 
-// tiers returns the names of the scenario library's tiers, such as quick.
+// tiers returns the names of the scenario library's tiers, such as quick, for shell completion.
 func tiers() []string {
 	var names []string
 	for _, tier := range library.Tiers {
@@ -72,7 +72,8 @@ func tiers() []string {
 	return names
 }
 
-// profiles returns the names of the profiles for generated scenarios, such as calm.
+// profiles returns the names of the profiles for generated scenarios, such as calm, for shell
+// completion.
 func profiles() []string {
 	var names []string
 	for _, p := range generate.Profiles {

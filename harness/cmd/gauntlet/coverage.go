@@ -109,9 +109,9 @@ func findHistories(dirs []string) ([]string, error) {
 	return slices.Compact(files), nil
 }
 
-// checkCoverageOut returns an error if path is an existing file but no coverage table. Such a file
-// may be the history of a run. A coverage table is a file that "gauntlet coverage --out" has
-// written.
+// checkCoverageOut returns an error if path is an existing file that is not a coverage table.
+// Otherwise, --out could overwrite another file, such as the history of a run. A coverage table is
+// a file that "gauntlet coverage --out" has written.
 func checkCoverageOut(path string) error {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil // a new file, or a device such as /dev/stdout
@@ -122,7 +122,7 @@ func checkCoverageOut(path string) error {
 	return nil
 }
 
-// writeCoverage writes a coverage table as JSON to the file at path.
+// writeCoverage writes a coverage table as JSON to the file at path. readCoverage reads this file.
 func writeCoverage(path string, table *coverage.Table) error {
 	text, err := json.MarshalIndent(table, "", "  ")
 	if err != nil {
@@ -134,7 +134,7 @@ func writeCoverage(path string, table *coverage.Table) error {
 	return nil
 }
 
-// readCoverage reads a coverage table from a file that writeCoverage wrote.
+// readCoverage reads a coverage table from a file that writeCoverage wrote, for --prefer-uncovered.
 func readCoverage(path string) (*coverage.Table, error) {
 	text, err := inputfile.Read(path)
 	if err != nil {

@@ -23,7 +23,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// exploreFlags has the values of the flags of "gauntlet explore".
+// exploreFlags has the values of the flags of "gauntlet explore". This command searches for places
+// in a run at which a fault makes a check fail.
 type exploreFlags struct {
 	runs     runFlags
 	dir      string   // the directory of the search; empty for the default

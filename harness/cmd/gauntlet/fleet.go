@@ -47,12 +47,13 @@ type fleetCampaignFlags struct {
 	generated generateFlags
 }
 
-// addSeeds adds to a command the flag --seeds.
+// addSeeds adds the flag --seeds to a command. The flag selects the seeds of a campaign's runs.
 func (f *fleetCampaignFlags) addSeeds(flags *pflag.FlagSet) {
 	flags.StringVar(&f.seeds, "seeds", "1..1000", "the `range` of seeds, FIRST..LAST")
 }
 
-// add adds to a command the flags that describe a campaign, except --seeds.
+// add adds flags to a command. The flags describe a campaign, which is a series of runs. Only
+// --seeds is missing.
 func (f *fleetCampaignFlags) add(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.campaign.PerPod, "per-pod", 50, "the number of seeds that one pod runs")
 	f.addSubjects(flags)
@@ -109,12 +110,13 @@ func checkFleetSubjects(subjects []string, provider string) error {
 	return nil
 }
 
-// addSubjects adds to a command the flag --subjects.
+// addSubjects adds the flag --subjects to a command. The flag selects the controllers under test.
 func (f *fleetCampaignFlags) addSubjects(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.campaign.Subjects, "subjects", []string{"ours"}, "the controllers under test, of those in the image: ours, upstream")
 }
 
-// addProvider adds to a command the flag --provider.
+// addProvider adds the flag --provider to a command. The flag selects the control planes of the
+// runs.
 func (f *fleetCampaignFlags) addProvider(flags *pflag.FlagSet) {
 	flags.StringVar(&f.campaign.Provider, "provider", providers.Embedded, "the provider of the control planes: embedded or virtual; \"gauntlet image --virtual\" puts the program of virtual into the image")
 }
@@ -126,7 +128,7 @@ type fleetClusterFlags struct {
 	namespace string
 }
 
-// add adds to a command the flags that select the cluster and the namespace.
+// add adds flags to a command. The flags select the cluster and the namespace of a campaign's Job.
 func (f *fleetClusterFlags) add(flags *pflag.FlagSet) {
 	existingFlags(flags, &f.existing)
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "the namespace of the Job (default: that of the context)")
@@ -168,7 +170,7 @@ type fleetPodFlags struct {
 	parallelism, repeat int
 }
 
-// add adds to a command the flags that say how Kubernetes runs the pods.
+// add adds flags to a command. The flags say how Kubernetes runs the pods of a campaign.
 func (f *fleetPodFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.pods.Image, "image", fleetImageDefault, "the `image` that \"gauntlet image --fleet\" built")
 	flags.StringVar(&f.pods.Claim, "claim", "", "the PersistentVolumeClaim `name` for the results; its access mode must be ReadWriteMany if pods run on several nodes")
@@ -245,7 +247,8 @@ func (f *fleetPodFlags) checkStore() error {
 	return nil
 }
 
-// fleetParallelismMax is the maximum value of the flag --parallelism.
+// fleetParallelismMax is the maximum value of the flag --parallelism, the number of pods at the
+// same time.
 const fleetParallelismMax = 10_000
 
 // fleetLaunchFlags has the values of the flags of commands that create the Job of a campaign.
@@ -255,7 +258,7 @@ type fleetLaunchFlags struct {
 	dryRun, detach bool
 }
 
-// add adds to a command the flags that say where and how the Job runs.
+// add adds flags to a command. The flags say where and how the Job of a campaign runs.
 func (f *fleetLaunchFlags) add(flags *pflag.FlagSet) {
 	f.fleetClusterFlags.add(flags)
 	f.fleetPodFlags.add(flags)
@@ -278,7 +281,7 @@ func (f *fleetLaunchFlags) launch(cmd *cobra.Command, c *fleet.Campaign) (int, e
 	return submitFleet(cmd, cluster, fleet.Job(c, &f.pods), "", f.detach)
 }
 
-// printJob prints the manifest of a Job.
+// printJob prints the manifest of a Job as YAML, for the flag --dry-run.
 func printJob(cmd *cobra.Command, job *batchv1.Job) error {
 	manifest, err := yaml.Marshal(job)
 	if err != nil {
@@ -287,8 +290,8 @@ func printJob(cmd *cobra.Command, job *batchv1.Job) error {
 	return writeText(cmd, string(manifest))
 }
 
-// submitFleet creates the Job of a campaign, and follows it unless detach is true. It returns the
-// exit code. The message about the new Job ends with note.
+// submitFleet creates the Job of a campaign, and follows the Job unless detach is true. It returns
+// the exit code. The argument note is the end of the message about the new Job.
 func submitFleet(cmd *cobra.Command, cluster *fleet.Cluster, job *batchv1.Job, note string, detach bool) (int, error) {
 	if err := cluster.Submit(cmd.Context(), job); err != nil {
 		return exitPass, &unfinishedError{err}
@@ -438,7 +441,8 @@ func newFleetDelete() *cobra.Command {
 	return cmd
 }
 
-// fleetCollectFlags has the values of the flags of "gauntlet fleet collect".
+// fleetCollectFlags has the values of the flags of "gauntlet fleet collect". This command merges
+// the results of a campaign into one report.
 type fleetCollectFlags struct {
 	fleetClusterFlags
 	store, claim, image, out string

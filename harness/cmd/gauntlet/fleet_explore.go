@@ -25,7 +25,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// fleetExploreFlags has the values of the flags of "gauntlet fleet explore".
+// fleetExploreFlags has the values of the flags of "gauntlet fleet explore". This command searches
+// for failures in the pods of a Job.
 type fleetExploreFlags struct {
 	fleetCampaignFlags
 	fleetLaunchFlags
@@ -62,7 +63,8 @@ failures has one directory, with its plan, its report and the runs that failed.`
 	return cmd
 }
 
-// plan sets the units of the campaign: each scenario with each subject.
+// plan sets f.campaign to explore each scenario on each subject. Each such combination is a unit,
+// which one pod of the Job explores.
 func (f *fleetExploreFlags) plan(name string, scenarios []string) error {
 	c := &f.campaign
 	c.Provider = providers.Embedded // a search reads the records of a run while it is made
@@ -87,11 +89,12 @@ func (f *fleetExploreFlags) plan(name string, scenarios []string) error {
 	return c.Validate()
 }
 
-// exploreBaseline is the number of runs without faults of each search.
+// exploreBaseline is the number of runs without faults with which the search of a pod begins.
 const exploreBaseline = 3
 
-// prepareExplore returns a function that explores a scenario. The result stands for all runs of the
-// search: it has the checks that failed in any of them.
+// prepareExplore returns a function that explores the scenario of the unit u in a pod. The function
+// returns one run that stands for all runs of the search. It has the checks that failed in any of
+// these runs.
 func (f *fleetWorkerFlags) prepareExplore(cmd *cobra.Command, worker *fleet.Worker, u fleet.Unit) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
 		search := exploreFlags{runs: f.runs, at: f.campaign.Faults, baseline: exploreBaseline, budget: f.campaign.Budget}
@@ -127,7 +130,8 @@ func (f *fleetWorkerFlags) prepareExplore(cmd *cobra.Command, worker *fleet.Work
 	}
 }
 
-// summarizeSearch returns one run that stands for all runs of a search.
+// summarizeSearch returns one run that stands for all runs of a search by explore. It has the worst
+// verdict of the failed runs, and their failed checks.
 func summarizeSearch(outcome *explore.Outcome) *reports.Run {
 	summary := &reports.Run{Verdict: check.Pass, Reason: fmt.Sprintf("runs: %d; failed: %d; every place was tried: %t", outcome.Runs(), len(outcome.Failed), outcome.Complete)}
 	for _, run := range outcome.Failed {
@@ -141,8 +145,8 @@ func summarizeSearch(outcome *explore.Outcome) *reports.Run {
 	return summary
 }
 
-// restoreSearch creates the directory of a search. If earlier pods have begun the search, it writes
-// their plan and results there.
+// restoreSearch creates the directory of a search for the unit u. If earlier pods have begun the
+// search, it writes their plan and results to the directory.
 func restoreSearch(ctx context.Context, worker *fleet.Worker, u fleet.Unit, dir string) error {
 	saved, err := worker.Journal(ctx, u)
 	if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
@@ -155,7 +159,7 @@ func restoreSearch(ctx context.Context, worker *fleet.Worker, u fleet.Unit, dir 
 }
 
 // saveSearch saves the directory of a search in the store, so that the next pod can continue the
-// search. Without a plan, there is nothing to continue.
+// search. It saves nothing if the directory has no plan yet.
 func saveSearch(ctx context.Context, worker *fleet.Worker, u fleet.Unit, dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, explore.PlanName)); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -17,10 +17,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// nightName is the name of the file that says what a night found.
+// nightName is the name of the file in which "gauntlet fleet nightly" lists the new failures of one
+// night.
 const nightName = "night.json"
 
-// fleetNightlyFlags has the values of the flags of "gauntlet fleet nightly".
+// fleetNightlyFlags has the values of the flags of "gauntlet fleet nightly". This command runs a
+// campaign with new seeds every night.
 type fleetNightlyFlags struct {
 	fleetCampaignFlags
 	fleetClusterFlags
@@ -68,13 +70,13 @@ was written, whatever the verdicts are.`,
 	return cmd
 }
 
-// fleetCountMax is the maximum value of the flag --count.
+// fleetCountMax is the maximum value of the flag --count, the number of seeds of one night.
 const fleetCountMax = 10_000_000
 
-// plan returns the Job of the campaign that starts now.
+// plan returns the Job of a campaign that starts at the time now, and chooses its seeds.
 //
-// The first seed of each hour since 1970 is different. So a night has seeds of its own if the
-// campaigns of a series start at least an hour apart.
+// The first seed depends on the number of hours since 1970. Two nights with the same --count
+// therefore have no seed in common if they start at least an hour apart.
 func (f *fleetNightlyFlags) plan(cmd *cobra.Command, series string, now time.Time) (*batchv1.Job, error) {
 	if f.count < 1 || f.count > fleetCountMax {
 		return nil, fmt.Errorf("--count=%d: expected 1 to %d", f.count, fleetCountMax)
@@ -89,7 +91,8 @@ func (f *fleetNightlyFlags) plan(cmd *cobra.Command, series string, now time.Tim
 	return fleet.Job(&f.campaign, &f.pods), nil
 }
 
-// run creates the Job of a campaign, waits for its end, and writes what the campaign found.
+// run creates the Job of a campaign and waits for its end. It then writes the campaign's report and
+// new failures to the directory of --out.
 func (f *fleetNightlyFlags) run(cmd *cobra.Command, series string, job *batchv1.Job) error {
 	if _, err := os.Stat(f.mount); err != nil && f.pods.Bucket == "" {
 		return fmt.Errorf("--mount: %s: expected the directory at which claim %s is mounted", f.mount, f.pods.Claim)
@@ -108,7 +111,7 @@ func (f *fleetNightlyFlags) run(cmd *cobra.Command, series string, job *batchv1.
 	return errors.Join(err, closeStore())
 }
 
-// follow creates a Job unless it exists, and waits for its end.
+// follow creates a Job, unless the Job exists, and prints the Job's progress until the Job ends.
 func (f *fleetNightlyFlags) follow(cmd *cobra.Command, cluster *fleet.Cluster, job *batchv1.Job) error {
 	job.Namespace = cluster.Namespace
 	created, err := cluster.Ensure(cmd.Context(), job)
@@ -124,7 +127,8 @@ func (f *fleetNightlyFlags) follow(cmd *cobra.Command, cluster *fleet.Cluster, j
 	return err
 }
 
-// collect writes the report of a campaign and night.json.
+// collect merges the results of a campaign from the store. It writes the campaign's report and
+// night.json, which lists the new failures.
 func (f *fleetNightlyFlags) collect(cmd *cobra.Command, series string, store fleet.Store) error {
 	dir := filepath.Join(f.out, "fleet-"+f.campaign.Name)
 	merged, _, err := mergeFleet(cmd, store, f.campaign.Name, dir)

@@ -20,7 +20,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// fleetShrinkFlags has the values of the flags of "gauntlet fleet shrink".
+// fleetShrinkFlags has the values of the flags of "gauntlet fleet shrink". This command shrinks the
+// failures of a campaign in the pods of a second Job.
 type fleetShrinkFlags struct {
 	fleetClusterFlags
 	fleetPodFlags
@@ -82,10 +83,12 @@ func (f *fleetShrinkFlags) run(cmd *cobra.Command, name string) (int, error) {
 	return submitFleet(cmd, cluster, job, fmt.Sprintf("; failure groups: %d", len(plan.Units)), f.detach)
 }
 
-// named reports whether flags say where the results are.
+// named reports whether the flags --claim or --store say where the results are. Otherwise, the Job
+// of the campaign says so.
 func (f *fleetShrinkFlags) named() bool { return f.pods.Claim != "" || f.pods.Bucket != "" }
 
-// plan reads the results of a campaign, and returns a campaign that shrinks its failures.
+// plan reads the results of a campaign, and returns a second campaign that shrinks the failures of
+// the first campaign.
 func (f *fleetShrinkFlags) plan(ctx context.Context, name string) (*fleet.Campaign, error) {
 	results := fleetCollectFlags{fleetClusterFlags: f.fleetClusterFlags, store: f.pods.Bucket, claim: f.pods.Claim}
 	if f.named() {
@@ -102,7 +105,8 @@ func (f *fleetShrinkFlags) plan(ctx context.Context, name string) (*fleet.Campai
 	return merged.Shrinking(cmp.Or(f.name, name+"-shrink"))
 }
 
-// job returns the Job of a campaign that shrinks failures.
+// job returns the Job of a campaign that shrinks failures. Unless flags say where the results are,
+// its pods are like those of the Job whose failures it shrinks.
 func (f *fleetShrinkFlags) job(ctx context.Context, cluster *fleet.Cluster, plan *fleet.Campaign) (*batchv1.Job, error) {
 	if f.named() {
 		f.pods.Namespace = cluster.Namespace
@@ -115,8 +119,8 @@ func (f *fleetShrinkFlags) job(ctx context.Context, cluster *fleet.Cluster, plan
 	return fleet.JobLike(other, plan), nil
 }
 
-// prepareShrink returns a function that shrinks a failure. The result is the failed run, with the
-// smallest scenario in its directory.
+// prepareShrink returns a function that shrinks the failure of the unit u in a pod. The function
+// returns the failed run, whose directory then also contains the smallest scenario.
 func (f *fleetWorkerFlags) prepareShrink(cmd *cobra.Command, worker *fleet.Worker, u fleet.Unit) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
 		dir, err := filepath.Abs(filepath.Join(f.runs.out, "shrink"))
@@ -158,8 +162,8 @@ func (f *fleetWorkerFlags) prepareShrink(cmd *cobra.Command, worker *fleet.Worke
 	}
 }
 
-// savedJournal is a writer that receives the journal of a search. It saves the journal in the store
-// after each line, so that the next pod can continue the search.
+// savedJournal is a writer that receives the journal of a search for the smallest failing scenario.
+// It saves the journal in the store after each line, so that the next pod can continue the search.
 type savedJournal struct {
 	ctx     context.Context
 	worker  *fleet.Worker
@@ -169,7 +173,7 @@ type savedJournal struct {
 
 var _ io.Writer = (*savedJournal)(nil)
 
-// restore writes the journal of earlier pods to a file, from which the search continues.
+// restore writes the journal of earlier pods to the file dir/name, from which the search continues.
 func (s *savedJournal) restore(dir, name string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -177,7 +181,7 @@ func (s *savedJournal) restore(dir, name string) error {
 	return os.WriteFile(filepath.Join(dir, name), s.content, 0o644)
 }
 
-// Write adds a line to the journal, and saves the journal.
+// Write adds a line to the journal, and saves the whole journal in the store.
 func (s *savedJournal) Write(line []byte) (int, error) {
 	s.content = append(s.content, line...)
 	return len(line), s.worker.SaveJournal(s.ctx, s.unit, s.content)

@@ -203,8 +203,8 @@ func (f *fleetWorkerFlags) prepare(cmd *cobra.Command, u fleet.Unit) (campaign.A
 	}, u.Seed))
 }
 
-// first returns the only element of attempts, a list of runs to make. If err is not nil, it returns
-// err.
+// first returns the only element of attempts, which makes the only run of a unit. If err is not
+// nil, first returns err.
 func first(attempts []campaign.Attempt, err error) (campaign.Attempt, error) {
 	if err != nil {
 		return nil, err

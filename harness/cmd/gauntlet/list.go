@@ -126,7 +126,8 @@ func sectionRows(s *reference.Section, entries []reference.Entry) [][]string {
 	return rows
 }
 
-// sentenceEnd matches the end of a sentence that is followed by another sentence.
+// sentenceEnd matches the end of a sentence that is followed by another sentence. firstSentence
+// uses it.
 var sentenceEnd = regexp.MustCompile(`[.?!] +\p{Lu}`)
 
 // firstSentence returns the first sentence of a text. A text without a second sentence is returned

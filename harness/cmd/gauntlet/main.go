@@ -21,7 +21,8 @@ const (
 	exitUsage   = 3 // the command line or an input is wrong; nothing ran
 )
 
-// revision is the version of gauntlet, such as a Git commit. The linker sets this variable.
+// revision is the version of gauntlet, such as a Git commit. The linker sets this variable in a
+// build.
 var revision = "unknown"
 
 func main() {

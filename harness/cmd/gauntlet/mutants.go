@@ -28,14 +28,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// mutantsFlags has the values of the flags of "gauntlet mutants" and its subcommand matrix.
+// mutantsFlags has the values of the flags of "gauntlet mutants" and its subcommand matrix. These
+// commands run mutants, which are controllers that are broken on purpose.
 type mutantsFlags struct {
 	runs     runFlags
 	tree     string // the root directory of the source tree
 	missing  bool   // run only mutants that were not detected in their current form
 	keepRuns bool
-	// seeds is how many generated scenarios run in place of the mutants' own scenarios. 0 selects
-	// the latter.
+	// seeds is how many generated scenarios the mutants run in, instead of the scenarios that the
+	// mutants name. 0 means the scenarios that the mutants name.
 	seeds     int
 	generated generateFlags
 	drawn     map[string]*scenario.Scenario // the generated scenarios, by name
@@ -174,8 +175,8 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 }
 
 // prepare creates the output directory. It returns a Trial, which runs the selected mutants in
-// their scenarios, and a Builder, which builds them. The caller must set the field Done of the
-// Trial.
+// their scenarios, and a Builder, which builds these mutants. The caller must set the field Done of
+// the Trial.
 func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*mutant.Trial, *mutant.Builder, error) {
 	f.runs.provider, f.runs.terminal = cmp.Or(f.runs.provider, providers.Default()), f.runs.newTerminal(cmd)
 	if !slices.Contains(mutantProviders, f.runs.provider) {
@@ -234,7 +235,7 @@ func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*m
 	}, builder, nil
 }
 
-// virtual reports whether the runs are in virtual time.
+// virtual reports whether the mutants run in virtual time, with the provider virtual.
 func (f *mutantsFlags) virtual() bool { return f.runs.provider == providers.Virtual }
 
 // virtualMutants returns the mutants that can run in virtual time. Each of them has only the
@@ -252,8 +253,9 @@ func (f *mutantsFlags) virtualMutants(all []mutant.Mutant) (selected []mutant.Mu
 	return selected
 }
 
-// withGenerated returns the mutants with generated scenarios in place of their own. Any check may
-// detect the mutants then, because the scenarios are not made for a mutant.
+// withGenerated returns the mutants with generated scenarios instead of the scenarios that the
+// mutants name. Any check may then detect a mutant, because the scenarios are not made for a
+// mutant.
 func (f *mutantsFlags) withGenerated(all []mutant.Mutant) ([]mutant.Mutant, error) {
 	if f.seeds < 0 {
 		return nil, fmt.Errorf("--seeds=%d: expected a number of at least 0", f.seeds)
@@ -289,7 +291,7 @@ func (f *mutantsFlags) withGenerated(all []mutant.Mutant) ([]mutant.Mutant, erro
 }
 
 // scenarioNamed returns a generated scenario, such as seed-7, or a scenario of the library. The
-// caller may change it.
+// caller may change the returned scenario.
 func (f *mutantsFlags) scenarioNamed(name string) (*scenario.Scenario, error) {
 	if s, ok := f.drawn[name]; ok {
 		return s.Clone(), nil
@@ -335,8 +337,9 @@ func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, subject m
 	return result, err
 }
 
-// removeExecutable removes a mutant's executable if a check has detected the mutant. It keeps the
-// executable of any other mutant, so that users can investigate.
+// removeExecutable removes the executable of the mutant m if a check has detected the mutant. It
+// keeps the executable of any other mutant, so that users can investigate. The Builder w has built
+// the executables.
 func (f *mutantsFlags) removeExecutable(w *mutant.Builder, m *mutant.Mutant, o mutant.Outcome) error {
 	if o.State != mutant.Detected {
 		return nil
@@ -344,8 +347,9 @@ func (f *mutantsFlags) removeExecutable(w *mutant.Builder, m *mutant.Mutant, o m
 	return os.RemoveAll(filepath.Join(w.Dir, m.ID))
 }
 
-// readAllOutcomes returns the latest outcome of each mutant, which says whether a check detected
-// it. It reads the files in the source tree and in the output directory.
+// readAllOutcomes returns the latest outcome of each mutant. An outcome says whether a check
+// detected the mutant. readAllOutcomes reads the files in the source tree and in the output
+// directory.
 func (f *mutantsFlags) readAllOutcomes() (map[string]mutant.Outcome, error) {
 	if f.virtual() || f.seeds != 0 { // the tree has no outcomes of such runs
 		return readOutcomes(mutants.All(), f.outcomesFile())

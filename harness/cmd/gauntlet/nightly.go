@@ -14,7 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-// nightlyFlags has the values of the flags of "gauntlet nightly".
+// nightlyFlags has the values of the flags of "gauntlet nightly", which runs scenarios for a given
+// time.
 type nightlyFlags struct {
 	campaignFlags
 	duration  time.Duration

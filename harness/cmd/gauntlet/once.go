@@ -26,7 +26,7 @@ func acceptOneValue(cmd *cobra.Command) {
 	}
 }
 
-// The errors that [onceValue.Set] returns.
+// These errors are returned by [onceValue.Set]. flagError puts the name of the flag in front.
 var (
 	errTwice = errors.New("found the flag twice; give the flag only once")
 	errEmpty = errors.New("found an empty value; give the flag a value, or omit the flag")

@@ -29,7 +29,8 @@ const (
 
 var outputFormats = []string{string(asTable), string(asJSON), string(asYAML)}
 
-// outputFlag adds the flag --output to a command. The default format is table.
+// outputFlag adds the flag --output to a command. The flag's default is table. The argument usage
+// is the flag's help text.
 func outputFlag(cmd *cobra.Command, format *outputFormat, usage string) {
 	*format = asTable
 	cmd.Flags().VarP(format, "output", "o", usage)
@@ -49,7 +50,7 @@ func (f *outputFormat) Set(value string) error {
 	return nil
 }
 
-// writeValue writes a value to standard output, as indented JSON or as YAML.
+// writeValue writes a value to the standard output of a command, as indented JSON or as YAML.
 func writeValue(cmd *cobra.Command, format outputFormat, value any) error {
 	var encoded bytes.Buffer
 	encoder := json.NewEncoder(&encoded)
@@ -156,5 +157,5 @@ func formatTable(rows [][]string, width int) string {
 	return out.String()
 }
 
-// columnGap is the number of spaces between two columns.
+// columnGap is the number of spaces between two columns of a table.
 const columnGap = 2

@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// plannedRun is what "gauntlet run --dry-run" prints about one run.
+// plannedRun is one run that "gauntlet run --dry-run" prints instead of making it.
 type plannedRun struct {
 	Scenario string `json:"scenario"`
 	Subject  string `json:"subject"`

@@ -138,7 +138,8 @@ document instead. Everything else goes to standard error.`,
 	return cmd
 }
 
-// addAttempts adds the flag --attempts to a command.
+// addAttempts adds the flag --attempts to a command. The flag limits how often gauntlet repeats a
+// run whose verdict is unknown.
 func (f *runFlags) addAttempts(flags *pflag.FlagSet) {
 	flags.IntVar(&f.attempts, "attempts", 1, "the maximum number of runs of a scenario; the scenario runs again with the same seed while its verdict is unknown; a failed run is not repeated")
 }
@@ -261,7 +262,7 @@ func (f *runFlags) newTerminal(cmd *cobra.Command) *terminal {
 	return t
 }
 
-// announce prints a message about all runs to standard error, unless --quiet is set.
+// announce prints a message that concerns all runs to standard error, unless --quiet is set.
 func (f *runFlags) announce(cmd *cobra.Command, format string, args ...any) {
 	if !f.quiet {
 		fmt.Fprintf(cmd.ErrOrStderr(), format, args...)
@@ -352,8 +353,9 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 // returns the path of workload-controller-manager. An installed gauntlet builds
 // workload-controller-manager if it is missing.
 //
-// For a Go package, it builds a copy of gauntlet-virtual with this package. The path of gauntlet is
-// then in the same directory, where no such file exists.
+// For a Go package, it builds a copy of gauntlet-virtual with this package. The result gauntlet is
+// then a path in the directory of this copy, so that callers find the copy. No file exists at that
+// path.
 func executables(ctx context.Context, target subject.Target) (gauntlet, ours string, err error) {
 	gauntlet, err = os.Executable()
 	if err != nil {
@@ -382,9 +384,9 @@ func setUpPrograms(ctx context.Context, provider providers.Provider, target subj
 	return buildError(upstreamDir, err)
 }
 
-// buildError classifies the error of a search for the upstream programs. If the user has named a
-// directory, the command line is wrong. Otherwise a build has failed, so it returns an
-// unfinishedError.
+// buildError classifies an error of finding or building the upstream programs, so that gauntlet
+// exits with the right code. If the user has named a directory, the command line is wrong.
+// Otherwise a build has failed, so it returns an unfinishedError.
 func buildError(upstreamDir string, err error) error {
 	if err == nil || upstreamDir != "" {
 		return err
@@ -476,7 +478,8 @@ func loadScenario(name string, warnings io.Writer) (*scenario.Scenario, error) {
 	return s, err
 }
 
-// printWarnings prints a warning for each outdated field or fault name that a scenario uses.
+// printWarnings prints the warnings of a scenario, such as a warning for each old name that the
+// scenario uses.
 func printWarnings(s *scenario.Scenario, warnings io.Writer) {
 	for _, warning := range s.Warnings() {
 		fmt.Fprintln(warnings, "warning:", warning)
@@ -531,8 +534,8 @@ func (f *runFlags) parallelRuns() (int, error) {
 // has a limited number of ports.
 const parallelMax = 64
 
-// errCannotStart ends a series of runs early. A reason that prevents one run from starting usually
-// prevents the other runs too.
+// errCannotStart is the error with which runAll ends a series of runs early. A reason that prevents
+// one run from starting usually prevents the other runs too.
 var errCannotStart = errors.New("a run could not start")
 
 // runAll makes the runs, at most parallel of them at the same time, and prints the verdicts. It

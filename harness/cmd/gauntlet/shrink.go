@@ -22,7 +22,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// shrinkFlags has the values of the flags of "gauntlet shrink".
+// shrinkFlags has the values of the flags of "gauntlet shrink". It also has the state of the search
+// for the smallest failing scenario.
 type shrinkFlags struct {
 	// runs has the flags that apply to every run of the search.
 	runs runFlags
@@ -32,13 +33,14 @@ type shrinkFlags struct {
 	// failure is the failure that a smaller scenario must have. If it is nil, the check may fail
 	// for another reason than in the run.
 	failure *reports.Failure
-	// baselines has the baselines of workloads, if the check needs them. See the method baseline.
+	// baselines has the baseline of each workload, if the check needs baselines. The key is the
+	// result of workloadDigest. See the method baseline.
 	baselines map[string]*baseline.Baseline
 	// issue is the slug of the known upstream issue because of which the check fails. It is empty
 	// if the verdict of the check is fail.
 	issue string
-	// journal receives each line of the journal, in addition to the file. It is nil except in a pod of
-	// a fleet.
+	// journal, if set, also receives each line that the search appends to its journal file. It is
+	// nil except in a pod of a fleet.
 	journal io.Writer
 }
 
@@ -186,9 +188,9 @@ func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario) er
 	return writeScenario(smallest, small)
 }
 
-// prober returns a prober, which runs scenarios for the search for the smallest one that fails. A
-// journal file has the results of earlier runs of the same search. The prober reads this file, and
-// appends the result of each new run. The returned function closes the file.
+// prober returns a Prober, which runs candidates for the smallest scenario that fails. Earlier
+// calls of the same search have saved their results in a journal file. The Prober reads this file,
+// and appends the result of each new run. The returned function closes the file.
 func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error) {
 	if err := os.MkdirAll(f.runs.out, 0o755); err != nil {
 		return nil, nil, err
@@ -218,8 +220,8 @@ func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error)
 }
 
 // fails runs a scenario once and deletes the run's directory. It reports whether the run has the
-// same failure as the run to shrink. If that run shows a known upstream issue (f.issue), this run
-// must show it too.
+// same failure as the run to shrink. If f.issue is set, the run must also show that known upstream
+// issue.
 func (f *shrinkFlags) fails(ctx context.Context, cmd *cobra.Command, s *scenario.Scenario) (bool, error) {
 	options, err := f.runs.options(cmd, []*scenario.Scenario{s.Clone()})
 	if errors.Is(err, errNothingToReconcile) {

@@ -27,8 +27,8 @@ import (
 const runsPerBaseline = 3
 
 // useBaseline prepares shrink for a check that compares a run with a baseline. A baseline is what
-// runs without faults have in common. The run in the directory path has one, which is also valid
-// for scenarios with the same workload.
+// runs without faults have in common. useBaseline reads the baseline in the run directory path. It
+// is also valid for all scenarios with the same workload.
 func (f *shrinkFlags) useBaseline(path string, original *scenario.Scenario) error {
 	if c, known := check.Find(f.check); !known || !c.NeedsBaseline {
 		return nil
@@ -43,11 +43,10 @@ func (f *shrinkFlags) useBaseline(path string, original *scenario.Scenario) erro
 }
 
 // baseline returns what runs of the workload of a scenario without faults have in common. It
-// returns nil if the workload does not complete without faults. The scenario is then no smaller
-// variant of the original one.
+// returns nil if the workload does not complete without faults. Shrink then rejects the scenario.
 //
-// The result is the same for all scenarios with the same workload. A file in the directory
-// baselines has it, so that a resumed search need not make the runs again.
+// The result is the same for all scenarios with the same workload. baseline saves the result to a
+// file in the directory baselines. A resumed search then need not make the runs again.
 func (f *shrinkFlags) baseline(ctx context.Context, cmd *cobra.Command, s *scenario.Scenario) (*baseline.Baseline, error) {
 	calm := explore.WithoutFaults(s)
 	digest, err := workloadDigest(calm)

@@ -160,8 +160,9 @@ that exists.`,
 	return cmd
 }
 
-// chooseDown returns the clusters that "gauntlet down" removes: the named ones, all, or the only
-// one. It returns an error for a cluster that a running command uses.
+// chooseDown returns the clusters that "gauntlet down" removes. These are the named clusters, all
+// clusters, or without a name the only cluster. It returns an error for a cluster that a running
+// command uses.
 func chooseDown(found []standing.Cluster, names []string, all bool) ([]standing.Cluster, error) {
 	byName := map[string]standing.Cluster{}
 	var up []standing.Cluster

@@ -20,8 +20,9 @@ func isSubjectFile(value string) bool {
 	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(value))
 }
 
-// checkSubject returns an error if a value of --subject is invalid. Valid are targets, such as
-// ours, and paths of YAML files that describe a program under test. It does not read the file.
+// checkSubject returns an error if a value of --subject is invalid. A valid value is a target, such
+// as ours, or the path of a subject file. A subject file is a YAML file that describes a program
+// under test. checkSubject does not read the file.
 func checkSubject(value string) error {
 	if isSubjectFile(value) {
 		return nil
@@ -30,8 +31,8 @@ func checkSubject(value string) error {
 	return err
 }
 
-// loadSubject reads the YAML file that --subject names, and builds the program under test that it
-// describes. It does this once for all runs.
+// loadSubject reads the YAML file that --subject names, and builds the program under test that the
+// file describes. It does this only once, for all runs.
 //
 // The controllers in this file become the controllers under test of the scenarios.
 func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenario) (subject.Target, error) {

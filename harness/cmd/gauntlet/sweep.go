@@ -20,7 +20,8 @@ func newSweep(code *int) *cobra.Command {
 	return cmd
 }
 
-// sweepSeedsFlags has the values of the flags of "gauntlet sweep seeds".
+// sweepSeedsFlags has the values of the flags of "gauntlet sweep seeds". This command runs the
+// scenario that each seed of a range generates.
 type sweepSeedsFlags struct {
 	campaignFlags
 	generated generateFlags

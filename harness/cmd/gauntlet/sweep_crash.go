@@ -16,18 +16,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// sweepCrashFlags has the values of the flags of "gauntlet sweep crash".
+// sweepCrashFlags has the values of the flags of "gauntlet sweep crash". This command runs a
+// scenario once for each write, with a fault at that write.
 type sweepCrashFlags struct {
 	campaignFlags
 	faults   []string // the names of the faults to inject
-	from, to int      // the first and the last write, counted from 1; a to of 0 means the last write of the run
+	from, to int      // the first and the last write, counted from 1; if to is 0, the last write of the run
 }
 
 // writeActions has the faults that "gauntlet sweep crash" can inject at a write of the program
 // under test.
 var writeActions = []explore.Action{explore.Crash, explore.Lost}
 
-// actionNames returns the names of faults, as the flag --at accepts them.
+// actionNames returns the names of the faults that explore can inject, as the flag --at accepts
+// them.
 func actionNames(actions []explore.Action) []string {
 	var names []string
 	for _, a := range actions {
@@ -100,7 +102,7 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 }
 
 // plan returns a function for each combination of a write of the program under test and a fault.
-// The function makes one run with the fault at the write.
+// The function makes one run, in which the fault is injected at the write.
 //
 // plan first makes a run without faults to learn the writes. It omits writes that the API server
 // refused. Such a write commits nothing, so no fault can separate its commit from its response.

@@ -11,7 +11,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// terminal prints progress messages of concurrent runs. Each message is one line.
+// terminal prints progress messages of concurrent runs. Each message is one complete line.
 type terminal struct {
 	begun time.Time
 	quiet bool // true if no progress messages are printed
@@ -36,7 +36,7 @@ func (t *terminal) progress(scenario, message string) {
 }
 
 // recordText formats a record about a step, a fault or a process as a progress message. It returns
-// "" for all other records, and for each time that a fault fires.
+// "" for all other records, and for a fault that fires.
 func recordText(record *history.Record) string {
 	var text string
 	switch {

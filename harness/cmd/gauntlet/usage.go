@@ -54,7 +54,8 @@ func (o *standardOutput) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// fileOf returns the file to which out writes. The bool is false if out does not write to a file.
+// fileOf returns the file to which out writes, for example to find the width of a terminal. The
+// bool is false if out does not write to a file.
 func fileOf(out io.Writer) (*os.File, bool) {
 	if standard, ok := out.(*standardOutput); ok {
 		out = standard.to
@@ -114,12 +115,14 @@ func unknownCommand(parent *cobra.Command, found string) error {
 	return fmt.Errorf("unknown command %q for %q%s", found, parent.CommandPath(), advice)
 }
 
-// commandWords returns the words of a command after "gauntlet", such as "sweep crash".
+// commandWords returns the words of a command after "gauntlet", such as "sweep crash". Errors begin
+// with these words.
 func commandWords(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 }
 
-// commandNames returns the names of those subcommands that the help text of a command lists.
+// commandNames returns the names of those subcommands that the help text of a command lists. Errors
+// about an unknown command suggest them.
 func commandNames(parent *cobra.Command) []string {
 	var names []string
 	for _, sub := range parent.Commands() {

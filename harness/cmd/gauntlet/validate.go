@@ -85,7 +85,7 @@ func (f *runFlags) readScenario(_ string, warnings io.Writer) (*scenario.Scenari
 	return s, err
 }
 
-// interruptibleReader reads from in until ctx ends. Without it, gauntlet could not be interrupted
+// interruptibleReader reads from in until ctx ends. With this type, gauntlet can be interrupted
 // while it waits for input from a terminal or a pipe.
 type interruptibleReader struct {
 	ctx context.Context

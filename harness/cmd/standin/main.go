@@ -25,8 +25,8 @@ func main() {
 	}
 }
 
-// run serves HTTP requests, such as readiness probes. It ends when the stop delay has passed after
-// SIGINT or SIGTERM.
+// run serves HTTP requests, such as readiness probes. After SIGINT or SIGTERM, it continues until
+// the stop delay has passed.
 func run(o standin.Options) error {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
