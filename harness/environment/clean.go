@@ -13,8 +13,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// cleanArgument is the first argument that makes a program with this package only clean an existing
-// cluster. The further arguments are the working directory, the kubeconfig and the context.
+// cleanArgument is a command-line argument with which the guard process starts the program again.
+// The program then only deletes what a killed run has left on an existing cluster. The next
+// arguments are the working directory, the kubeconfig and the context.
 const cleanArgument = "gauntlet-clean-existing"
 
 func init() {

@@ -15,8 +15,8 @@ import (
 // Dispatcher appends records to the history, and starts faults. A fault may have a trigger, such as
 // the third create of a pod. The Dispatcher starts the fault when a record matches the trigger.
 //
-// If that record is a request, response, watch event or workload step, the Dispatcher delays the
-// request, response, event or step until the fault is injected. A fault can therefore act, for
+// The matching record may be about a request, response, watch event or workload step. The
+// Dispatcher then delays that operation until the fault is injected. A fault can therefore act, for
 // example, between a write and its response.
 type Dispatcher struct {
 	recorder *history.Recorder
@@ -84,8 +84,8 @@ func canWait(r *history.Record) bool {
 	return r.Request != nil || r.Response != nil || r.Delivery != nil || r.Step != nil
 }
 
-// waitReleased waits until the fault of a subscription is injected, but at most [recordHoldMax].
-// Another goroutine then calls Unsubscribe(sub).
+// waitReleased waits until another goroutine has injected the subscription's fault and called
+// Unsubscribe(sub). It waits at most [recordHoldMax].
 func (d *Dispatcher) waitReleased(sub *Subscription) {
 	timer := d.clock.NewTimer(recordHoldMax)
 	defer timer.Stop()
@@ -122,6 +122,6 @@ func (d *Dispatcher) Unsubscribe(sub *Subscription) {
 	d.subscriptions = slices.DeleteFunc(d.subscriptions, func(other *Subscription) bool { return other == sub })
 }
 
-// Matched returns a channel that receives the first match of the trigger. The channel is never
-// closed.
+// Matched returns a channel that receives the first match of the trigger, so that the caller can
+// inject the fault. The channel is never closed.
 func (s *Subscription) Matched() <-chan trigger.Match { return s.matched }

@@ -89,17 +89,16 @@ type Environment struct {
 	Interceptor *interceptor.Interceptor
 	Proxy       Proxy
 	// Subject runs the controllers under test. It is nil until StartSubject is called. It stays nil
-	// if the kubelet manages the replicas, which is the case in pods without a fault proxy (see
-	// StartSubject).
+	// if the replicas run in pods without a fault proxy. The kubelet then manages the replicas; see
+	// StartSubject.
 	Subject *subject.Subject
 	// Pods contains the container image, the start delay and the stop delay of the workload's pods.
 	Pods workload.Pods
 
 	provider providers.Provider
 	observer observer // records committed object versions; nil until Record is called
-	// records receives the records of the proxy and the faults. It is the argument records of
-	// StartProxy. If that argument is nil, it is the Dispatcher, or without a history,
-	// discardRecords.
+	// records receives the records of the proxy and the faults. It is the recorder that the caller
+	// passed to StartProxy, or else the Dispatcher. Without a history, it is discardRecords.
 	records interceptor.Recorder
 	watches *subjectWatches
 
@@ -114,23 +113,24 @@ type Environment struct {
 }
 
 // Proxy is the fault proxy, through which the replicas of the controllers under test connect to the
-// API server.
+// API server. It records their requests and injects faults.
 type Proxy interface {
 	// Route makes config connect to the fault proxy as a replica of the controllers under test.
 	Route(replica string, config *rest.Config) error
-	// Stop breaks all connections.
+	// Stop stops the fault proxy and breaks all connections through it.
 	Stop(ctx context.Context) error
 }
 
-// These timeouts limit the steps in which an Environment starts its components. Each timeout is
-// much longer than the step takes on a slow machine, so a timeout means that the step has failed.
+// These timeouts limit the steps in which an Environment starts its components. Each step takes
+// much less time, even on a slow machine. A timeout therefore means that the step has failed.
 const (
 	clusterTimeout = 2 * time.Minute  // each of: starting the cluster, creating the namespace, loading an image
 	subjectTimeout = 60 * time.Second // starting all replicas, until one holds the lease and has opened its watches
-	catchUpTimeout = 10 * time.Second // CatchUp
+	catchUpTimeout = 10 * time.Second // the wait of CatchUp for records
 )
 
-// stopTimeout limits the duration of [Environment.Stop].
+// stopTimeout limits the duration of [Environment.Stop] and [Environment.Reset], so that neither
+// hangs.
 const stopTimeout = 30 * time.Second
 
 // Start starts the control plane of a provider. If Start returns an error, it has stopped all
@@ -157,9 +157,9 @@ func Start(ctx context.Context, o Options) (*Environment, error) {
 	return e, nil
 }
 
-// On returns an Environment on a control plane that the caller has started. Stop does not stop this
-// control plane. The field Provider of the options must be the name of its provider, and the
-// directory LogDir must exist.
+// On returns an Environment that uses a control plane that the caller has started. Stop does not
+// stop this control plane. Options.Provider must be the name of the control plane's provider, and
+// the directory Options.LogDir must exist.
 func On(c cluster.Cluster, o Options) (*Environment, error) {
 	provider, err := providers.Named(o.Provider)
 	if err != nil {
@@ -173,8 +173,8 @@ func On(c cluster.Cluster, o Options) (*Environment, error) {
 	return e, e.use(c)
 }
 
-// canStart returns an error if a component, such as the fault proxy, cannot start. The component
-// may run already, or the environment may have been stopped.
+// canStart returns an error if a component, such as the fault proxy, must not be started now. The
+// reason is that the component already runs (the argument runs), or that Stop was called.
 func (e *Environment) canStart(component string, runs bool) error {
 	switch {
 	case e.stopped:
@@ -185,14 +185,15 @@ func (e *Environment) canStart(component string, runs bool) error {
 	return nil
 }
 
-// clear resets the fields of all components except the control plane. They can then be started
-// again.
+// clear sets the fields of all components except the control plane to their initial values. These
+// components can then be started again.
 func (e *Environment) clear() {
 	e.Recorder, e.Dispatcher, e.Interceptor, e.Proxy, e.Subject, e.observer = nil, nil, nil, nil, nil, nil
 	e.records, e.watches, e.namespace = discardRecords{}, newSubjectWatches(), Namespace
 }
 
-// Capabilities returns the capabilities of the environment's provider.
+// Capabilities returns what the provider of this environment can do, such as run the subject in
+// pods.
 func (e *Environment) Capabilities() cluster.Capabilities { return e.provider.Capabilities }
 
 // setUp calls the argument setUp, which starts the named component. If that takes more than 100 ms,
@@ -249,7 +250,8 @@ func (e *Environment) guard(dir string) error {
 	return nil
 }
 
-// setUpCluster starts the cluster and creates the clients of the environment.
+// setUpCluster starts the cluster of the environment's provider and creates the clients Admin and
+// Dynamic.
 func (e *Environment) setUpCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
@@ -267,7 +269,8 @@ func (e *Environment) setUpCluster(ctx context.Context) error {
 	return e.use(c)
 }
 
-// use makes a started cluster the control plane of the environment, and creates the clients.
+// use makes a started cluster the control plane of the environment, and creates the clients Admin
+// and Dynamic.
 func (e *Environment) use(c cluster.Cluster) (err error) {
 	e.Cluster = c
 	e.Pods.StartDelay, e.Pods.StopDelay = e.ControlPlane.PodStartDelay, e.ControlPlane.PodStopDelay
@@ -397,14 +400,15 @@ func (t Teardowns) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// progress formats a message and passes it to e.Progress. Without e.Progress, it does nothing.
+// progress formats a message for users and passes it to e.Progress. Without e.Progress, it does
+// nothing.
 func (e *Environment) progress(format string, args ...any) {
 	if e.Progress != nil {
 		e.Progress(fmt.Sprintf(format, args...))
 	}
 }
 
-// discardRecords is a recorder that discards all records, for an Environment without a history.
+// discardRecords is a recorder that discards all records. An Environment without a history uses it.
 type discardRecords struct{}
 
 func (discardRecords) Append(history.Record) {}

@@ -31,7 +31,7 @@ type Injection struct {
 	Index int
 }
 
-// injectedHealTimeout limits how long the function heal takes, which [Environment.Inject] returns.
+// injectedHealTimeout limits the duration of the function heal that [Environment.Inject] returns.
 const injectedHealTimeout = 30 * time.Second
 
 // Inject injects a fault, which lasts until the caller calls the returned function heal. The caller
@@ -82,14 +82,16 @@ func (e *Environment) canInject(faultType faults.Type) error {
 	return nil
 }
 
-// New returns the fault that i describes, but does not inject the fault. It returns an error if
-// there is no fault with this name, or if a parameter is invalid.
+// New returns the fault that i describes, but does not inject the fault. Callers can thereby
+// validate i without a cluster. It returns an error if there is no fault with this name, or if a
+// parameter is invalid.
 func (i Injection) New() (faults.Fault, error) {
 	_, fault, err := i.create()
 	return fault, err
 }
 
-// create returns the fault that i describes, and the fault's type, for example api-error.
+// create returns the fault that i describes, and the fault's type, for example api-error. It does
+// not inject the fault.
 func (i Injection) create() (faultType faults.Type, fault faults.Fault, err error) {
 	faultType, err = catalog.Find(i.Fault)
 	if err != nil {

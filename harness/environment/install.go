@@ -20,11 +20,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// installOrder lists the Kinds of objects that install creates first, in this order. Objects of all
-// other Kinds follow.
+// installOrder lists the Kinds of objects that install creates first, in this order, because other
+// objects depend on them. Objects of all other Kinds follow.
 var installOrder = []string{"Namespace", "Service", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "Role"}
 
-// installLast lists the Kinds of objects that install creates after all others.
+// installLast lists the Kinds of objects that install creates last. Otherwise, the API server would
+// call a webhook that does not run yet when install creates other objects.
 var installLast = []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
 
 // install creates the namespace and the objects that a program under test needs, such as
@@ -85,7 +86,8 @@ func (e *Environment) installObject(ctx context.Context, mapper meta.RESTMapper,
 	})
 }
 
-// createNamespace creates the named namespace, unless that namespace exists.
+// createNamespace creates the named namespace for objects of the program under test, unless that
+// namespace exists.
 func (e *Environment) createNamespace(ctx context.Context, name string) error {
 	_, err := e.Admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -94,9 +96,8 @@ func (e *Environment) createNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// established returns nil if the API server serves the custom resources of a
-// CustomResourceDefinition. Otherwise, the CustomResourceDefinition has no condition
-// Established=True, and the error contains the conditions.
+// established returns nil if a CustomResourceDefinition has the condition Established=True. The API
+// server then serves its custom resources. Otherwise, the error contains the current conditions.
 func established(definition *unstructured.Unstructured) error {
 	conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
 	for _, condition := range conditions {
@@ -112,7 +113,8 @@ func established(definition *unstructured.Unstructured) error {
 }
 
 // withAccount returns a copy of a RoleBinding or ClusterRoleBinding whose only subject is account.
-// It returns all other objects unchanged.
+// The program under test, which authenticates as account, then has the role's permissions.
+// withAccount returns all other objects unchanged.
 func withAccount(o *unstructured.Unstructured, account rbacv1.Subject) *unstructured.Unstructured {
 	if o.GroupVersionKind().Group != rbacv1.GroupName || (o.GetKind() != "RoleBinding" && o.GetKind() != "ClusterRoleBinding") {
 		return o

@@ -158,8 +158,7 @@ func (e *Environment) setUpObserver(ctx context.Context, kinds []kube.Kind) erro
 	return nil
 }
 
-// useObserver stores a running observer, which records committed versions until
-// [Environment.Stop] stops it.
+// useObserver stores a running observer for CatchUp. It makes [Environment.Stop] stop the observer.
 func (e *Environment) useObserver(o observer) {
 	e.observer = o
 	e.teardowns = append(e.teardowns, func(context.Context) error { o.Stop(); return nil })

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// schedulingInterval is the time between two measurements.
+	// schedulingInterval is the time between two measurements of the threads' run-queue waits.
 	schedulingInterval = 500 * time.Millisecond
-	// schedulingMin is the minimum delay per interval for which schedulingDelays records a stall, a
-	// time without CPU.
+	// schedulingMin is the minimum delay in one interval for which schedulingDelays records a
+	// stall, a time without CPU.
 	schedulingMin = 200 * time.Millisecond
 	// schedulingMax is the maximum duration of a recorded stall, a time without CPU. The limit is
 	// necessary because a process's threads may wait at the same time: the sum of their delays may
@@ -25,7 +25,8 @@ const (
 	schedulingMax = schedulingInterval * 3 / 4
 )
 
-// subjectPrefix is the prefix of replica names, such as subject-0.
+// subjectPrefix is the prefix of the names of the replicas of the program under test, such as
+// subject-0.
 const subjectPrefix = "subject-"
 
 // schedulingDelays measures how long the processes of the controllers under test were ready to run

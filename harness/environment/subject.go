@@ -41,8 +41,8 @@ type SubjectOptions struct {
 	// Ours is the path of workload-controller-manager, the executable of the subject `ours`. `make
 	// build` builds it.
 	Ours string
-	// Gauntlet is the path of the gauntlet executable. If the program under test runs in pods, this
-	// executable must be statically linked, because a sidecar container runs `gauntlet relay`. On
+	// Gauntlet is the path of the gauntlet executable. If the program under test runs in pods, a
+	// sidecar container runs `gauntlet relay`. This executable must then be statically linked. On
 	// kind, the workload's pods run the executable `standin`, which must be in the same directory.
 	Gauntlet string
 }
@@ -77,7 +77,7 @@ func (e *Environment) StartSubject(ctx context.Context, o SubjectOptions) error 
 	})
 }
 
-// complete sets empty Controllers and Spec to their default values.
+// complete sets an empty list Controllers and an empty Spec to their default values.
 func (o *SubjectOptions) complete() (err error) {
 	if o.Spec.LeaseDuration == 0 {
 		replicas := max(o.Spec.Replicas, 1)
@@ -102,8 +102,8 @@ func (o *SubjectOptions) watched() []kube.Kind {
 	return watched
 }
 
-// settings returns the settings of the replicas, with the given namespace of the leader-election
-// Lease.
+// settings returns the settings with which each replica starts, such as its rate limit. The
+// argument is the namespace of the replicas' leader-election Lease.
 func (o *SubjectOptions) settings(leaseNamespace string) subject.Settings {
 	return subject.Settings{
 		Controllers: o.Controllers,
@@ -125,7 +125,7 @@ func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 	case subject.Program:
 		return nil
 	case subject.Target{}:
-		return errors.New("found no subject; expected subject.Ours, subject.Upstream, or one of subject.ParseTarget or subject.Command")
+		return errors.New("found no subject; expected subject.Ours, subject.Upstream, or the result of subject.ParseTarget or subject.Command")
 	}
 	if err := errors.Join(o.complete(), o.Target.CheckControllers(o.Controllers), CheckTarget(p, o.Target)); err != nil {
 		return err
@@ -149,7 +149,8 @@ func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 }
 
 // CheckTarget returns an error if the provider can never run a target (program under test),
-// whatever is installed here. For example, an image needs a provider that runs the program in pods.
+// whatever programs this machine has. For example, an image needs a provider that runs the program
+// in pods.
 func CheckTarget(provider providers.Provider, target subject.Target) error {
 	linked := provider.Capabilities.Has(cluster.SubjectLinked)
 	_, isPackage := target.Package()
@@ -259,8 +260,8 @@ func (e *Environment) waitForWebhooks(ctx context.Context, webhooks *subject.Web
 	return cmp.Or(e.Subject.Err(), err)
 }
 
-// subjectRecords returns the recorder that receives a record when a replica of the program under
-// test starts or ends.
+// subjectRecords returns the recorder to which the subject reports that a replica starts or ends.
+// Without a history, that recorder discards all records.
 func (e *Environment) subjectRecords() subject.Recorder {
 	if e.Recorder == nil {
 		return discardRecords{}
@@ -268,8 +269,8 @@ func (e *Environment) subjectRecords() subject.Recorder {
 	return e.Recorder
 }
 
-// holder returns the name of the running replica with the given leader-election identity, such
-// as subject-0. It returns "" if there is none.
+// holder returns the name of the running replica, such as subject-0, with the given leader-election
+// identity. It returns "" if no running replica has this identity.
 func (e *Environment) holder(identity string) string {
 	if e.Recorder != nil {
 		_ = e.Recorder.Flush() // e.watches has then observed all records; Environment.Failed returns the error of Flush
@@ -277,8 +278,8 @@ func (e *Environment) holder(identity string) string {
 	return e.watches.holder(identity)
 }
 
-// lastLeaseWriter returns the running replica that last wrote its identity to a Lease, or "" if
-// there is none.
+// lastLeaseWriter returns the name of the running replica that last wrote its identity to a Lease.
+// It returns "" if that replica has ended, or if no replica has written a Lease.
 func (e *Environment) lastLeaseWriter() string {
 	if e.Recorder != nil {
 		_ = e.Recorder.Flush() // e.watches has then observed all records; Environment.Failed returns the error of Flush
@@ -335,8 +336,8 @@ func (e *Environment) processReplicas(ctx context.Context, o *SubjectOptions) (r
 	}, nil
 }
 
-// linkedReplicas returns the setup of replicas that are goroutines of this process. The controllers
-// under test are linked into the program.
+// linkedReplicas returns a replicaSetup for replicas that run as goroutines of this process. The
+// controllers under test are linked into the program.
 func (e *Environment) linkedReplicas(_ context.Context, o *SubjectOptions) (replicaSetup, error) {
 	linker, ok := e.Cluster.(subject.Linker)
 	if !ok {
@@ -360,8 +361,8 @@ func (e *Environment) linkedReplicas(_ context.Context, o *SubjectOptions) (repl
 	}, nil
 }
 
-// podReplicas returns the setup of replicas that run as pods on the control plane node. The relay
-// container in each pod forwards the replica's requests to the fault proxy.
+// podReplicas returns a replicaSetup for replicas that run as pods on the control plane node. The
+// relay container in each pod forwards the replica's requests to the fault proxy.
 func (e *Environment) podReplicas(ctx context.Context, o *SubjectOptions) (replicaSetup, error) {
 	node, target, relay, err := e.loadSubject(ctx, o)
 	if err != nil {

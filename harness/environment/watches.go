@@ -37,10 +37,12 @@ type subjectWatches struct {
 	leader string
 }
 
-// watchRequest is one watch request: the replica that sent the request, and the resource.
+// watchRequest is one watch request in the history. It has the name of the replica that sent the
+// request, and the watched resource.
 type watchRequest struct{ replica, resource string }
 
-// newSubjectWatches returns a subjectWatches that knows no replica and requires no resource.
+// newSubjectWatches returns a subjectWatches for which no replica has started and no resource is
+// required.
 func newSubjectWatches() *subjectWatches {
 	return &subjectWatches{
 		pending: map[uint64]watchRequest{}, watched: map[string]map[string]bool{}, holders: map[string]string{},
@@ -56,7 +58,8 @@ func (w *subjectWatches) require(kinds []kube.Kind) {
 	}
 }
 
-// observe updates from the next record which replica leads and what each replica watches.
+// observe updates from the next record of the history which replica leads and what each replica
+// watches.
 func (w *subjectWatches) observe(r *history.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,10 +83,11 @@ func (w *subjectWatches) observe(r *history.Record) {
 	}
 }
 
-// leaseResource is the resource of Lease objects, as the history writes it: resource.group.
+// leaseResource is the resource of Lease objects, in the form in which the history names resources.
 const leaseResource = "leases.coordination.k8s.io"
 
-// observeLease stores the leader-election identity if r is a replica's write of a Lease.
+// observeLease stores the leader-election identity of the replica that sent r, if r writes a Lease.
+// The replica with the latest such write then counts as the leader.
 func (w *subjectWatches) observeLease(r *history.Request) {
 	if r.Object == nil || (r.Verb != "create" && r.Verb != "update") {
 		return
@@ -100,7 +104,8 @@ func (w *subjectWatches) observeLease(r *history.Request) {
 	}
 }
 
-// observeProcess removes everything about a replica if p says that the replica has ended.
+// observeProcess forgets the watches and the lease of a replica if p says that the replica has
+// ended.
 func (w *subjectWatches) observeProcess(p *history.Process) {
 	switch p.Event {
 	case history.ProcessStarted, history.ProcessPaused, history.ProcessResumed:
@@ -156,7 +161,7 @@ func (w *subjectWatches) missing() []string {
 // Without a history of the requests of these controllers, SubjectWatches returns true.
 func (e *Environment) SubjectWatches() bool { return len(e.watches.missing()) == 0 }
 
-// watchPollInterval is the time between two checks of the leader's watches in wait.
+// watchPollInterval is the interval at which wait checks which resources the leader watches.
 const watchPollInterval = 10 * time.Millisecond
 
 // wait waits until the leader watches all required resources. If ctx ends first, the error names

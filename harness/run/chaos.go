@@ -76,17 +76,17 @@ func runSteps(ctx context.Context, s *Session) error {
 	return err
 }
 
-// faultTiming contains the points in time of a run that decide when a fault begins, or when it
-// stops waiting.
+// faultTiming contains the start of the chaos phase, and the channels that tell each fault when to
+// stop waiting.
 type faultTiming struct {
 	chaosBegan   time.Time       // the time at which the chaos phase began
 	workloadDone <-chan struct{} // closed when the workload has ended
 	converged    <-chan struct{} // closed when faults no longer wait for their triggers; see convergedAfterWorkload
 }
 
-// convergedAfterWorkload returns a channel that is closed when faults must stop waiting for
-// their triggers. This is when the workload has ended, all objects have converged, and the
-// subject (the controllers under test) writes no more.
+// convergedAfterWorkload returns a channel that is closed when faults must stop waiting for their
+// triggers. At that time, the workload has ended and all objects have converged. The controllers
+// under test have also written nothing for a while.
 //
 // The scenario's field settle.within limits the time from the end of the workload until the channel
 // is closed.
@@ -107,11 +107,12 @@ func (s *Session) convergedAfterWorkload(ctx context.Context, workloadDone <-cha
 	return converged
 }
 
-// runFault injects and heals the fault with the given index each time the fault's trigger matches.
-// The scenario's field times limits the number of rounds; 0 means 1.
+// runFault injects and heals the fault with the given index in the scenario's list faults. It does
+// so each time the fault's trigger matches. The fault's field times is the maximum number of
+// injections; 0 means 1.
 //
-// The argument when is the subscription to the trigger for the first round. For each further round,
-// runFault subscribes again.
+// The argument when is the subscription to the trigger for the first injection. runFault subscribes
+// again for each further injection.
 func (s *Session) runFault(ctx context.Context, index int, when *environment.Subscription, t faultTiming) error {
 	spec, random := s.Scenario.Faults[index], s.faultRandom(index)
 	for round := range max(spec.Times, 1) {
@@ -222,8 +223,8 @@ func isOutage(spec scenario.Fault) bool {
 	return err == nil && kind.Outage
 }
 
-// newFault creates the fault that spec, an element of the scenario's list faults, describes. Errors
-// contain the position in the scenario file.
+// newFault creates the fault that spec, an element of the scenario's list faults, describes. It
+// does not inject the fault. Errors contain the position in the scenario file.
 func newFault(spec scenario.Fault) (faults.Fault, error) {
 	kind, err := catalog.Find(spec.Name)
 	if err != nil {
@@ -264,7 +265,7 @@ func (s *Session) heal(ctx context.Context, fault faults.Fault, env *faults.Env)
 }
 
 // sleep waits for the duration d and returns true. It returns false as soon as ctx ends or the
-// channel early is closed.
+// channel early is closed. A nil channel early is never closed.
 func (s *Session) sleep(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
 	timer := s.Clock.NewTimer(max(d, 0))
 	defer timer.Stop()
@@ -279,7 +280,7 @@ func (s *Session) sleep(ctx context.Context, d time.Duration, early <-chan struc
 }
 
 // faultRandom returns the source of random numbers for the fault with the given index in the
-// scenario.
+// scenario's list faults.
 //
 // The numbers depend only on the seed, the index and the fault's name. A change of one fault
 // therefore does not change the random numbers of other faults.

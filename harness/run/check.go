@@ -53,7 +53,7 @@ func checkSettings(s *scenario.Scenario, environment *Environment) check.Setting
 }
 
 // lastOperation returns the index of the last step with an operation, such as create. It returns -1
-// if there is none, for example because the workload is not in the scenario.
+// if no step has an operation, for example because the workload is not in the scenario.
 func lastOperation(steps []scenario.Step) int {
 	for i, step := range slices.Backward(steps) {
 		if step.Operation != nil {
@@ -90,8 +90,8 @@ func Check(path string) (*reports.Run, error) {
 }
 
 // checkDirectory runs the checks on the history in a run directory, and writes nothing. It also
-// returns a draft of the report's timeline, in which only the violations are missing. Nothing reads
-// the history again for the timeline.
+// returns a draft of the report's timeline, which contains everything except the violations. The
+// caller therefore need not read the history again for the timeline.
 //
 // If the history cannot be read, the error wraps [ErrUnreadable], and the result has the verdict
 // unknown.
@@ -163,6 +163,7 @@ func countFaults(spec *scenario.Scenario, activity check.Activity) []check.Fault
 }
 
 // missedFirings returns one text for each fault that has mustFire: true but never changed anything.
+// The verdict of the run is then unknown, and the texts say why.
 func missedFirings(counts []check.FaultCount) (missed []string) {
 	for i, fault := range counts {
 		if fault.Missed() {
@@ -172,8 +173,8 @@ func missedFirings(counts []check.FaultCount) (missed []string) {
 	return missed
 }
 
-// summarize returns what the reports say about a run, except the duration and the verdict, which
-// checkDirectory adds. It includes the command that repeats the run.
+// summarize returns the content of the reports of a run, including the command that repeats the
+// run. checkDirectory adds the duration, the verdict and the counts of the faults.
 func summarize(dir directory, spec *scenario.Scenario, environment *Environment, results []check.Result) *reports.Run {
 	versions := map[string]string{"gauntlet": environment.Revision, "go": environment.Go}
 	maps.Copy(versions, environment.Versions)

@@ -20,8 +20,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// snapshotTimeout limits the duration of takeSnapshot, and debugFetchTimeout the duration of one
-// HTTP request to a replica.
+// These timeouts limit the collection of diagnostics: snapshotTimeout limits all of takeSnapshot,
+// and debugFetchTimeout limits each HTTP request to a replica.
 const (
 	snapshotTimeout   = 15 * time.Second
 	debugFetchTimeout = 3 * time.Second
@@ -40,14 +40,15 @@ type snapshot struct {
 	files   []snapshotFile
 }
 
-// snapshotFile is one file of a run's diagnostics, such as pods.yaml.
+// snapshotFile is one file of a run's diagnostics, such as pods.yaml. It stays in memory until the
+// run knows that the diagnostics are needed.
 type snapshotFile struct {
 	name    string
 	content []byte
 	objects bool // true: content is a list of objects in JSON, which write converts to YAML
 }
 
-// add adds a text file to the snapshot, which contains the diagnostics of a run.
+// add adds a text file to the snapshot, which contains the diagnostics of a run in memory.
 func (s *snapshot) add(name string, content []byte) {
 	s.files = append(s.files, snapshotFile{name: name, content: content})
 }
@@ -59,9 +60,9 @@ func (s *snapshot) add(name string, content []byte) {
 // takeSnapshot runs after the last phase, so that its requests cannot change a verdict. The
 // argument runErr is the error that aborted the run, or nil.
 //
-// If the run was interrupted or the control plane has failed, the snapshot contains only the list
-// of what has not converged. If something else is not available, a file of the snapshot contains
-// the reason.
+// The snapshot contains only the list of what has not converged in two cases. The run was
+// interrupted, or the control plane has failed. If something else is not available, a file of the
+// snapshot contains the reason.
 func (s *Session) takeSnapshot(ctx context.Context, runErr error) *snapshot {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), snapshotTimeout)
 	defer cancel()
@@ -85,7 +86,8 @@ func (s *Session) takeSnapshot(ctx context.Context, runErr error) *snapshot {
 func unavailable(err error) []byte { return fmt.Appendf(nil, "not available: %v\n", err) }
 
 // snapshotObjects adds the recorded objects and the Events in the recorded namespace to
-// diagnostics. It does not decode the JSON text, because most snapshots are never written.
+// diagnostics. It keeps them as JSON text, and snapshot.write converts them to YAML. Most snapshots
+// are never written.
 func (s *Session) snapshotObjects(ctx context.Context, diagnostics *snapshot) error {
 	client := s.Environment.Admin.CoreV1().RESTClient()
 	var errs []error
@@ -111,9 +113,9 @@ func (s *Session) snapshotObjects(ctx context.Context, diagnostics *snapshot) er
 
 // snapshotReplicas adds the metrics and goroutine stacks of each replica to diagnostics.
 //
-// If a replica does not return its stacks and objects have not converged, snapshotReplicas ends the
-// replica. The replica then writes a stack dump to its log. Before that, snapshotReplicas requests
-// the data of all other replicas.
+// A replica may not return its stacks. If objects have also not converged, snapshotReplicas ends
+// this replica, which then writes a stack dump to its log. snapshotReplicas does so only after it
+// has requested the data of all replicas.
 func (s *Session) snapshotReplicas(ctx context.Context, diagnostics *snapshot) {
 	if s.Environment.Subject == nil { // the Go program runs the controllers itself
 		return
@@ -150,16 +152,16 @@ func (s *Session) fetchDebug(ctx context.Context, replica, path string) ([]byte,
 	return s.Environment.Subject.Fetch(ctx, replica, path)
 }
 
-// neededFor reports whether the run must write the snapshot (diagnostics in memory) to files. It
-// must if objects have not converged, or if the verdict is fail. A nil snapshot, of a run whose
-// environment did not start, is never needed.
+// neededFor reports whether the run must write the snapshot (diagnostics in memory) to files. This
+// is the case if objects have not converged, or if the verdict is fail. A nil snapshot is never
+// needed; it means that the environment of the run did not start.
 func (s *snapshot) neededFor(result *reports.Run) bool {
 	return s != nil && (len(s.pending) > 0 || result.Verdict == check.Fail)
 }
 
-// removeNeedlessDiagnostics removes the diagnostics of a run in virtual time that converged and did
-// not fail. The program that makes such a run always writes them, because it does not know the
-// verdict. See [snapshot.neededFor].
+// removeNeedlessDiagnostics removes the diagnostics of a run in virtual time, if all objects
+// converged and the run did not fail. The program gauntlet-virtual always writes the diagnostics,
+// because it does not know the verdict. See [snapshot.neededFor].
 func (d directory) removeNeedlessDiagnostics(result *reports.Run) error {
 	_, err := os.Stat(filepath.Join(d.diagnostics(), pendingName))
 	if err == nil || result == nil || result.Verdict == check.Fail {
@@ -168,7 +170,7 @@ func (d directory) removeNeedlessDiagnostics(result *reports.Run) error {
 	return os.RemoveAll(d.diagnostics())
 }
 
-// write creates the directory dir and writes the diagnostics in the snapshot to files.
+// write writes the diagnostics in the snapshot to files in the directory dir, which it creates.
 func (s *snapshot) write(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
@@ -188,7 +190,8 @@ func (s *snapshot) write(dir string) error {
 	return errors.Join(errs...)
 }
 
-// toYAML converts a list of objects from JSON to YAML, and removes metadata.managedFields.
+// toYAML converts a list of objects from JSON to YAML for a diagnostics file. It removes
+// metadata.managedFields, which make the file hard to read.
 func toYAML(list []byte) ([]byte, error) {
 	var objects unstructured.UnstructuredList
 	if err := json.Unmarshal(list, &objects); err != nil {

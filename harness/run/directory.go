@@ -31,7 +31,8 @@ func (d directory) logs() string        { return filepath.Join(string(d), "logs"
 func (d directory) diagnostics() string { return filepath.Join(string(d), "diagnostics") }
 func (d directory) state() string       { return filepath.Join(string(d), "state") }
 
-// progress returns the path of the file with the progress messages of a run in virtual time.
+// progress returns the path of the file to which gauntlet-virtual writes its progress messages. The
+// gauntlet process reads them after the run.
 func (d directory) progress() string { return filepath.Join(d.state(), "progress.jsonl") }
 
 // ScenarioFile returns the path of the file scenario.yaml in the run directory at path.
@@ -77,8 +78,8 @@ type Environment struct {
 	OS       string            `json:"os"`
 	Arch     string            `json:"arch"`
 	CPUs     int               `json:"cpus"`
-	// Rules has the RBAC rules of a program with a subject file. It is empty for all others, and if
-	// the program has all permissions.
+	// Rules contains the RBAC rules that were granted to a program with a subject file. It is empty
+	// for all other subjects, and for a program that has all permissions.
 	Rules []rbacv1.PolicyRule `json:"rules,omitempty"`
 }
 
@@ -177,7 +178,8 @@ func createDirectory(parent, name string) (directory, error) {
 	}
 }
 
-// describeJSON returns the reason of an error of package json, without the names of Go types.
+// describeJSON returns a description of an error of package encoding/json for users, without the
+// names of Go types.
 func describeJSON(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
@@ -186,8 +188,9 @@ func describeJSON(err error) string {
 	return err.Error()
 }
 
-// describeMissing returns the error for a file that cannot be read. If the file does not exist, the
-// error says that d is not a run directory.
+// describeMissing returns the error to report if a file of the run directory d cannot be read. If
+// err says that the file does not exist, the result says that d is not a run directory. Otherwise,
+// the result is err.
 func (d directory) describeMissing(file string, err error) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%s: found no %s; expected a run directory", d, filepath.Base(file))
@@ -205,7 +208,8 @@ func (d directory) readBaseline() (*baseline.Baseline, error) {
 	return b, err
 }
 
-// openRunDirectory reads scenario.yaml and environment.json in the run directory at path.
+// openRunDirectory checks that path is a run directory, and reads its files scenario.yaml and
+// environment.json.
 func openRunDirectory(path string) (directory, *scenario.Scenario, *Environment, error) {
 	dir := directory(path)
 	switch info, err := os.Stat(path); {

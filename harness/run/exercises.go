@@ -15,7 +15,8 @@ import (
 //
 //   - the errors of [Validate]
 //   - triggers that never match
-//   - checks in the field exercises that no run of the scenario can exercise, because nothing in the run could violate them
+//   - checks in the field exercises that no run of the scenario can exercise,
+//     because nothing in the run could violate them
 func ValidateBeforeStart(s *scenario.Scenario) error {
 	errs := []error{Validate(s), s.CheckReachable()}
 	for i, id := range s.Exercises {
@@ -26,7 +27,8 @@ func ValidateBeforeStart(s *scenario.Scenario) error {
 	return scenario.JoinErrors(errs...)
 }
 
-// validateExercises returns an error for each unknown check in the scenario's field exercises.
+// validateExercises returns an error for each check that the scenario's field exercises names and
+// that does not exist.
 func validateExercises(s *scenario.Scenario) []error {
 	var errs []error
 	for i, id := range s.Exercises {
@@ -46,6 +48,9 @@ func validateExercises(s *scenario.Scenario) []error {
 //
 //   - The check applies to none of the controllers under test.
 //   - The workload creates no object that a controller of the check's scope reconciles.
+//
+// The argument path is the place of the check's ID in the scenario, such as "exercises[0]". The
+// error contains it.
 func checkExercised(s *scenario.Scenario, path string, c *check.Check) error {
 	controllers := s.Controllers()
 	if !c.Scope.AppliesTo(controllers) {
@@ -66,8 +71,9 @@ func checkExercised(s *scenario.Scenario, path string, c *check.Check) error {
 	return s.Errorf(path, "found check %s, which nothing in the scenario exercises; expected a step that creates a %s", c.ID, strings.Join(reconciled, " or a "))
 }
 
-// reconciledKinds returns the Kinds of objects that exist in a run of the scenario. If the workload
-// creates a Deployment, the result includes ReplicaSet.
+// reconciledKinds returns the Kinds of the objects that the steps of the scenario create or change.
+// For a Deployment, the result includes ReplicaSet, because the Deployment controller creates
+// ReplicaSets.
 func reconciledKinds(s *scenario.Scenario) []string {
 	var kinds []string
 	for _, step := range allSteps(s) {
@@ -83,8 +89,8 @@ func reconciledKinds(s *scenario.Scenario) []string {
 	return kinds
 }
 
-// allSteps returns the steps of the workload, followed by the steps of all faults of type
-// user-edit.
+// allSteps returns every step that changes objects in a run: the workload's steps, and those of all
+// faults of type user-edit.
 func allSteps(s *scenario.Scenario) []scenario.Step {
 	steps := slices.Clone(s.Workload)
 	for _, fault := range s.Faults {

@@ -33,7 +33,7 @@ func Lock(path string) (unlock func(), err error) {
 }
 
 // lockHolder returns a text for the process that has locked dir, such as "process 123" or "another
-// process".
+// process". The error of Lock contains this text.
 func lockHolder(dir *os.File) string {
 	info, err := dir.Stat()
 	if err != nil {

@@ -13,22 +13,22 @@ import (
 )
 
 // monitor watches the records of the history to determine when the next phase of the run can begin.
-// It affects the duration of a run, never the verdict.
+// It affects only how long a run takes. The verdict does not depend on it.
 type monitor struct {
 	settled *check.Settled
-	// ready reports whether the leading replica has opened all watches that the controllers need.
+	// ready reports whether the leading replica watches all resources that its controllers need.
 	ready func() bool
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced after each record that can change a condition
 	writes  int           // number of write requests of the controllers under test
-	// stalls contains how long each replica got no CPU time, by replica name. The name "" means
-	// gauntlet itself.
+	// stalls contains the total time for which each replica got no CPU, by replica name. The name
+	// "" means gauntlet itself.
 	stalls map[string]time.Duration
 }
 
 // newMonitor returns a monitor for a run with the given controllers under test. Until the caller
-// sets the field ready, the monitor takes the subject for ready.
+// sets the field ready, the monitor assumes that the replicas are ready.
 func newMonitor(controllers ...kube.Controller) *monitor {
 	return &monitor{settled: check.NewSettled(controllers...), ready: func() bool { return true }, changed: make(chan struct{}), stalls: map[string]time.Duration{}}
 }
@@ -52,9 +52,9 @@ func (m *monitor) observe(r *history.Record) {
 	m.changed = make(chan struct{})
 }
 
-// stalled returns the longest time for which a replica got no CPU time since the history began.
-// It includes the time for which gauntlet itself got none. Time limits are extended by this
-// time.
+// stalled returns the longest time for which a replica got no CPU since the history began. This
+// time includes the time for which gauntlet itself got no CPU. The method within extends time
+// limits by it.
 func (m *monitor) stalled() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,8 +67,9 @@ func (m *monitor) stalled() time.Duration {
 	return longest
 }
 
-// within returns a context that ends after the given duration. Stalls, in which gauntlet or the
-// controllers under test got no CPU time, extend the duration, but at most to twice its value.
+// within returns a context that ends after the given duration. Stalls are times in which gauntlet
+// or the controllers under test got no CPU. They extend the duration, but at most to twice its
+// value.
 func (m *monitor) within(ctx context.Context, duration time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, 2*duration)
 	before, start := m.stalled(), time.Now()

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// requestVerbs are the verbs of requests for resources. Permission for another verb, such as
-// escalate, is needed together with one of these, so a history does not show its use.
+// requestVerbs are the RBAC verbs that can be the verb of a recorded request. unusedPermissions
+// ignores other verbs, such as escalate, because a history does not show whether they were needed.
 var requestVerbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", rbacv1.VerbAll}
 
 // grantedRules returns the RBAC rules of a program under test. These are the rules of the roles that
@@ -42,6 +42,7 @@ func grantedRules(d *subject.Definition) []rbacv1.PolicyRule {
 }
 
 // permission is what one RBAC rule allows for one verb and one resource. Each field may be "*".
+// Reports list permissions that no request of a run needed.
 type permission struct{ verb, group, resource string }
 
 // String returns the permission as text, such as "update deployments.apps/status".
@@ -56,7 +57,8 @@ func (p permission) String() string {
 	return p.verb + " " + resource
 }
 
-// allows reports whether the permission allows a request that needs the permission needed.
+// allows reports whether an RBAC rule with the permission p allows a request. The argument needed
+// is the permission that the request needs.
 func (p permission) allows(needed permission) bool {
 	matches := func(pattern, text string) bool {
 		expression := strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*")
@@ -65,7 +67,8 @@ func (p permission) allows(needed permission) bool {
 	return matches(p.verb, needed.verb) && matches(p.group, needed.group) && matches(p.resource, needed.resource)
 }
 
-// neededBy returns the permission that a request needs.
+// neededBy returns the RBAC permission that the sender of a recorded request needs for this
+// request.
 func neededBy(r *history.Request) permission {
 	resource, group, _ := strings.Cut(r.Resource, ".")
 	if r.Subresource != "" {
@@ -74,8 +77,9 @@ func neededBy(r *history.Request) permission {
 	return permission{r.Verb, group, resource}
 }
 
-// unusedPermissions returns the permissions in rules that no request needed, sorted. It does not
-// consider the names of objects in a rule.
+// unusedPermissions returns the permissions in rules that no request of the run needed, as sorted
+// texts. The map used contains the permissions that the requests needed. Names of objects in a rule
+// are ignored.
 func unusedPermissions(rules []rbacv1.PolicyRule, used map[permission]bool) []string {
 	var unused []string
 	for _, rule := range rules {
@@ -94,7 +98,8 @@ func unusedPermissions(rules []rbacv1.PolicyRule, used map[permission]bool) []st
 	return slices.Compact(unused)
 }
 
-// usedBy reports whether the permission allows one of the requests that need the permissions in used.
+// usedBy reports whether p allows at least one request of the run. The map used contains the
+// permissions that the requests needed.
 func (p permission) usedBy(used map[permission]bool) bool {
 	for needed := range used {
 		if p.allows(needed) {

@@ -64,9 +64,9 @@ type Options struct {
 	// Ours is the path of the executable workload-controller-manager, built from controllers/.
 	Ours string
 	// Gauntlet is the path of the gauntlet executable. If the controllers under test run in pods,
-	// the executable must be statically linked, because it also runs in these pods, as `gauntlet
-	// relay`. On kind, the workload's pods run the program standin, which must be in the same
-	// directory. A Workload whose pods run other images does not need Gauntlet.
+	// these pods also run `gauntlet relay`. The executable must then be statically linked. On kind,
+	// the workload's pods run the program standin, which must be in the same directory. A Workload
+	// whose pods run other images does not need Gauntlet.
 	Gauntlet string
 	// UpstreamDir is the directory with the binaries of etcd, Kubernetes and KWOK. Empty means the
 	// cache that `gauntlet setup` fills.
@@ -129,7 +129,7 @@ func Run(ctx context.Context, o Options) (*reports.Run, error) {
 // a fault, or an executable may be missing. Preflight starts nothing.
 func (o *Options) Preflight() error {
 	if o.Scenario == nil {
-		return errors.New("found no scenario; expected one, such as that of scenario.New")
+		return errors.New("found no Options.Scenario; expected a scenario, such as the result of scenario.New")
 	}
 	return cmp.Or(o.checkWorkload(), o.preflight())
 }
@@ -138,7 +138,7 @@ func (o *Options) Preflight() error {
 // [Start] passes the workload only later, to [Session.Chaos].
 func (o *Options) preflight() error {
 	if o.Scenario == nil {
-		return errors.New("found no scenario; expected one, such as that of scenario.New")
+		return errors.New("found no Options.Scenario; expected a scenario, such as the result of scenario.New")
 	}
 	if o.On != nil {
 		o.Provider, o.Existing = o.On.Provider, o.On.ControlPlane.Existing
@@ -153,7 +153,7 @@ func (o *Options) preflight() error {
 		return err
 	}
 	if o.Direct && provider.Capabilities.Has(cluster.SubjectInPods) {
-		return fmt.Errorf("found a direct run on provider %s; expected another provider, because its subjects reach the API server only through the fault proxy", o.Provider)
+		return fmt.Errorf("found Options.Direct with the provider %s, whose subjects reach the API server only through the fault proxy; omit Options.Direct, or use another provider", o.Provider)
 	}
 	if o.inVirtualTime() {
 		if err := o.preflightVirtual(); err != nil {
@@ -205,7 +205,8 @@ func (o *Options) subject() environment.SubjectOptions {
 	}
 }
 
-// runPhases runs all phases of the run. It then calls Options.KeepUp, if that field is set.
+// runPhases runs the phases chaos, settle and quiet of the run. It then calls Options.KeepUp, if
+// that field is set.
 func (s *Session) runPhases(ctx context.Context) error {
 	ctx, cancel := s.supervise(ctx)
 	defer cancel()
@@ -221,12 +222,12 @@ func (s *Session) runPhases(ctx context.Context) error {
 	return nil
 }
 
-// errInterrupted is the error of a run that the user interrupted.
+// errInterrupted is the error of a run that the user interrupted, for example with Ctrl-C.
 var errInterrupted = errors.New("interrupted")
 
 // supervise returns a context that is canceled when the control plane, the recorder or the subject
-// fails. The subject is the controllers under test. The returned function cancels the context, and
-// waits until the supervision has ended.
+// fails. The subject is the controllers under test. The returned function cancels the context. It
+// also waits for the goroutine that watches for failures.
 func (s *Session) supervise(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -258,7 +259,8 @@ func (s *Session) endReason(ctx context.Context, err error) error {
 	}
 }
 
-// progress formats a message and passes it to o.Progress. Without o.Progress, it does nothing.
+// progress formats a message for users and passes it to o.Progress. Without o.Progress, it does
+// nothing.
 func (o *Options) progress(format string, args ...any) {
 	if o.Progress != nil {
 		o.Progress(fmt.Sprintf(format, args...))

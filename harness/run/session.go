@@ -131,7 +131,8 @@ func (o *Options) completeVersions() error {
 // Directory returns the path of the run directory.
 func (s *Session) Directory() string { return string(s.dir) }
 
-// observe passes a record of the history to the monitor and to Options.OnRecord.
+// observe passes a new record of the history to the monitor, which decides when the next phase can
+// begin. It also passes the record to Options.OnRecord.
 func (s *Session) observe(record *history.Record) {
 	s.monitor.observe(record)
 	if s.Options.OnRecord != nil {
@@ -214,7 +215,8 @@ func (s *Session) Begin(ctx context.Context) error {
 	return nil
 }
 
-// beginPhase adds a record to the history that says that a phase has begun.
+// beginPhase adds a record to the history that says that a phase has begun. Checks apply different
+// rules in different phases.
 func (s *Session) beginPhase(phase history.PhaseName) {
 	s.Environment.Recorder.Append(history.Record{Phase: &history.Phase{Name: phase}})
 }
@@ -255,8 +257,11 @@ func (e *UnrecordedError) Error() string {
 func (e *UnrecordedError) Unwrap() error { return e.Err }
 
 // checkHistory checks the history and writes the reports. It returns no result if there is no
-// history. The argument runErr is nil, or the error that aborted the run. checkHistory returns it
-// together with its own errors.
+// history. If a check failed or objects did not converge, it also writes the diagnostics, which may
+// be nil.
+//
+// The argument runErr is nil, or the error that aborted the run. The returned error wraps runErr
+// and the errors of checkHistory itself.
 func (s *Session) checkHistory(diagnostics *snapshot, runErr error) (*reports.Run, error) {
 	if _, err := os.Stat(s.dir.history()); err != nil {
 		if runErr == nil || !errors.Is(err, fs.ErrNotExist) {

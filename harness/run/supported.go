@@ -32,7 +32,8 @@ func Supported(s *scenario.Scenario, provider string) error {
 	return nil
 }
 
-// supportedFault returns an error if the provider p does not support a fault of the scenario.
+// supportedFault returns an error if the provider p does not support the fault of the scenario that
+// spec describes. The error contains the position in the scenario file.
 func supportedFault(spec scenario.Fault, p providers.Provider) error {
 	faultType, err := catalog.Find(spec.Name)
 	if err != nil {

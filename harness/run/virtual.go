@@ -56,15 +56,16 @@ func (o *Options) preflightVirtual() error {
 		{o.Direct, "Options.Direct"},
 	} {
 		if unsupported.set {
-			return fmt.Errorf("%s has no effect on the provider %s, because the program %s makes the run: expected another provider, such as --provider=embedded", unsupported.what, o.Provider, virtual.Program)
+			return fmt.Errorf("%s has no effect on the provider %s, because the program %s makes the run; use another provider, such as --provider=embedded", unsupported.what, o.Provider, virtual.Program)
 		}
 	}
 	_, err := virtual.Find(o.Gauntlet)
 	return err
 }
 
-// recordInVirtualTime makes the run in virtual time. If the run was aborted, the history then says
-// why.
+// recordInVirtualTime runs the program gauntlet-virtual, which records the history of the run. It
+// then passes on the program's progress messages. If the run was aborted, it adds the reason to the
+// history.
 func (s *Session) recordInVirtualTime(ctx context.Context) error {
 	err := s.runVirtual(ctx)
 	progress, progressErr := readMessages(s.dir.progress())
@@ -81,9 +82,10 @@ func (s *Session) recordInVirtualTime(ctx context.Context) error {
 	return errors.Join(err, s.recordAbort(err))
 }
 
-// recordAbort adds a gap record to the history: it is incomplete, because the run was aborted for
-// the given reason. If the controllers under test panicked, a process record before the gap says
-// so. If there is no history, recordAbort creates one, so that the run has reports.
+// recordAbort adds a gap record to the history. The record says that the history is incomplete,
+// because the run was aborted for the given reason. If the controllers under test panicked, a
+// process record before the gap says so. If there is no history, recordAbort creates one, so that
+// the run has reports.
 func (s *Session) recordAbort(reason error) error {
 	gap := history.Record{Gap: &history.Gap{Source: "the run", Detail: abortReason(reason)}}
 	ending := []history.Record{gap}
@@ -111,9 +113,9 @@ func (s *Session) recordAbort(reason error) error {
 	return recorder.Close()
 }
 
-// abortReason returns the text of an error that aborted a run. If the error has the end of a log,
-// the first line also has the most informative line of that log, because reports show only the
-// first line.
+// abortReason returns the text of an error that aborted a run. If a process has exited, the first
+// line also contains the most informative line of the process's log. Reports show only the first
+// line.
 func abortReason(err error) string {
 	var exit *process.ExitError
 	if !errors.As(err, &exit) {
@@ -126,8 +128,8 @@ func abortReason(err error) string {
 	return how + "\n" + rest
 }
 
-// subjectPanic returns the record of the replica whose panic ended the program. It returns nil if the
-// program ended for another reason.
+// subjectPanic returns a process record that names the replica whose panic ended the program
+// gauntlet-virtual. It returns nil if the program ended for another reason.
 func subjectPanic(err error) *history.Process {
 	var exit *process.ExitError
 	if !errors.As(err, &exit) {
@@ -140,13 +142,15 @@ func subjectPanic(err error) *history.Process {
 	return panicOf(string(log))
 }
 
-// replicaLabel matches the label of a replica in the header of a goroutine's stack.
+// replicaLabel matches the label of a replica in the header of a goroutine's stack. The label tells
+// panicOf which replica panicked.
 var replicaLabel = regexp.MustCompile(`labels:\{"` + subject.ReplicaLabel + `": "([^"]+)"\}`)
 
-// panicOf returns the record of the replica that panicked, according to a log of gauntlet-virtual.
-// It returns nil if no goroutine of a replica panicked.
+// panicOf returns a process record that names the replica that panicked, according to a log of
+// gauntlet-virtual. It returns nil if no goroutine of a replica panicked.
 //
-// After a panic, the Go runtime prints the stacks of goroutines. The first one panicked.
+// After a panic, the Go runtime prints the stacks of goroutines. The first stack is that of the
+// goroutine that panicked.
 func panicOf(log string) *history.Process {
 	i := strings.LastIndex("\n"+log, "\npanic: ")
 	if i < 0 {
@@ -271,8 +275,9 @@ func Record(ctx context.Context, path string, start func(seed uint64, o provider
 	return errors.Join(err, s.tearDown(ctx, err))
 }
 
-// readMessages reads the messages that [Record] has passed to progress. It returns the messages
-// before the first one that is not complete.
+// readMessages reads the progress messages that [Record] has written to the file at path. It stops
+// at an incomplete message, which exists if the program was killed. Without the file, it returns no
+// message.
 func readMessages(path string) (all []string, err error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
