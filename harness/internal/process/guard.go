@@ -303,9 +303,9 @@ func (c cleanupCommand) run() {
 	_ = cmd.Wait()
 }
 
-// killGroups sends SIGKILL to every running process in the groups. It returns the number of
-// these processes, so that the caller repeats it until none is left. The key of groups is the ID
-// of the process group.
+// killGroups sends SIGKILL to every running process in the groups. It returns the number of these
+// processes, so that the caller can repeat the call until no process is left. The key of groups is
+// the ID of the process group.
 func killGroups(groups map[int]processGroup) int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 // to its path in the cache.
 const tempPrefix = ".build-"
 
-// build compiles the targets and moves the programs to their paths below the cache directory root.
-// It runs a single go command, which compiles shared packages only once and uses all cores.
+// build compiles the programs in targets and moves them to their paths below the cache directory
+// root. It runs a single go command, which compiles shared packages only once and uses all cores.
 func build(ctx context.Context, root string, targets []target, versions map[string]string, p *progress) error {
 	if err := removeInterruptedBuilds(root); err != nil {
 		return err
@@ -92,8 +92,8 @@ func install(from, to string) error {
 }
 
 // stalePackages returns the import paths of all packages that a build of the given packages must
-// compile. The progress display counts them. stalePackages also downloads missing Go modules.
-// The argument module is the directory of the module that requires the packages.
+// compile. The progress display then counts these packages. stalePackages also downloads missing Go
+// modules. The argument module is the directory of the module that requires the packages.
 func stalePackages(ctx context.Context, module string, packages []string, p *progress) ([]string, error) {
 	var out strings.Builder
 	args := append([]string{"list", "-deps", "-trimpath", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, packages...)
@@ -103,7 +103,8 @@ func stalePackages(ctx context.Context, module string, packages []string, p *pro
 	return strings.Fields(out.String()), nil
 }
 
-// noWorkspace makes the go command ignore go.work files.
+// noWorkspace is a value of the environment variable GOWORK. It makes the go command ignore go.work
+// files.
 const noWorkspace = "off"
 
 // goCommand runs the go command in the directory dir, and shows the build's progress. If the

@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 )
 
-// Edited builds kube-controller-manager from edited source files, and writes the executable to the
-// absolute path program.
+// Edited builds kube-controller-manager from edited source files, for example for a mutant. It
+// writes the executable to the absolute path program.
 //
 // Each file in the directory edited replaces the file with the same relative path in the module
 // k8s.io/kubernetes. Edited uses an overlay of the go command. The go command rejects overlays for
-// files in the module cache. A replace directive therefore makes it read the module through a
-// symbolic link.
+// files in the module cache. Edited therefore makes it read the module through a symbolic link, by
+// a replace directive.
 func Edited(ctx context.Context, edited, program string) error {
 	versions, err := pinnedVersions()
 	if err != nil {
@@ -48,8 +48,8 @@ func Edited(ctx context.Context, edited, program string) error {
 }
 
 // replaceKubernetes writes a Go module to dir that replaces k8s.io/kubernetes by a symbolic link.
-// The link points to the source of k8s.io/kubernetes in the module cache. It returns the path of
-// the link.
+// The link points to the source of k8s.io/kubernetes in the module cache. replaceKubernetes returns
+// the path of the link.
 func replaceKubernetes(ctx context.Context, dir string) (link string, err error) {
 	if err := writeModule(dir); err != nil {
 		return "", err
@@ -61,9 +61,9 @@ func replaceKubernetes(ctx context.Context, dir string) (link string, err error)
 	return LinkKubernetes(ctx, dir, source)
 }
 
-// LinkKubernetes makes a symbolic link in dir to the directory source, which has the source of
-// k8s.io/kubernetes. It makes the go.mod file in dir replace the module by the link, and returns the
-// path of the link. The path dir must be absolute.
+// LinkKubernetes makes a symbolic link in dir to the directory source, which contains the source of
+// k8s.io/kubernetes. It adds a replace directive to the go.mod file in dir, so that builds use the
+// link. It returns the path of the link. The path dir must be absolute.
 func LinkKubernetes(ctx context.Context, dir, source string) (link string, err error) {
 	link = filepath.Join(dir, "kubernetes")
 	if err := os.Symlink(source, link); err != nil {

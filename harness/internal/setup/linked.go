@@ -19,7 +19,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/runtimepatch"
 )
 
-// virtualModule is the directory of the module of gauntlet-virtual in gauntlet's source tree.
+// virtualModule is the path of a directory in gauntlet's source tree. It contains the Go module of
+// the program gauntlet-virtual.
 const virtualModule = "harness/virtual"
 
 // Linked builds a copy of the program gauntlet-virtual that contains a Go package with the
@@ -61,14 +62,15 @@ func Linked(ctx context.Context, tree, dir string) (string, error) {
 	return program, nil
 }
 
-// goPackage describes a package, as "go list -json" prints it.
+// goPackage describes a Go package with controllers under test, as "go list -json" prints the
+// package.
 type goPackage struct {
 	ImportPath, Name string
 	Module           struct{ Dir string }
 }
 
-// findPackage returns the package in the directory dir. It returns an error if no program can
-// import the package.
+// findPackage returns the Go package in the directory dir. It returns an error if gauntlet-virtual
+// cannot import the package. This is so for package main, and for a package outside of a module.
 func findPackage(ctx context.Context, dir string) (goPackage, error) {
 	var found goPackage
 	text, err := output(ctx, dir, "list", "-json=ImportPath,Name,Module", ".")
@@ -86,8 +88,9 @@ func findPackage(ctx context.Context, dir string) (goPackage, error) {
 	return found, nil
 }
 
-// link builds gauntlet-virtual with the package into the file program. The files for the build are
-// in the directory temp.
+// link builds gauntlet-virtual with the package g, and writes the executable to the file program.
+// The argument tree is gauntlet's source tree. link writes the files that the build needs to the
+// directory temp.
 func (g *goPackage) link(ctx context.Context, tree, temp, program string, p *progress) error {
 	module := filepath.Join(tree, filepath.FromSlash(virtualModule))
 	workspace := filepath.Join(temp, "go.work")
@@ -118,14 +121,15 @@ func (g *goPackage) link(ctx context.Context, tree, temp, program string, p *pro
 	return goCommand(ctx, module, workspace, args, io.Discard, p)
 }
 
-// writeWorkspace writes a go.work file with gauntlet's modules and the module of a user. The
-// workspace replaces Kubernetes' modules in the same way as the module of gauntlet-virtual does.
-// These directives have priority over those of the user's module.
+// writeWorkspace writes a go.work file to path. The workspace contains gauntlet's modules, in the
+// directories module and tree, and a user's module, in the directory user. It replaces Kubernetes'
+// modules in the same way as the module of gauntlet-virtual does. These directives have priority
+// over those of the user's module.
 func writeWorkspace(path, module, tree, user string) error {
 	modFile := filepath.Join(module, "go.mod")
 	content, err := os.ReadFile(modFile)
 	if err != nil {
-		return fmt.Errorf("found no source tree of gauntlet: %w; expected that gauntlet was built by `make build` in a checkout", err)
+		return fmt.Errorf("found no source tree of gauntlet: %w; use a gauntlet that `make build` has built in a checkout", err)
 	}
 	mod, err := modfile.Parse(modFile, content, nil)
 	if err != nil {

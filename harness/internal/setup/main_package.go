@@ -76,9 +76,10 @@ func moduleContaining(ctx context.Context, name, version string) (downloadedModu
 	return downloadedModule{}, errors.Join(errs...)
 }
 
-// build builds the package at a path relative to the module's directory. It renames the complete
-// program to the path executable. The build uses copies of go.mod and go.sum, because an old
-// go.sum may lack checksums that today's go command needs.
+// build builds the main package at a path relative to the module's directory, in a temporary
+// directory below root. It renames the complete program to the path executable. The build uses
+// copies of go.mod and go.sum, because an old go.sum may lack checksums that today's go command
+// needs.
 func (m downloadedModule) build(ctx context.Context, root, relative, executable string, p *progress) error {
 	return inTempDir(root, func(temp string) error {
 		for _, name := range []string{"go.mod", "go.sum"} {

@@ -13,18 +13,19 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// kubernetesModule is the module path of Kubernetes.
+// kubernetesModule is the path of the Go module from which gauntlet builds the Kubernetes programs.
 const kubernetesModule = "k8s.io/kubernetes"
 
 // writeModule writes to dir the go.mod and go.sum of a module that requires etcd, Kubernetes and
-// KWOK.
+// KWOK. The go command builds their programs in this module.
 func writeModule(dir string) error {
 	return errors.Join(
 		os.WriteFile(filepath.Join(dir, "go.mod"), upstreamMod, 0o644),
 		os.WriteFile(filepath.Join(dir, "go.sum"), upstreamSum, 0o644))
 }
 
-// pinnedVersions returns the versions of the modules in upstream.mod, by module path.
+// pinnedVersions returns the versions of etcd, Kubernetes and KWOK that gauntlet builds, by Go
+// module path. It reads them from the embedded file upstream.mod.
 func pinnedVersions() (map[string]string, error) {
 	mod, err := modfile.Parse("upstream.mod", upstreamMod, nil)
 	if err != nil {
@@ -78,7 +79,8 @@ func output(ctx context.Context, dir string, args ...string) (string, error) {
 // it.
 type downloadedModule struct{ Path, Version, Dir, Error string }
 
-// downloadModule downloads a version of a module into the Go module cache.
+// downloadModule downloads a version of a module into the Go module cache, and returns where the
+// module is.
 func downloadModule(ctx context.Context, path, version string) (downloadedModule, error) {
 	text, err := output(ctx, os.TempDir(), "mod", "download", "-json", path+"@"+version)
 	var found downloadedModule
@@ -104,7 +106,7 @@ func withStderr(err error) error {
 	return err
 }
 
-// checkGo returns an error if no go command is in PATH.
+// checkGo returns an error if no go command is in PATH, so that a build fails with a clear message.
 func checkGo() error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("found no go command in PATH; expected Go 1.26 or later, which builds the programs: %w", err)

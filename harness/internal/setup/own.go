@@ -16,13 +16,14 @@ const (
 	StandIn                   = "standin"                     // the program that workload pods run on real kubelets
 )
 
-// ownPackages has the main package of each program, as a directory in gauntlet's module.
+// ownPackages has the main package of each program that [Own] can build, as a directory in
+// gauntlet's module.
 var ownPackages = map[string]string{
 	WorkloadControllerManager: "./controllers/cmd/workload-controller-manager",
 	StandIn:                   "./harness/cmd/standin",
 }
 
-// ownModule is the path of gauntlet's Go module.
+// ownModule is the path of the Go module that contains gauntlet and the programs that [Own] builds.
 const ownModule = "github.com/kube-gauntlet/gauntlet"
 
 // Own returns the path of a program of gauntlet's own module.
@@ -48,8 +49,8 @@ func Own(ctx context.Context, gauntlet, program string) (string, error) {
 	return path, nil
 }
 
-// moduleOfThisProgram returns gauntlet's module and version, which the running executable
-// contains. The bool is false if the executable was built in a source tree of gauntlet.
+// moduleOfThisProgram returns gauntlet's module and version, as the running executable records
+// them. The result ok is false if the executable was built in a source tree of gauntlet.
 func moduleOfThisProgram() (module debug.Module, ok bool) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -58,8 +59,9 @@ func moduleOfThisProgram() (module debug.Module, ok bool) {
 	return moduleIn(info)
 }
 
-// moduleIn returns gauntlet's module in the build information of an executable. The bool is false
-// if the executable was built in a source tree of gauntlet.
+// moduleIn searches the build information of an executable for the module of gauntlet. The result
+// ok is false if the executable was built in a source tree of gauntlet. The module then has no
+// version to download.
 func moduleIn(info *debug.BuildInfo) (module debug.Module, ok bool) {
 	for _, dependency := range info.Deps {
 		if dependency.Path == ownModule {
@@ -112,8 +114,9 @@ func buildOwn(ctx context.Context, module debug.Module, program string) (string,
 	return path, buildProgram(ctx, root, source, program, path)
 }
 
-// buildProgram builds a program of gauntlet's module, whose source is in the directory source. It
-// then renames the complete program to path, which is in the cache.
+// buildProgram builds a program of gauntlet's module from the directory source. It builds in a
+// temporary directory below root. It then renames the complete program to path, which is in the
+// cache.
 func buildProgram(ctx context.Context, root, source, program, path string) error {
 	p := newProgress(os.Stderr)
 	defer p.clear()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// plainInterval is the time between two progress lines if the output is not a terminal.
+// plainInterval is the time between two lines of build progress if the output is not a terminal.
 const plainInterval = 15 * time.Second
 
 // progress shows users how far a go command is. On a terminal, it updates one line in place.
@@ -25,7 +25,7 @@ type progress struct {
 	current   string          // the current step, package or download
 }
 
-// newProgress returns a progress display of a build that prints to out.
+// newProgress returns a display of the progress of a build. The display prints to out.
 func newProgress(out *os.File) *progress {
 	info, err := out.Stat()
 	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
@@ -41,7 +41,8 @@ func (p *progress) setStep(step string) {
 	p.show()
 }
 
-// setPackages sets the packages that the go command will compile, and shows the progress.
+// setPackages tells the progress display which packages the go command will compile, so that it can
+// count them. It then shows the progress.
 func (p *progress) setPackages(packages []string) {
 	p.mu.Lock()
 	p.remaining = make(map[string]bool, len(packages))
@@ -53,9 +54,9 @@ func (p *progress) setPackages(packages []string) {
 	p.show()
 }
 
-// parseLine updates the progress from a line of the go command's standard error. It reports
-// whether the line is progress output. Such a line has the import path of a package whose
-// compilation starts, or the download of a module.
+// parseLine updates the progress from a line of the go command's standard error. It reports whether
+// the line is progress output. Such a line names a package whose compilation starts, or a module
+// that is downloaded.
 func (p *progress) parseLine(text string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,7 +89,7 @@ func (p *progress) String() string {
 	return fmt.Sprintf("setup: %d of %d packages (%s) %s", p.compiled, p.packages, elapsed, current)
 }
 
-// show prints the current progress once.
+// show prints the current progress of the build once.
 func (p *progress) show() {
 	if p.out == nil {
 		return
@@ -101,8 +102,8 @@ func (p *progress) show() {
 	fmt.Fprintln(p.out, p)
 }
 
-// showPeriodically calls show in the background at a regular interval. The caller must call stop
-// to end this.
+// showPeriodically calls show in the background at a regular interval, until the caller calls stop.
+// Users then see that a long step of the build still runs.
 func (p *progress) showPeriodically() (stop func()) {
 	interval := plainInterval
 	if p.terminal {
@@ -125,7 +126,7 @@ func (p *progress) showPeriodically() (stop func()) {
 	return func() { close(stopped); <-finished }
 }
 
-// clear erases the progress line if the output is a terminal.
+// clear erases the progress line if the output is a terminal, so that other output can follow.
 func (p *progress) clear() {
 	if p.terminal {
 		fmt.Fprint(p.out, "\r\033[K")

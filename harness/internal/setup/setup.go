@@ -39,7 +39,8 @@ var (
 func Upstream(ctx context.Context) ([]string, error) { return buildAll(ctx, forEmbedded) }
 
 // Nodes builds the programs that a node image for kind clusters contains, such as kubelet. It does
-// not build programs that are in the cache already. It returns the paths of all of them.
+// not build programs that are in the cache already. It returns the paths of all programs of the
+// node image.
 func Nodes(ctx context.Context) ([]string, error) { return buildAll(ctx, forNodes) }
 
 // buildAll builds the programs for one use, such as the embedded control plane, that are missing

@@ -44,13 +44,13 @@ var commands = []command{
 	{"kubectl", "k8s.io/kubernetes/cmd/kubectl", "k8s.io/kubernetes", "kubernetes", forNodes},
 }
 
-// target is a program to build, with the program's path in the cache.
+// target is a program to build, with the path in the cache to which the program is moved.
 type target struct {
 	command
 	path string
 }
 
-// output returns the file name that "go build -o DIRECTORY/" gives the program.
+// output returns the file name under which "go build -o DIRECTORY/" writes the program.
 //
 // This is the last element of the import path. If the last element is a major version such as v3,
 // it is the element before.
@@ -80,7 +80,7 @@ func targetsFor(root string, versions map[string]string, wanted use) ([]target, 
 	return targets, nil
 }
 
-// missingTargets returns those targets that do not exist in the cache.
+// missingTargets returns those targets that do not exist in the cache and therefore must be built.
 func missingTargets(targets []target) []target {
 	var missing []target
 	for _, t := range targets {
