@@ -11,7 +11,8 @@ import (
 	"path/filepath"
 )
 
-// Compress returns a gzip-compressed tar archive of the files in a directory.
+// Compress returns a gzip-compressed tar archive of the files in a directory. A worker stores a run
+// directory as such an archive.
 func Compress(dir string) ([]byte, error) {
 	var content bytes.Buffer
 	compressed := gzip.NewWriter(&content)
@@ -22,7 +23,7 @@ func Compress(dir string) ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// Extract writes the files of a gzip-compressed tar archive to the directory dir, and creates dir.
+// Extract writes the files of an archive from [Compress] to the directory dir, and creates dir.
 func Extract(archive io.Reader, dir string) error {
 	compressed, err := gzip.NewReader(archive)
 	if err != nil {

@@ -42,8 +42,8 @@ type Campaign struct {
 	// Scenario is the name of the built-in scenario that runs with each seed. If it is empty,
 	// each seed generates a scenario.
 	Scenario string `json:"scenario,omitempty"`
-	// Units has what the campaign does instead of runs of seeds. Each unit is an index of the Job: a
-	// failure to shrink, or a scenario to explore.
+	// Units lists the failures that the campaign shrinks, or the scenarios that it explores. Each
+	// unit is one index of the Job. If Units is empty, the campaign makes runs of seeds instead.
 	Units []Unit `json:"units,omitempty"`
 	// Of is the name of the campaign whose failures this campaign shrinks. It is empty if this
 	// campaign shrinks nothing.
@@ -54,7 +54,7 @@ type Campaign struct {
 	Budget time.Duration `json:"budget,omitempty"`
 }
 
-// The limits that Kubernetes has for an Indexed Job.
+// These are the limits that Kubernetes has for an Indexed Job.
 const (
 	indexesMax = 100_000 // the maximum number of completions of a Job with backoffLimitPerIndex
 	nameMax    = 48      // the maximum length of a campaign's name; pod names add the index and a random suffix
@@ -141,7 +141,7 @@ func (c *Campaign) UnitsOf(index int) ([]Unit, error) {
 	return c.units(seeds), nil
 }
 
-// all returns all units of the campaign.
+// all returns all runs, shrinks or explorations of the campaign, of all indexes of the Job.
 func (c *Campaign) all() []Unit {
 	if len(c.Units) > 0 {
 		return c.Units

@@ -24,7 +24,8 @@ import (
 )
 
 const (
-	// readerLabel is a label of the Job and the pod that read a claim. Its value is the campaign.
+	// readerLabel is a label of the Job and the pod that read a campaign's results from a
+	// PersistentVolumeClaim (claim). Its value is the campaign's name.
 	readerLabel = "gauntlet/collect"
 
 	readerSeconds   = 3600            // the time after which Kubernetes ends the pod that reads a claim
@@ -34,9 +35,9 @@ const (
 	readerDeleteMax = 30 * time.Second
 )
 
-// Location returns where the results of a campaign are, according to the campaign's Job. They are
-// in a bucket, of which Location returns the URL, or in a PersistentVolumeClaim, of which it
-// returns the name. The other result is empty.
+// Location returns where a campaign's results are, according to the campaign's Job. The result
+// bucket is the URL of a bucket, and claim is the name of a PersistentVolumeClaim. One of the two
+// is empty.
 func (k *Cluster) Location(ctx context.Context, name string) (bucket, claim string, err error) {
 	job, err := k.Job(ctx, name)
 	if err != nil {
@@ -54,8 +55,9 @@ func (k *Cluster) Location(ctx context.Context, name string) (bucket, claim stri
 	return bucket, claim, nil
 }
 
-// ReadClaim copies the results of a campaign from a PersistentVolumeClaim to the directory dir, which
-// is then a [Directory]. A pod with the given image reads the claim.
+// ReadClaim copies the results of a campaign from a PersistentVolumeClaim to the directory dir,
+// which is then a [Directory]. A pod with the given image reads the claim. If image is empty, the
+// pod has the image of the campaign's pods.
 //
 // The pod belongs to a Job, so that Kubernetes deletes it even if gauntlet is killed. ReadClaim
 // deletes the Job before it returns, also if ctx ends.
@@ -68,7 +70,7 @@ func (k *Cluster) ReadClaim(ctx context.Context, name, claim, image, dir string)
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readerDeleteMax)
 		defer cancel()
-		// If this fails, Kubernetes deletes the Job after readerSeconds.
+		// If this fails, Kubernetes ends the Job after readerSeconds, and then deletes it.
 		_ = jobs.Delete(ctx, job.Name, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)})
 	}()
 	pod, err := k.readerPod(ctx, job.Name)
@@ -149,7 +151,8 @@ func (k *Cluster) readerJob(ctx context.Context, name, claim, image string) *bat
 	}
 }
 
-// readerPod waits until the pod of a Job runs, and returns the pod's name.
+// readerPod waits until the pod that reads a campaign's PersistentVolumeClaim runs. It returns the
+// pod's name. The argument job is the name of the pod's Job.
 func (k *Cluster) readerPod(ctx context.Context, job string) (name string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, readerStart, fmt.Errorf("no pod of job %s started within %s", job, readerStart))
 	defer cancel()

@@ -45,7 +45,7 @@ func claimCluster(t *testing.T, store Store) *Cluster {
 	return k
 }
 
-// requireNoReader checks that the Job that reads a claim was deleted.
+// requireNoReader checks that ReadClaim has deleted the Job that reads the PersistentVolumeClaim.
 func requireNoReader(t *testing.T, k *Cluster) {
 	t.Helper()
 	jobs, err := k.Client.BatchV1().Jobs("chaos").List(context.WithoutCancel(t.Context()), metav1.ListOptions{LabelSelector: readerLabel})

@@ -20,9 +20,11 @@ import (
 type Cluster struct {
 	Client    kubernetes.Interface
 	Namespace string
-	// Config is for commands that gauntlet runs in a pod. Only [Cluster.ReadClaim] needs it.
+	// Config is the client configuration with which gauntlet runs commands in a pod. Only
+	// [Cluster.ReadClaim] needs it.
 	Config *rest.Config
-	// Exec replaces such commands in tests. It is nil otherwise.
+	// Exec is nil, except in tests. In tests, it stands for the function that runs a command in a
+	// pod.
 	Exec func(ctx context.Context, pod string, command []string, stdout, stderr io.Writer) error
 }
 
@@ -153,8 +155,8 @@ func (k *Cluster) Status(ctx context.Context, name string, now time.Time) (*Stat
 	return s, err
 }
 
-// pods returns the pods of a campaign that are in a phase. It returns no pods if gauntlet may not
-// list pods, because the rest of the status is useful without them.
+// pods returns the pods of a campaign that are in the given phase. If gauntlet may not list pods,
+// it returns none, because the status without pods is still useful.
 func (k *Cluster) pods(ctx context.Context, name string, phase corev1.PodPhase) ([]corev1.Pod, error) {
 	pods, err := k.Client.CoreV1().Pods(k.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: campaignLabel + "=" + name, FieldSelector: "status.phase=" + string(phase), ResourceVersion: "0",

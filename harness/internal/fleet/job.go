@@ -49,8 +49,8 @@ type Pods struct {
 	Disk          resource.Quantity // the limit of ephemeral storage of a pod
 }
 
-// The default resources of a pod, which makes one run at a time. docs/fleet.md says how they were
-// measured.
+// These are the default resources of a pod, which makes one run at a time. docs/fleet.md says how
+// they were measured.
 var (
 	DefaultCPU    = resource.MustParse("1")
 	DefaultMemory = resource.MustParse("2Gi")
@@ -71,7 +71,8 @@ const (
 
 	workDirectory = "/work"
 	campaignLabel = "gauntlet/campaign"
-	// bucketAnnotation of a Job is [Pods.Bucket]. A Job whose results are in a claim does not have it.
+	// bucketAnnotation is the annotation of a Job with the URL in [Pods.Bucket]. A Job whose
+	// results are in a PersistentVolumeClaim has no such annotation.
 	bucketAnnotation = "gauntlet/bucket"
 
 	queueLabel = "kueue.x-k8s.io/queue-name"
@@ -82,8 +83,8 @@ const (
 	graceSeconds = 30
 )
 
-// The exit codes of "gauntlet fleet worker", the program of each pod. The Job's pod failure policy
-// treats each of them differently.
+// These are the exit codes of "gauntlet fleet worker", the program of each pod. The Job's pod
+// failure policy treats each of them differently.
 const (
 	// ExitBroken means that runs could not start, or that the store could not be used. Kubernetes
 	// repeats the index up to [Pods.Retries] times, and then records the index as failed.
@@ -142,7 +143,8 @@ func Job(c *Campaign, p *Pods) *batchv1.Job {
 	return job
 }
 
-// Labels returns the labels of a campaign's Job and pods.
+// Labels returns the labels of a campaign's Job and pods. gauntlet finds the pods of a campaign by
+// these labels.
 func Labels(campaign string) map[string]string {
 	return map[string]string{
 		"app.kubernetes.io/name":      "gauntlet",

@@ -31,7 +31,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/kind"
 )
 
-// The size of TestOnKind. For example, -args -seeds=200 -per-pod=10 makes it larger.
+// These flags set the size of TestOnKind. For example, -args -seeds=200 -per-pod=10 makes it
+// larger.
 var (
 	seeds     = flag.Int("seeds", 40, "the number of seeds of the fleet in TestOnKind")
 	perPod    = flag.Int("per-pod", 5, "the number of seeds of each pod in TestOnKind")
@@ -119,8 +120,8 @@ func TestOnKind(t *testing.T) {
 	t.Errorf("the fleet differs from %d sweeps; the last (-sweep +fleet):\n%s", sweepsMax, diff)
 }
 
-// compareThroughPod collects the results without access to the directory of the claim. They must be
-// those that were read from the directory.
+// compareThroughPod collects the results through a pod, as a user without access to the volume
+// does. They must be those that the test has read from the volume's directory.
 func (f *fleetCluster) compareThroughPod(want outcome) {
 	f.Helper()
 	out := filepath.Join(f.dir, "through-pod")
@@ -162,8 +163,8 @@ type fleetCluster struct {
 }
 
 // startFleetCluster starts a cluster with two worker nodes, and loads the image of the fleet onto
-// them. It also creates a namespace with a claim. The namespace enforces the Pod Security Standard
-// "restricted".
+// them. It also creates a namespace with a PersistentVolumeClaim for the results. The namespace
+// enforces the Pod Security Standard "restricted".
 func startFleetCluster(t *testing.T, random *rand.Rand) *fleetCluster {
 	t.Helper()
 	dir := t.TempDir()
@@ -211,7 +212,8 @@ func startFleetCluster(t *testing.T, random *rand.Rand) *fleetCluster {
 	return f
 }
 
-// createNamespace creates the namespace of the fleet, and a volume and a claim for the results.
+// createNamespace creates the namespace of the fleet, and a PersistentVolume and a
+// PersistentVolumeClaim for the results.
 func (f *fleetCluster) createNamespace() {
 	f.Helper()
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
@@ -354,7 +356,8 @@ func (f *fleetCluster) pick(tried map[string]bool, lost string) *corev1.Pod {
 	return &pod
 }
 
-// died waits until a pod ends. It returns false if the pod has completed its work.
+// died waits until a pod ends. It returns false if the pod has completed its work, that is, if its
+// phase is Succeeded.
 func (f *fleetCluster) died(pod *corev1.Pod) bool {
 	f.Helper()
 	phase := corev1.PodRunning

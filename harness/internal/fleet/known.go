@@ -17,7 +17,8 @@ type Night struct {
 	Series string `json:"series"`
 	// Campaign is the name of the campaign in the store.
 	Campaign string `json:"campaign"`
-	// Runs is the number of runs that have a verdict, and Missing is the number of the others.
+	// Runs is the number of runs that have a verdict. Missing is the number of runs without a
+	// verdict.
 	Runs    int `json:"runs"`
 	Missing int `json:"missing"`
 	// Report is the path of the directory with the report and the runs that did not pass.
@@ -30,7 +31,8 @@ type Night struct {
 // no valid name of a campaign.
 const knownDir = ".known"
 
-// knownName returns the name in the store of an acknowledged failure group.
+// knownName returns the name of a failure group's file in the store. The file exists after a user
+// has acknowledged the group.
 func knownName(series string, group *reports.Group) string {
 	return path.Join(knownDir, series, group.ID+".json")
 }

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// The names of the files in the store. An attempt has the files of a Prow build, so that TestGrid
-// and Spyglass can read them.
+// These are the names of the files in the store. Each attempt, which is one pod, has the files of
+// a Prow build, so that TestGrid and Spyglass can read them.
 //
 //	CAMPAIGN/campaign.json                                   the campaign
 //	CAMPAIGN/INDEX/ATTEMPT/started.json                      in Prow's format, when the pod starts
 //	CAMPAIGN/INDEX/ATTEMPT/progress.json                     the run in progress
 //	CAMPAIGN/INDEX/ATTEMPT/artifacts/results/SEED-SUBJECT.json   a verdict
 //	CAMPAIGN/INDEX/ATTEMPT/artifacts/runs/SEED-SUBJECT.tar.gz    the directory of a run that did not pass
-//	CAMPAIGN/INDEX/ATTEMPT/artifacts/journals/SEED-SUBJECT-CHECK        what a search in progress knows
+//	CAMPAIGN/INDEX/ATTEMPT/artifacts/journals/SEED-SUBJECT-CHECK        the state of a shrink or exploration in progress
 //	CAMPAIGN/INDEX/ATTEMPT/artifacts/junit_runs.xml          when the pod ends
 //	CAMPAIGN/INDEX/ATTEMPT/finished.json                     in Prow's format, when the pod ends
 const (
@@ -99,8 +99,8 @@ type finished struct {
 type progress struct {
 	// InProgress is the run that the pod is making. It is nil between two runs.
 	InProgress *Unit `json:"inProgress,omitempty"`
-	// Journal is how often this pod has saved the journal of that run. It is 0 unless the run is a
-	// search, which consists of many runs.
+	// Journal is how often this pod has saved the journal of that run. A journal is the progress of
+	// a shrink or exploration. Journal is 0 for a single run.
 	Journal int `json:"journal,omitempty"`
 	// Runs is the number of results that this pod has written.
 	Runs int `json:"runs"`

@@ -84,8 +84,8 @@ func Merge(ctx context.Context, store Store, name string) (*Merged, error) {
 // requests at once, each after some time.
 const requestsMax = 32
 
-// forEach calls a function for the numbers from 0 to n-1, for several at the same time. It returns
-// the first error.
+// forEach calls a function with each number from 0 to n-1, at most requestsMax calls at the same
+// time. With it, Merge reads many files of a store at once. forEach returns the first error.
 func forEach(ctx context.Context, n int, call func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(requestsMax)

@@ -23,8 +23,9 @@ var ErrNothingToShrink = errors.New("found no run in which a check failed; expec
 // in an annotation, whose sizes are limited.
 const shrunkMax = 1000
 
-// Shrinking returns a campaign that shrinks the failures of another one: the smallest run of each
-// failure group. Its Job has one index for each group, at most 1000.
+// Shrinking returns a campaign with the given name that shrinks the failures of the campaign m. It
+// shrinks the smallest run of each failure group. Its Job has one index for each group, at most
+// 1000.
 func (m *Merged) Shrinking(name string) (*Campaign, error) {
 	c := m.Campaign
 	if len(c.Units) > 0 {
@@ -44,8 +45,8 @@ func (m *Merged) Shrinking(name string) (*Campaign, error) {
 	return &c, c.Validate()
 }
 
-// JobLike returns the Indexed Job of a campaign. Its pods run where and as the pods of another
-// campaign's Job do.
+// JobLike returns the Indexed Job of the campaign c. Its pods have the same image, resources and
+// store as the pods of the Job other.
 func JobLike(other *batchv1.Job, c *Campaign) *batchv1.Job {
 	job := &batchv1.Job{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
@@ -70,8 +71,8 @@ func JobLike(other *batchv1.Job, c *Campaign) *batchv1.Job {
 	return job
 }
 
-// Failed reads the run of a failure from the store, and extracts its directory to dir. The campaign
-// c shrinks the failure.
+// Failed reads the report of a failed run from the store, and extracts the run directory to dir.
+// The campaign c shrinks this failure.
 func (c *Campaign) Failed(ctx context.Context, store Store, failure Unit, dir string) (*reports.Run, error) {
 	unit := Unit{Seed: failure.Seed, Subject: failure.Subject}
 	if !c.Seeds.contains(unit.Seed) {
@@ -100,8 +101,9 @@ func (c *Campaign) Failed(ctx context.Context, store Store, failure Unit, dir st
 	return nil, fmt.Errorf("%s: campaign %s has no result of this run", failure, c.Of)
 }
 
-// Journal returns the last journal that a pod of this index has saved for a unit. It returns nothing
-// if there is none.
+// Journal returns the last journal that a pod of this index has saved for a unit. A journal is the
+// progress of a shrink or exploration, with which the next pod continues. Journal returns nil if no
+// pod has saved one.
 func (w *Worker) Journal(ctx context.Context, unit Unit) ([]byte, error) {
 	names, err := w.Store.List(ctx, indexDir(w.Campaign.Name, w.Index)+"/")
 	if err != nil {
@@ -115,8 +117,8 @@ func (w *Worker) Journal(ctx context.Context, unit Unit) ([]byte, error) {
 	return nil, nil
 }
 
-// SaveJournal saves the journal of the unit in progress. If the pod is killed, the next pod continues
-// from there.
+// SaveJournal saves the progress of the shrink or exploration that this pod makes. If the pod is
+// killed, the next pod continues from the saved journal.
 func (w *Worker) SaveJournal(ctx context.Context, unit Unit, journal []byte) error {
 	if err := w.Store.Put(ctx, path.Join(w.dir, journalsDir, unit.base()), journal); err != nil {
 		return err

@@ -32,8 +32,7 @@ type Worker struct {
 	// Node is the name of the pod's node. It may be empty.
 	Node  string
 	Store Store
-	// Prepare returns a function that makes the run of one seed with one subject (controllers under
-	// test).
+	// Prepare returns a function that makes one run, shrink or exploration of the campaign.
 	Prepare func(Unit) (campaign.Attempt, error)
 	Clock   clock.PassiveClock
 	// Metrics counts the results. It may be nil.
@@ -210,9 +209,9 @@ func (w *Worker) memoryKills() int {
 	return w.MemoryKills()
 }
 
-// abandoned returns an Attempt that does not make the run, and has the verdict unknown. Without it,
-// a run that gets its pods killed would be repeated forever. The argument times is the number of
-// killed pods.
+// abandoned returns an Attempt that does not make the run, but returns a report with the verdict
+// unknown. Without it, a run that gets its pods killed would be repeated forever. The argument
+// times is the number of killed pods.
 func (w *Worker) abandoned(unit Unit, times int) campaign.Attempt {
 	return func(context.Context) (*reports.Run, error) {
 		return &reports.Run{

@@ -162,14 +162,15 @@ func overConnection(conn net.Conn) http.RoundTripper {
 	}}
 }
 
-// onlyConn is a connection that says when it is closed.
+// onlyConn is the connection that a transport of [overConnection] uses for all requests. After
+// Close, its channel closed is closed, so that waiting requests return an error.
 type onlyConn struct {
 	net.Conn
 	once   sync.Once
 	closed chan struct{}
 }
 
-// Close closes the connection.
+// Close closes the connection and the channel closed.
 func (c *onlyConn) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return c.Conn.Close()
@@ -210,8 +211,8 @@ func (b *Bucket) List(ctx context.Context, prefix string) ([]string, error) {
 	return names, nil
 }
 
-// do sends a request to the program gauntlet-objectstore, with one query parameter, and returns the
-// body of the response.
+// do sends a request to the program gauntlet-objectstore, and returns the body of the response. The
+// arguments key and value are the only query parameter of the request's URL.
 func (b *Bucket) do(ctx context.Context, method, key, value string, body []byte) ([]byte, error) {
 	target := "http://objectstore/?" + url.Values{key: {value}}.Encode()
 	request, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))

@@ -63,7 +63,7 @@ const (
 	tryTimeout = 2 * time.Minute
 )
 
-// ServeHTTP answers one request.
+// ServeHTTP answers one request for an object, or for a list of names; see [Server].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	name := query.Get("name")
@@ -90,7 +90,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// put writes an object.
+// put writes an object with the whole body as its content. If body cannot be read completely, put
+// writes nothing.
 func (s *Server) put(ctx context.Context, name string, body io.Reader) error {
 	content, err := io.ReadAll(body)
 	if err != nil {
@@ -121,7 +122,8 @@ func (s *Server) list(ctx context.Context, prefix string) ([]byte, error) {
 	}
 }
 
-// try calls a function until it succeeds, or until another call cannot help.
+// try calls a function until it succeeds, or until another call cannot help. It doubles the wait
+// after each failed call, and gives up after triesMax calls.
 func try(s *Server, ctx context.Context, call func(context.Context) ([]byte, error)) ([]byte, error) {
 	wait := s.Backoff
 	for n := 1; ; n++ {
@@ -142,7 +144,7 @@ func try(s *Server, ctx context.Context, call func(context.Context) ([]byte, err
 	}
 }
 
-// transient reports whether the same request may succeed later.
+// transient reports whether the same request may succeed later, so that try repeats it.
 func transient(err error) bool {
 	switch gcerrors.Code(err) {
 	case gcerrors.NotFound, gcerrors.PermissionDenied, gcerrors.InvalidArgument, gcerrors.FailedPrecondition, gcerrors.Unimplemented:

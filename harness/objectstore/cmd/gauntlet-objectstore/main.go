@@ -23,11 +23,11 @@ import (
 
 const (
 	exitFailed = 1
-	exitUsage  = 3 // as of gauntlet
+	exitUsage  = 3 // the exit status for wrong arguments, the same as that of gauntlet
 
 	socket = 3 // the file descriptor of the connection, the first after standard error
 
-	backoff = 200 * time.Millisecond
+	backoff = 200 * time.Millisecond // the time between the first and the second try of a failing request to the bucket
 )
 
 func main() {
@@ -41,7 +41,8 @@ func main() {
 	}
 }
 
-// serve answers requests until standard input ends.
+// serve answers the requests of gauntlet until standard input ends. The argument url is the URL of
+// the bucket.
 func serve(ctx context.Context, url string) error {
 	conn, err := net.FileConn(os.NewFile(socket, "socket"))
 	if err != nil {
@@ -74,7 +75,8 @@ func serve(ctx context.Context, url string) error {
 	}
 }
 
-// oneConnection is a listener that accepts the connection in the channel. It then waits forever.
+// oneConnection is a listener that accepts only the connection in the channel. Each further call of
+// Accept waits forever.
 type oneConnection chan net.Conn
 
 func (c oneConnection) Accept() (net.Conn, error) { return <-c, nil }
