@@ -40,7 +40,8 @@ import (
 type Options struct {
 	// Scenario has the workload. The search ignores the scenario's faults.
 	Scenario *scenario.Scenario
-	// Subject identifies the controllers under test. A plan of another subject is not continued.
+	// Subject identifies the controllers under test. If Directory has a plan for another subject,
+	// [Run] returns an error.
 	Subject string
 	// Actions has the kinds of faults that the search injects, such as a crash.
 	Actions []Action
@@ -213,11 +214,12 @@ func series(attempts []campaign.Attempt, goesOn func() bool) iter.Seq2[campaign.
 
 // runObserver records which faults of a run fired, and whether a step of its workload failed.
 type runObserver struct {
-	fired      map[int]bool
-	failedStep string // the step that failed, as text; empty if none did
+	fired      map[int]bool // by the index of a fault in the scenario: true if the fault fired
+	failedStep string       // the step that failed, as text; empty if none did
 }
 
-// observe reads the next record of the run's history.
+// observe reads the next record of the run's history. It notes which faults fired, and which step
+// failed.
 func (w *runObserver) observe(r *history.Record) {
 	switch {
 	case r.Fault != nil && r.Fault.Event == history.FaultFired:

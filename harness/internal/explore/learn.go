@@ -33,10 +33,10 @@ type LearntWrite struct {
 	// Changed is true if the write changed the object. It is false for a refused write, and for an
 	// update that writes what the object already contained.
 	Changed bool
-	// View has the watch events on which the write may depend, as indexes of Lesson.Events. It
-	// has the last event of each object that refers to the written object. An example is a pod
-	// of a written ReplicaSet. It also has the last event of each object to which the written
-	// object refers.
+	// View has the watch events on which the write may depend, as indexes of Lesson.Events. It has
+	// the last event of each object that refers to the written object. An example is a pod of a
+	// written ReplicaSet. It also has the last event of each object to which the written object
+	// refers. Objects that refer to an owner of the written object count too.
 	View []int
 	// Related has the keys of the objects with an event in View, and the key of the written
 	// object. A key is the object's resource, namespace and name.
@@ -65,10 +65,10 @@ type LearntEvent struct {
 	// Next is the index in Lesson.Events of the next event of the same object, or -1.
 	Next int
 
-	object   string
-	content  history.Object
-	order    int64
-	previous int // the index of the previous event of the same object, or -1
+	object   string         // the key of the event's object
+	content  history.Object // the object in the version that the event contains
+	order    int64          // the position of the event in the history
+	previous int            // the index of the previous event of the same object, or -1
 }
 
 // learner reads a history record by record and builds a [Lesson]: what the run shows about the
@@ -115,7 +115,7 @@ func Learn(records iter.Seq2[*history.Record, error]) (*Lesson, error) {
 	return &l.lesson, nil
 }
 
-// observe reads the next record of the history.
+// observe reads the next record of the history, and adds what it shows to the lesson.
 func (l *learner) observe(r *history.Record) {
 	l.lesson.Observer.Observe(r)
 	switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/explore"
 )
 
-// story builds a history for tests, record by record.
+// story builds a history of a run for a test, record by record.
 type story struct {
 	records []*history.Record
 	id      uint64

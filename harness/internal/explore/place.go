@@ -227,7 +227,8 @@ func (p Place) stale(first int) ([]scenario.Fault, error) {
 	return []scenario.Fault{list, crash[0], stall}, err
 }
 
-// fires returns a trigger that matches when the fault with the given index first fires.
+// fires returns a trigger that matches when the fault with the given index first fires. With it,
+// another fault can begin or end at that time.
 func fires(index int) *scenario.Trigger {
 	return &scenario.Trigger{Fault: &scenario.FaultTrigger{Index: index, Nth: 1}}
 }
@@ -242,20 +243,23 @@ func (p Place) mustFire(first int) []int {
 	return []int{first}
 }
 
-// crashAt returns a fault that kills the controllers under test when the trigger matches.
+// crashAt returns a list with one fault, which kills the controllers under test when the trigger
+// matches.
 func crashAt(when *scenario.Trigger) ([]scenario.Fault, error) {
 	fault, err := newFault("crash", &processes.CrashParams{Downtime: downtime})
 	fault.When, fault.For = when, downtime
 	return []scenario.Fault{fault}, err
 }
 
-// newFault returns a fault of the given type with the given parameters.
+// newFault returns a fault of the given type, such as "crash". The argument params is the struct
+// with the fault's parameters, such as a *processes.CrashParams.
 func newFault(name string, params any) (scenario.Fault, error) {
 	p, err := scenario.MakeParams(name, params)
 	return scenario.Fault{Name: name, Params: p}, err
 }
 
-// Scenario returns a copy of a scenario without faults, to which it adds the faults of the place.
+// Scenario returns a copy of the scenario calm with the faults of the place. The argument calm must
+// have no faults.
 func (p Place) Scenario(calm *scenario.Scenario) (*scenario.Scenario, error) {
 	return trial{p}.scenario(calm)
 }
@@ -286,7 +290,8 @@ func (t trial) mustFire() []int {
 	return all
 }
 
-// scenario returns a copy of a scenario without faults, to which it adds the faults of the trial.
+// scenario returns a copy of the scenario calm with the faults of the trial. The argument calm must
+// have no faults.
 func (t trial) scenario(calm *scenario.Scenario) (*scenario.Scenario, error) {
 	s := calm.Clone()
 	for _, p := range t {

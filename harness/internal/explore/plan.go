@@ -31,9 +31,9 @@ type Pruned struct {
 
 // planner decides for each possible place of a fault whether the search tries the place.
 type planner struct {
-	resources []string // the resources that a fault of the scenario may name
-	lesson    *Lesson  // the lesson of the first run without faults
-	others    []*Lesson
+	resources []string  // the resources that a fault of the scenario may name
+	lesson    *Lesson   // the lesson of the first run without faults
+	others    []*Lesson // the lessons of the other runs without faults
 	kept      []Place
 	pruned    map[Pruned]int // the number of pruned places; the key has the action and the reason, and its Places is 0
 }
@@ -247,8 +247,8 @@ func breadthFirst(places []Place) []Place {
 	return order
 }
 
-// The method sort returns the sort of the place as text: its action, resource, and verb or event
-// type. Places of the same sort have equal texts; see [breadthFirst].
+// sort returns a text that is equal for all places of the same sort. It contains the action, the
+// resource, and the verb or event type; see [breadthFirst].
 func (p *Place) sort() string {
 	sort := string(p.Action)
 	if p.Event != nil {

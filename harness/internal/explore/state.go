@@ -27,19 +27,19 @@ import (
 //	runs/          the runs with faults that show a failure
 type search struct {
 	Options
-	plan     *Plan // nil until the runs without faults are done
-	calm     *scenario.Scenario
-	baseline []reports.Run
-	pairs    *pairPlan // nil until every place has been tried alone
-	began    time.Time
+	plan     *Plan              // nil until the runs without faults are done
+	calm     *scenario.Scenario // the scenario without its faults
+	baseline []reports.Run      // the reports of the runs without faults
+	pairs    *pairPlan          // nil until every place has been tried alone
+	began    time.Time          // the time at which this call of Run began
 
-	mu      sync.Mutex // guards the fields below, because runs are concurrent
-	results map[string]result
-	journal *os.File
-	took    time.Duration // the total time of the runs that this call of Run has made
-	ran     int           // the number of runs that this call of Run has made
-	ahead   int           // the number of trials without a result
-	number  int           // the number of the last run directory
+	mu      sync.Mutex        // guards the fields below, because runs are concurrent
+	results map[string]result // by the id of a trial
+	journal *os.File          // results.jsonl, opened for appending
+	took    time.Duration     // the total time of the runs that this call of Run has made
+	ran     int               // the number of runs that this call of Run has made
+	ahead   int               // the number of trials without a result
+	number  int               // the number of the last run directory
 }
 
 // result is the result of one trial, which is one run with faults. It is a line of
@@ -54,7 +54,7 @@ type result struct {
 	Directory string        `json:"directory,omitempty"` // the run directory; empty unless the run shows a failure
 	Seconds   float64       `json:"seconds"`
 
-	run *reports.Run // nil if an earlier call of Run made the run
+	run *reports.Run // nil unless this call of Run made the run and the run shows a failure
 }
 
 // failed reports whether the run shows a failure. The verdict unknown counts as a failure only if

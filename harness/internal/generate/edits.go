@@ -148,8 +148,8 @@ type change struct {
 	do func(*editor, *object) []scenario.Step
 }
 
-// The changes from which [editor.changes] draws, for each group of kinds. A change that occurs
-// twice has twice the probability.
+// These are the changes from which [editor.changes] draws, for each group of kinds. A change that
+// occurs twice has twice the probability.
 var (
 	ownerChanges = []change{
 		{do: (*editor).rescale},
@@ -217,8 +217,8 @@ func (e *editor) newSelector(o *object) []scenario.Step {
 
 func (e *editor) newPorts(o *object) []scenario.Step { return one(e.users().publication(o)) }
 
-// remove returns a step that deletes an object. One object with replicas must remain that no
-// edit changes. remove therefore returns nil for the last such object.
+// remove returns a step that deletes an object. At least one object with replicas must stay without
+// an edit. Therefore remove returns nil for the last such object.
 func (e *editor) remove(o *object) []scenario.Step {
 	owners := 0
 	for _, target := range e.existing {

@@ -12,11 +12,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// The minimum and the maximum duration of a fault.
+// These are the minimum and the maximum duration of a fault.
 //
-// Faults are short, because failed syncs increase the back-off of a work queue key. After a
-// fault of N seconds, the next retry of the key may take another N seconds. In a long profile,
-// half of the faults last up to longSpanMax. That is longer than the expectations of
+// Faults are short, because failed syncs increase the back-off of a work queue key. After a fault
+// of N seconds, the next retry of the key may take another N seconds. In a long profile, half of
+// the faults last up to longSpanMax. That is longer than the expectations of
 // kube-controller-manager, which expire after 5 minutes.
 const (
 	spanMin     = 500 * time.Millisecond
@@ -38,7 +38,8 @@ const faultsMax = 100
 // triesMax is the number of draws after which [Options.drawFitting] gives up.
 const triesMax = 200
 
-// addFaults draws the faults of a scenario.
+// addFaults draws the faults of a scenario and adds them to s. The argument u has drawn the steps
+// of the scenario's workload.
 func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 	r := o.random("faults")
 	input := sampleInputOf(u.steps)
@@ -59,9 +60,9 @@ func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 	return nil
 }
 
-// drawTimed draws a fault that begins at a time. The first fault of a scenario begins together with
-// the workload. If it acts on requests, it acts on creates of pods, because every workload causes
-// such requests.
+// drawTimed draws a fault that begins at a random time of the workload. The first fault of a
+// scenario begins together with the workload. If this first fault acts on requests, it acts on
+// creates of pods, because every workload causes such requests.
 func (o *Options) drawTimed(r *rand.Rand, input faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
 	var from time.Duration
 	if len(s.Faults) == 0 {
@@ -106,8 +107,8 @@ func (o *Options) drawTriggered(r *rand.Rand, input faults.SampleInput, s *scena
 	return fault, nil
 }
 
-// preferTries is the number of drawn faults of which [Options.drawFault] returns one, if
-// Options.PreferUncovered is set.
+// preferTries is how many faults [Options.drawFault] draws to choose one of them. It draws only one
+// fault unless Options.PreferUncovered is set.
 const preferTries = 6
 
 // drawFault draws a fault that fits the scenario; see [Options.drawFitting].
@@ -242,7 +243,7 @@ func sampleInputOf(steps []scenario.Step) faults.SampleInput {
 	return all
 }
 
-// appendNew appends those of the items more that the list all does not contain yet.
+// appendNew appends the items more to the list all. It omits items that the list already contains.
 func appendNew[T comparable](all []T, more ...T) []T {
 	for _, one := range more {
 		if !slices.Contains(all, one) {

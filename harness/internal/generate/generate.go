@@ -52,7 +52,7 @@ type Options struct {
 	PreferUncovered *coverage.Table
 }
 
-// The bounds of Options.Duration.
+// These are the bounds of Options.Duration.
 const (
 	DurationMin     = time.Second
 	DurationMax     = 2 * time.Minute

@@ -102,7 +102,8 @@ var environment = []func(*scenario.Scenario) bool{
 	},
 }
 
-// simplifyEnvironment calls the functions in environment with the indexes from, …, to-1.
+// simplifyEnvironment calls the functions in environment with the indexes from, …, to-1. It reports
+// whether the scenario changed.
 func simplifyEnvironment(s *scenario.Scenario, from, to int) bool {
 	changed := false
 	for _, simplify := range environment[from:to] {

@@ -1,6 +1,6 @@
 // Package shrink makes a failing scenario smaller as long as it still fails. It removes faults,
-// objects and steps, and reduces times and numbers. The result contains only the parts without
-// which the scenario would not fail.
+// objects and steps, and reduces times and numbers. The result contains only parts that the failure
+// needs.
 //
 // The result depends only on the scenario and on which scenarios fail. A canceled search can
 // therefore continue from a journal with the results of its runs. The caller determines whether a
