@@ -112,11 +112,12 @@ func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 // leases is the resource leases.coordination.k8s.io, whose requests are not counted.
 var leases = resourceOf("Lease")
 
-// isCounted reports whether [CostOf] counts a request. It counts requests for all resources except
-// leases.
+// isCounted reports whether [CostOf] counts a request. It does not count requests for leases and
+// requests without a resource, such as discovery.
 func isCounted(r *history.Request) bool { return r.Resource != "" && r.Resource != leases }
 
-// request adds a request to the number of requests and to the bytes sent.
+// request counts a request of the controllers under test by its verb and resource. It adds the size
+// of the request's body to the bytes sent.
 func (c *Cost) request(r *history.Request) {
 	call := Call{Verb: r.Verb, Resource: r.Resource}
 	if r.Subresource != "" {

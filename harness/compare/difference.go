@@ -75,7 +75,8 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s %s, %s: %s; %s", d.Aspect, d.Object, d.What, orNone(d.Subject), orNone(d.Base))
 }
 
-// orNone returns s. If s is empty, it returns "none".
+// orNone returns the value of one run as the text of a difference shows it. It returns "none" if
+// the run has no such value, so that s is empty.
 func orNone(s string) string {
 	if s == "" {
 		return "none"
@@ -250,8 +251,8 @@ func missing(values, others []string) []string {
 // of both runs.
 func keys[V any](a, b map[string]V) []string { return slices.Sorted(maps.Keys(merged(a, b))) }
 
-// merged returns a new map with the entries of a and b. For a key in both maps, it has the value
-// from b.
+// merged returns a new map with the entries of a and b. With it, a comparison visits the keys of
+// both runs. For a key in both maps, the result has the value from b.
 func merged[K comparable, V any](a, b map[K]V) map[K]V {
 	all := maps.Clone(a)
 	if all == nil {

@@ -48,10 +48,11 @@ func (o *observer) endState() (map[string]map[string]string, error) {
 	return state, nil
 }
 
-// podsOf is the prefix of those keys of Side.End that stand for all pods of one owner.
+// podsOf is the beginning of each key of Side.End that stands for all pods of one owner. An example
+// of such a key is "pods of replicasets.apps web-<a1b2>".
 const podsOf = "pods of "
 
-// The states of a pod for which [observer.endState] counts the pods of each owner.
+// These are the states of a pod for which [observer.endState] counts the pods of each owner.
 const (
 	podReady       = "ready"
 	podNotReady    = "not ready"
@@ -76,8 +77,8 @@ func (o *observer) podStateOf(object *history.Object) (string, error) {
 	return podNotReady, nil
 }
 
-// oneLine formats the fields of an object as one line, sorted by path, such as "name: http; port:
-// 80".
+// oneLine formats the fields of a list item as one line, sorted by path, such as "name: http; port:
+// 80". Equal items have equal lines, so that [flattener.list] can count them.
 func oneLine(flat map[string]string) string {
 	var parts []string
 	for _, path := range slices.Sorted(maps.Keys(flat)) {
@@ -98,12 +99,14 @@ var omitted = map[string]bool{
 
 // sizeAnnotations has the annotations desired-replicas and max-replicas. The Deployment controller
 // writes them to a ReplicaSet when it scales the ReplicaSet. They contain the Deployment's
-// replicas, and replicas + maxSurge.
+// replicas, and replicas + maxSurge. In a ReplicaSet with 0 replicas they may be old, and are not
+// compared.
 var sizeAnnotations = map[string]bool{
 	objects.DesiredReplicasAnnotation: true, objects.MaxReplicasAnnotation: true,
 }
 
-// flatten returns the fields of an object by path. A path is, for example, "status.replicas".
+// flatten returns the fields of an object by path, so that an object can be compared field by
+// field. A path is, for example, "status.replicas".
 func (o *observer) flatten(object *history.Object) (map[string]string, error) {
 	flat := flattener{names: o.names, flat: map[string]string{}}
 	if len(object.Body) > 0 {

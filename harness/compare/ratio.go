@@ -23,8 +23,8 @@ type Ratio struct {
 	Subject, Base []float64
 }
 
-// The metrics that describe a whole run. Other metrics describe a step, or the requests with one
-// verb and resource.
+// These are the metrics that describe a whole run. Other metrics describe a step, or the requests
+// with one verb and resource.
 const (
 	TimeToConverge = "time to converge"
 	EndpointsWrong = "time Endpoints were wrong"
@@ -109,13 +109,13 @@ func calls(pairs []Pair) []Call {
 	return all
 }
 
-// hasAllValues reports whether the metric has a value in every run. NaN stands for a missing
-// value.
+// hasAllValues reports whether the metric has a value in every run. [Ratios] omits a metric that
+// lacks a value. NaN stands for a missing value.
 func (r Ratio) hasAllValues() bool {
 	return !slices.ContainsFunc(slices.Concat(r.Subject, r.Base), math.IsNaN)
 }
 
-// allZero reports whether the metric is 0 in every run.
+// allZero reports whether the metric is 0 in every run. [Ratios] omits such a metric.
 func (r Ratio) allZero() bool {
 	return !slices.ContainsFunc(slices.Concat(r.Subject, r.Base), func(v float64) bool { return v != 0 })
 }

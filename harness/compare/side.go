@@ -165,7 +165,8 @@ type observer struct {
 	stalledEvents map[string]bool               // the components whose last write of an Event got no response; see Side.stalledEvents
 }
 
-// pendingRequest is a write that has no response in the records read so far.
+// pendingRequest is a write of a ReplicaSet or an Event that has no response in the records read so
+// far. With it, the observer finds writes whose response was lost.
 type pendingRequest struct {
 	resource  string
 	component string // the component that created the Event; empty if the resource is not events
@@ -264,8 +265,8 @@ func hasMilestones(resource string) bool {
 	return !known || kind.Role == kube.Workload
 }
 
-// observe reads the next record of the history. It ignores all records after the one that begins
-// [history.PhaseEnd].
+// observe reads the next record of the history, and collects from it what the comparison needs. It
+// ignores all records after the one that begins [history.PhaseEnd].
 func (o *observer) observe(r *history.Record) {
 	if !o.ended {
 		o.trackLostAnswers(r)

@@ -177,7 +177,8 @@ func (w *Builder) build(ctx context.Context, module string, o overlay, executabl
 		replaced[filepath.Join(tree, file)] = filepath.Join(o.dir, file)
 	}
 	if module == virtualModule {
-		// An unknown version of Go has no patches. The mutant then still runs, but not always alike.
+		// The patches fit only one version of Go. Without them, the mutant still runs, but two runs
+		// with the same seed may differ.
 		patched, _ := runtimepatch.Write(ctx, filepath.Join(o.dir, "runtime"))
 		maps.Copy(replaced, patched)
 	}

@@ -15,9 +15,9 @@ import (
 type Candidate struct {
 	Name     string
 	Duration time.Duration // how long a run of the unmodified controllers takes
-	// Covers has the mutants that the scenario detects, the checks that it exercises, and its
-	// types of faults. An item is, for example, "check expectations". Each check belongs to
-	// statements of the contract, so scenarios that cover all checks cover all statements.
+	// Covers has the mutants that the scenario detects, the checks that it exercises, and its types
+	// of faults. An item is, for example, "check expectations". Statements of the contract are no
+	// items: they are covered if their checks are.
 	Covers []string
 }
 

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Gaps says which results of a matrix are missing, so that [Trial.Fill] makes these runs. A
-// matrix has one result for each mutant in each scenario.
+// Gaps says which results of a matrix are missing, so that [Trial.Fill] makes these runs. A matrix
+// has at most one result for each mutant in each scenario.
 type Gaps struct {
 	Matrix    *Matrix
 	Scenarios []string // the names of the scenarios to run

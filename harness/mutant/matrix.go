@@ -184,7 +184,8 @@ func newCell(m *Mutant, text string, run *reports.Run) Cell {
 // hash is out of date.
 func (m *Mutant) cellFingerprint(text string) string { return fingerprint(m.Base, m.Edits, text) }
 
-// fingerprint returns a short hash of values. All values must be encodable as JSON.
+// fingerprint returns a short hash of values. Another fingerprint shows that a stored result is out
+// of date. All values must be encodable as JSON.
 func fingerprint(values ...any) string {
 	content, err := json.Marshal(values)
 	if err != nil {

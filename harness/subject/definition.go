@@ -43,8 +43,9 @@ type Definition struct {
 	// replaces the subjects by the user of the replicas. Without a role binding, the replicas get
 	// all permissions.
 	//
-	// For webhook configurations and conversion webhooks, gauntlet replaces the address by that of
-	// the replicas, and the certificate authority; see [ServeWebhooks].
+	// In webhook configurations and conversion webhooks, gauntlet replaces the address by that of
+	// its own listener. The listener forwards connections to the replicas. gauntlet also replaces
+	// the certificate authority; see [ServeWebhooks].
 	Objects []*unstructured.Unstructured
 	// WebhookPort is the port on which a replica serves webhooks. It has an effect only if Args,
 	// Env and Files contain neither {{.Webhook}} nor {{.WebhookPort}}. 0 means
@@ -78,8 +79,8 @@ type Values struct {
 	Files string
 }
 
-// The ports in the fields Metrics and Health of [Values]. They are below the ephemeral port range
-// of Linux, so no client connection uses them.
+// These are the ports in the fields Metrics and Health of [Values]. They are below the ephemeral
+// port range of Linux, so no client connection uses them.
 const (
 	metricsPort = 8080
 	healthPort  = 8081

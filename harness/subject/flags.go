@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The name and the default namespace of the Lease with which the tested program's replicas elect a
-// leader.
+// These are the name and the default namespace of the Lease with which the tested program's
+// replicas elect a leader.
 const (
 	// leaseName is the name that kube-controller-manager uses for its Lease. The upstream RBAC
 	// roles allow only this name.

@@ -93,8 +93,8 @@ type linked struct {
 // PID returns 0, because the replica is not a process of its own.
 func (*linked) PID() int { return 0 }
 
-// Stop cancels the context of the replica, as SIGTERM does. After the grace period, it kills the
-// replica.
+// Stop cancels the context of the replica, as SIGTERM does. After the grace period, or when ctx is
+// canceled, Stop kills the replica.
 func (i *linked) Stop(ctx context.Context, grace time.Duration) error {
 	i.cancel()
 	select {

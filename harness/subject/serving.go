@@ -18,7 +18,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/pki"
 )
 
-// The HTTP paths that a replica's debug endpoint serves; see [Subject.Fetch].
+// These are the HTTP paths that a replica's debug endpoint serves; see [Subject.Fetch].
 const (
 	// MetricsPath is the path of the metrics in the Prometheus text format.
 	MetricsPath = "/metrics"

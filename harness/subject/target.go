@@ -125,7 +125,7 @@ func (t Target) ownLease() bool { return t.definition != nil || t.kind == goKind
 func (t Target) Image() (reference string, ok bool) { return t.name, t.kind == imageKind }
 
 // String returns the target as text, such as "upstream" or "exec:/bin/manager". The flag --subject
-// accepts this text, except for [Program] and for targets from [Command].
+// accepts this text, except for [Program] and for a [Definition] in Go code.
 func (t Target) String() string {
 	switch d := t.definition; {
 	case d != nil && d.File != "":

@@ -57,14 +57,15 @@ type Webhooks struct {
 	connections map[net.Conn]bool // open connections; nil after Stop
 }
 
-// ServeWebhooks prepares the webhooks of a program. It writes a serving certificate to a directory
-// below home, which must be the temporary directory of the replicas. Programs with
-// controller-runtime read the certificate from this directory by default. If d has no webhook
-// configuration, ServeWebhooks does nothing else.
+// ServeWebhooks prepares the webhooks of a program. Unless a Secret has the serving certificate,
+// ServeWebhooks writes one to a directory below home. The directory home must be the temporary
+// directory of the replicas. Programs with controller-runtime read the certificate from there by
+// default. If d has no webhook configuration, ServeWebhooks does nothing else.
 //
-// If d contains neither {{.Webhook}} nor {{.WebhookPort}}, all replicas listen on the same port.
-// Only one replica on this machine can do so. ServeWebhooks then returns an error for several
-// replicas, and waits until other runs with this port have ended.
+// All replicas listen on the same port, unless d contains {{.Webhook}}, {{.WebhookPort}} or
+// {{.Address}} with that port. Only one replica on this machine can listen on a shared port. For a
+// shared port, ServeWebhooks returns an error for several replicas. It also waits until other runs
+// with this port have ended.
 func ServeWebhooks(ctx context.Context, d *Definition, home string, replicas int) (*Webhooks, error) {
 	w := &Webhooks{
 		definition: d, dir: filepath.Join(home, "k8s-webhook-server", "serving-certs"),
@@ -129,7 +130,8 @@ func (w *Webhooks) write(files map[string][]byte) error {
 	return nil
 }
 
-// reservePort waits until no other run on this machine uses the port of the webhooks. If each replica has a port or an address of its own, reservePort does nothing.
+// reservePort waits until no other run on this machine uses the port of the webhooks. If each
+// replica has a port or an address of its own, reservePort does nothing.
 //
 // The reservation is an abstract Unix socket. The kernel removes it when gauntlet ends.
 func (w *Webhooks) reservePort(ctx context.Context, replicas int) error {
@@ -253,7 +255,8 @@ func (w *Webhooks) CopySecret(ctx context.Context, admin kubernetes.Interface) {
 	})
 }
 
-// add registers the address on which a replica serves webhooks.
+// add registers the address on which a replica serves webhooks. Webhooks then forwards connections
+// of the API server to this address.
 func (w *Webhooks) add(replica, address string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

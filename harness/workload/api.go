@@ -2,8 +2,8 @@ package workload
 
 import corev1 "k8s.io/api/core/v1"
 
-// Aliases for the types of the Endpoints API, which is deprecated in favor of EndpointSlice. This
-// package needs them because the Endpoints controller is under test.
+// These are aliases for the types of the Endpoints API, which is deprecated in favor of
+// EndpointSlice. This package needs them because the Endpoints controller is under test.
 type (
 	endpoints       = corev1.Endpoints       //nolint:staticcheck // the deprecated API is the subject
 	endpointsSubset = corev1.EndpointSubset  //nolint:staticcheck // the deprecated API is the subject

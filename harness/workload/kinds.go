@@ -99,14 +99,15 @@ func describedKinds(env Env, steps []scenario.Step) map[scenario.Kind]kube.Kind 
 	return described
 }
 
-// object is a pointer to an API object, such as *appsv1.Deployment.
+// object is a pointer to an API object, such as *appsv1.Deployment. It is the type constraint of
+// [newKind].
 type object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// client has the methods that the typed clients of all kinds have in common. A dynamicClient
-// also has these methods.
+// client has the methods that the typed clients of all kinds have in common. Therefore [newKind]
+// accepts each of these clients. A dynamicClient also has these methods.
 type client[T object, L runtime.Object] interface {
 	Create(context.Context, T, metav1.CreateOptions) (T, error)
 	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (T, error)

@@ -25,8 +25,8 @@ type Pods struct {
 // pauseImage is the image of pods that do not run the program standin.
 const pauseImage = "registry.k8s.io/pause:3.10"
 
-// The settings of the readiness probe of pods that run the program standin. The kubelet probes a
-// pod every second. A single success or failure changes the readiness.
+// These are the settings of the readiness probe of pods that run the program standin. The kubelet
+// probes a pod every second. A single success or failure changes the readiness.
 //
 // The timeout is long, because a slow response on a busy machine must not make a pod unready.
 const (

@@ -134,7 +134,8 @@ func (u *user) names(target scenario.Target) []string {
 	return []string{target.Name}
 }
 
-// ref returns a reference to an object that the API server returned, with the resourceVersion.
+// ref returns a reference, with the resourceVersion, to an object that the API server returned. It
+// returns an error if the resourceVersion is not a number.
 func ref(resource string, m metav1.Object) (*history.Ref, error) {
 	object, err := history.ProjectMeta(resource, m)
 	if err != nil {

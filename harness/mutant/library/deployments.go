@@ -2,7 +2,7 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// The paths of the Deployment controller's source files.
+// These are the paths of the Deployment controller's source files.
 const (
 	deploymentSync        = "controllers/deployment/sync.go"
 	deploymentSets        = "controllers/deployment/sets.go"

@@ -2,7 +2,7 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// The paths of the Endpoints controller's source files.
+// These are the paths of the Endpoints controller's source files.
 const (
 	endpointsSync     = "controllers/endpoints/sync.go"
 	endpointsPlan     = "controllers/endpoints/plan.go"

@@ -25,8 +25,9 @@ var all = sync.OnceValue(func() []mutant.Mutant {
 	return mutants
 })
 
-// text returns the YAML of the named scenario with a fixed description. Fingerprints thus do not
-// depend on the description. If there is no such scenario, text returns "", and a test fails.
+// text returns the YAML of the named scenario with a fixed description. Saved results thus stay
+// valid after a change of the description. If there is no such scenario, text returns "", and a
+// test fails.
 func text(name string) string {
 	s, ok := scenarios.Find(name)
 	if !ok {

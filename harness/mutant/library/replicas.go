@@ -2,8 +2,8 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// The paths of the source files of the ReplicaSet controller and the ReplicationController
-// controller.
+// These are the paths of the source files of the ReplicaSet controller and the
+// ReplicationController controller.
 const (
 	replicaSync     = "controllers/replicaset/sync.go"
 	replicaStatus   = "controllers/replicaset/status.go"

@@ -2,8 +2,8 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// The paths of the source files of kube-controller-manager's controllers, relative to the module
-// k8s.io/kubernetes.
+// These are the paths of the source files of kube-controller-manager's controllers, relative to the
+// module k8s.io/kubernetes.
 const (
 	upstreamReplicas    = "pkg/controller/replicaset/replica_set.go"
 	upstreamRefs        = "pkg/controller/controller_ref_manager.go"
