@@ -101,8 +101,8 @@ func (c *Chaos) Begin(ctx context.Context, cfg *envconf.Config, t *testing.T, of
 // isRecorded reports whether a feature does not have the label [Recording] = off.
 func isRecorded(of types.Feature) bool { return !of.Labels().Contains(Recording, "off") }
 
-// start reserves a cluster for a feature and begins the recording. With NewCluster, start first
-// creates the cluster. For a feature that is not recorded, it does nothing else.
+// start prepares a feature's cluster. With NewCluster, it first creates the cluster. If the feature
+// is recorded, start then reserves the cluster and begins the recording.
 func (c *Chaos) start(ctx context.Context, cfg *envconf.Config, f *feature) (_ context.Context, err error) {
 	if c.NewCluster != nil {
 		f.own = c.NewCluster()

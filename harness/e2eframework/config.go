@@ -90,8 +90,8 @@ func parseKindConfig(data []byte) (*v1alpha4.Cluster, error) {
 	return config, nil
 }
 
-// kindOnlyFields returns the fields in a kind configuration that affect only kind clusters, such as
-// featureGates. The names are sorted.
+// kindOnlyFields returns the fields that a kind configuration sets and that affect only kind
+// clusters, such as featureGates. The names are sorted.
 func kindOnlyFields(config *v1alpha4.Cluster) []string {
 	used := map[string]bool{
 		"containerdConfigPatches": len(config.ContainerdConfigPatches)+len(config.ContainerdConfigPatchesJSON6902) > 0,

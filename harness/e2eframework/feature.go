@@ -155,8 +155,8 @@ func (f *feature) stop(ctx context.Context, runErr error) (*reports.Run, error) 
 	return result, err
 }
 
-// release makes the cluster available to other features. A cluster that only this feature uses is
-// destroyed.
+// release makes the cluster available to other features. It destroys a cluster that only this
+// feature uses.
 func (f *feature) release(ctx context.Context) error {
 	if f.reserved != nil {
 		f.reserved.reserved.Store(nil)

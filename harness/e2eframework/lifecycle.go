@@ -28,7 +28,7 @@ import (
 // provider implements the methods that the providers for embedded, kind and existing clusters
 // share. Only the field reserved may be used by several goroutines at the same time.
 type provider struct {
-	self          support.E2EClusterProvider // the exported provider that embeds this one, such as *kindProvider
+	self          support.E2EClusterProvider // the provider that embeds this one, such as a *kindProvider
 	name          string                     // name of the provider in gauntlet, such as "kind"
 	contextPrefix string                     // prefix of the kubeconfig context, such as "kind-"; the name of the cluster follows
 	// locate sets the options that say where the cluster or its executables are, such as the
@@ -202,8 +202,9 @@ func (p *provider) GenerateKubeconfig(args ...string) (string, error) {
 	return path, clientcmd.WriteToFile(*config, path)
 }
 
-// adminKubeconfig returns a kubeconfig with one context and all permissions. For an existing
-// cluster, it returns one context of the user's kubeconfig, with the user's credentials.
+// adminKubeconfig returns the content of the kubeconfig files that GenerateKubeconfig writes. It
+// has one context and all permissions. For an existing cluster, it has one context of the user's
+// kubeconfig, with the user's credentials.
 func (p *provider) adminKubeconfig() (*api.Config, error) {
 	if !p.usersKubeconfig {
 		data, err := cluster.Kubeconfig(p.environment.Cluster.Config(cluster.Admin))

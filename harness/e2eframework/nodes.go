@@ -15,7 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// nodeProvider adds methods to provider that list, start and stop nodes.
+// nodeProvider adds methods to provider that list, start and stop nodes. Only providers of embedded
+// and kind clusters have these methods.
 type nodeProvider struct{ provider }
 
 // ListNode returns the nodes of the cluster. The field State of a node is "Ready" or "NotReady".

@@ -35,7 +35,8 @@ func report(t *testing.T, result *reports.Run, problems []string) {
 	}
 }
 
-// violations returns one text per failed check, with the check's evidence.
+// violations returns one text per failed check, with the check's evidence. The test fails with
+// these texts.
 func violations(result *reports.Run) (all []string) {
 	for _, r := range result.Results {
 		if r.Verdict != check.Fail {
@@ -50,9 +51,9 @@ func violations(result *reports.Run) (all []string) {
 	return all
 }
 
-// withoutEffect returns one text per problem with faults that had no effect. A fault with mustFire
-// must have an effect. At least one of the injected faults must have an effect; otherwise, the
-// feature has tested nothing under faults.
+// withoutEffect returns one error message per problem with faults that had no effect. A fault with
+// mustFire must have an effect. At least one of the injected faults must have an effect; otherwise,
+// the feature has tested nothing under faults.
 func withoutEffect(result *reports.Run) (all []string) {
 	injected, fired := 0, 0
 	for _, fault := range result.Faults {

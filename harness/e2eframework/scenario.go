@@ -106,8 +106,8 @@ func checkCluster(s *scenario.Scenario, found providers.Options, capabilities cl
 	return nil
 }
 
-// controllerNames returns the names of the controllers in alphabetical order. Nil means the default
-// controllers.
+// controllerNames returns the names of the controllers in alphabetical order, so that two lists can
+// be compared. Nil means the default controllers.
 func controllerNames(controllers []kube.Controller) []string {
 	if controllers == nil {
 		return slices.Sorted(slices.Values(kube.DefaultControllers()))

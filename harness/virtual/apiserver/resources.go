@@ -70,8 +70,8 @@ type group struct {
 	stores  map[string]rest.Storage
 }
 
-// newGroups creates the registries of all resources. If it returns an error, it also returns the
-// groups that it created before the error.
+// newGroups creates the registries of all resources. After an error, it also returns the groups
+// that it has created, so that the caller can destroy them.
 func newGroups(options *storageOptions) ([]group, error) {
 	coreStores, err := newCoreStores(options)
 	groups := []group{{coreV1, "/api", coreStores}}

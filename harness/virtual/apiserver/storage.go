@@ -23,7 +23,7 @@ import (
 // storageOptions tells each registry how to store its resource. It implements
 // generic.RESTOptionsGetter.
 type storageOptions struct {
-	client     *kubernetes.Client
+	client     *kubernetes.Client // the client of the etcd in memory
 	watchCache bool
 	// policyClient reads PodDisruptionBudgets, for evictions.
 	policyClient policyclient.PodDisruptionBudgetsGetter

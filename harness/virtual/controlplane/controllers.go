@@ -48,7 +48,7 @@ const (
 )
 
 // startControllers starts controllers of the control plane that are not under test, such as the
-// garbage collector. The caller must call stop.
+// garbage collector. The caller must call stop unless stop is nil, also after an error.
 func startControllers(ctx context.Context, config *rest.Config) (stop func(), err error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -34,7 +34,7 @@ func withLatency(next http.Handler, seed uint64) http.Handler {
 }
 
 // collector decides when to collect garbage. The program runs with GOGC=off, because the Go runtime
-// starts its collections by real time. One seed could then have several histories.
+// starts its collections by real time. Runs with the same seed could then have different histories.
 type collector struct {
 	requests  int
 	collected uint64 // number of bytes that the program had allocated at the last collection

@@ -188,7 +188,8 @@ func condition(pod *corev1.Pod, of corev1.PodConditionType) corev1.ConditionStat
 	return ""
 }
 
-// setCondition sets a condition of a pod and reports whether this changed its status.
+// setCondition sets a condition of a pod. It reports whether the status of the condition, such as
+// True, has changed.
 func setCondition(pod *corev1.Pod, of corev1.PodConditionType, status corev1.ConditionStatus, reason string) bool {
 	set := corev1.PodCondition{Type: of, Status: status, Reason: reason, LastTransitionTime: metav1.Now()}
 	for i, c := range pod.Status.Conditions {

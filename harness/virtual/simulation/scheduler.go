@@ -124,8 +124,8 @@ func (s *scheduler) nodeFor(pod *corev1.Pod) string {
 	return ""
 }
 
-// tolerates reports whether the pod tolerates all taints of the node with which no pod may start
-// there.
+// tolerates reports whether the pod may run on the node despite the node's taints. It ignores
+// taints with the effect PreferNoSchedule.
 func tolerates(pod *corev1.Pod, node *corev1.Node) bool {
 	for _, taint := range node.Spec.Taints {
 		if taint.Effect == corev1.TaintEffectPreferNoSchedule {

@@ -6,8 +6,9 @@
 // the only argument. The exit status is 0 if the run is complete, 3 if the arguments are wrong, and
 // 1 otherwise.
 //
-// A seed has one history on two conditions. "make virtual" built the program with a patched Go
-// runtime, and the program has the environment of package runtimepatch. gauntlet sets it.
+// Two runs with the same seed have the same history on two conditions. "make virtual" has built the
+// program with a patched Go runtime, and the program has the environment of package runtimepatch.
+// gauntlet sets this environment.
 //
 // The whole run is in one bubble of testing/synctest: control plane, subject, faults and workload.
 // The program exits inside of the bubble. It thus need not stop goroutines of other projects that
@@ -37,7 +38,7 @@ gauntlet-virtual records the history of one run in virtual time. "gauntlet run
 Exit status: 0 the run is complete; 1 it is not; 3 the arguments are wrong.
 `
 
-// exitUsage is the exit status for wrong arguments, as of gauntlet.
+// exitUsage is the exit status for wrong arguments. It is the same as that of gauntlet.
 const exitUsage = 3
 
 // checkArguments returns an error if the arguments are not the path of a run directory.

@@ -42,8 +42,8 @@ func record(ctx context.Context, dir string) int {
 // testing/synctest. Goroutines that wait on their channels or times would stop the virtual clock.
 func moveIntoBubble() {
 	wait.NeverStop = make(chan struct{})
-	// The first handler limits the rate of errors. It remembers the real time of its creation, which
-	// is years after the virtual time.
+	// One of the default handlers waits between errors. It remembers the real time of its creation,
+	// which is years after the virtual time. It would thus wait for years.
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
 		func(_ context.Context, err error, message string, keysAndValues ...any) {
 			klog.ErrorSDepth(3, err, message, keysAndValues...)
