@@ -33,7 +33,7 @@ func Run(ctx context.Context, c *rest.Config) error {
 	return m.Start(ctx)
 }
 
-// reconciler creates the pods.
+// reconciler creates a pod for each ConfigMap with the label "run".
 type reconciler struct{ client.Client }
 
 // Reconcile creates the pod of a ConfigMap if the pod does not exist.

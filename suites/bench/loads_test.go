@@ -27,8 +27,8 @@ type load struct {
 // name returns the name of the load in the output, such as ladder-100.
 func (l *load) name() string { return fmt.Sprintf("%s-%d", l.kind, l.size) }
 
-// phase is one operation of a load, whose cost is measured. The function run returns when the
-// result is there.
+// phase is one operation of a load, such as a scale-up, whose cost is measured. The function run
+// returns when the operation has its result: for example, all pods are available.
 type phase struct {
 	name string
 	run  func(ctx context.Context, c kubernetes.Interface) error
@@ -191,8 +191,8 @@ func isComplete(d *appsv1.Deployment) bool {
 // phaseTimeout limits the duration of one phase.
 const phaseTimeout = 20 * time.Minute
 
-// pollInterval is the time between two looks at the result of a phase. The API server spends
-// little time on them.
+// pollInterval is the time between two reads of the state that a phase waits for. So few reads cost
+// the API server little CPU time.
 const pollInterval = 100 * time.Millisecond
 
 // waitUntil calls the function done until it returns true or an error. Its parameter is the time

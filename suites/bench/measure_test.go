@@ -22,9 +22,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// cost is what the subject used in one phase.
+// cost is what the controllers under test used in one phase of a load, such as CPU time and memory.
 type cost struct {
-	took      time.Duration // until the result of the phase was there
+	took      time.Duration // from the start of the phase until its operation had its result
 	cpu, user time.Duration // by the clock of the subject's own process; cpu is user and system
 	gc        time.Duration // the part of cpu for garbage collection, which Go estimates
 	apiServer time.Duration // CPU time of kube-apiserver
@@ -34,8 +34,8 @@ type cost struct {
 	traffic
 }
 
-// traffic counts what passed the fault proxy. It leaves out leases, because their number depends
-// on the time.
+// traffic counts the requests and watch events of the controllers under test, which the fault proxy
+// recorded. It leaves out leases, because their number depends on the time.
 type traffic struct {
 	requests       map[string]int // by verb, resource and subresource
 	sent, received int            // bytes of bodies and watch events
@@ -53,7 +53,7 @@ type run struct {
 	replica  int             // the process ID in the record of the subject's start
 }
 
-// observe counts a record of the history.
+// observe adds a record of the history to the counts of requests, bytes and watch events.
 func (r *run) observe(record *history.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +78,7 @@ func (r *run) observe(record *history.Record) {
 	}
 }
 
-// now returns a copy of the counts.
+// now returns a copy of the counts of requests, bytes and watch events so far.
 func (r *run) now() traffic {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,7 +87,8 @@ func (r *run) now() traffic {
 	return t
 }
 
-// since returns the counts since an earlier time.
+// since returns the counts between two calls of [run.now]. The argument before is the result of the
+// first call.
 func (t traffic) since(before traffic) traffic {
 	for call, count := range before.requests {
 		if t.requests[call] -= count; t.requests[call] == 0 {
@@ -169,8 +170,8 @@ func (r *run) warmUp(ctx context.Context) error {
 	return r.rest(ctx)
 }
 
-// measure runs a phase and returns its cost. It waits until the subject has finished what it still
-// does after the result of the phase is there.
+// measure runs a phase and returns its cost. The cost includes requests that the subject still
+// sends after the phase has its result, such as status updates.
 func (r *run) measure(ctx context.Context, p phase) (c cost, err error) {
 	before, err := r.sample(ctx, true)
 	if err != nil {
@@ -201,7 +202,8 @@ func (r *run) measure(ctx context.Context, p phase) (c cost, err error) {
 // restTime is how long the subject must send nothing before a phase has ended.
 const restTime = time.Second
 
-// rest waits until the subject has sent no request for restTime.
+// rest waits until the subject has sent no request for restTime. Thus no late request of a phase
+// counts for the next phase.
 func (r *run) rest(ctx context.Context) error {
 	last, since := -1, time.Duration(0)
 	return waitUntil(ctx, func(at time.Duration) (bool, error) {

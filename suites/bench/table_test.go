@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// The goals: our value divided by that of kube-controller-manager.
+// These are the goals for the ratios: the value of our controllers divided by that of
+// kube-controller-manager.
 const (
 	cpuGoal      = 0.8
 	requestsGoal = 1.0
@@ -70,7 +71,7 @@ func meanAndInterval(values []float64) (mean, half float64) {
 	return mean, students[min(len(values)-2, len(students)-1)] * math.Sqrt(squares/(n-1)/n)
 }
 
-// metric is one value of a cost.
+// metric is a value of a cost that the output contains, such as the CPU time.
 type metric struct {
 	name  string
 	unit  string // the unit for benchstat

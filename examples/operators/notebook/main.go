@@ -25,8 +25,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// finalizer is the finalizer of each Notebook. The name of a Notebook's PersistentVolumeClaim is
-// the Notebook's name and claimSuffix.
+// finalizer is the finalizer of each Notebook. A Notebook's PersistentVolumeClaim has the
+// Notebook's name, followed by claimSuffix.
 const finalizer, claimSuffix = "example.com/notebook", "-data"
 
 var (

@@ -95,7 +95,8 @@ type conversionReview struct {
 	Response        *conversionResponse `json:"response,omitempty"`
 }
 
-// conversionRequest asks for objects in another version, which desiredAPIVersion names.
+// conversionRequest has the objects to convert, and the apiVersion to which the webhook converts
+// them.
 type conversionRequest struct {
 	UID               string                      `json:"uid"`
 	DesiredAPIVersion string                      `json:"desiredAPIVersion"`
@@ -109,7 +110,7 @@ type conversionResponse struct {
 	Result  metav1.Status               `json:"result"`
 }
 
-// convert handles the ConversionReviews for Notebooks.
+// convert answers ConversionReviews: it converts Notebooks between v1 and v2.
 func convert(w http.ResponseWriter, r *http.Request) {
 	var body conversionReview
 	err := json.NewDecoder(r.Body).Decode(&body)

@@ -73,7 +73,8 @@ func (e *Env) NewNamespace(ctx context.Context, withProfile bool) (*Namespace, e
 	return n, nil
 }
 
-// specLabel is the label that every namespace of a Ginkgo spec has.
+// specLabel is the label that every namespace of a Ginkgo spec has. [Env.WaitNamespacesGone] finds
+// the namespaces by this label.
 const specLabel = "gauntlet/spec"
 
 // cleanupTimeout is the maximum duration of Cleanup, which does not wait until the namespace is
@@ -428,7 +429,8 @@ func (n *Namespace) Requests(verb, resource string) []history.Request {
 // resources returns a client for the objects in the namespace.
 func (n *Namespace) resources() *resources.Resources { return n.env.in(n.Name) }
 
-// object returns an object with the kind and the name in ref. All other fields are empty.
+// object returns an object that has only the kind and the name in ref. A client can get, patch or
+// delete an object with it.
 func (n *Namespace) object(ref Ref) Object {
 	o := kindNamed(ref.Kind).example.DeepCopyObject().(Object)
 	o.SetNamespace(n.Name)
