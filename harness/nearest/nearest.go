@@ -12,7 +12,7 @@ func Name(word string, names []string) string {
 	if word = strings.ToLower(word); word == "" {
 		return ""
 	}
-	best, least := "", 1+len(word)/3 // one typing error is allowed for each three letters
+	best, least := "", 1+len(word)/3 // one typing error is allowed, and one more for each three letters
 	for _, name := range names {
 		if d := distance(word, strings.ToLower(name)); d < least || (d == least && best == "") {
 			best, least = name, d

@@ -56,7 +56,7 @@ const shutdownTimeout = time.Second
 // Serve serves HTTP requests until ctx is canceled, and then for another o.StopDelay. It then
 // returns nil. Serve always closes the listener.
 //
-// After a POST request to [Die], Serve returns [ErrDied] immediately.
+// After a POST request to [Die], Serve returns [ErrDied] without waiting for o.StopDelay.
 func Serve(ctx context.Context, listener net.Listener, o Options) error {
 	s := &standin{die: make(chan struct{}, 1)}
 	start := time.AfterFunc(o.StartDelay, func() { s.started.Store(true) })

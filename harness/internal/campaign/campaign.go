@@ -54,7 +54,7 @@ type Results struct {
 const failedStartsMax = 3
 
 // Run starts runs until Series ends, Duration has passed, or ctx ends. If ctx ends, Run returns no
-// error: [Results.Interrupted] says after which run.
+// error: [Results.Interrupted] says after how many runs.
 //
 // An error means that the campaign could not continue. The returned results are valid even with an
 // error.

@@ -168,7 +168,7 @@ func TestRunParallelOrder(t *testing.T) {
 		ended[i] = make(chan struct{})
 		all = append(all, func(context.Context) (*reports.Run, error) {
 			defer close(ended[i])
-			if i%3 < 2 { // of each three concurrent runs, the last one ends first
+			if i%3 < 2 { // of every three concurrent runs, the last one ends first
 				<-ended[i+1]
 			}
 			return &reports.Run{Seed: uint64(i), Verdict: check.Fail}, nil

@@ -126,15 +126,15 @@ type object struct {
 	kind     string            // "Service" or the update strategy, as in [Combination.Object]
 	labels   map[string]string // labels of the Deployment's pods; for a Service, of the pods that it selects, if known
 	selector map[string]string // selector of the Service; nil for a Deployment
-	changes  []Change
-	rolling  bool // true after a rollout has begun, until a step has awaited its completion
+	changes  []Change          // what users do to the object
+	rolling  bool              // true after a rollout has begun, until a step has awaited its completion
 }
 
 // workload contains the Deployments and Services that the steps of a scenario create and change.
 type workload struct{ objects []*object }
 
-// workloadOf returns the Deployments and Services of a scenario, with the changes from all
-// steps.
+// workloadOf returns the Deployments and Services of a scenario, with the changes that the workload
+// steps make to them.
 func workloadOf(s *scenario.Scenario) *workload {
 	w := &workload{}
 	for _, step := range s.Workload {

@@ -13,8 +13,8 @@ import (
 // Table counts, for each combination, in how many scenarios it occurs. The zero value is an
 // empty table.
 type Table struct {
-	scenarios int
-	counts    map[Combination]int
+	scenarios int                 // number of scenarios that were added
+	counts    map[Combination]int // number of scenarios in which each combination occurs
 }
 
 // Add adds one scenario to the table: it counts the combinations that occur in the scenario.

@@ -1,6 +1,7 @@
 // Package coverage counts how often faults acted in saved runs. It has separate counts for each
-// fault, verb and resource of the request, outcome, and phase of the controllers under test (the
-// subject). The scenario generator can use these counts to prefer faults that rarely acted.
+// fault, verb, resource and outcome. They are also separate for each phase of the controllers under
+// test (the subject). The scenario generator can use these counts to prefer faults that rarely
+// acted.
 //
 // The package does not decide whether the subject is correct. Package check does that.
 package coverage
@@ -42,8 +43,9 @@ type Phase string
 // These values of Phase say what the controllers under test did when a fault acted. The order is
 // that of the columns that [Table.WriteText] prints.
 const (
-	// StartUp means that the replica of the controllers under test has written nothing since its
-	// start. If the fault acted on no replica, no replica has written anything since its start.
+	// StartUp means that the replica on which the fault acted has written nothing since its start.
+	// A replica is one process of the controllers under test. If the fault acted on no replica, no
+	// replica has written anything since its start.
 	StartUp Phase = "start-up"
 	// Rollout means that a Deployment has not completed its rollout, or that another object's
 	// status.observedGeneration is older than its metadata.generation. ReplicaSets and
@@ -124,7 +126,8 @@ func (t *Table) Sum() string {
 	return fmt.Sprintf("%08x", hash.Sum32())
 }
 
-// file is the content of a table's JSON.
+// file is the JSON form of a [Table], in which coverage is stored. The field Format is the version
+// of this form.
 type file struct {
 	Format int     `json:"format"`
 	Cells  []Count `json:"cells"`

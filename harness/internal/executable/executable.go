@@ -57,10 +57,10 @@ func Check(path string) error {
 	return check(file, "/proc/sys/fs/binfmt_misc")
 }
 
-// check checks the content of an executable file.
+// check returns an error if the kernel cannot run a file with this content.
 //
-// The kernel may run additional file formats, for example through an emulator. The argument
-// formats is the directory that lists these formats: /proc/sys/fs/binfmt_misc, except in tests.
+// The kernel may run additional file formats, for example through an emulator. The argument formats
+// is the directory that lists these formats: /proc/sys/fs/binfmt_misc, except in tests.
 func check(file io.ReaderAt, formats string) error {
 	start := make([]byte, len(elf.ELFMAG))
 	n, err := file.ReadAt(start, 0)

@@ -196,7 +196,8 @@ func build(spec Spec) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// inImage returns the path that a file has in the image.
+// inImage returns the path that a file of this machine has in the image. The argument dir is the
+// directory in the image.
 func inImage(dir, file string) string { return path.Join("/", dir, filepath.Base(file)) }
 
 // binaryLayer returns a layer with one executable, and the executable's architecture, such as

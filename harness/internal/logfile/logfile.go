@@ -159,9 +159,9 @@ func (l *File) drop() error {
 	return l.file.Truncate(l.size)
 }
 
-// nextLine returns the offset of the first line that begins at or after the given offset. The
-// method drop calls it, so that the log keeps whole lines. If no line begins within 4 KiB, it
-// returns the given offset.
+// nextLine returns the offset of the first line that begins after the given offset. The method drop
+// calls it, so that the log keeps whole lines. If no line begins within 4 KiB, it returns the given
+// offset.
 func (l *File) nextLine(offset int64) (int64, error) {
 	const lineBytesMax = 4 << 10
 	buffer := make([]byte, min(lineBytesMax, l.limits.tail/2))

@@ -14,10 +14,10 @@ import (
 
 // lease is an etcd lease, and the keys that the Store deletes when the lease expires.
 type lease struct {
-	seconds int64
-	expires time.Time
-	timer   *time.Timer
-	keys    map[string]bool
+	seconds int64           // the TTL with which the lease was granted
+	expires time.Time       // the time at which the lease expires
+	timer   *time.Timer     // calls Store.expire at that time
+	keys    map[string]bool // the keys that are attached to the lease
 }
 
 // leaseServer serves requests for leases. It implements pb.LeaseClient, through which clientv3

@@ -256,8 +256,8 @@ func (f *Follower) advance(revision int64) {
 	f.changed = make(chan struct{})
 }
 
-// gap appends a gap record to the history: commit records are missing from here on. The detail
-// says why.
+// gap appends a gap record to the history, because commit records are missing from here on. The
+// arguments are a format and its values, which give the reason.
 func (f *Follower) gap(format string, args ...any) {
 	f.Recorder.Append(history.Record{Gap: &history.Gap{Source: "commits", Detail: fmt.Sprintf(format, args...)}})
 }

@@ -291,8 +291,8 @@ func (w *resourceWatcher) missing(objects []history.Object, version history.Vers
 	return ""
 }
 
-// gap appends a gap record to the history: commit records of the resource are missing from here
-// on. The detail says why.
+// gap appends a gap record to the history, because commit records of the resource are missing from
+// here on. The arguments are a format and its values, which give the reason.
 func (w *resourceWatcher) gap(format string, args ...any) {
 	w.recorder.Append(history.Record{Gap: &history.Gap{
 		Source: "commits of " + w.resource,

@@ -57,8 +57,8 @@ func processOf(o *unstructured.Unstructured) (process, error) {
 }
 
 // certificateMounts returns the directories in which a container mounts certificates, and the name
-// of the first such Secret. A volume has certificates if it is a Secret, and if the Secret's name or
-// the directory contains "cert".
+// of the first mounted Secret. A volume has certificates if it is a Secret, and if the Secret's
+// name or the directory contains "cert".
 func certificateMounts(container corev1.Container, volumes []corev1.Volume) (secret string, directories []string) {
 	for _, mount := range container.VolumeMounts {
 		for _, volume := range volumes {

@@ -112,12 +112,13 @@ func kindOf(definition *unstructured.Unstructured) (scenario.ExternalKind, error
 	return kind, nil
 }
 
-// operator describes the controllers and kinds of the program under test. It starts from the
-// parameter found, which is the section operator of the subject file, or nil. The manifests then
-// add the rest.
+// operator describes the controllers and kinds of the program under test. The argument found is the
+// section operator of the subject file, or nil. The result has this section, and adds kinds and
+// controllers that only the manifests name.
 //
 // If the section names no controllers, each namespaced kind of the CustomResourceDefinitions gets
-// one. This controller may write its own kind, and all kinds that the roles allow to write.
+// one controller. This controller may write its own kind, and all kinds that the roles allow to
+// write.
 func (s *objects) operator(found *scenario.Operator) scenario.Operator {
 	var o scenario.Operator
 	if found != nil {
@@ -156,7 +157,7 @@ func withKind(kinds []string, kind string) []string {
 	return append(slices.Clip(kinds), kind)
 }
 
-// writeVerbs are the verbs that change objects.
+// writeVerbs has the verbs of RBAC rules that allow changes of objects.
 var writeVerbs = []string{"create", "update", "patch", "delete", "deletecollection", rbacv1.VerbAll}
 
 // notWorkload lists resources that almost every controller writes. A role that allows such writes

@@ -13,9 +13,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// serveWebhooks sets the port of the program's webhooks in d, and the Secret with their
-// certificate. The Services in the manifests say which port this is. Services of other purposes are
-// added to s.ignored.
+// serveWebhooks sets the port of the program's webhooks in d. The Services in the manifests say
+// which port this is. If the manifests contain the Secret of the serving certificate, serveWebhooks
+// also sets d.CertificateSecret. It adds Services of other purposes to s.ignored.
 func (s *objects) serveWebhooks(d *subject.Definition) {
 	namespace := cmp.Or(d.Namespace, subject.LeaseNamespace)
 	services := d.WebhookServices()

@@ -67,8 +67,8 @@ func (r *relayLauncher) launch(ctx context.Context, replica string) (subject.Ins
 	return i, nil
 }
 
-// tunnelOf returns the replicaTunnel of a replica. The first call for a replica creates the
-// replicaTunnel.
+// tunnelOf returns the certificates and addresses that connect a replica to the fault proxy. The
+// first call for a replica creates them.
 func (r *relayLauncher) tunnelOf(ctx context.Context, replica string) (*replicaTunnel, error) {
 	r.prepareOnce.Do(func() { r.prepareErr = r.prepare(ctx) })
 	if r.prepareErr != nil {

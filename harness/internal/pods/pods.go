@@ -2,8 +2,8 @@
 //
 // The subject is the program under test, which contains controllers. No controller manages the
 // subject's pods: a Deployment cannot deploy the Deployment controller, and only gauntlet may
-// restart a replica. Each pod contains a relay, a program that is the subject's only connection to
-// the API server; see faults/relay.
+// restart a replica. Each pod of a run contains a relay, which is the subject's only connection to
+// the API server; see faults/relay. Pods of [Deploy] have no relay.
 //
 // gauntlet stops and pauses replicas with commands on the node. These commands also work while the
 // API server is down.

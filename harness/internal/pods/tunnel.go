@@ -49,7 +49,8 @@ type replicaTunnel struct {
 	proxyAddress string         // host:port of the fault proxy's listener for the replica
 }
 
-// indexOf returns the number at the end of a replica's name, such as 0 for subject-0.
+// indexOf returns the number at the end of a replica's name, such as 0 for subject-0. This number
+// determines the ports of the replica's relay.
 func indexOf(replica string) (int, error) {
 	_, number, _ := strings.Cut(replica, "-")
 	index, err := strconv.Atoi(number)
@@ -59,11 +60,11 @@ func indexOf(replica string) (int, error) {
 	return index, nil
 }
 
-// newTunnel creates the replicaTunnel of a replica. Call newTunnel once, before the replica's first
-// instance starts.
+// newTunnel creates the certificates and addresses that connect a replica to the fault proxy. Call
+// newTunnel once, before the replica's first instance starts.
 //
-// newTunnel calls r.Route to get the address of the fault proxy's listener for the replica. It
-// also creates the relay's certificates, and the Secrets that the replica's pods mount.
+// newTunnel calls r.Route to get the address of the fault proxy's listener for the replica. It also
+// creates the Secrets with the certificates, which the replica's pods mount.
 func (r *relayLauncher) newTunnel(ctx context.Context, replica string) (*replicaTunnel, error) {
 	index, err := indexOf(replica)
 	if err != nil {

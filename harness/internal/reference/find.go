@@ -95,8 +95,8 @@ func (e *Entry) isNamed(name string) bool {
 	})
 }
 
-// fieldAt returns the entry for a field below the field at. The argument path has the names of the
-// fields on the way, such as settle and quiet.
+// fieldAt returns the entry for a field that is nested in the field at. The argument path has the
+// names of the fields from at to the nested field, such as settle and quiet.
 func fieldAt(at schema.Field, path []string) (Entry, error) {
 	parents := at.Name
 	for _, name := range path {

@@ -62,7 +62,8 @@ func SectionNames() []string {
 	return names
 }
 
-// scenarios returns an entry for each built-in scenario.
+// scenarios returns one [Entry] for each built-in scenario. `gauntlet list scenarios` shows these
+// entries.
 func scenarios() []Entry {
 	var all []Entry
 	for _, s := range library.All() {
@@ -84,7 +85,7 @@ func scenarios() []Entry {
 	return all
 }
 
-// checks returns an entry for each check.
+// checks returns one [Entry] for each check. `gauntlet list checks` shows these entries.
 func checks() []Entry {
 	exercisedBy := map[string][]string{} // the names of scenarios, by the ID of a check
 	for _, s := range library.All() {
@@ -129,7 +130,8 @@ func behaviorsNamed(slugs []string) []Item {
 	return items
 }
 
-// faultTypes returns an entry for each type of fault.
+// faultTypes returns one [Entry] for each type of fault. `gauntlet list faults` shows these
+// entries.
 func faultTypes() []Entry {
 	all := described("fault", "docs/reference/faults.md", schema.Faults())
 	for i, of := range catalog.All {
@@ -138,12 +140,14 @@ func faultTypes() []Entry {
 	return all
 }
 
-// operations returns an entry for each operation of a workload, such as scale.
+// operations returns one [Entry] for each operation of a workload, such as scale. `gauntlet list
+// operations` shows these entries.
 func operations() []Entry {
 	return described("operation", "docs/reference/scenario.md", schema.Operations())
 }
 
-// triggers returns an entry for each trigger, which is an event on which a fault can begin or end.
+// triggers returns one [Entry] for each trigger, an event on which a fault can begin or end. They
+// are for `gauntlet list triggers`.
 func triggers() []Entry {
 	return described("trigger", "docs/reference/triggers.md", schema.Triggers())
 }
@@ -162,7 +166,8 @@ func described(kind, page string, fields []schema.Field) []Entry {
 	return all
 }
 
-// kinds returns an entry for each Kind that gauntlet knows.
+// kinds returns one [Entry] for each Kind that gauntlet knows. `gauntlet list kinds` shows these
+// entries.
 func kinds() []Entry {
 	formats := map[string]scenario.KindFormat{}
 	for _, format := range scenario.Kinds() {
@@ -188,7 +193,8 @@ func kinds() []Entry {
 	return all
 }
 
-// controllerRows returns an entry for each controller that can be under test.
+// controllerRows returns one [Entry] for each controller that can be under test. `gauntlet list
+// controllers` shows these entries.
 func controllerRows() []Entry {
 	var all []Entry
 	for _, c := range kube.Controllers {
@@ -224,7 +230,8 @@ func meaningsOf(traits []kube.Trait) []Item {
 	return items
 }
 
-// providerRows returns an entry for each provider of clusters, such as kind.
+// providerRows returns one [Entry] for each provider of clusters, such as kind. `gauntlet list
+// providers` shows these entries.
 func providerRows() []Entry {
 	var all []Entry
 	for _, p := range providers.All {
@@ -236,8 +243,8 @@ func providerRows() []Entry {
 	return all
 }
 
-// allowedBehaviors returns an entry for each correct behavior that looks like a violation. No
-// check reports these behaviors.
+// allowedBehaviors returns one [Entry] for each correct behavior that looks like a violation. No
+// check reports these behaviors. `gauntlet list allowed-behaviors` shows the entries.
 func allowedBehaviors() []Entry {
 	var all []Entry
 	for _, b := range check.AllowedBehaviors {
@@ -260,7 +267,8 @@ func handling(lines []string) []Item {
 	return items
 }
 
-// knownIssues returns an entry for each known bug of kube-controller-manager.
+// knownIssues returns one [Entry] for each known bug of kube-controller-manager. `gauntlet list
+// known-issues` shows these entries.
 func knownIssues() []Entry {
 	var all []Entry
 	add := func(issue *check.KnownIssue) {
@@ -278,7 +286,8 @@ func knownIssues() []Entry {
 	return all
 }
 
-// texts converts values of any string type to strings.
+// texts converts values of any string type to strings, because the value of a [Fact] may be a
+// []string.
 func texts[T ~string](words []T) []string {
 	converted := make([]string, 0, len(words))
 	for _, word := range words {

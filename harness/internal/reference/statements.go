@@ -46,8 +46,8 @@ func statements(contract string) []Item {
 	return items
 }
 
-// writtenIn returns the path of controllers/CONTRACT.md if a text refers to statements in it, such
-// as "Deployment 9". It returns "" if the text names another document.
+// writtenIn returns the path of controllers/CONTRACT.md if a text refers to it. Examples of such
+// texts are "Deployment 9" and "The binary". It returns "" if the text names another document.
 func writtenIn(contract string) string {
 	if statements(contract) != nil || contract == "The binary" {
 		return "controllers/CONTRACT.md"

@@ -42,18 +42,20 @@ type edit struct {
 	count    int
 }
 
-// edits are the changes to Go 1.26.
+// edits are the changes to the source of Go 1.26. After them, the order of goroutines depends only
+// on the seed.
 var edits = []edit{
-	// The thread sysmon interrupts goroutines after 10 ms, and gives away the core of a system call.
+	// The thread sysmon interrupts goroutines after 10 ms. It also lets other goroutines run during
+	// a long system call.
 	{"runtime/proc.go", `const haveSysmon = GOARCH != "wasm"`, `const haveSysmon = false`, 1},
-	// A mutex stops to prefer running goroutines after another one has waited for 1 ms.
+	// After a goroutine has waited for 1 ms, a mutex prefers it to running goroutines.
 	{"internal/sync/mutex.go", "starvationThresholdNs = 1e6", "starvationThresholdNs = 1 << 62", 1},
 	// The name of the machine is part of the identity of a replica.
 	{"os/sys.go", "return hostname()", `return "virtual", nil`, 1},
-	// The scheduler looks at the global queue each 61 goroutines. The workers of garbage collection and
-	// other goroutines outside of a bubble run in real time, so they must not count.
+	// After every 61 goroutines, the scheduler looks at the global queue. Goroutines outside of a
+	// bubble, such as the workers of garbage collection, run in real time. They must not count.
 	{"runtime/proc.go", "\tif !inheritTime {\n\t\tmp.p.ptr().schedtick++\n", "\tif !inheritTime && gp.bubble != nil {\n\t\tmp.p.ptr().schedtick++\n", 1},
-	// The kernel gives each process other random bytes.
+	// The kernel gives each process different random bytes.
 	{"runtime/rand.go", "\tglobalRand.state.Init(*seed)\n", "\tclear(seed[:])\n\tglobalRand.state.Init(*seed)\n", 1},
 	// Each thread has its own random numbers, and real time decides which thread runs a goroutine.
 	// Goroutines thus get a source of their own. Only select statements, timers, maps and type

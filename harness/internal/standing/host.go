@@ -27,10 +27,12 @@ const (
 	// kubeconfigFile is the name of the admin kubeconfig in a cluster's directory.
 	kubeconfigFile = "kubeconfig"
 	// hostReady is the line that a host process writes to its standard output when its cluster is
-	// ready.
+	// ready. The command `gauntlet up`, which started the host process in the background, waits for
+	// this line.
 	hostReady = "ready\n"
-	// hostEndTimeout is the maximum time from SIGTERM until a host process has exited. The host
-	// process stops its cluster first, and normally needs a few seconds.
+	// hostEndTimeout is the maximum time from SIGTERM until a host process has exited. A host
+	// process runs a cluster in the background. It stops the cluster before it exits, and normally
+	// needs a few seconds.
 	hostEndTimeout = 30 * time.Second
 )
 
@@ -112,8 +114,9 @@ func Host(ctx context.Context, o environment.Options, s *environment.SubjectOpti
 	return e.Failed(ctx)
 }
 
-// listHosted returns the clusters in root that a host process has started, even if the host
-// process has ended.
+// listHosted returns the clusters that a host process has started, that is, a gauntlet process in
+// the background. If the host process has ended, its cluster is in the list too, with the state
+// LeftBehind. The parameter root is the directory with the files of all clusters (see Root).
 func listHosted(root string) ([]Cluster, error) {
 	states := map[process.Existence]State{process.Lives: Standing, process.Gone: LeftBehind, process.Elsewhere: Elsewhere}
 	var all []Cluster
@@ -135,8 +138,8 @@ func listHosted(root string) ([]Cluster, error) {
 	return all, nil
 }
 
-// stopHost sends SIGTERM to the host process of the cluster in dir, and waits until it has
-// exited. It does nothing if the host process has already exited.
+// stopHost ends the process that runs the cluster in dir in the background. It sends SIGTERM, and
+// waits until the process has exited. It does nothing if the process has already exited.
 func stopHost(ctx context.Context, dir string) error {
 	o, err := ownerOf(dir)
 	if err != nil {

@@ -44,7 +44,8 @@ func writeOwner(dir string) error {
 }
 
 // ownersOf reads the owner files of a provider's clusters. An owner file says which process started
-// the cluster. It is in the cluster's directory in root; directories without one are ignored.
+// the cluster, and is in the directory of the cluster. The parameter root contains these
+// directories (see Root). ownersOf ignores directories without an owner file.
 func ownersOf(root, provider string) ([]owner, error) {
 	paths, err := filepath.Glob(filepath.Join(root, provider+"-*", ownerFile))
 	if err != nil {

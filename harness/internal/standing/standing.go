@@ -27,8 +27,8 @@ import (
 type State = kind.State
 
 // These are the states of a cluster, such as in use. Package kind documents them for kind clusters.
-// If a host process runs the cluster, the state is Standing. After the host process has ended, the
-// state is LeftBehind.
+// A gauntlet process in the background (the host process) runs an embedded cluster. The state of
+// this cluster is Standing, and LeftBehind after the host process has ended.
 const (
 	InUse      = kind.InUse
 	Standing   = kind.Standing
@@ -50,7 +50,7 @@ type Cluster struct {
 	Kubeconfig string
 
 	dir    string     // directory of the cluster's state; "" if unknown
-	hosted bool       // true if a host process runs the cluster, or ran it until it ended
+	hosted bool       // true if a gauntlet process in the background (host process) runs the cluster, or ran it
 	kind   kind.Found // the kind cluster; empty if package kind has not found one
 }
 
@@ -135,9 +135,10 @@ func upDetached(ctx context.Context, o environment.Options, s *environment.Subje
 	return Cluster{Name: detached.ID(), Provider: o.Provider, State: Standing, Kubeconfig: detached.Kubeconfig(), dir: o.StateDir}, nil
 }
 
-// List returns the clusters of this user that host processes run or ran, and all kind clusters.
-// The kind clusters include those of runs and of other users of the container engine. If no
-// container engine is running, List returns no kind clusters.
+// List returns the clusters of this user that gauntlet processes in the background (host processes)
+// run or ran. It also returns all kind clusters. The kind clusters include those of runs and of
+// other users of the container engine. If no container engine is running, List returns no kind
+// clusters.
 func List(ctx context.Context) ([]Cluster, error) {
 	root, err := Root()
 	if err != nil {
@@ -166,9 +167,9 @@ func List(ctx context.Context) ([]Cluster, error) {
 	return append(all, leftovers...), err
 }
 
-// listLeftovers returns the directories in root whose kind cluster does not exist and whose
-// owner has ended. They contain the log files of failed starts. The argument inUse contains the
-// directories whose kind cluster exists.
+// listLeftovers returns the directories of kind clusters that do not exist and whose owner has
+// ended. These directories contain the log files of failed starts. The parameter root contains the
+// directories (see Root). The parameter inUse contains the directories whose kind cluster exists.
 func listLeftovers(root string, inUse map[string]bool) ([]Cluster, error) {
 	owners, err := ownersOf(root, kind.Name)
 	if err != nil {
