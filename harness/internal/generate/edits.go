@@ -56,7 +56,7 @@ const editTriesMax = 20
 func (e *editor) try() ([]scenario.Step, *scenario.Trigger) {
 	at := e.IntN(len(e.steps))
 	target, acts := e.steps[at].Target()
-	if !acts || target.Kind == scenario.Pod || !slices.Contains(e.existing, target) || slices.Contains(e.edited, target) || e.deleted(target, at) {
+	if !acts || !editable(target) || !slices.Contains(e.existing, target) || slices.Contains(e.edited, target) || e.deleted(target, at) {
 		return nil, nil
 	}
 	o, made := e.objectAt(target, at)
@@ -65,6 +65,11 @@ func (e *editor) try() ([]scenario.Step, *scenario.Trigger) {
 		edge = scenario.Begun // the edit happens just before the operation of the step
 	}
 	return e.changes(o, e.unused(target, at, edge)), &scenario.Trigger{Step: &scenario.StepTrigger{Index: at, At: edge}}
+}
+
+// editable reports whether another user may change an object: an object with replicas or a Service.
+func editable(target scenario.Target) bool {
+	return target.Kind != scenario.Pod && target.Kind != scenario.Endpoints
 }
 
 // deleted reports whether the workload deletes the object in the step at the given index or
@@ -222,7 +227,7 @@ func (e *editor) newPorts(o *object) []scenario.Step { return one(e.users().publ
 func (e *editor) remove(o *object) []scenario.Step {
 	owners := 0
 	for _, target := range e.existing {
-		if target.Kind != scenario.Pod && target.Kind != scenario.Service && !slices.Contains(e.edited, target) {
+		if editable(target) && target.Kind != scenario.Service && !slices.Contains(e.edited, target) {
 			owners++
 		}
 	}

@@ -38,13 +38,13 @@ const faultsMax = 100
 // triesMax is the number of draws after which [Options.drawFitting] gives up.
 const triesMax = 200
 
-// addFaults draws the faults of a scenario and adds them to s. The argument u has drawn the steps
-// of the scenario's workload.
+// addFaults draws the faults of a scenario and adds them to s. Faults of sequences, which s may
+// have already, stay. The argument u has drawn the steps of the scenario's workload.
 func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 	r := o.random("faults")
 	input := sampleInputOf(u.steps)
 	count := int64(o.Profile.faults.draw(r)) * int64(o.Duration) / int64(o.Profile.duration)
-	count = min(max(count, 1), faultsMax)
+	count = min(max(count, 1), faultsMax-int64(len(s.Faults)))
 	for range count {
 		draw := o.drawTimed
 		if o.Profile.long {
@@ -65,7 +65,7 @@ func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 // creates of pods, because every workload causes such requests.
 func (o *Options) drawTimed(r *rand.Rand, input faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
 	var from time.Duration
-	if len(s.Faults) == 0 {
+	if timed := func(f scenario.Fault) bool { return f.When == nil }; !slices.ContainsFunc(s.Faults, timed) {
 		input = podCreates
 	} else {
 		from = faults.PickTime(r, 0, o.Duration*3/5, timeStep)

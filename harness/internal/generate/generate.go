@@ -29,7 +29,7 @@ import (
 // Version is the version of the generator. A change of the generator increases the version if a
 // seed then gives another scenario. A new fault type in the catalog also makes seeds give other
 // scenarios, but does not increase the version.
-const Version = 5
+const Version = 6
 
 // Options are the inputs from which [Scenario] generates a scenario.
 type Options struct {
@@ -124,7 +124,7 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 		Name:        fmt.Sprintf("%s-%d", o.Profile.Name, o.Seed),
 		Description: o.description(),
 		Seed:        o.Seed,
-		Cluster:     scenario.Cluster{Nodes: 4},
+		Cluster:     scenario.Cluster{Nodes: clusterNodes},
 		Subject:     scenario.DefaultSubject(),
 		Settle:      scenario.Settle{Within: time.Minute, Quiet: time.Second},
 	}
@@ -148,8 +148,12 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 		s.Subject.QPS, s.Subject.Burst = 20, 30
 		s.Settle = scenario.Settle{Within: longSettle, Quiet: 5 * time.Second}
 	}
-	users := newUsers(o.random("users"), o.Profile)
+	users := newUsers(o.random("users"), o.Profile, o.sequencesFor())
 	s.Workload = users.workload(o.Duration)
+	if users.err != nil {
+		return nil, fmt.Errorf("generating from seed %d: %w", o.Seed, users.err)
+	}
+	s.Faults = users.faults
 	if err := o.addFaults(s, users); err != nil {
 		return nil, fmt.Errorf("generating from seed %d: %w", o.Seed, err)
 	}
@@ -159,6 +163,9 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 	}
 	return scenario.Parse(s.Name+".yaml", text) // sets the defaults, as for a scenario that is read from a file
 }
+
+// clusterNodes is the number of nodes of each generated scenario.
+const clusterNodes = 4
 
 // longSettle is the time limit for convergence in a long profile. It is above the maximum delay of
 // a retry that the check converged allows after a long outage.

@@ -17,6 +17,11 @@ type users struct {
 	free    []string  // unused names for objects with replicas
 	objects []*object // objects that exist after the steps drawn so far, in the order of their creation
 	steps   []scenario.Step
+	// faults has the faults of the sequences drawn so far. They begin at steps.
+	faults    []scenario.Fault
+	sequences []userSequence // the sequences that the workload may have
+	// err joins the errors of faults of sequences whose parameters cannot be parsed.
+	err error
 }
 
 // object is an object that the workload has created and not deleted. The fields have the values
@@ -41,15 +46,17 @@ func pods(o *object) bool       { return o.Kind == scenario.Pod }
 // ReplicationController.
 func plain(o *object) bool { return owner(o) && !deployment(o) }
 
-// newUsers returns a value of type users that has drawn no steps.
-func newUsers(r *rand.Rand, profile Profile) *users {
-	u := &users{Rand: r, profile: profile, free: []string{"web", "api", "shop", "cart", "auth", "mail", "feed", "jobs", "logs", "maps", "docs", "ads"}}
+// newUsers returns a value of type users that has drawn no steps. The workload
+// may have the given sequences.
+func newUsers(r *rand.Rand, profile Profile, sequences []userSequence) *users {
+	u := &users{Rand: r, profile: profile, sequences: sequences, free: []string{"web", "api", "shop", "cart", "auth", "mail", "feed", "jobs", "logs", "maps", "docs", "ads"}}
 	r.Shuffle(len(u.free), func(i, j int) { u.free[i], u.free[j] = u.free[j], u.free[i] })
 	return u
 }
 
 // workload draws a workload of about the given duration. The duration does not include the time
-// that steps wait for conditions. The first steps create objects with replicas.
+// that steps wait for conditions, or the pauses in a sequence. The first steps create objects with
+// replicas.
 //
 // Half of the workloads end with a label change of each object with replicas. The controller
 // enqueues the object on this event, even if the work queue key of the object is in back-off.
@@ -57,14 +64,19 @@ func (u *users) workload(duration time.Duration) []scenario.Step {
 	for range u.profile.owners.draw(u.Rand) {
 		u.addOwner()
 	}
+	next := faults.PickTime(u.Rand, 0, u.profile.duration, timeStep)
 	for at := time.Duration(0); ; {
 		gap := u.gap()
 		if at += gap; at > duration {
 			break
 		}
 		before := len(u.steps)
+		if at >= next {
+			u.sequence()
+			next += u.profile.duration
+		}
 		for len(u.steps) == before { // scaling is always possible
-			u.draw().do(u)
+			userOperations[weighted(u.Rand, userOperations, func(o userOperation) int { return o.weight })].do(u)
 		}
 		u.steps[before].After = gap
 	}
@@ -92,19 +104,18 @@ func (u *users) gap() time.Duration {
 	}
 }
 
-// draw draws one of the operations in userOperations, such as scale. The probability of each
-// operation is proportional to its weight.
-func (u *users) draw() userOperation {
+// weighted draws the index of an item. The probability of each item is proportional to its weight.
+func weighted[T any](r *rand.Rand, from []T, weight func(T) int) int {
 	sum := 0
-	for _, d := range userOperations {
-		sum += d.weight
+	for _, item := range from {
+		sum += weight(item)
 	}
-	left, i := u.IntN(sum), 0
-	for left >= userOperations[i].weight {
-		left -= userOperations[i].weight
+	left, i := r.IntN(sum), 0
+	for left >= weight(from[i]) {
+		left -= weight(from[i])
 		i++
 	}
-	return userOperations[i]
+	return i
 }
 
 // existing returns the objects for which the function fit returns true, in the order of their

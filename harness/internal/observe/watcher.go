@@ -86,7 +86,7 @@ func (w *resourceWatcher) run(ctx context.Context, stream watch.Interface) {
 				return
 			}
 			if expired {
-				w.gap("watch events after resourceVersion %d are missing, because the API server no longer has them (410 Expired)", w.seenUpTo)
+				w.gap("watch events after resourceVersion %d are missing, because the API server no longer has them (410 Expired)", w.seen())
 				w.resync(ctx)
 			}
 			var err error
@@ -326,11 +326,16 @@ func (w *resourceWatcher) list(ctx context.Context) ([]history.Object, history.V
 	return objects, version, err
 }
 
+// seen returns the resourceVersion up to which the watcher has received every change.
+func (w *resourceWatcher) seen() history.Version {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seenUpTo
+}
+
 // open starts a watch that sends the changes after the resourceVersion seenUpTo.
 func (w *resourceWatcher) open(ctx context.Context) (watch.Interface, error) {
-	w.mu.Lock()
-	from := w.seenUpTo
-	w.mu.Unlock()
+	from := w.seen()
 	stream, err := w.source.watch(ctx, metav1.ListOptions{
 		ResourceVersion:     fmt.Sprint(uint64(from)),
 		AllowWatchBookmarks: true,

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,8 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 )
 
 // readManifests returns the objects in the manifests at path. The path may be:
@@ -80,19 +83,15 @@ func kustomize(dir string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// manifestBytesMax is the maximum size of a manifest file in bytes.
-const manifestBytesMax = 32 << 20
-
 // readManifest returns the objects of a YAML or JSON file, which may contain several documents.
 // It replaces a List by its items.
 func readManifest(path string) ([]*unstructured.Unstructured, error) {
-	file, err := os.Open(path)
+	content, err := inputfile.ReadText(path)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
 	const lookAhead = 4096 // bytes that decide whether the file is JSON
-	decoder := yaml.NewYAMLOrJSONDecoder(io.LimitReader(file, manifestBytesMax), lookAhead)
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), lookAhead)
 	var objects []*unstructured.Unstructured
 	for document := 1; ; document++ {
 		var fields map[string]any

@@ -1,0 +1,258 @@
+package generate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/nodes"
+	podfaults "github.com/kube-gauntlet/gauntlet/faults/pods"
+	"github.com/kube-gauntlet/gauntlet/faults/processes"
+	"github.com/kube-gauntlet/gauntlet/faults/requests"
+	"github.com/kube-gauntlet/gauntlet/faults/watches"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// userSequence is a series of steps with faults that begin at these steps. Independent draws of
+// steps and faults rarely give such a combination, and some bugs appear in no other.
+type userSequence struct {
+	weight int // the relative probability of the sequence
+	// kinds has the fault types that the sequence injects. Their parameters need the capabilities.
+	kinds        []faults.Type
+	capabilities []cluster.Capability
+	// do appends the steps and faults. It appends nothing if no existing object is suitable.
+	do func(*users)
+}
+
+// userSequences has all sequences. Most generated scenarios have one of them. A scenario that is
+// longer than the profile's own duration has several.
+var userSequences = []userSequence{
+	{weight: 3, do: (*users).scaleDownUnready, kinds: []faults.Type{podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers}},
+	{weight: 2, do: (*users).scaleDownCheap},
+	{weight: 1, do: (*users).scaleDownPending, kinds: []faults.Type{nodes.Cordon}},
+	{weight: 2, do: (*users).stall, kinds: []faults.Type{requests.Error}},
+	{weight: 1, do: (*users).rejectAll, kinds: []faults.Type{requests.Error}},
+	{weight: 2, do: (*users).restartSlowly, kinds: []faults.Type{processes.Restart, requests.Slow}},
+	{weight: 1, do: (*users).orphanEndpoints, kinds: []faults.Type{processes.Restart}},
+	{weight: 2, do: (*users).replaceUnseen, kinds: []faults.Type{watches.Delay}},
+}
+
+// sequencesFor returns the sequences whose faults the generator may inject on the provider.
+func (o *Options) sequencesFor() []userSequence {
+	return slices.DeleteFunc(slices.Clone(userSequences), func(s userSequence) bool {
+		return !o.Provider.Capabilities.Has(s.capabilities...) || slices.ContainsFunc(s.kinds, func(kind faults.Type) bool {
+			return !slices.ContainsFunc(o.Kinds, func(drawn faults.Type) bool { return drawn.Name == kind.Name })
+		})
+	})
+}
+
+// sequence appends the steps and faults of a random sequence that is possible. It appends nothing
+// if no sequence is possible, or if the sequences so far have half of the permitted faults.
+func (u *users) sequence() {
+	if len(u.faults) >= faultsMax/2 {
+		return
+	}
+	left := slices.Clone(u.sequences)
+	for before := len(u.steps); len(left) > 0 && len(u.steps) == before; {
+		i := weighted(u.Rand, left, func(s userSequence) int { return s.weight })
+		left[i].do(u)
+		left = slices.Delete(left, i, i+1)
+	}
+}
+
+// inject adds a fault that begins at an edge of the last step. The fault is healed after the
+// given duration. The parameters of the fault are a YAML mapping.
+func (u *users) inject(name string, at scenario.Edge, duration time.Duration, params string) {
+	parsed, err := scenario.ParseParams(name, name, []byte(params))
+	u.err = errors.Join(u.err, err)
+	u.faults = append(u.faults, scenario.Fault{
+		Name: name, Params: parsed, For: duration,
+		When: &scenario.Trigger{Step: &scenario.StepTrigger{Index: len(u.steps) - 1, At: at}},
+	})
+}
+
+// untilAvailable appends a step that waits until all replicas of an object are available. Without
+// this step, the object may still be in a rollout when a sequence begins.
+func (u *users) untilAvailable(o *object) {
+	u.enqueue(o)
+	u.steps[len(u.steps)-1].Await = &scenario.Await{Target: o.Target, Until: scenario.Available, Within: 30 * time.Second}
+}
+
+// scalable reports whether an object has at least 4 replicas and may be scaled down.
+func (u *users) scalable(o *object) bool {
+	return owner(o) && o.replicas >= 4 && !o.paused && !u.profile.scalesUpOnly(o.create)
+}
+
+// resize appends a step that changes the replicas of an object by a number, after a pause.
+func (u *users) resize(o *object, by int, after time.Duration) {
+	o.replicas += by
+	u.step(&scenario.Scale{Target: o.Target, Replicas: ptr.To(o.replicas)}).After = after
+}
+
+// scaleDownUnready scales an object down while some of its pods are not ready, or after they have
+// restarted. The controller must then delete pods in the order of their states.
+func (u *users) scaleDownUnready() {
+	o := u.pick(u.scalable)
+	if o == nil {
+		return
+	}
+	u.untilAvailable(o)
+	times := 1 + u.IntN(o.replicas/2)
+	churn := func(action string, downtime, duration time.Duration) {
+		u.inject(podfaults.Churn.Name, scenario.Done, duration,
+			fmt.Sprintf("{action: %s, selector: app=%s, every: 100ms, times: %d, downtime: %s}", action, o.Name, times, downtime))
+	}
+	pause := 3 * time.Second
+	switch u.IntN(3) {
+	case 0: // the pods are unready during the scale-down
+		churn("unready", longDowntime, 5*time.Second)
+	case 1: // the pods have become ready again, one after another
+		churn("restart", 300*time.Millisecond, 2*time.Second)
+	default: // the pods become ready again at the same time, and only some of them have restarted
+		churn("restart", longDowntime, 2*time.Second)
+		churn("unready", longDowntime, 2*time.Second)
+		pause = 5 * time.Second
+	}
+	u.resize(o, -1-u.IntN(times), pause)
+}
+
+// longDowntime is longer than the faults that use it. Pods then stay unready until the fault is
+// healed, and become ready at the same time.
+const longDowntime = 30 * time.Second
+
+// scaleDownCheap creates pods and an object that adopts them. It sets a low pod-deletion-cost on
+// these pods, and scales the object down.
+func (u *users) scaleDownCheap() {
+	room := u.room()
+	if len(u.free) == 0 || room < 6 {
+		return
+	}
+	name := u.free[0]
+	u.free = u.free[1:]
+	cheap := &scenario.Create{
+		Target: scenario.Target{Kind: scenario.Pod, Name: name + "-cheap"}, Count: 1 + u.IntN(3), Labels: map[string]string{"app": name},
+	}
+	u.createObject(cheap)
+	create := u.newOwner(scenario.Target{Kind: faults.Pick(u.Rand, scenario.ReplicaSet, scenario.ReplicationController), Name: name}, room)
+	*create.Replicas = max(*create.Replicas, cheap.Count+2)
+	u.createObject(create)
+	o := u.objects[len(u.objects)-1]
+	u.untilAvailable(o)
+	u.step(&scenario.Annotate{Target: cheap.Target, Annotations: map[string]string{"controller.kubernetes.io/pod-deletion-cost": "-10"}})
+	u.resize(o, -cheap.Count, 2500*time.Millisecond)
+}
+
+// scaleDownPending scales an object up while all nodes are unschedulable, and then down again.
+// The controller must delete the pods first that no node runs.
+func (u *users) scaleDownPending() {
+	o := u.pick(u.scalable)
+	cordons := func(f scenario.Fault) bool { return f.Name == nodes.Cordon.Name }
+	if o == nil || u.room() < 2 || slices.ContainsFunc(u.faults, cordons) {
+		return
+	}
+	u.untilAvailable(o)
+	u.inject(nodes.Cordon.Name, scenario.Done, 6*time.Second, fmt.Sprintf("{count: %d}", clusterNodes))
+	more := 1 + u.IntN(min(5, u.room()-1))
+	u.resize(o, more, 500*time.Millisecond)
+	u.resize(o, -1-u.IntN(more), 3500*time.Millisecond)
+}
+
+// stall rolls a Deployment with a short progress deadline out, some time after its last rollout.
+// In half of the cases, the rollout then creates no pod for longer than the deadline.
+func (u *users) stall() {
+	o := u.pick(func(o *object) bool { return deployment(o) && !o.paused && o.replicas > 0 })
+	if o == nil {
+		return
+	}
+	deadline := 3 + u.IntN(2)
+	u.step(&scenario.Configure{Target: o.Target, ProgressDeadlineSeconds: ptr.To(deadline)})
+	u.untilAvailable(o)
+	o.versions++
+	u.step(&scenario.Rollout{Target: o.Target, Version: fmt.Sprintf("v%d", o.versions)}).After = time.Duration(deadline+1) * time.Second
+	if u.IntN(2) == 0 {
+		return
+	}
+	failing := time.Duration(deadline+2) * time.Second
+	u.inject(requests.Error.Name, scenario.Begun, failing, fmt.Sprintf("{verb: create, resource: pods, owner: ReplicaSet/%s-*, code: 500, probability: 1.0}", o.Name))
+	u.enqueue(o)
+	u.steps[len(u.steps)-1].After = failing + time.Second
+}
+
+// rejectAll changes up to three objects while all writes of their controllers fail. Nothing else
+// happens to these objects afterwards, so that only a retry completes the changes.
+func (u *users) rejectAll() {
+	begin := u.pick(owner)
+	u.untilAvailable(begin)
+	for _, verb := range []string{"create", "update", "delete"} {
+		for _, kind := range rejectedKinds[verb] {
+			u.inject(requests.Error.Name, scenario.Done, 2500*time.Millisecond,
+				fmt.Sprintf("{verb: %s, resource: %s, code: 503, probability: 1.0}", verb, resource(kind)))
+		}
+	}
+	for range 3 {
+		if u.IntN(2) == 0 {
+			u.rollOut()
+		} else {
+			u.scale()
+		}
+		u.steps[len(u.steps)-1].Await = nil
+	}
+	u.steps[len(u.steps)-1].Await = &scenario.Await{Target: begin.Target, Until: scenario.Scaled, Within: 30 * time.Second}
+}
+
+// rejectedKinds has the kinds of the objects that controllers create, update or delete, by verb.
+var rejectedKinds = map[string][]string{
+	"create": {kube.Pod, kube.ReplicaSet, kube.Endpoints},
+	"update": {kube.Endpoints},
+	"delete": {kube.Pod},
+}
+
+// restartSlowly kills the leader while an object changes. After the restart, one of its lists
+// arrives later than the others.
+func (u *users) restartSlowly() {
+	o := u.pick(func(o *object) bool { return owner(o) && !o.paused && o.replicas > 0 })
+	if o == nil {
+		return
+	}
+	u.untilAvailable(o)
+	if deployment(o) && u.IntN(3) > 0 {
+		o.versions++
+		u.step(&scenario.Rollout{Target: o.Target, Version: fmt.Sprintf("v%d", o.versions)})
+	} else {
+		u.resize(o, u.newReplicas(o)-o.replicas, 0)
+	}
+	slow := faults.Pick(u.Rand, kube.Pod, kube.Pod, kube.ReplicaSet, string(o.Kind))
+	u.inject(processes.Restart.Name, scenario.Done, 3*time.Second, "{how: kill, downtime: 200ms}")
+	u.inject(requests.Slow.Name, scenario.Begun, 6*time.Second, fmt.Sprintf("{verb: watch, resource: %s, delay: 1500ms}", resource(slow)))
+}
+
+// orphanEndpoints creates Endpoints without a Service, and a record of a leader election, while
+// the controllers are down. After their start, the controllers must delete only the former.
+func (u *users) orphanEndpoints() {
+	u.createObject(&scenario.Create{Target: scenario.Target{Kind: scenario.Endpoints, Name: fmt.Sprintf("lock%d", len(u.steps))}, Leader: true})
+	u.inject(processes.Restart.Name, scenario.Done, 3*time.Second, "{how: terminate, downtime: 2s}")
+	u.createObject(&scenario.Create{Target: scenario.Target{Kind: scenario.Endpoints, Name: fmt.Sprintf("orphan%d", len(u.steps))}})
+	u.steps[len(u.steps)-1].After = time.Second
+}
+
+// replaceUnseen scales an object down, deletes it, and creates it again under the same name. The
+// controller receives the events of the pods, or those of the object, seconds later.
+func (u *users) replaceUnseen() {
+	o := u.pick(func(o *object) bool { return plain(o) && o.replicas >= 4 })
+	if o == nil {
+		return
+	}
+	u.untilAvailable(o)
+	u.resize(o, -1-u.IntN(o.replicas-1), 0)
+	delayed := faults.Pick(u.Rand, kube.Pod, string(o.Kind))
+	u.inject(watches.Delay.Name, scenario.Begun, 4*time.Second, fmt.Sprintf("{resource: %s, delay: 3s}", resource(delayed)))
+	gone := u.deleteObject(o)
+	gone.After, gone.Await = time.Second, &scenario.Await{Target: o.Target, Until: scenario.Gone, Within: 30 * time.Second}
+	u.createObject(u.newOwner(o.Target, max(2, u.room())))
+}
