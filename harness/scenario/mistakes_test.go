@@ -95,8 +95,8 @@ faults:
 		{"as many pods as a rollout may have", one("{state: {resource: pods, atLeast: 12}}"), ""},
 		{"a chain of faults", "  - pod-churn: {}\n  - pod-churn: {}\n    when: {fault: {index: 0}}\n", ""},
 		{"a circle of faults", "  - pod-churn: {}\n    when: {request: {}, after: {fault: {index: 1}}}\n  - pod-churn: {}\n    when: {fault: {index: 0}}\n",
-			"x.yaml:7:11: faults[0].when: found faults that wait for each other: faults[0] for faults[1], and faults[1] for faults[0]; remove one of these triggers\n" +
-				"x.yaml:9:11: faults[1].when: found faults that wait for each other: faults[1] for faults[0], and faults[0] for faults[1]; remove one of these triggers"},
+			"x.yaml:7:11: faults[0].when: found a cycle of faults that wait for each other: faults[0] waits for faults[1], which waits for faults[0], directly or through other faults; remove one of these triggers\n" +
+				"x.yaml:9:11: faults[1].when: found a cycle of faults that wait for each other: faults[1] waits for faults[0], which waits for faults[1], directly or through other faults; remove one of these triggers"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, err := Parse("x.yaml", []byte(workload+test.faults))

@@ -172,7 +172,7 @@ func (v *validator) circles() {
 		waits := waitsOf(v.scenario.Faults, i)
 		for _, other := range waits {
 			v.check(!v.waitsFor(other, i, map[int]bool{}), fmt.Sprintf("faults[%d].when", i),
-				"found faults that wait for each other: faults[%d] for faults[%d], and faults[%d] for faults[%d]; remove one of these triggers", i, other, other, i)
+				"found a cycle of faults that wait for each other: faults[%d] waits for faults[%d], which waits for faults[%d], directly or through other faults; remove one of these triggers", i, other, i)
 		}
 	}
 }
