@@ -24,6 +24,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 
@@ -57,6 +58,24 @@ func checkArguments(args []string) error {
 	return nil
 }
 
+// heapBytes is the number of bytes that reserveHeap reserves. Most runs allocate less between two
+// collections.
+const heapBytes = 256 << 20
+
+// reserveHeap lets the heap grow in huge pages. Otherwise, page faults take a fifth of the CPU time
+// of a run, because the program collects garbage rarely.
+//
+// The collection that frees the reserved memory also starts the runtime's workers, and waits for them
+// in real time. The program must thus call reserveHeap before other goroutines run.
+func reserveHeap() {
+	block := make([]byte, heapBytes)
+	// Without huge pages, the program is only slower.
+	_ = syscall.Madvise(block, syscall.MADV_HUGEPAGE)
+	runtime.KeepAlive(block)
+	block = nil
+	runtime.GC()
+}
+
 func main() {
 	if slices.Contains(os.Args[1:], "--help") || slices.Contains(os.Args[1:], "-h") {
 		fmt.Print(usage)
@@ -71,9 +90,7 @@ func main() {
 		os.Exit(1)
 	}
 	dir := os.Args[1]
-	// The first collection starts the runtime's workers, and waits for them in real time. Do this now,
-	// while no other goroutine runs.
-	runtime.GC()
+	reserveHeap()
 	// Only package testing makes bubbles. It reads its own flags from the command line.
 	os.Args = os.Args[:1]
 	testing.Main(regexp.MatchString, []testing.InternalTest{{Name: "run", F: func(t *testing.T) {
