@@ -84,8 +84,9 @@ func (e *editor) deleted(target scenario.Target, at int) bool {
 // unused reports whether no later step of the workload acts on the object or waits for the
 // object.
 //
-// The arguments at and edge are the trigger of an edit: the beginning or the end of the step
-// with index at. A step is later if it begins after the trigger.
+// The arguments at and edge say when the edit happens: the argument at is the index of a step, and
+// the argument edge is the beginning or the end of this step. A step is later if it begins after
+// that.
 func (e *editor) unused(target scenario.Target, at int, edge scenario.Edge) bool {
 	if edge == scenario.Done {
 		at++

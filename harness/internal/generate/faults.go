@@ -15,7 +15,7 @@ import (
 // These are the minimum and the maximum duration of a fault.
 //
 // Faults are short, because failed syncs increase the back-off of a work queue key. After a fault
-// of N seconds, the next retry of the key may take another N seconds. In a long profile, half of
+// of N seconds, the next retry of the key may take another N seconds. With a workload of hours, half of
 // the faults last up to longSpanMax. That is longer than the expectations of
 // kube-controller-manager, which expire after 5 minutes.
 const (
@@ -243,7 +243,7 @@ func sampleInputOf(steps []scenario.Step) faults.SampleInput {
 	return all
 }
 
-// appendNew appends the items more to the list all. It omits items that the list already contains.
+// appendNew returns the list all with more items. It omits items that all already contains.
 func appendNew[T comparable](all []T, more ...T) []T {
 	for _, one := range more {
 		if !slices.Contains(all, one) {

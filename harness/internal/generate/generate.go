@@ -5,8 +5,9 @@
 //
 // In a generated scenario, users change only objects that exist. Faults affect requests and
 // objects of the workload, and end soon after the workload. The generator avoids scenarios that
-// trigger known bugs of Kubernetes (see upstream_issues.go). Only a long profile, such as hours,
-// allows those that a check recognizes.
+// trigger known bugs of Kubernetes (see upstream_issues.go). Only a profile with a workload of
+// hours allows those that a check recognizes. Other scenarios still trigger namesake-status, which
+// a check recognizes, because they replace objects by others with the same name.
 package generate
 
 import (
@@ -88,8 +89,8 @@ type interval struct{ least, most int }
 // draw returns a random integer from least to most.
 func (b interval) draw(r *rand.Rand) int { return b.least + r.IntN(b.most-b.least+1) }
 
-// Profiles has all profiles. The first three have increasing numbers of faults. The profile slow
-// has slow pods, and hours spreads its workload over hours.
+// Profiles has all profiles. The first three have increasing numbers of faults. The profile
+// named slow has slow pods. The profile named hours spreads its workload over hours.
 var Profiles = []Profile{
 	{Name: "calm", duration: 4 * time.Second, owners: interval{1, 2}, pods: 20, gap: 1200 * time.Millisecond, faults: interval{1, 2}},
 	{Name: "steady", duration: 4 * time.Second, owners: interval{2, 4}, pods: 50, gap: 700 * time.Millisecond, faults: interval{3, 5}},
@@ -167,8 +168,8 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 // clusterNodes is the number of nodes of each generated scenario.
 const clusterNodes = 4
 
-// longSettle is the time limit for convergence in a long profile. It is above the maximum delay of
-// a retry that the check converged allows after a long outage.
+// longSettle is the time limit for convergence after a workload of hours. It is above the maximum
+// delay of a retry that the check "converged" allows after a long outage.
 const longSettle = 3 * time.Minute
 
 // slowDown makes the pods of a scenario start slowly, stop slowly, or both. It also raises the

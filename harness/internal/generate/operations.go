@@ -38,7 +38,7 @@ var userOperations = []userOperation{
 }
 
 // addOwner appends a step that creates a ReplicaSet, ReplicationController or Deployment with an
-// unused name. The selector is the label app with this name as its value. Therefore no two of
+// unused name. The selector is app=NAME, where NAME is the object's name. Therefore no two of
 // these objects have the same selector.
 func (u *users) addOwner() {
 	room := u.room()

@@ -23,7 +23,8 @@ import (
 // steps and faults rarely give such a combination, and some bugs appear in no other.
 type userSequence struct {
 	weight int // the relative probability of the sequence
-	// kinds has the fault types that the sequence injects. Their parameters need the capabilities.
+	// kinds has the fault types that the sequence injects. The field capabilities has what the
+	// cluster must support for their parameters.
 	kinds        []faults.Type
 	capabilities []cluster.Capability
 	// do appends the steps and faults. It appends nothing if no existing object is suitable.
@@ -149,7 +150,7 @@ func (u *users) scaleDownCheap() {
 }
 
 // scaleDownPending scales an object up while all nodes are unschedulable, and then down again.
-// The controller must delete the pods first that no node runs.
+// The controller must first delete the pods that no node runs.
 func (u *users) scaleDownPending() {
 	o := u.pick(u.scalable)
 	cordons := func(f scenario.Fault) bool { return f.Name == nodes.Cordon.Name }
@@ -163,7 +164,8 @@ func (u *users) scaleDownPending() {
 	u.resize(o, -1-u.IntN(more), 3500*time.Millisecond)
 }
 
-// stall rolls a Deployment with a short progress deadline out, some time after its last rollout.
+// stall starts a rollout of a Deployment with a short progress deadline, some time after its last
+// rollout.
 // In half of the cases, the rollout then creates no pod for longer than the deadline.
 func (u *users) stall() {
 	o := u.pick(func(o *object) bool { return deployment(o) && !o.paused && o.replicas > 0 })
@@ -213,8 +215,8 @@ var rejectedKinds = map[string][]string{
 	"delete": {kube.Pod},
 }
 
-// restartSlowly kills the leader while an object changes. After the restart, one of its lists
-// arrives later than the others.
+// restartSlowly kills the leader while an object changes. After the restart, the response to one of
+// the leader's lists arrives later than the others.
 func (u *users) restartSlowly() {
 	o := u.pick(func(o *object) bool { return owner(o) && !o.paused && o.replicas > 0 })
 	if o == nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // The generator avoids scenarios that trigger known bugs of Kubernetes. Such a scenario fails
-// even with a controller that has no other bug, so the failure shows nothing new. A long profile
+// even with a controller that has no other bug, so the failure shows nothing new. A profile with a workload of hours
 // avoids only the bugs that no check recognizes. The slugs below are those of check.KnownIssues.
 
 // scalesUpOnly reports whether users may only scale a Deployment up, because its maxSurge is 0. A

@@ -88,7 +88,7 @@ func (u *users) workload(duration time.Duration) []scenario.Step {
 	return u.steps
 }
 
-// gap draws the pause between two steps of the workload. In a long profile, users act in bursts:
+// gap draws the pause between two steps of the workload. In a workload of hours, users act in bursts:
 // most pauses are short, and few last many minutes.
 func (u *users) gap() time.Duration {
 	if !u.profile.long {
