@@ -10,8 +10,9 @@ import (
 )
 
 // The generator avoids scenarios that trigger known bugs of Kubernetes. Such a scenario fails
-// even with a controller that has no other bug, so the failure shows nothing new. A profile with a workload of hours
-// avoids only the bugs that no check recognizes. The slugs below are those of check.KnownIssues.
+// even with a controller that has no other bug, so the failure shows nothing new. A profile with a
+// workload of hours avoids only the bugs that no check recognizes. The slugs below are those of
+// check.KnownIssues.
 
 // scalesUpOnly reports whether users may only scale a Deployment up, because its maxSurge is 0. A
 // rollout of such a Deployment stops if a user scales the Deployment down to the size of the only
