@@ -63,8 +63,8 @@ func (a *Activity) observe(r *history.Record) {
 	}
 }
 
-// count changes the counts of one fault. It passes them to the function change, which adds 1 to
-// Fired, for example.
+// count changes the counts of one fault. The parameter change is a function that makes the change,
+// such as adding 1 to Fired.
 func (a *Activity) count(f *history.Fault, change func(*FaultCount)) {
 	if a.Faults == nil {
 		a.Faults = map[int]FaultCount{}

@@ -19,7 +19,8 @@ type baselineChecker struct {
 	fired    []string           // the names of the faults that fired
 	compare  comparison         // finds the differences between the run and the baseline
 	// lastOperation is the index of the last workload step that has an operation, such as create.
-	// Later steps only await conditions. If such a step fails, the run can still be compared.
+	// Later steps only await conditions. The run can still be compared if one of these later steps
+	// fails.
 	lastOperation int
 }
 
@@ -32,9 +33,9 @@ type comparison func(b *baseline.Baseline, run *baseline.Observer, fired []strin
 // edit by a user. A run in which one of them fired cannot be compared with runs without faults.
 var desiredStateFaults = []string{"user-edit", "namespace-terminating", "name-taken"}
 
-// newBaselineChecker returns a checker that compares a run with runs without faults. Their common
-// facts are the baseline in the settings. The parameter excludes lists the names of faults. If one
-// of these faults fired, the checker does not compare the run. The function compare makes the
+// newBaselineChecker returns a checker that compares a run with Settings.Baseline, that is, with
+// runs without faults. The parameter excludes contains names of faults. If one of these faults
+// fired, the checker does not compare the run. The parameter compare is the function that makes the
 // comparison at the end of the run.
 func newBaselineChecker(s Settings, excludes []string, compare comparison) *baselineChecker {
 	return &baselineChecker{baseline: s.Baseline, observer: baseline.NewObserver(), excludes: excludes, compare: compare, lastOperation: s.LastOperation}

@@ -84,8 +84,8 @@ type Settings struct {
 	// Exercises lists the IDs of the checks that the scenario must exercise. A listed check
 	// that the run does not exercise has the verdict unknown instead of not-exercised.
 	Exercises []string
-	// Controllers lists the controllers under test. An empty list means the controllers with a
-	// contract, as kube.ControllersNamed() returns them.
+	// Controllers lists the controllers under test. An empty list means the controllers that
+	// controllers/CONTRACT.md describes.
 	Controllers []kube.Controller
 	// Baseline is what runs of the scenario without faults have in common, such as the objects at
 	// the end. If it is nil, the checks same-end-state and no-extra-effects are not exercised.

@@ -40,9 +40,9 @@ var adoptAndReleaseCheck = Check{
 // A sync adopts and releases pods before it writes the status. A patch or update of the pod counts
 // as an attempt, even if the API server rejects it.
 //
-// A sync may miss a pod that changed just before the sync began. The checker therefore demands only
-// attempts that were due early enough. The limit is lag (1 s) before the process received the owner
-// version on which the write is based.
+// A sync may miss a pod that changed just before the sync began. It begins after the process has
+// received the version of the owner on which the status write is based. The checker therefore
+// demands only attempts that were already due lag (1 s) before that time.
 type adoptAndReleaseChecker struct {
 	findings
 	lastAttempt map[*process]map[types.UID]time.Duration // when each process last tried to adopt or release each pod

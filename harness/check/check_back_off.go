@@ -65,8 +65,8 @@ type backOffChecker struct {
 	byKey     map[workQueueKey]*keyFailures // recent failures and events of each key
 	sweepAt   int                           // the number of keys in byKey at which a cleanup removes keys without recent failures
 	// deliveries contains, for each process, how many additional failures its recent lists and
-	// watch events allow. Only the limit for generic controllers, which have no contract, uses
-	// it. Any event may enqueue any key of such a controller.
+	// watch events allow. These events count only for generic controllers, which have no contract.
+	// Any event may enqueue any key of such a controller.
 	deliveries map[*process]*slidingSum
 }
 

@@ -11,9 +11,9 @@ import (
 // It examines the first writes of each process for each kind of object that the process reconciles.
 //
 // After one write with all required caches synced, the check examines no further writes for the
-// same kind. The function requiredResources returns the required caches. The row of a controller in
-// package kube lists the kinds that it watches. For a controller that controllers/CONTRACT.md does
-// not describe, the caches of all these kinds are required.
+// same kind. The function requiredResources returns the required caches. For a controller that
+// controllers/CONTRACT.md does not describe, these are the caches of all kinds that the controller
+// watches. Package kube lists these kinds.
 //
 // A cache is not required if the process never lists or watches all objects of the resource. The
 // process may then read the objects in another way.
@@ -75,9 +75,9 @@ func (checker *cacheSyncedChecker) Observe(m *Model, r *history.Record) {
 // the request.
 //
 // The first element is usually the resource of the object that the controller reconciles. If a
-// reconciled ReplicaSet or ReplicationController is not in the cache, the result contains only
-// pods. The result is nil if the model does not know for which object the process sent the
-// request.
+// reconciled ReplicaSet or ReplicationController is not in the cache, its resource is unknown. The
+// result then contains only pods. The result is nil if the model does not know for which object the
+// process sent the request.
 func (c *call) requiredResources() []string {
 	switch {
 	case c.rollout != nil:

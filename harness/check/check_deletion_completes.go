@@ -32,9 +32,9 @@ var deletionCompletesCheck = Check{
 	New:           newDeletionCompletesChecker,
 }
 
-// deletionCompletesChecker reports objects that a finalizer of the controllers under test keeps
-// terminating too long. These controllers added the finalizer, so they must remove it. The checker
-// reports an object only if the time for its deletion (the field within) is over.
+// deletionCompletesChecker reports objects that are terminating for too long because a finalizer
+// was not removed. The controllers under test added the finalizer, so they must remove it. The
+// checker reports an object only if the time for its deletion (the field within) is over.
 type deletionCompletesChecker struct {
 	findings
 	within time.Duration  // how long a deletion may take, counted from its beginning, or from settleAt if that is later
@@ -94,7 +94,7 @@ func (checker *deletionCompletesChecker) recordAdded(request *history.Request, w
 	}
 }
 
-// commit records the finalizers of a committed version, and the time when the object began to
+// commit stores the finalizers of a committed version, and the time when the object began to
 // terminate.
 func (checker *deletionCompletesChecker) commit(m *Model, c *history.Commit) {
 	o := checker.objects[c.Object.UID]

@@ -82,9 +82,8 @@ type statusWrite struct {
 	// stalledSince returns for how long the process, or the whole machine, got no CPU time after
 	// the given time.
 	stalledSince func(time.Time) time.Duration
-	// earliestDecision is when the process received the version of the Deployment in the field
-	// from. The write is based on this version. The process cannot have decided on the write
-	// earlier.
+	// earliestDecision is when the process received the Deployment that the field from contains.
+	// The write is based on this version. The process cannot have decided on the write earlier.
 	earliestDecision time.Time
 	// allStatesKnown is true if the model has every version of the ReplicaSets that the cache
 	// contained since earliestDecision. If it is false, the checker compares no replica counts. It
@@ -200,8 +199,8 @@ func (r *rolloutState) sumRange(of func(*objects.Owner) int) (sum valueRange) {
 //
 // The sync copies this condition from a ReplicaSet. The status must not have it unless a ReplicaSet
 // had it in some recent version. The status must have it if a ReplicaSet had it in all recent
-// versions. The sync must also have evaluated the rollout's progress. Any other sync leaves the
-// condition unchanged.
+// versions. This second rule applies only if the sync has evaluated the rollout's progress. Any
+// other sync leaves the condition unchanged.
 func (write *statusWrite) checkReplicaFailure() {
 	after := write.written.Status.Condition(objects.ReplicaFailureCondition)
 	if write.allStatesKnown && after.IsReplicaFailure() && !write.from.Status.Condition(objects.ReplicaFailureCondition).IsReplicaFailure() {
@@ -244,9 +243,10 @@ func (write *statusWrite) failsThroughout(set *objects.Owner) bool {
 // A sync has evaluated the progress if it changes the condition Progressing to the reason
 // ReplicaSetUpdated, NewReplicaSetAvailable or ProgressDeadlineExceeded.
 //
-// The result is false if lastUpdateTime is less than lag (1 s) after the oldest ReplicaSet state in
-// the model. The client-side rate limit may delay a write (allowed behavior client-rate-limit). The
-// model may then have forgotten the ReplicaSets that the sync read.
+// The result is also false if the client-side rate limit may have delayed the write (allowed
+// behavior client-rate-limit). The model may then have forgotten the ReplicaSets that the sync
+// read. This is possible if the condition's lastUpdateTime is less than lag (1 s) after the oldest
+// stored ReplicaSet state.
 func (write *statusWrite) estimatesProgress() bool {
 	after := write.written.Status.ConditionWithTime(objects.ProgressingCondition)
 	earliest := write.start.Add(write.rollout.replicaSets[0].since + lag)
@@ -263,7 +263,7 @@ func (write *statusWrite) checkAvailable() {
 	want := availability(enough)
 	after := write.written.Status.Condition(objects.AvailableCondition)
 	write.expect(after == want, fmt.Sprintf("condition Available=%s (%s) with status.availableReplicas %d", after.Status, after.Reason, write.written.Status.AvailableReplicas),
-		fmt.Sprintf("condition Available=%s (%s), because at least %d replicas must be available", want.Status, want.Reason, write.written.MinAvailable()))
+		fmt.Sprintf("condition Available=%s (%s), because Available=True needs %d available replicas", want.Status, want.Reason, write.written.MinAvailable()))
 }
 
 // progressStatus maps each valid reason of the condition Progressing to the status that this
@@ -365,10 +365,10 @@ const deadlineReportMax = 3 * lag
 // The checker skips these writes:
 //
 //   - a write for a paused or terminating Deployment, or for one without progressDeadlineSeconds
-//   - a write after a reason to which no deadline applies, such as NewReplicaSetAvailable
+//   - a write that replaces a reason to which no deadline applies, such as NewReplicaSetAvailable
 //   - a write based on a version that the process received only after the deadline
-//   - a write after another status write since the version arrived, because that write may have
-//     reported the deadline
+//   - a second status write since the version arrived, because the first one may have reported the
+//     deadline
 //   - a write of a controller that may have been delayed (see mayBeDelayed)
 func (write *statusWrite) checkOverdue() {
 	c := write.from.Status.ConditionWithTime(objects.ProgressingCondition)
@@ -395,8 +395,8 @@ func (write *statusWrite) checkOverdue() {
 // The parameter due is the time at which the controller should have taken the step. There are two
 // good reasons:
 //
-//   - A request for the Deployment failed or took longer than lag (1 s). This happened at most
-//     decisionWindowMax (90 s) before the step was due, or later.
+//   - A request for the Deployment failed or took longer than lag (1 s). Only requests since
+//     decisionWindowMax (90 s) before the due time count.
 //   - The Deployment was being scaled. A sync then only scales ReplicaSets.
 func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
 	return r.delayedAt >= due-decisionWindowMax || slices.ContainsFunc(r.deployments, func(d cachedVersion[*objects.Deployment]) bool {

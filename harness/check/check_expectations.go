@@ -30,10 +30,10 @@ var expectationsCheck = Check{
 // observed its earlier ones. The process has observed a create or delete when its informer cache
 // shows the effect.
 //
-// The checker counts permitted calls. When the process has observed all its earlier calls for the
-// owner, it gets new permitted calls. It may then create the pods that the cache lacks compared
-// with spec.replicas, or delete the excess pods. Each create or delete that the process sends uses
-// up one permitted call. If it fails, the process may send one more.
+// A permitted call is a create or delete that the process may still send. The process gets new
+// permitted calls when it has observed all its earlier calls for the owner. Their number is the
+// difference between the pods in the cache and spec.replicas. Each create or delete that the
+// process sends uses up one permitted call. If it fails, the process may send one more.
 //
 // Unused permitted calls expire when the process is idle and has observed all its creates and
 // deletes. A process is idle if it has sent nothing for a while and awaits no response.
@@ -52,9 +52,9 @@ type permittedCalls struct {
 	// controlledOrAdoptable the permitted deletes. The checker records a number only while the
 	// process may decide on new creates and deletes.
 	//
-	// active counts the owner's replicas, with and without the pods that the process may have
-	// missed (possiblyUncounted). controlledOrAdoptable counts all active pods that the owner
-	// controls or may adopt.
+	// active counts the owner's replicas. Its lowest number leaves out pods that the process may
+	// not have counted (possiblyUncounted). controlledOrAdoptable counts all active pods that the
+	// owner controls or may adopt.
 	active                recentWindow
 	controlledOrAdoptable recentWindow
 }

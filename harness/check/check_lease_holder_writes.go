@@ -34,8 +34,8 @@ var leaseHolderWritesCheck = Check{
 //
 //   - the first request after the lease has expired. The machine may have stalled (given the
 //     process no CPU time) while the process was sending it.
-//   - all requests in at most one second (resumeMax) after a stall of the machine. Workers may
-//     continue until the leader elector notices that the lease has expired.
+//   - all requests within resumeMax (1 s) after a stall of the machine. Workers may continue until
+//     the leader elector notices that the lease has expired.
 type leaseHolderWritesChecker struct {
 	findings
 	lastSent map[*process]sentCall // when each process sent its latest call

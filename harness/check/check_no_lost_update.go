@@ -150,9 +150,9 @@ func (checker *noLostUpdateChecker) object(name objectName) *recentVersions {
 	return checker.objects[name]
 }
 
-// sent records a write that a process sends. It also records two versions of the object: the
-// newest that the process had received, and the newest in etcd. The method compare later finds
-// changes between these two versions.
+// sent stores a write that a process sends. It also stores two versions of the object: the newest
+// that the process had received, and the newest in etcd. The method compare later finds changes
+// between these two versions.
 func (checker *noLostUpdateChecker) sent(m *Model, r *history.Request) {
 	w := &unansweredWrite{Request: r, seq: m.seq, name: objectName{r.Resource, r.Namespace, r.Name}}
 	if r.Verb == "create" {
@@ -178,7 +178,7 @@ func (o *recentVersions) newest() history.Version {
 	return o.versions[len(o.versions)-1].Version
 }
 
-// answered records the response to a write. A response record without a status code of the API
+// answered handles the response to a write. A response record without a status code of the API
 // server means that the outcome of the write is unknown.
 func (checker *noLostUpdateChecker) answered(m *Model, w *unansweredWrite, r *history.Response) {
 	if w.object != nil {
@@ -282,7 +282,7 @@ func (checker *noLostUpdateChecker) compare(m *Model, o *recentVersions, w *unan
 		checker.addViolation(func() Evidence {
 			field, ref := objects.FieldName(path), requestRef(w.Request)
 			return Evidence{
-				Summary: fmt.Sprintf("%s sent %s %s with %s %s, the value in version %d, which the process had read; another client had changed the value to %s since (version %d)",
+				Summary: fmt.Sprintf("%s sent %s %s with %s %s, as in version %d, which the process had read, although another client had changed the value to %s in version %d",
 					w.Subject, w.Verb, ref, field, describeValue(former), w.read, describeValue(fields[made-1][path]), o.versions[change].Version),
 				Expected: "a resourceVersion in the write, or a write without this field",
 				Object:   ref, At: m.now, Records: []int64{o.versions[read].seq, o.versions[change].seq, w.seq, o.versions[made].seq},
@@ -337,8 +337,9 @@ func (o *recentVersions) origin(fields []map[string]string, path string) *commit
 	return &o.versions[0]
 }
 
-// contains reports whether the write gives a field this value. The parameter path names the field.
-// If the parameter present is false, the field must be absent: an update must then not contain it.
+// contains reports whether the write sets a field to the given value. The parameter path names the
+// field. If the parameter present is false, the field must be absent: an update must then not
+// contain it.
 func (w *unansweredWrite) contains(path, value string, present bool) bool {
 	if w.Verb == "patch" {
 		return patchSets(w.Request, path, value)

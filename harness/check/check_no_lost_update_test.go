@@ -62,10 +62,10 @@ func TestNoLostUpdate(t *testing.T) {
 		return read
 	}
 	for _, test := range []testCase{
-		{name: "an update without a resourceVersion undoes a change", want: Fail, evidence: `subject-0 sent update configmaps ns/c with data.size "3", the value in version 101, which the process had read; another client had changed the value to "5" since (version 102)`, build: func(h *historyBuilder) {
+		{name: "an update without a resourceVersion undoes a change", want: Fail, evidence: `subject-0 sent update configmaps ns/c with data.size "3", as in version 101, which the process had read, although another client had changed the value to "5" in version 102`, build: func(h *historyBuilder) {
 			h.updated(withBody(resized(h), `{"data":{"size":"3","owner":"w"}}`))
 		}},
-		{name: "an update without a resourceVersion removes a new field", want: Fail, evidence: "data.color absent, the value in version 101", build: func(h *historyBuilder) {
+		{name: "an update without a resourceVersion removes a new field", want: Fail, evidence: "data.color absent, as in version 101", build: func(h *historyBuilder) {
 			read := user(h)
 			h.commit(history.Modified, withBody(read, `{"data":{"size":"3","color":"red"}}`))
 			h.updated(withBody(read, `{"data":{"size":"3","owner":"w"}}`))

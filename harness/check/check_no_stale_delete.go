@@ -22,14 +22,15 @@ import (
 // finalizer from it. A UID precondition would have made the API server refuse the write.
 //
 // The second rule concerns the owner of the object, such as a custom resource. Example: a user
-// scales the owner from 3 to 2 and back to 3. The leader creates the third claim again. After a
-// failover, the cache of the new leader still says 2, and the new leader deletes the claim.
+// scales the owner from 3 to 2 and back to 3. The leader creates the third PersistentVolumeClaim
+// again. After a failover, the cache of the new leader still says 2, and the new leader deletes the
+// PersistentVolumeClaim.
 //
 // The delete was wrong if all these facts hold:
 //
 //   - A change of the owner was committed, and a controller under test received it.
-//   - The object was created later. Versions of the owner from before the change therefore
-//     justify no delete of this object.
+//   - The object was created later. An older version of the owner is therefore no reason to delete
+//     this object.
 //   - The process that deleted the object had not created it, and had not received the change
 //     of the owner. This happens after a restart with a stale list, or after a failover.
 //   - After the delete, the object was created again, although the owner had not changed in the
@@ -82,8 +83,9 @@ type reconciledOwner struct {
 	// changed is the version in which the owner last changed its UID, generation or
 	// deletionTimestamp. If the kind has no generation, it is the current version.
 	changed recordVersion
-	// knownSeq is the sequence number of the record that shows that a process has received the
-	// version in changed. It is 0 if no process has received that version.
+	// knownSeq identifies the record that shows that a process has received the version in the
+	// field changed. It is that record's sequence number, or 0 if no process has received the
+	// version.
 	knownSeq int64
 }
 
@@ -183,7 +185,7 @@ func replicasIn(o *history.Object) int {
 	return body.Spec.Replicas
 }
 
-// commit records a committed version of an object, with which the checker compares later writes. It
+// commit stores a committed version of an object, with which the checker compares later writes. It
 // ignores an object that holds no data, unless a controller under test reconciles it.
 func (checker *noStaleDeleteChecker) commit(m *Model, c *history.Commit) {
 	o, name := &c.Object, nameOf(c.Object.Ref)
@@ -236,7 +238,7 @@ func (checker *noStaleDeleteChecker) recordKnown(m *Model) {
 	}
 }
 
-// sent records a write that a process sends. It also looks for an owner whose last change the
+// sent stores a write that a process sends. It also looks for an owner whose last change the
 // process has not received. The write may then be wrong. The method sent skips a process that
 // created the object or scaled it up itself.
 func (checker *noStaleDeleteChecker) sent(m *Model, r *history.Request) {
@@ -289,10 +291,10 @@ func hasLabelValue(o *history.Object, value string) bool {
 	return slices.Contains(slices.Collect(maps.Values(o.Labels)), value)
 }
 
-// contradict marks the write w as suspicious if the process had not received the last change of the
-// owner. Another condition is that some process under test received this change before the object
-// was created or scaled up. The parameter since is the sequence number of that creation or
-// scale-up.
+// contradict marks the write w as suspicious if two conditions hold. The process that sent it had
+// not received the last change of the owner. Some process under test had received this change
+// before the object was created or scaled up. The parameter since is the sequence number of that
+// creation or scale-up.
 func (checker *noStaleDeleteChecker) contradict(m *Model, w *dataWrite, owner *reconciledOwner, since int64) {
 	process := m.processes[w.Subject]
 	if process == nil || owner.Terminating() || owner.knownSeq == 0 || owner.knownSeq >= since {
@@ -305,9 +307,10 @@ func (checker *noStaleDeleteChecker) contradict(m *Model, w *dataWrite, owner *r
 	}
 }
 
-// answered records the response to a write that created, changed or deleted data. It reports a
+// answered handles the response to a write that created, changed or deleted data. It reports a
 // write that destroyed an object whose UID the process had never received. If an outdated version
-// of an owner may have caused the write, answered stores it. The method undone reports it later.
+// of an owner may have caused the write, answered stores the write. The method undone reports it
+// later.
 func (checker *noStaleDeleteChecker) answered(m *Model, w *dataWrite, r *history.Response) {
 	if r.ServerCode < 200 || r.ServerCode >= 300 {
 		return
@@ -339,7 +342,7 @@ func (w *dataWrite) grows(made *history.Object) bool {
 	return made != nil && (w.Verb == "create" || w.Resource == statefulSetResource && replicasIn(made) > w.target.replicas)
 }
 
-// removedFinalizer is what the function destroys returns for a write that removed a finalizer.
+// removedFinalizer is the result of the method destroys for a write that removed a finalizer.
 const removedFinalizer = "removed a finalizer of"
 
 // destroys describes in words what the write did to the object. The result is "deleted", "scaled

@@ -36,9 +36,9 @@ var noWritesWhenSettledCheck = Check{
 // noWritesWhenSettledChecker reports writes of the controllers under test after the run has
 // reported convergence.
 //
-// These controllers may finish their work in progress for lag (1 s). If half of Settings.Quiet is
-// shorter, it is the limit. If another client then changes an object, the checker does not report
-// later writes. The verdict is unknown instead.
+// For lag (1 s) after convergence, these controllers may still finish their work in progress. If
+// half of Settings.Quiet is shorter, this half is the limit. If another client then changes an
+// object, the checker does not report later writes. The verdict is unknown instead.
 //
 // The checker ignores updates of truncated Endpoints, because upstream updates them in each sync
 // (allowed behavior truncated-endpoints). It also ignores writes of controllers that act by time
@@ -126,7 +126,7 @@ func (checker *noWritesWhenSettledChecker) Result() Result {
 		result.Verdict, result.Reason = NotExercised, "every controller under test has the trait acts-by-time: it may write because time has passed"
 	case result.Verdict == Fail:
 	case checker.exercised == 0:
-		result.Verdict, result.Reason = Unknown, fmt.Sprintf("the run did not converge, or it ended less than %v after convergence", checker.quietTime)
+		result.Verdict, result.Reason = Unknown, fmt.Sprintf("the run did not converge, or ended less than %v (settle.quiet) after convergence", checker.quietTime)
 	case checker.reacted:
 		result.Verdict, result.Reason = Unknown, fmt.Sprintf("%s changed after convergence, and the subject reacted to the change", checker.changed)
 	}

@@ -140,8 +140,8 @@ func (checker *observedGenerationChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// cache records the generation of an object that the given process received. After that, the
-// process should not write a lower observedGeneration.
+// cache adds the generation of an object that the given process received to the field cached. After
+// that, the process should not write a lower observedGeneration.
 func (checker *observedGenerationChecker) cache(m *Model, process string, o *history.Object) {
 	if o.Generation == 0 {
 		return // objects of this kind have no generation
@@ -154,8 +154,8 @@ func (checker *observedGenerationChecker) cache(m *Model, process string, o *his
 	}
 }
 
-// written checks a successful write that sets an observedGeneration. The parameter o is the object
-// in the response.
+// written examines a successful write that sets an observedGeneration. The parameter o is the
+// object in the response.
 func (checker *observedGenerationChecker) written(m *Model, request *history.Request, o *history.Object) {
 	sent := generationsOf(request.Patch)
 	if request.Object != nil {
@@ -190,11 +190,11 @@ func (checker *observedGenerationChecker) written(m *Model, request *history.Req
 	}
 }
 
-// commit records the generation and the observedGeneration of a committed version, which the method
-// end compares. It does so only if a generic controller (one without a contract) reconciles the
-// object.
+// commit stores the generation and the observedGeneration of a committed version. The method end
+// compares these two numbers. commit ignores the version unless a generic controller (one without a
+// contract) reconciles the object.
 //
-// When an object is deleted, commit records its last generation. A later status may have been meant
+// When an object is deleted, commit stores its last generation. A later status may have been meant
 // for this object.
 func (checker *observedGenerationChecker) commit(m *Model, c *history.Commit) {
 	o := &c.Object

@@ -141,9 +141,9 @@ func (checker *orphanEndpointsChecker) recordService(m *Model, commit *history.C
 // delete.
 //
 // The result is true only if the Service certainly existed when the process decided on the delete.
-// The decision is at most batchTime older than the request, so the Service must be older than
-// batchTime, without stalls. The result is false if the process is paused, or if client-go may be
-// resending a failed request.
+// The decision is at most batchTime older than the request. The Service must therefore be older
+// than batchTime, not counting stalls (times without CPU). The result is false if the process is
+// paused, or if client-go may be resending a failed request.
 func (checker *orphanEndpointsChecker) deletesInUse(m *Model, c *call) bool {
 	since, exists := checker.serviceSince[c.serviceState.name]
 	s := m.committed.serviceNamed(c.serviceState.name)
@@ -175,14 +175,14 @@ func (checker *orphanEndpointsChecker) checkWrite(m *Model, c *call, verb string
 }
 
 // report reports a wrong write of Endpoints. The parameter problem says what is wrong, such as
-// "which have no Service". The parameter expected is the field Evidence.Expected.
+// "which have no Service". The parameter expected says what the check expected instead.
 func (checker *orphanEndpointsChecker) report(m *Model, c *call, verb, problem, expected string) {
 	checker.addViolation(func() Evidence { return checker.evidence(m, c, verb, problem, expected) })
 }
 
 // evidence returns evidence of a violation by a write of Endpoints. The parameter verb is that of
 // the request, such as "delete". The parameter problem says what is wrong, such as "which have no
-// Service". The parameter expected is the field Evidence.Expected.
+// Service". The parameter expected says what the check expected instead.
 func (checker *orphanEndpointsChecker) evidence(m *Model, c *call, verb, problem, expected string) Evidence {
 	ref := history.Ref{Resource: objects.EndpointsResource, Namespace: c.serviceState.name.namespace, Name: c.serviceState.name.name}
 	return Evidence{
@@ -197,9 +197,9 @@ func (checker *orphanEndpointsChecker) evidence(m *Model, c *call, verb, problem
 // Result returns the verdict on two things: wrong writes of Endpoints, and Endpoints that remain
 // without a Service.
 //
-// A wrong write decides the verdict. If there is none, Endpoints that a process had to delete
-// before the end of the run decide it. Without them, the verdict depends only on the writes. In
-// all cases, Result.Exercised includes the allowed writes.
+// If there is a wrong write, it decides the verdict. Otherwise the verdict says whether the
+// Endpoints that a process had to delete were gone in time. If no process had to delete any, the
+// verdict depends only on the writes. In all cases, Result.Exercised includes the allowed writes.
 func (checker *orphanEndpointsChecker) Result() Result {
 	result := checker.convergenceChecker.result
 	switch {

@@ -175,9 +175,9 @@ func scaledSizes(d *objects.Deployment, sets []*objects.Owner, set, current *obj
 // If exactSize can compute the size, only this size is allowed. Otherwise the ReplicaSet may get
 // any size between its current size and its proportional share.
 //
-// The largest ReplicaSet also gets the replicas that rounding leaves over. Their number may
-// differ by one for each ReplicaSet. If some ReplicaSets have to scale up and others down, the
-// largest ReplicaSet may get any size.
+// The largest ReplicaSet also gets the replicas that rounding leaves over. The checker knows their
+// number only to within one for each ReplicaSet. If some ReplicaSets have to scale up and others
+// down, the largest ReplicaSet may get any size.
 func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *objects.Owner) allowedSizes {
 	most := d.MaxPods()
 	if d.Replicas == 0 {
@@ -205,8 +205,8 @@ func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *obje
 // ReplicaSets that are scaled in proportion. The parameter most is the sum of their sizes after
 // scaling.
 //
-// The controller gives each ReplicaSet its share in turn, until no replicas are left to
-// distribute. The first ReplicaSet also gets the remainder.
+// The controller gives each ReplicaSet its share in the order of sortForScaling, until no replicas
+// are left to distribute. The first ReplicaSet also gets the remainder.
 //
 // The result certain is true only under these conditions:
 //

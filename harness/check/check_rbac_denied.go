@@ -79,7 +79,7 @@ func (checker *rbacDeniedChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// answer records whether a request succeeded or the authorizer refused it. It ignores other
+// answer stores whether a request succeeded or the authorizer refused it. It ignores other
 // failures.
 func (checker *rbacDeniedChecker) answer(m *Model, request *history.Request, response *history.Response) {
 	needed := permission{request.Verb, request.Resource, request.Subresource, request.Namespace}

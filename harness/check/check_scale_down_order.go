@@ -328,9 +328,9 @@ type ageOrder struct {
 
 // decidingAges returns which ages the checker may use to compare the candidates of this scale-down.
 //
-// If the pods became ready at different times, the checker compares only these times. Otherwise the
-// controller compares the container restarts, and then the creation times. The checker compares
-// these only if every pod of the owner is a candidate with a single cached version. If not, the
+// If the pods became ready at different times, the checker compares only these times. Otherwise it
+// compares the container restarts, and then the creation times, as the controller does. It does so
+// only if every pod of the owner is a candidate with a single cached version. If not, the
 // controller may have sorted pods or versions that the checker does not know.
 //
 // The checker compares no ages for the ReplicaSet of a Deployment.
@@ -369,8 +369,8 @@ func (a ageOrder) orders() []func(a, b *objects.Pod) int {
 }
 
 // precedes returns the reason why scale-down must delete one pod before another, such as "is not
-// ready". The pod in the parameter one must be deleted first. It returns "" if any combination of
-// the pods' cached versions gives no reason.
+// ready". The pod in the parameter one must be deleted first. It returns "" if at least one
+// combination of the pods' cached versions gives no reason.
 func (c *scaleDown) precedes(one, other *candidate, ages ageOrder) string {
 	reason := ""
 	for _, a := range one.states {

@@ -39,9 +39,9 @@ const lateRetriesMax = 3
 
 // terminatingNamespaceChecker reports too many creates in a terminating namespace.
 //
-// For pods, the limit is the number of pods that the owner wants. The controller waits for each
-// rejected create as if it had succeeded (contract ReplicaSet 16). For a ReplicaSet or Endpoints,
-// the controller may send the create again after each new event.
+// For pods, the limit is the number of pods that the owner wants. The controller treats each
+// rejected create as successful, and waits for its pod (contract ReplicaSet 16). For a ReplicaSet
+// or Endpoints, the controller may send the create again after each new event.
 type terminatingNamespaceChecker struct {
 	findings
 	byKey map[workQueueKey]*rejections // the rejected creates for each key
@@ -89,7 +89,7 @@ func (checker *terminatingNamespaceChecker) Observe(m *Model, r *history.Record)
 	}
 	checker.addViolation(func() Evidence {
 		return Evidence{
-			Summary: fmt.Sprintf("%s: the API server rejected %d creates of %s because the namespace is terminating; the latest was %s",
+			Summary: fmt.Sprintf("%s: the API server rejected %d creates of %s because the namespace is terminating; the latest request was %s",
 				answered.queueKey, s.count, answered.process.name, callName(answered.call)),
 			Expected: fmt.Sprintf("at most %d rejected creates", s.allowed),
 			Object:   answered.queueKey.ref(),

@@ -101,8 +101,8 @@ func (checker *convergenceChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// countPending counts how the objects of the kind differ from their converged state. It ignores
-// differences that a controller cannot resolve itself, such as a pod that is not ready.
+// countPending counts the differences between the objects of the kind and their converged state. It
+// ignores differences that a controller cannot resolve itself, such as a pod that is not ready.
 //
 // The result known is nil unless known upstream issues explain each object that has not converged.
 // If there are several such issues, known is the issue of the first object.
@@ -160,7 +160,7 @@ func (checker *convergenceChecker) conclude(m *Model) Result {
 	case result.Violations > 0 && !checker.foundConverged && stalled > 0 && waited-stalled < checker.within-tolerance:
 		return Result{Verdict: Unknown, Reason: fmt.Sprintf("the machine stalled for %s of the %s after the faults were healed, so the objects had too little time to converge: %s", seconds(stalled), seconds(waited), result.Evidence[0].Summary)}
 	case result.Violations > 0 && !checker.foundConverged && waited < checker.within-tolerance:
-		return Result{Verdict: Unknown, Reason: fmt.Sprintf("the run ended %v after the faults were healed, expected at least %v (settle.within)", waited, checker.within)}
+		return Result{Verdict: Unknown, Reason: fmt.Sprintf("the run ended only %v after the faults were healed, but the objects may take %v to converge (settle.within)", waited, checker.within)}
 	case result.Violations > 0:
 		result.Verdict = Fail
 		result.Reason = fmt.Sprintf("the objects had not converged %v after the faults were healed: %s", waited.Round(time.Millisecond), result.Evidence[0].Summary)

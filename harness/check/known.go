@@ -163,7 +163,7 @@ func (issue *KnownIssue) String() string {
 // kube-controller-manager has the same bug, but that this issue excuses no other subject
 // (controllers under test).
 func (issue *KnownIssue) noExcuse() string {
-	return fmt.Sprintf("kube-controller-manager has the same bug (known upstream issue %s), but no other subject may have it", issue.Slug)
+	return fmt.Sprintf("kube-controller-manager has the same bug (known upstream issue %s), but other controllers must not have this bug", issue.Slug)
 }
 
 // knownRolloutIssue returns the known upstream issue that explains why a Deployment has not
@@ -223,9 +223,9 @@ func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 	}
 }
 
-// hasKey reports whether a map contains true for an object in some process that may reconcile the
-// object now. Such a process is not paused, and may hold the lease. The parameter of is this map.
-// It contains the work queue keys for which a known upstream issue may have occurred.
+// hasKey reports whether a map contains true for an object in some process that may reconcile it
+// now. Such a process is not paused, and may hold the lease. The map (parameter of) contains the
+// work queue keys for which a known upstream issue may have occurred.
 //
 // The parameter object names the object. hasKey ignores the field process of this parameter,
 // because it tries all processes.

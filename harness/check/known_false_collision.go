@@ -15,7 +15,7 @@ import (
 // upstream issue false-collision.
 type falseCollisions map[types.UID]map[types.UID]bool
 
-// observe records a ReplicaSet when a process increments collisionCount because of it. The process
+// observe stores a ReplicaSet when a process increments collisionCount because of it. The process
 // took this ReplicaSet for one of another owner.
 func (collisions falseCollisions) observe(m *Model, r *history.Record) {
 	if m.sent == nil || m.sent.rollout == nil || r.Request.Resource != objects.DeploymentResource || r.Request.Object == nil {

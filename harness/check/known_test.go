@@ -585,7 +585,7 @@ func TestKnownIssues(t *testing.T) {
 				if got.Verdict != want || len(got.Evidence) == 0 || got.Evidence[0].KnownIssue != slug {
 					t.Errorf("upstream %v: %s with %+v, want %s with the known issue %q", upstream, got.Verdict, got.Evidence, want, slug)
 				}
-				text := "; kube-controller-manager has the same bug (known upstream issue " + slug + "), but no other subject may have it"
+				text := "; kube-controller-manager has the same bug (known upstream issue " + slug + "), but other controllers must not have this bug"
 				if upstream {
 					text = "; known upstream issue " + slug + ": "
 				}

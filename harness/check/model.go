@@ -176,8 +176,9 @@ type process struct {
 	// model assumes that an idle process has no sync in progress.
 	idleAfter time.Duration
 	// batchTime is how long the client's rate limit may delay the last request of a batch of
-	// creates or deletes. Assume that no request for an object was in flight for batchTime. The
-	// process then decided on its next request at most batchTime before sending it.
+	// creates or deletes. After batchTime without a request in flight for an object, no earlier
+	// decision is still waiting. The process then decides on its next request for the object at
+	// most batchTime before sending it.
 	batchTime     time.Duration
 	callsInFlight int // number of requests without a response, except watches and requests for leases
 	// lastActivity is when the process last sent a request or got a response. Watches and requests
@@ -201,10 +202,10 @@ type process struct {
 	// a pod when the delete fails, or when the pod is no longer active in the cache. A change of
 	// the pod's controllerRef in the cache does not remove the pod.
 	deleting map[types.UID]*ownerState
-	// adopted maps each pod that the process adopted to the UID of the new owner. The response to
-	// the adoption adds the pod. The pod is removed when the cache has caught up, that is, after a
-	// complete list or a bookmark. The cache then contains the new controllerRef, or no longer
-	// contains the pod.
+	// adopted maps each pod that the process adopted to the UID of the new owner. The model adds a
+	// pod when the adoption succeeds. It removes the pod when the cache has caught up, that is,
+	// after a complete list or a bookmark. The cache then contains the new controllerRef, or no
+	// longer contains the pod.
 	adopted map[types.UID]types.UID
 	// liveReads contains, for each ReplicaSet or ReplicationController, the last successful GET
 	// request of the process to the API server. A controller must read an owner in this way
@@ -258,8 +259,8 @@ type call struct {
 	// the model does not know. It is nil for requests of other controllers.
 	generic *genericCall
 	// pod is the pod that the request deletes, adopts or releases, in the last version that the
-	// cache contained. It is nil if the cache did not contain the pod recently, while the
-	// controller may have read it.
+	// cache contained. It is nil if the cache contained no version of the pod that the controller
+	// may have acted on.
 	pod *objects.Pod
 	// ownershipChange says whether the request adopts or releases the pod. It is empty unless the
 	// verb is callAdoptOrRelease.
@@ -374,9 +375,8 @@ type metadataSet struct {
 	// changed is true if any object in the set has changed since the last call of the function
 	// clearChanges.
 	changed bool
-	// decoder decodes the objects that generic controllers (those without a contract) reconcile.
-	// It is nil unless the set belongs to a Settled, which must find out whether these objects
-	// have converged.
+	// decoder decodes the objects that generic controllers (those without a contract) reconcile. It
+	// is nil unless the type Settled uses the set to decide whether these objects have converged.
 	decoder *objects.Decoder
 	// terminating contains the objects of all kinds that have a deletionTimestamp, by UID. It is
 	// empty if decoder is nil.
@@ -440,9 +440,9 @@ type view struct {
 	// formerPods contains the earlier states of each pod in the cache, by the pod's UID. It goes
 	// back as far as a worker may still act on a state (the recent window).
 	formerPods map[types.UID][]cachedPodState
-	// podVersionsSince contains the cached versions of each pod on which a worker may still act,
-	// by the pod's UID. It leaves out a version that differs from the previous version in no
-	// field that decides the scale-down order.
+	// podVersionsSince contains the cached versions of each pod on which a worker may still act, by
+	// the pod's UID. It leaves out a version if all fields that decide the scale-down order are as
+	// in the previous version.
 	podVersionsSince map[types.UID][]cachedVersion[*objects.Pod]
 	// firstCachedAt contains the time when each pod first appeared in the cache, by the pod's UID.
 	// The check recreate ignores pods that appeared too late for the decision of the process.
@@ -481,9 +481,9 @@ type ownerState struct {
 	// counts as one that the process did not create (an excess pod).
 	observedBeforeAnswer map[types.UID]bool
 
-	// createBound is the highest number of pods that the owner may have after a create.
-	// deleteBound is the lowest number that it may have after a delete. Both are the
-	// spec.replicas in the cache.
+	// createBound is the highest number of pods that the owner may have after a create. deleteBound
+	// is the lowest number that it may have after a delete. Both come from the values of
+	// spec.replicas that the cache contained.
 	//
 	// If the owner is terminating or not in the cache, the process must neither create nor delete
 	// pods. createBound is then 0, and deleteBound is unlimited.
@@ -500,7 +500,7 @@ type ownerState struct {
 	statusBounds statusBounds
 
 	// synced is true if the cache contains the owner, and a list or watch event of pods has
-	// arrived. Before, the process can have no expectations for the owner.
+	// arrived. Before that, the process can have no expectations for the owner.
 	synced    bool
 	podCounts podCounts // counts of the owner's pods in the cache
 	// selector is the owner's spec.selector. selectorChanged is true if the process has received
@@ -524,8 +524,8 @@ type outstandingCalls struct {
 	// cache contains the pod. The effect of a delete has reached it when the pod is no longer
 	// active there.
 	unobserved map[types.UID]*call
-	// oldestUnobserved is no later than the time when the oldest request in unobserved was sent.
-	// While it is recent, no request can expire, and the model need not search for expired ones.
+	// oldestUnobserved is a lower bound: no request in unobserved was sent before this time. While
+	// it is recent, no request can expire, and the model need not search for expired ones.
 	oldestUnobserved time.Duration
 	// expired contains the successful requests whose effect did not reach the cache within
 	// expectationsTimeout (about 5 minutes). The key is the UID of the pod in the request.

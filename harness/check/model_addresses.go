@@ -68,8 +68,8 @@ func addAddresses(s *objects.Service, all objects.AddressSet, version podVersion
 }
 
 // describeDifference describes the first difference between the addresses that the Endpoints list
-// and the expected addresses. The parameters got and want contain these two sets. It returns ""
-// if there is no difference. An example is "lack 10.0.0.7:80 (Pod default/web-1)".
+// and the expected addresses. The parameters got and want contain these two sets. An example of a
+// result is "lack 10.0.0.7:80 (Pod default/web-1)". The result is "" if there is no difference.
 //
 // If more than AddressesMax addresses are expected, the controller may choose which ones to list.
 // describeDifference then compares only how many addresses are listed, and how many of them are
@@ -104,7 +104,7 @@ func describeDifference(got, want objects.AddressSet) string {
 	}
 	gotTotal, gotReadyTotal := got.Size()
 	if gotTotal != objects.AddressesMax || gotReadyTotal != min(ready, objects.AddressesMax) {
-		return fmt.Sprintf("list %d addresses (%d ready), expected %d (%d ready) of the Service's %d", gotTotal, gotReadyTotal, objects.AddressesMax, min(ready, objects.AddressesMax), total)
+		return fmt.Sprintf("list %d addresses (%d ready), expected %d (%d ready) of the %d addresses of the Service", gotTotal, gotReadyTotal, objects.AddressesMax, min(ready, objects.AddressesMax), total)
 	}
 	return ""
 }

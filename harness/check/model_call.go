@@ -233,9 +233,9 @@ func isRetriedByClient(r *history.Response) bool {
 	return r.RetryAfter != nil && (r.Code == 429 || r.Code >= 500)
 }
 
-// isFailure reports whether the response is an error that makes the controller retry. A 404 is
-// no failure of a delete, adoption, release or write of Endpoints. A 422 is no failure of an
-// adoption or release.
+// isFailure reports whether the response is an error that makes the controller retry. A 404 is no
+// failure of a delete, adoption, release or write of Endpoints, because nothing is left to do. A
+// 422 is no failure of an adoption or release.
 func isFailure(answered *answeredCall) bool {
 	switch {
 	case answered.response.OK():

@@ -47,8 +47,8 @@ func (m *Model) clockOf(name string) time.Duration {
 	return m.clocks[name]
 }
 
-// stall records that a process, or gauntlet itself, got no CPU time for a while before the current
-// record. A stall of gauntlet counts for every process. The controllers under test probably got no
+// stall adds a period before the current record in which a process, or gauntlet itself, got no CPU
+// time. A stall of gauntlet counts for every process. The controllers under test probably got no
 // CPU time either (allowed behavior paused-process).
 //
 // The clock of the process stops for this duration. The time limits of all checks therefore become

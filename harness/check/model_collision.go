@@ -13,8 +13,7 @@ func (m *Model) holdersOf(name objectName, p *process) (committed, cached *objec
 }
 
 // collisionCountsOf returns the Deployment before and after a write of its status, so that callers
-// can compare status.collisionCount. Both are nil if the cache of the process did not contain the
-// version before.
+// can compare status.collisionCount. Both are nil if the version from before the write is unknown.
 func (m *Model) collisionCountsOf(r *history.Request) (from, to *objects.Deployment) {
 	from = objects.Cached[objects.Deployment](m.decoder, m.sent.rollout.uid, r.Object.Version)
 	to, err := m.decoder.DecodeDeployment(r.Object)
@@ -29,7 +28,8 @@ func (m *Model) collisionCountsOf(r *history.Request) (from, to *objects.Deploym
 //
 // The method looks in the cache and in etcd for a ReplicaSet with that name. If no ReplicaSet has
 // the name any more, the result is true, because somebody may have deleted it. If a ReplicaSet of
-// the Deployment itself certainly had the name in etcd, the method ignores the cache.
+// the Deployment itself certainly had the name in etcd, it caused the rejection. The method then
+// ignores the cache.
 func (m *Model) nameMayBeTaken(r *rolloutState, d *objects.Deployment) bool {
 	for _, holders := range r.takenNames {
 		committed, cached := m.holdersOf(holders.name, r.process)
@@ -49,9 +49,9 @@ func (r *rolloutState) isNewReplicaSet(set *objects.Owner, d *objects.Deployment
 	return set.Controller.UID == r.uid && set.Template.Same(d.Template)
 }
 
-// certainly reports whether the given ReplicaSet certainly made the API server reject the create.
-// The parameter committed is the ReplicaSet that has the name in etcd now. The result is true if it
-// also had the name when the API server received the create.
+// certainly reports whether the ReplicaSet in the parameter committed must be why the API server
+// rejected the create. This ReplicaSet has the name in etcd now. The result is true if it also had
+// the name when the API server received the create.
 func (holders *nameHolders) certainly(committed *objects.Owner) bool {
 	return committed != nil && holders.committed != nil && holders.committed.UID == committed.UID
 }

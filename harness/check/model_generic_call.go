@@ -36,8 +36,8 @@ func (p *process) classifyGeneric(c *call, r *history.Request) {
 // reconciledObject returns the kind and UID of the object that a generic controller was syncing
 // when it sent a write. A generic controller is, for example, the Job controller.
 //
-// The object is the written object itself, or its controller according to the controllerRef. An
-// example of a controller is the Job for which the Job controller creates a pod. The parameter
+// The object is either the written object itself, or the object that its controllerRef names. For
+// example, when the Job controller creates a pod, the controllerRef names the Job. The parameter
 // cached is the written object as the cache contains it, or nil.
 //
 // If a generic controller reconciles neither object, both results are empty. If the UID of the

@@ -95,8 +95,8 @@ func (m *Model) process(name string) *process {
 	return p
 }
 
-// request records that a process sent a request. It ignores a request of a process that has
-// ended: the request reached the proxy late.
+// request updates the model with a request that a process sent. It ignores a request of a process
+// that has ended: the request reached the proxy late.
 func (m *Model) request(r *history.Request) {
 	if m.ended[r.Subject] {
 		return
@@ -125,8 +125,8 @@ func (m *Model) request(r *history.Request) {
 	m.calls[r.ID], m.sent = c, c
 }
 
-// response records the response to a request. It ignores the response if the process that sent
-// the request has ended.
+// response updates the model with the response to a request. It ignores the response if the process
+// that sent the request has ended.
 func (m *Model) response(r *history.Response) {
 	if !r.OK() {
 		delete(m.streams, r.ID)

@@ -184,8 +184,9 @@ func (state *ownerState) noLongerAwaited() int {
 // possiblyUncounted returns how many of the owner's cached pods may have arrived after the last
 // decision of the process.
 //
-// A controller may stop waiting as soon as the cache has gained as many pods as it created. If it
-// did not create some of these pods (excess pods), its own last pods arrive after its decision.
+// A controller may stop waiting as soon as the cache has gained as many pods as it created. If some
+// of these are excess pods, which it did not create, some of its own pods arrive later. It may then
+// have made its decision without them.
 func (state *ownerState) possiblyUncounted() int {
 	return max(0, state.excessObserved-len(state.creates.unobserved))
 }
@@ -279,8 +280,8 @@ func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own
 // observeDeletion records that a pod became inactive in the cache because the process itself
 // deletes it.
 //
-// The method update has counted the pod in the field lost, which must count only pods lost without
-// the process. observeDeletion therefore subtracts it again.
+// The method update has counted the pod in the field lost. That field must not count pods that the
+// process itself deleted, so observeDeletion subtracts the pod again.
 func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
 	delete(state.process.deleting, pod)
 	if state.deletes.unobserved[pod] != nil {

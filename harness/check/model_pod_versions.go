@@ -11,7 +11,8 @@ import (
 )
 
 // podVersions contains the cached versions of each pod on which one process may have acted (the
-// recent window), oldest first. Only fields that Endpoints depend on begin a new version.
+// recent window), oldest first. A new version begins only when a field that Endpoints depend on has
+// changed.
 //
 // A version without a pod means that the cache did not contain the pod from that time on.
 type podVersions struct {
@@ -31,9 +32,8 @@ func newPodVersions() podVersions {
 	return podVersions{byPod: map[types.UID][]cachedVersion[podVersion]{}}
 }
 
-// add records that the cache now contains the given version of a pod. It does nothing if no
-// field on which Endpoints depend differs from the last version. The parameter body is the pod
-// as JSON.
+// add stores the given version of a pod, which the cache now contains. It does nothing if no field
+// on which Endpoints depend differs from the last version. The parameter body is the pod as JSON.
 func (versions *podVersions) add(p *objects.Pod, body []byte, at time.Duration) {
 	cached := versions.byPod[p.UID]
 	if n := len(cached); n > 0 && cached[n-1].value.sameAs(p, body) {
@@ -52,8 +52,8 @@ func (version podVersion) sameAs(p *objects.Pod, body []byte) bool {
 	return version.Pod != nil && version.Ready == p.Ready && version.Terminating == p.Terminating && maps.Equal(version.Labels, p.Labels) && bytes.Equal(version.Body, body)
 }
 
-// remove records that the cache no longer contains a pod. It also forgets pods that were removed
-// too long ago for the process to act on them.
+// remove stores the time at which a pod left the cache. It also forgets pods that were removed too
+// long ago for the process to act on them.
 func (versions *podVersions) remove(uid types.UID, at time.Duration) {
 	if versions.byPod[uid] == nil {
 		return

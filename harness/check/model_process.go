@@ -18,8 +18,8 @@ type liveRead struct {
 	version     history.Version // the resourceVersion of the returned object
 }
 
-// clientRetryMax is how long after a failure client-go may at most resend the request by itself.
-// A later request comes from a new sync.
+// clientRetryMax is the maximum time after a failure in which client-go may resend the request by
+// itself. A later request comes from a new sync.
 const clientRetryMax = time.Minute
 
 // newProcess returns a process that has just started: its caches are empty, and it has sent
@@ -89,8 +89,9 @@ func (p *process) recordRequest(r *history.Request, seq int64, at time.Duration)
 }
 
 // endIdlePeriod ends the idle period of the process, because the process sends a request now. A
-// process is idle if it has sent nothing for a while and awaits no response. In addition, client-go
-// cannot resend a failed request any more. If the process was not idle, endIdlePeriod does nothing.
+// process is idle if it has sent nothing for a while and awaits no response. It is not idle while
+// client-go may still resend a failed request. If the process was not idle, endIdlePeriod does
+// nothing.
 //
 // All requests that the process decided on before the idle period have been sent or dropped. The
 // model can therefore forget older versions.

@@ -9,9 +9,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// presence records whether the cache contains one Service or Endpoints object, and whether the
-// controller manages this object. For each presenceKind, such as managedService, it also records
-// when it last applied.
+// presence says whether the cache contains one Service or Endpoints object, and whether the
+// controller manages this object. For each presenceKind, such as managedService, it also contains
+// the time until which that kind last applied.
 type presence struct {
 	now   presenceKind                 // what applies now
 	since time.Duration                // since when now has applied
@@ -103,12 +103,12 @@ func (state *serviceState) earliestDecision(from history.Version) time.Duration 
 	return since
 }
 
-// recordWrite records that the process sent a write of the Endpoints, and forgets what cannot have
-// led to it.
+// recordWrite records that the process sent a write of the Endpoints, and forgets versions that
+// cannot have led to it.
 //
-// The process was last idle, that is, without requests for a while, until idleUntil. By then it had
-// sent or dropped every write that it had decided on. recordWrite therefore moves the start of the
-// recent window (the field from) to lag (1 s) before idleUntil.
+// The process was last idle (sent nothing for a while) before the time in its field idleUntil. By
+// then it had sent or dropped every write that it had decided on. recordWrite therefore moves the
+// start of the recent window (the field from) to lag (1 s) before idleUntil.
 func (state *serviceState) recordWrite(p *process, at time.Duration) {
 	state.decisionWindow.callSent(p, at)
 	state.from = max(state.from, p.idleUntil-lag)

@@ -136,9 +136,9 @@ func (r *rolloutState) hasSeen(at history.Version) {
 // recordStatusWrite records that a write of the Deployment's status succeeded, and moves the
 // start of the recent window forward.
 //
-// A sync writes the status at most twice; it does so twice if the Deployment was paused or
-// resumed. Later requests therefore belong to a sync that began after the previous status write.
-// The recent window now begins lag (1 s) before the response to that previous write.
+// A sync writes the status at most twice. If this write is the second one of its sync, later
+// requests belong to a new sync. If it is the first one, its sync began after the previous status
+// write. The recent window therefore begins lag (1 s) before the response to that previous write.
 func (r *rolloutState) recordStatusWrite(at time.Duration) {
 	r.from = max(r.from, r.statusWrittenAt-lag)
 	r.statusWrittenAt = at
@@ -204,8 +204,8 @@ func findByName(sets []*objects.Owner, name string) *objects.Owner {
 	return nil
 }
 
-// every reports whether the function holds returns true for every value. It returns true for an
-// empty slice.
+// every reports whether all values meet the condition in the parameter holds. It returns true for
+// an empty slice.
 func every[T any](values []T, holds func(T) bool) bool {
 	return !slices.ContainsFunc(values, func(value T) bool { return !holds(value) })
 }

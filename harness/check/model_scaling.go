@@ -86,7 +86,7 @@ func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], 
 
 // derivesFrom reports whether only this process changed a ReplicaSet between two versions. The
 // parameter set is the earlier version; at is the resourceVersion of the later one. The process may
-// then have decided on a write of the later version from the state with the earlier one.
+// then have based a write of the later version on the earlier one.
 //
 // The result is also true if both are the same version.
 func (r *rolloutState) derivesFrom(set *objects.Owner, at history.Version) bool {
@@ -154,8 +154,8 @@ func (s *scaling) evidence(m *Model, action, expected string) Evidence {
 	}
 }
 
-// checkableScaling returns what the request in the current record changes in the spec.replicas of
-// a ReplicaSet. It returns nil if the record contains no request that sets this field. It also
+// checkableScaling describes how the request in the current record changes the spec.replicas of a
+// ReplicaSet. It returns nil if the record contains no request that sets this field. It also
 // returns nil if the model has no cached state to compare the request with.
 func checkableScaling(m *Model) *scaling {
 	if m.sent == nil || m.sent.scaling == nil || !m.sent.scaling.hasCachedState() {

@@ -12,8 +12,7 @@ import (
 // process may write. The owner is a ReplicaSet or ReplicationController.
 //
 // A status write is based on one version of the owner. Its sync began after the process had
-// received this version. The ranges therefore leave out values from before that time, except for
-// the last one to two seconds (lag).
+// received this version. The ranges therefore begin one to two seconds (lag) before that time.
 type statusBounds struct {
 	version             history.Version // the owner's highest resourceVersion that was delivered to the process
 	since               time.Duration   // when that version was delivered first

@@ -258,8 +258,8 @@ func (v *view) atMostOneOwner(uid types.UID) bool {
 }
 
 // lookup returns the pod that a request names, in the last version that the cache contained. It
-// searches by UID or, if uid is empty, by namespace and name. It returns nil if the cache did not
-// contain the pod recently, while the controller may have read it.
+// searches by UID or, if uid is empty, by namespace and name. It returns nil if the cache contained
+// no version of the pod that the controller may have acted on.
 func (v *view) lookup(namespace, name string, uid types.UID) *objects.Pod {
 	if uid == "" {
 		if p := v.podNamed(namespace, name); p != nil {

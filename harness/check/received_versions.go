@@ -30,8 +30,8 @@ func (received receivedVersions) observe(m *Model, r *history.Record) {
 	}
 }
 
-// replace records the versions in a list that a process received. Unless the list has several
-// pages, replace forgets objects of the listed resource that the list does not contain.
+// replace stores the versions in a list that a process received. Unless the list has several pages,
+// replace forgets objects of the listed resource that the list does not contain.
 func (received receivedVersions) replace(l *history.List) {
 	if !l.Continued && !l.More {
 		listed := map[objectName]bool{}
@@ -47,7 +47,7 @@ func (received receivedVersions) replace(l *history.List) {
 	}
 }
 
-// add records that a process has received the given version of an object. An older version does
+// add stores the given version of an object, which a process has received. An older version does
 // not replace a newer one.
 func (received receivedVersions) add(process string, o *history.Object) {
 	if o.Name == "" || history.IsBookkeeping(o.Resource) {

@@ -59,8 +59,8 @@ func newFailedAttempts(max int, follows func(*call) bool) *failedAttempts {
 }
 
 // observe reads the next record of the history. A failed response increases the count of its
-// request, and a successful response deletes the count. Requests for which follows returns false
-// are ignored.
+// request, and a successful response deletes the count. It ignores requests for which the function
+// in the field follows returns false.
 func (attempts *failedAttempts) observe(m *Model, r *history.Record) {
 	answered := m.answered
 	switch {

@@ -28,7 +28,7 @@ type Settled struct {
 }
 
 // NewSettled returns a Settled that has read no record. The parameter controllers lists the
-// controllers under test. An empty list means the controllers with a contract.
+// controllers under test. An empty list means those that controllers/CONTRACT.md describes.
 func NewSettled(controllers ...kube.Controller) *Settled {
 	decoder, committed := objects.NewDecoder(), newObjectSet()
 	committed.metadata = newMetadataSet(newTestedControllers(controllers))

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// machine is the process name in the record of a stall of gauntlet itself (a time without CPU). The
-// controllers under test then probably got no CPU time either, so the stall counts for all
+// machine is the process name in records that say that gauntlet itself got no CPU time (a stall).
+// The controllers under test then probably got no CPU time either, so the stall counts for all
 // processes.
 const machine = ""
 
@@ -49,8 +49,8 @@ func (s *stalls) longest(from time.Duration) time.Duration {
 	return longest
 }
 
-// since returns for how long the given processes, taken together, have got no CPU time in a
-// period. The parameter from is the beginning of the period, which ends now.
+// since returns the sum of the times for which the given processes got no CPU time in a period. The
+// parameter from is the beginning of the period, which ends now.
 func (s *stalls) since(from time.Duration, processes ...string) (sum time.Duration) {
 	for _, each := range slices.Backward(s.all) {
 		if each.end <= from {

@@ -97,7 +97,8 @@ func (t parsedText[T]) read(raw json.RawMessage, decode func(json.RawMessage) (T
 // [kube.Kind.Decoding] says which type this is.
 //
 // Decode returns nil for kinds without a row in the table of package kube. It also returns nil for
-// kinds that are decoded [kube.AsGeneric]. Use [Decoder.Generic] for them.
+// kinds whose Decoding is [kube.AsGeneric], which have no Go type of their own. Use
+// [Decoder.Generic] for them.
 func (d *Decoder) Decode(o *history.Object) (any, error) {
 	kind, _ := kube.ByResource(o.Resource)
 	switch kind.Decoding {

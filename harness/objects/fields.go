@@ -13,9 +13,10 @@ import (
 // keys of the map are paths. A path is a JSON pointer without the first slash. The result does
 // not contain metadata that the API server sets.
 //
-// The items of a list have paths of their own if the field uid, type or name identifies each
-// item. Such a path contains the value of this field in place of the index. Each finalizer also
-// has a path of its own. Any other list is a single field.
+// The items of a list have paths of their own if the field uid, type or name identifies each item.
+// Such a path contains the value of this field in place of the index, as in
+// spec/containers/web/image. Each finalizer also has a path of its own. Any other list is a single
+// field.
 //
 // A field that is null or empty counts as absent. The result is nil if the body of the object is
 // not a JSON object.

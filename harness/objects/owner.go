@@ -27,8 +27,8 @@ type OwnerKind struct {
 // OwnerKinds contains the descriptions of ReplicaSet and ReplicationController.
 var OwnerKinds = ownerKinds()
 
-// ownerKinds returns the descriptions of ReplicaSet and ReplicationController. It finds both in
-// package kube, by the field Decoding.
+// ownerKinds returns the descriptions of ReplicaSet and ReplicationController. It finds both in the
+// table of package kube, by the field Decoding, which selects the decoder of a kind.
 func ownerKinds() (kinds []OwnerKind) {
 	parsers := map[kube.Decoding]func(json.RawMessage) (labels.Selector, error){
 		kube.AsReplicaSet:            ParseLabelSelector,

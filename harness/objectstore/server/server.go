@@ -27,7 +27,8 @@ func Open(ctx context.Context, text string) (*blob.Bucket, error) {
 	return blob.OpenBucket(ctx, location)
 }
 
-// withPrefix replaces the path of a URL by the parameter prefix, which gocloud.dev reads.
+// withPrefix replaces the path of a URL by the query parameter prefix, such as ?prefix=nightly/,
+// which gocloud.dev reads.
 func withPrefix(text string) (string, error) {
 	parsed, err := url.Parse(text)
 	if err != nil {
@@ -77,7 +78,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodGet && query.Has("prefix"):
 		answer, err = try(s, r.Context(), func(ctx context.Context) ([]byte, error) { return s.list(ctx, query.Get("prefix")) })
 	default:
-		http.Error(w, fmt.Sprintf("found %s %s; expected PUT or GET with a name, or GET with a prefix", r.Method, r.URL), http.StatusBadRequest)
+		http.Error(w, fmt.Sprintf("request %s %s: expected PUT or GET with a name, or GET with a prefix", r.Method, r.URL), http.StatusBadRequest)
 		return
 	}
 	switch {

@@ -1,8 +1,8 @@
 // Command gauntlet-objectstore serves the objects of a bucket to gauntlet. The argument is the URL
 // of the bucket, in S3, Google Cloud Storage or Azure Blob Storage. gauntlet passes one end of a
-// connection as file descriptor 3, and sends requests with HTTP/2. The program ends with its
-// standard input. The exit status is 3 if the arguments are wrong, and 1 if the bucket cannot be
-// opened.
+// connection as file descriptor 3, and sends requests with HTTP/2. The program ends when its
+// standard input ends. The exit status is 3 if the arguments are wrong, and 1 if the bucket cannot
+// be opened.
 package main
 
 import (
