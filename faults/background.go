@@ -13,11 +13,11 @@ type Background struct {
 	ended  chan struct{}      // closed when the function run has returned
 }
 
-// Begin starts a goroutine that calls run. A fault must call Begin only once.
+// Begin starts a goroutine that calls the function run. A fault must call Begin only once.
 //
-// After the call of End, run must finish its current operation and return; see Stopping. The
-// context that run gets stays valid when ctx is canceled. Only End cancels that context, and
-// only if run takes too long.
+// After the call of End, the function run must finish its current operation and return; see
+// Stopping. Its context stays valid when ctx is canceled. Only End cancels the context of the
+// function, and only if the function takes too long.
 func (b *Background) Begin(ctx context.Context, run func(ctx context.Context)) {
 	b.stop, b.ended = make(chan struct{}), make(chan struct{})
 	ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -35,7 +35,7 @@ func (b *Background) Stopping() <-chan struct{} { return b.stop }
 // goroutine finishes its current operation first, so that the history contains the record of the
 // operation.
 //
-// If ctx is done before the goroutine has returned, End cancels the context of run and returns
+// If ctx is done before the goroutine has returned, End cancels the goroutine's context and returns
 // ctx.Err(). End may be called more than once. If Begin was never called, End returns nil.
 func (b *Background) End(ctx context.Context) error {
 	if b.ended == nil {

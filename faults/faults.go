@@ -78,8 +78,8 @@ type Env struct {
 	// Admin is a client with cluster-admin permissions. Requests of Admin bypass Interceptor.
 	Admin kubernetes.Interface
 	// Dynamic is a dynamic client with cluster-admin permissions. Requests of Dynamic bypass
-	// Interceptor too. Kinds lists the workload's API kinds for which client-go has no typed
-	// client; see [workload.Env].
+	// Interceptor too. The field Kinds lists the workload's API kinds for which client-go has no
+	// typed client; see [workload.Env].
 	Dynamic dynamic.Interface
 	Kinds   []kube.Kind
 	// Capabilities says what the clusters of the provider, such as kind, can do. For example, it
@@ -146,9 +146,9 @@ type Params interface {
 type Type struct {
 	// Name is the name that scenarios use for the type, such as "api-error".
 	Name string
-	// Description says what the fault does. Healing says how healing undoes the fault's effects.
-	// Each text consists of complete sentences. The generated docs/reference/faults.md shows
-	// both texts.
+	// Description says what the fault does. The field Healing says how the end of the fault undoes
+	// its effects. Each text consists of complete sentences. The generated docs/reference/faults.md
+	// shows both texts.
 	Description string
 	Healing     string
 	// Needs lists the capabilities that a provider, such as kind, must have to run the fault. An
@@ -182,16 +182,16 @@ type Param struct {
 	// Description says what the parameter controls, in complete sentences and with the unit of
 	// its value.
 	Description string
-	// Bounds says which values are permitted, such as "at least 1". Default is the value that
-	// the fault uses if the scenario omits the parameter. A required parameter has an empty
+	// Bounds says which values are permitted, such as "at least 1". The field Default is the value
+	// that the fault uses if the scenario omits the parameter. A required parameter has an empty
 	// Default.
 	Bounds  string
 	Default string
 }
 
 // Supported returns nil if a provider with the given capabilities can run the fault. Otherwise the
-// error names the missing capability, or says why the provider cannot run the fault. The type of
-// the fault must be t.
+// error names the missing capability, or says why the provider cannot run the fault. The argument
+// fault must have the type t.
 func (t *Type) Supported(fault Fault, c cluster.Capabilities) error {
 	if err := c.Require(t.Name, t.Needs...); err != nil {
 		return err

@@ -35,8 +35,9 @@ type Request struct{ Verb, Resource, Subresource string }
 // Pick returns one of the given values, chosen at random with equal probability.
 func Pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// PickTime returns a random duration from least to most, both inclusive. The result is least
-// plus a multiple of step, so that generated scenarios contain round values.
+// PickTime returns a random duration from the minimum least to the maximum most, both inclusive.
+// The result differs from the minimum by a multiple of the argument step, so that generated
+// scenarios contain round values.
 func PickTime(r *rand.Rand, least, most, step time.Duration) time.Duration {
 	return least + time.Duration(r.Int64N(int64((most-least)/step)+1))*step
 }

@@ -18,9 +18,9 @@ import (
 // denyPolicy is a ValidatingAdmissionPolicy that a fault creates. The policy denies creates of one
 // resource in the namespace of the test run. It admits objects that satisfy a CEL expression.
 type denyPolicy struct {
-	// resource is the resource whose creates the policy denies. It may include a subresource,
-	// such as pods/binding. expression is a CEL expression; the policy admits an object for
-	// which it is true. message is the error message for a denied object.
+	// resource says which create requests the policy denies. It may include a subresource, such as
+	// pods/binding. The field expression is a CEL expression. The policy admits only objects for
+	// which it is true. The field message is the error message for a denied object.
 	resource            schema.GroupResource
 	expression, message string
 	// reason is the reason in the Status with which the API server denies an object, such as
@@ -36,9 +36,9 @@ type denyPolicy struct {
 	name string // name of the ValidatingAdmissionPolicy and of its binding; "" before they exist
 }
 
-// create creates the policy and returns when the API server enforces the policy. The policy's
-// name begins with prefix. If create fails, it deletes the policy as far as possible and returns
-// an error.
+// create creates the policy and returns when the API server enforces the policy. The policy's name
+// begins with the given prefix. If create fails, it deletes the policy as far as possible and
+// returns an error.
 func (d *denyPolicy) create(ctx context.Context, env *faults.Env, prefix string) error {
 	d.env = env
 	d.name = fmt.Sprintf("%s-%s-%08x", prefix, env.Namespace, env.Rand.Uint32()) // unique, because the policy is cluster-scoped
@@ -52,8 +52,8 @@ func (d *denyPolicy) create(ctx context.Context, env *faults.Env, prefix string)
 	return nil
 }
 
-// await waits until the API server enforces the policy. If enforced is false, await waits until
-// the API server no longer enforces it.
+// await waits until the API server enforces the policy. If the argument enforced is false, await
+// waits until the API server no longer enforces it.
 func (d *denyPolicy) await(ctx context.Context, enforced bool) error {
 	probe := d.probe
 	if probe == nil {

@@ -173,9 +173,9 @@ func (p *NameParams) detail() string {
 	return "another template"
 }
 
-// conflictingSet returns the ReplicaSet that the fault creates to take a name. The argument of is
-// the ReplicaSet that the controller under test is about to create. The result has the same name
-// and 0 replicas. The parameter template determines its pod template and controllerRef.
+// conflictingSet returns the ReplicaSet that the fault creates to take a name. The last argument is
+// the ReplicaSet that the controller under test is about to create. The result has the name of that
+// ReplicaSet, and 0 replicas. The parameter template determines its pod template and controllerRef.
 func (n *name) conflictingSet(ctx context.Context, of *history.Object) (*appsv1.ReplicaSet, error) {
 	labels := map[string]string{"taken-by": n.env.Report.Name()}
 	set := &appsv1.ReplicaSet{

@@ -62,9 +62,9 @@ func newPending(params faults.Params) (faults.Fault, error) {
 	}}, nil
 }
 
-// probeBinding sends a dry-run binding for a pod that does not exist, whose name begins with
-// prefix. The returned error shows whether the API server already enforces the policy against
-// bindings.
+// probeBinding sends a dry-run binding for a pod that does not exist. The name of this pod begins
+// with the given prefix. The returned error shows whether the API server already enforces the
+// policy against bindings.
 func probeBinding(ctx context.Context, env *faults.Env, prefix string) error {
 	return env.Admin.CoreV1().Pods(env.Namespace).Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: prefix + "probe"}, Target: corev1.ObjectReference{Kind: "Node", Name: "probe"},
@@ -127,7 +127,7 @@ func (p *pending) run(ctx context.Context) {
 }
 
 // reportDenied writes a "fired" record to the history for each pod whose binding the policy has
-// denied. It skips the pods in the map reported, and adds each other denied pod to reported.
+// denied. It skips the pods in the map reported. It adds every other denied pod to this map.
 func (p *pending) reportDenied(ctx context.Context, reported map[types.UID]bool) error {
 	list, err := p.env.Admin.CoreV1().Pods(p.env.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // lists from the watch cache
 	if err != nil {

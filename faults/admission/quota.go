@@ -112,7 +112,7 @@ func (q *quota) createQuota(ctx context.Context) (types.UID, error) {
 			return err
 		}
 		if _, known := now.Status.Used[corev1.ResourcePods]; !known {
-			return errors.New("the field status.used.pods is not set yet")
+			return errors.New("the field status.used.pods of the ResourceQuota is not set yet")
 		}
 		return nil
 	})

@@ -51,9 +51,9 @@ type Client struct {
 	handlers sync.WaitGroup // handlers of the requests in flight
 }
 
-// Connect returns a client for one replica of the subject, such as "subject-0". The subject is
-// the controllers under test. The interceptor receives each request and sends it to the API
-// server through upstream. The scheme and the host in the URL stay unchanged.
+// Connect returns a client for one replica of the subject, such as "subject-0". The subject is the
+// controllers under test. The interceptor receives each request and sends it to the API server
+// through the transport upstream. The scheme and the host in the URL stay unchanged.
 func Connect(i *interceptor.Interceptor, subject string, upstream http.RoundTripper) *Client {
 	c := &Client{}
 	c.serve = func(on *connection, w http.ResponseWriter, r *http.Request) {
@@ -197,7 +197,7 @@ type connection struct {
 	reset  chan struct{} // closed when Reset breaks the connection
 
 	mu         sync.Mutex
-	changed    *sync.Cond // wakes waiting goroutines when deliveries or resetting changes
+	changed    *sync.Cond // wakes waiting goroutines when the field deliveries or resetting changes
 	deliveries int        // number of responses and events that are being recorded and written
 	resetting  bool       // Reset waits for the deliveries in progress, or has ended
 }

@@ -25,9 +25,9 @@ func NewProxy(i *interceptor.Interceptor, upstream http.RoundTripper) *Proxy {
 	return &Proxy{interceptor: i, upstream: upstream, clients: map[string]*Client{}}
 }
 
-// Route changes config, so that a client with this config sends its requests through the Proxy. The
-// interceptor records them as requests of the given replica, such as "subject-0". Route breaks the
-// connections of an earlier instance of the replica.
+// Route changes a client configuration, so that clients with this configuration send their requests
+// through the Proxy. The interceptor records them as requests of the given replica, such as
+// "subject-0". Route breaks the connections of an earlier instance of the replica.
 func (p *Proxy) Route(replica string, config *rest.Config) error {
 	p.Disconnect(replica)
 	client := Connect(p.interceptor, replica, p.upstream)

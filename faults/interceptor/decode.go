@@ -65,7 +65,8 @@ func encodingOf(contentType string) encoding {
 }
 
 // decode decodes one object from JSON or protobuf. If client-go does not know the kind of a JSON
-// object, the result is an unstructured object. The object does not share memory with data.
+// object, the result is an unstructured object. The object does not share memory with the argument
+// data.
 func decode(in encoding, data []byte) (runtime.Object, error) {
 	codec, ok := codecs[in]
 	if !ok {

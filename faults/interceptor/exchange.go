@@ -51,8 +51,8 @@ type exchange struct {
 	// record is the history record of the request. It must not change after the exchange has
 	// appended it to the history.
 	record *history.Request
-	// effect says what a fault does to the request, such as refuse it. hook is the fault that
-	// returned the effect. If no fault affects the request, effect is zero and hook is nil.
+	// effect says what a fault does to the request, such as refuse it. The field hook is the fault
+	// that returned the effect. If no fault affects the request, effect is zero and hook is nil.
 	effect RequestEffect
 	hook   *hook[RequestFault]
 }
@@ -290,9 +290,9 @@ func (x *exchange) subjectGone() bool {
 	return x.conn.Broken() || x.request.Context().Err() != nil
 }
 
-// recordResponse appends a response to the history. For a list, it also appends a record with
-// the list's items. It decodes the body only if complete is true. If it cannot decode the body
-// of a successful response, it appends a gap record: the history misses the body.
+// recordResponse appends a response to the history. For a list, it also appends a record with the
+// list's items. It decodes the body only if the argument complete is true. If it cannot decode the
+// body of a successful response, it appends a gap record: the history misses the body.
 func (x *exchange) recordResponse(response *http.Response, body []byte, complete bool) {
 	var content responseContent
 	var err error

@@ -104,9 +104,9 @@ type jsonObject struct {
 // ended reports whether the scanned bytes contain the complete object.
 func (o *jsonObject) ended() bool { return o.begun && o.depth == 0 }
 
-// scan processes data up to the end of the JSON object and of the white space after the object.
-// It returns the number of processed bytes. If data ends before the object does, the next call
-// of scan continues with further data.
+// scan processes bytes up to the end of the JSON object and of the white space after the object. It
+// returns the number of processed bytes. If the bytes end before the object does, the next call of
+// scan continues with further data.
 func (o *jsonObject) scan(data []byte) (int, error) {
 	for i, c := range data {
 		switch {

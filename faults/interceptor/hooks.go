@@ -92,8 +92,8 @@ type LostResponse struct {
 	Break ConnectionBreak
 }
 
-// WatchFault is a function with which a fault decides what happens to a watch event. For
-// example, it returns the effect "hold for 5 s". It returns nil to leave the event unchanged.
+// WatchFault is a function with which a fault decides what happens to a watch event. For example,
+// it returns the effect "hold for 5 s". It returns nil to leave the event unchanged. The argument
 // stream is the watch request.
 //
 // The interceptor calls every WatchFault when the event arrives from the API server. If several
@@ -178,8 +178,9 @@ func (h *hooks[F]) change(edit func([]*hook[F]) []*hook[F]) {
 	close(old.superseded)
 }
 
-// call calls use with the fault's function, which is a RequestFault or a WatchFault. It does
-// nothing if the fault has been removed. A removal waits until use returns.
+// call passes the fault's function, a RequestFault or WatchFault, to the function use, which calls
+// it. It does nothing if the fault has been removed. A removal waits until the function use has
+// returned.
 func (h *hook[F]) call(use func(F)) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

@@ -40,8 +40,8 @@ func (x *exchange) delay(d time.Duration) error {
 // refuse sends the controller under test an API error in place of the API server's response, and
 // records the error.
 //
-// The caller sets two fields of record. Reached says whether the API server received the
-// request, and ServerCode is the HTTP status of its answer. refuse sets the other fields.
+// The caller sets two fields of the argument record. Reached says whether the API server received
+// the request, and ServerCode is the HTTP status of its answer. refuse sets the other fields.
 func (x *exchange) refuse(refusal *Refusal, record history.Response) {
 	status := refusal.status(x.record)
 	record.ID, record.Code, record.Reason, record.Fault = x.record.ID, refusal.Code, string(status.Reason), x.effect.Fault

@@ -133,15 +133,17 @@ func (i *Interceptor) Serve(route *Route, connection Connection, w http.Response
 	x.serve()
 }
 
-// OnRequest registers a fault. The interceptor calls the fault for every request from now on.
-// After remove has returned, the interceptor does not call the fault again.
+// OnRequest registers a fault. The interceptor calls the fault for every request from now on. The
+// returned function remove ends the registration. After remove has returned, the interceptor does
+// not call the fault again.
 func (i *Interceptor) OnRequest(fault RequestFault) (remove func()) {
 	return i.requestFaults.add(fault)
 }
 
 // OnWatchEvent registers a fault. The interceptor calls the fault for every watch event from now
-// on. After remove has returned, the interceptor does not call the fault again. Events that only
-// this fault held are then delivered, in their original order.
+// on. The returned function remove ends the registration. After remove has returned, the
+// interceptor does not call the fault again. Events that only this fault held are then delivered,
+// in their original order.
 func (i *Interceptor) OnWatchEvent(fault WatchFault) (remove func()) {
 	return i.watchFaults.add(fault)
 }

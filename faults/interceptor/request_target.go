@@ -12,8 +12,8 @@ import (
 // target says what a request asks for, such as "delete pods default/web-1". It contains the verb
 // and the object or collection in the URL.
 //
-// classify creates a target by the URL conventions of the Kubernetes API, without a list of
-// known resources.
+// The function classify creates a target by the URL conventions of the Kubernetes API, without a
+// list of known resources.
 type target struct {
 	verb        string
 	resource    string // with its API group, such as "replicasets.apps"; empty for paths such as /healthz

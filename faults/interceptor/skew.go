@@ -36,8 +36,8 @@ type skewedClock struct {
 }
 
 // serverTimes contains the creationTimestamp and deletionTimestamp of an object as the API server
-// set them. A clock-skew fault shifts these timestamps. deleting is the zero time if the object is
-// not being deleted.
+// set them. A clock-skew fault shifts these timestamps. The field deleting is the zero time if the
+// object is not being deleted.
 type serverTimes struct{ created, deleting metav1.Time }
 
 // SkewReporter is a function that the interceptor calls for each object that the controller under
@@ -69,9 +69,9 @@ type requestRef struct {
 // 1.3 s moves about 30 % of the timestamps by 2 s, and the others by 1 s. Equal timestamps are
 // always shifted by the same amount, and the order of timestamps is kept.
 //
-// The interceptor calls report for each object with shifted timestamps. The function restore
-// ends the shift and may be called more than once. The interceptor may still call report after
-// restore has returned, for responses in flight.
+// The interceptor calls the function report for each object with shifted timestamps. The returned
+// function restore ends the shift and may be called more than once. After restore has returned, the
+// interceptor may still call report for responses in flight.
 func (i *Interceptor) SkewClock(ahead time.Duration, report SkewReporter) (restore func()) {
 	i.skew.mu.Lock()
 	i.skew.reporters = append(i.skew.reporters, &report)
@@ -106,8 +106,8 @@ func (s *skewedClock) offset() time.Duration { return time.Duration(s.ahead.Load
 // given duration.
 //
 // API timestamps contain no fraction of a second. skewTime therefore assumes a fraction: for
-// example, that the clock was at 12:00:05.3 when it set 12:00:05. The fraction depends only on
-// t, so equal timestamps give equal results.
+// example, that the clock was at 12:00:05.3 when it set 12:00:05. The fraction depends only on the
+// argument t, so equal timestamps give equal results.
 func skewTime(t time.Time, ahead time.Duration) time.Time {
 	if t.IsZero() {
 		return t
@@ -164,8 +164,8 @@ func (s *skewedClock) skewObject(request requestRef, obj runtime.Object, ahead t
 // recordServerTimes stores an object's original creationTimestamp and deletionTimestamp.
 //
 // The controller under test may receive an older version of an object that is already being
-// deleted. If original has no deletionTimestamp, recordServerTimes keeps the stored
-// deletionTimestamp.
+// deleted. If the argument original has no deletionTimestamp, recordServerTimes keeps the stored
+// one.
 func (s *skewedClock) recordServerTimes(uid types.UID, original serverTimes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -36,8 +36,8 @@ type stream struct {
 	// before lastRelease waited in the queue behind the held event. Its delivery was therefore
 	// late too, and the history says so.
 	lastRelease time.Time
-	// injectedEnd says how a fault ended the watch, or is nil. The fault sets injectedEnd before
-	// it calls cancel, so that the stream's goroutine sees the value.
+	// injectedEnd says how a fault ended the watch, or is nil. The fault sets injectedEnd before it
+	// calls the function cancel, so that the stream's goroutine sees the value.
 	injectedEnd atomic.Pointer[streamEnd]
 	cancel      context.CancelFunc
 }
@@ -115,8 +115,9 @@ func (s *stream) readEvents(ctx context.Context) {
 	}
 }
 
-// nextChunk appends all bytes that have arrived to buffer. readEvents uses nextChunk in place of
-// a nextFrame function if the interceptor cannot parse the stream.
+// nextChunk reads all bytes that have arrived, and appends them to the argument buffer. If the
+// interceptor cannot parse a stream, the method readEvents uses nextChunk in place of a nextFrame
+// function.
 func nextChunk(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	if _, err := source.Peek(1); err != nil {
 		return buffer, err

@@ -34,8 +34,8 @@ const (
 // parameter how.
 var Endings = []WatchEnding{EndClosed, EndReset, EndDisconnected, EndExpired}
 
-// EndWatches ends each open watch for which matches returns true. It returns the requests that
-// started these watches. It does not wait until the streams have ended.
+// EndWatches ends each open watch for which the function matches returns true. It returns the
+// requests that started these watches. It does not wait until the streams have ended.
 //
 // The interceptor discards the events that faults hold in these watches. The controller under test
 // receives the missed changes with its next watch or list. The argument fault is the name of the
@@ -76,7 +76,7 @@ type openStreams struct {
 }
 
 // register adds the stream to the set of open watches, so that a fault can end the watch. To end
-// the watch, the fault calls cancel.
+// the watch, the fault calls the function cancel.
 func (s *stream) register(cancel context.CancelFunc) {
 	s.cancel = cancel
 	streams := &s.openStreams

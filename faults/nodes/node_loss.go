@@ -68,7 +68,7 @@ var CutOff = faults.Type{
 }
 
 // lossMode contains the functions with which a fault makes a node fail and recovers it. For
-// example, lose stops the kubelet and recover starts the kubelet again.
+// example, the function lose stops the kubelet, and the function recover starts it again.
 type lossMode struct {
 	state
 	// lose makes the node with the given name fail. The node may have failed even if lose
@@ -111,8 +111,8 @@ var (
 // withCluster returns a function for the fields lose and recover of lossMode. The argument do is a
 // method of the interface C, for example KillNode of [cluster.Machines].
 //
-// The returned function calls do on the test run's cluster. It returns an error if the cluster does
-// not implement C.
+// The returned function calls this method on the test run's cluster. It returns an error if the
+// cluster does not implement C.
 func withCluster[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		c, ok := env.Cluster.(C)
@@ -123,9 +123,9 @@ func withCluster[C any](do func(C, context.Context, string) error) func(context.
 	}
 }
 
-// withNodeMarkedLost returns a function for the field lose of lossMode. The function calls do,
-// which makes the node fail, for example stops its machine. It then calls markNodeLost, so that
-// the node and its pods become not ready at once.
+// withNodeMarkedLost returns a function for the field lose of lossMode. The argument do makes the
+// node fail, for example by stopping its machine. The returned function calls do and then
+// markNodeLost, so that the node and its pods become not ready at once.
 func withNodeMarkedLost[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		if err := withCluster(do)(ctx, env, node); err != nil {
@@ -135,8 +135,8 @@ func withNodeMarkedLost[C any](do func(C, context.Context, string) error) func(c
 	}
 }
 
-// newLoss returns a fault that makes nodes fail as mode says, for example by stopping the
-// kubelet. It returns an error if a parameter is invalid.
+// newLoss returns a fault that makes nodes fail. The argument mode says how, for example by
+// stopping the kubelet. newLoss returns an error if a parameter is invalid.
 func newLoss(params faults.Params, mode lossMode) (faults.Fault, error) {
 	p, err := decodeCount(params)
 	if err != nil {
@@ -234,8 +234,8 @@ func deleteNode(ctx context.Context, env *faults.Env, name string) error {
 	})
 }
 
-// eachPod calls do for every workload pod on a node. It ignores an error of do if the pod no
-// longer exists or has changed.
+// eachPod calls the function do for every workload pod on a node. If the pod no longer exists or
+// has changed, eachPod ignores the error of this call.
 func eachPod(ctx context.Context, env *faults.Env, node string, do func(*corev1.Pod) error) error {
 	list, err := env.Admin.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),

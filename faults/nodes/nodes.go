@@ -89,8 +89,8 @@ type markedNodes struct {
 	nodes []string
 }
 
-// applyTo cordons or taints up to count random nodes, and returns these nodes. If an update
-// fails, applyTo reverts its changes and returns an error.
+// applyTo cordons or taints random nodes, and returns them. The argument count is the maximum
+// number of nodes. If an update fails, applyTo reverts its changes and returns an error.
 func (m mark) applyTo(ctx context.Context, env *faults.Env, count int) (*markedNodes, error) {
 	nodes, err := m.pick(ctx, env, count)
 	if err != nil {
@@ -116,8 +116,9 @@ func (m *markedNodes) removeAll(ctx context.Context) (err error) {
 	return err
 }
 
-// forEach calls do, for example the removal of a taint, for every node, even after an error. It
-// returns the nodes for which do returned an error, so that the caller can retry them.
+// forEach calls the function do for every node, even after an error. For example, this function
+// removes a taint. forEach returns the nodes for which the function returned an error, so that the
+// caller can retry them.
 func forEach(nodes []string, do func(node string) error) (left []string, err error) {
 	var all []error
 	for _, node := range nodes {
@@ -128,9 +129,9 @@ func forEach(nodes []string, do func(node string) error) (left []string, err err
 	return left, errors.Join(all...)
 }
 
-// pick returns the names of count random worker nodes that are not yet in the state s. If there
-// are fewer such nodes, pick returns all of them. If there is no such node, pick returns an
-// error.
+// pick returns the names of random worker nodes that are not yet in the state s. The argument count
+// is the number of nodes. If there are fewer such nodes, pick returns all of them. If there is no
+// such node, pick returns an error.
 func (s state) pick(ctx context.Context, env *faults.Env, count int) ([]string, error) {
 	list, err := env.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

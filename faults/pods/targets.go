@@ -51,9 +51,9 @@ func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
 	return ref, nil
 }
 
-// candidates returns the active pods (not terminating, Succeeded or Failed) on which the fault
-// may act. It includes pods without a controllerRef only if orphans is true. It sorts the pods
-// by name: with the same pod names, a seed therefore always chooses the same pod.
+// candidates returns the active pods (not terminating, Succeeded or Failed) on which the fault may
+// act. It includes pods without a controllerRef only if the argument orphans is true. It sorts the
+// pods by name: with the same pod names, a seed therefore always chooses the same pod.
 func candidates(pods []corev1.Pod, orphans bool) []*corev1.Pod {
 	var active []*corev1.Pod
 	for i := range pods {

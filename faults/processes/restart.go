@@ -95,8 +95,9 @@ func NewRestart(params faults.Params) (faults.Fault, error) {
 	return &restart{params: p}, nil
 }
 
-// validateDuration returns an error unless d is between 0 and durationMax. The error names
-// field, the parameter such as "downtime" that contains d.
+// validateDuration returns an error unless the duration d is between 0 and the constant
+// durationMax. The argument field is the name of the parameter, such as "downtime". The error
+// contains this name.
 func validateDuration(params faults.Params, field string, d time.Duration) error {
 	if d < 0 || d > durationMax {
 		return params.Errorf(field, "%v is out of bounds; expected 0s to %v", d, durationMax)

@@ -78,8 +78,8 @@ func (s *instanceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.proxy.interceptor.Serve(s.route, connOf(r.Context()), w, r)
 }
 
-// serve accepts the replica's connections until close is called. It returns an error if the
-// listener fails earlier.
+// serve accepts the replica's connections until the method close is called. It returns an error if
+// the listener fails earlier.
 func (s *instanceServer) serve(listener net.Listener) error {
 	err := s.server.ServeTLS(subjectListener{listener}, "", "")
 	if errors.Is(err, http.ErrServerClosed) {

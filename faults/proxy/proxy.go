@@ -56,7 +56,7 @@ type Proxy struct {
 	interceptor *interceptor.Interceptor
 	dial        func(ctx context.Context, network, address string) (net.Conn, error)
 	certificate tls.Certificate // TLS certificate that every listener of the proxy uses
-	ca          []byte          // CA certificate that signed certificate, in PEM
+	ca          []byte          // CA certificate that signed the certificate in the field certificate, in PEM
 
 	mu        sync.RWMutex
 	instances map[string]*instanceServer // one server for each replica; the key is its name

@@ -161,8 +161,9 @@ func (t *Tunnel) openIdle() (conn *tls.Conn, err error) {
 	return conn, nil
 }
 
-// forward opens a connection to the fault proxy and joins this connection with conn. The relay has
-// taken conn from its pool for the controller under test.
+// forward opens a connection to the fault proxy and joins it with a connection to the relay. The
+// argument conn is this second connection, which the relay has taken from its pool for the
+// controller under test.
 func (t *Tunnel) forward(conn *tls.Conn) {
 	ctx, cancel := context.WithTimeout(t.ctx, joinTimeout)
 	defer cancel()

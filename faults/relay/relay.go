@@ -128,9 +128,9 @@ func receiveMessage(conn net.Conn, expected byte) error {
 	return nil
 }
 
-// join forwards data between the connections a and b until both directions are closed. When a
-// ends its direction, join closes this direction on b, and vice versa. If a connection fails or
-// ctx is canceled, join resets a and b.
+// join forwards data between the connections a and b until both directions are closed. When one
+// connection ends its direction, join closes this direction on the other connection. If a
+// connection fails or ctx is canceled, join resets both.
 func join(ctx context.Context, a, b duplexConn) {
 	resetBoth := func() {
 		tcp.Reset(a)

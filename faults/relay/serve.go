@@ -73,8 +73,8 @@ func Serve(ctx context.Context, o Options) error {
 	return group.Wait()
 }
 
-// accept calls handle in a new goroutine for every connection that a listener accepts, until ctx
-// is canceled. It returns after all calls of handle have returned.
+// accept accepts connections of a listener until ctx is canceled. For each connection, it calls the
+// function handle in a new goroutine. It returns after all these calls have returned.
 func accept(ctx context.Context, listener net.Listener, handle func(context.Context, net.Conn)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var handlers sync.WaitGroup

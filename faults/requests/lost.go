@@ -38,9 +38,9 @@ type LostParams struct {
 	Breaks string        `yaml:"breaks"`
 }
 
-// lossNames lists the permitted values of the parameter how. lostCodes lists the permitted
-// values of the parameter code. They are errors that an API server can return although it has
-// committed the write.
+// lossNames lists the permitted values of the parameter how. The variable lostCodes lists the
+// permitted values of the parameter code. They are errors that an API server can return although it
+// has committed the write.
 var (
 	lossNames = []string{lossReset, lossError, lossCut}
 	lostCodes = []int{500, 503, 504}

@@ -33,9 +33,9 @@ type Match struct {
 // countMax is the largest permitted value of the parameters nth, every and times.
 const countMax = 1_000_000
 
-// withMatch returns the documentation of all parameters of a fault type that selects requests. It
-// consists of own, the type's other parameters, and the parameters in [Match]. The argument verbs
-// lists the verbs that the fault type supports.
+// withMatch returns the documentation of all parameters of a fault type that selects requests. The
+// result begins with the parameters in [Match]. The parameters in the argument own, which only this
+// fault type has, follow. The argument verbs lists the verbs that the fault type supports.
 func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
 		{Name: "verb", Description: "The verb of the requests.", Bounds: "one of " + strings.Join(verbs, ", ")},
@@ -130,8 +130,9 @@ type selection struct {
 	matches, fired int        // how many requests matched, and at how many the fault fired
 }
 
-// count counts a matching request, and decides whether the fault fires at this request. If so,
-// fires is true, and count also returns the effect and the text for the history record.
+// count counts a matching request, and decides whether the fault fires at this request. If so, the
+// result fires is true. The results effect and detail are then the effect on the request and the
+// text for the history record.
 //
 // count draws random numbers for every matching request, even after the fault has fired as often
 // as permitted. The parameter times therefore does not change the random draws.

@@ -28,9 +28,9 @@ const durationMax = 10 * time.Minute
 // could select other requests.
 type effectFunc func(random *rand.Rand) (effect interceptor.RequestEffect, detail string)
 
-// fault is a fault of any type in this package. The field selection selects requests, and the
-// field effect says how the fault changes them. When the test run heals the fault, all delays end
-// at once. The fault proxy then forwards or resets the delayed requests, as effect says.
+// fault is a fault of any type in this package. The field selection selects requests, and the field
+// effect says how the fault changes them. When the test run heals the fault, all delays end at
+// once. The fault proxy then forwards or resets the delayed requests, as the field effect says.
 type fault struct {
 	faults.Registration
 	selection
@@ -96,8 +96,9 @@ func breaksParam() faults.Param {
 	}
 }
 
-// validateDuration returns an error unless d is between lowest and durationMax. The error names
-// field, the parameter such as "delay" that contains d.
+// validateDuration returns an error unless the duration d is between the argument lowest and the
+// constant durationMax. The argument field is the name of the parameter, such as "delay". The error
+// contains this name.
 func validateDuration(params faults.Params, field string, d, lowest time.Duration) error {
 	if d < lowest || d > durationMax {
 		return params.Errorf(field, "%v is out of bounds; expected %v to %v", d, lowest, durationMax)

@@ -21,14 +21,15 @@ var codesByVerb = map[string][]int{
 }
 
 // outageMax is the longest time for which a generated fault may change every matching request. It
-// is short, because clients back off: a client may wait as long again after the fault ends. If
+// is short, because a client whose requests fail waits longer before each retry. After the fault
+// has ended, the client may still wait about as long as the fault lasted. If
 // [faults.SampleInput.Long] is set, a fault may change every matching request for longer.
 const outageMax = 1500 * time.Millisecond
 
 // sampleMatch draws random parameters that select requests for a generated fault. The fault then
 // affects one matching request (nth), every n-th, a random share, or all of them. Without nth,
-// sampleMatch also draws a limit from 1 to times for the number of affected requests. There is no
-// limit if times is 0, and there may be none if o.Long is set.
+// sampleMatch also draws a limit for the number of affected requests. The argument times is the
+// highest such limit; 0 means no limit. If o.Long is set, sampleMatch may also omit the limit.
 func sampleMatch(r *rand.Rand, o faults.SampleInput, times int) Match {
 	request := faults.Pick(r, o.Requests...)
 	m := Match{Verb: request.Verb, Resource: request.Resource, Subresource: request.Subresource}

@@ -93,8 +93,8 @@ func NewStall(params faults.Params) (faults.Fault, error) {
 	return newHolding(EventMatch{Resource: p.Resource}, holdUntilHealed, "holds the events of this watch until the fault is healed"), nil
 }
 
-// holding is a fault of type watch-delay or watch-stall. It holds the watch events that
-// eventSelection selects.
+// holding is a fault of type watch-delay or watch-stall. It holds the watch events that the
+// embedded eventSelection selects.
 type holding struct {
 	faults.Registration
 	eventSelection

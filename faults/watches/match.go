@@ -28,9 +28,9 @@ var eventTypes = []string{string(history.Added), string(history.Modified), strin
 const nthMax = 1_000_000
 
 // withEventMatch returns the documentation of all parameters of a fault type that selects watch
-// events. It consists of own, the type's other parameters, and the parameters in [EventMatch]. The
-// argument resource is the first sentence about the parameter resource. The argument nth is the
-// default value of the parameter nth, as text.
+// events. The result begins with the parameters in [EventMatch]. The parameters in the argument
+// own, which only this fault type has, follow. The argument resource is the first sentence about
+// the parameter resource. The argument nth is the default value of the parameter nth, as text.
 func withEventMatch(resource, nth string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
 		resourceParam(resource),
@@ -41,8 +41,8 @@ func withEventMatch(resource, nth string, own ...faults.Param) []faults.Param {
 	}, own...)
 }
 
-// resourceParam returns the documentation of the parameter resource. Its text begins with
-// description.
+// resourceParam returns the documentation of the parameter resource. The argument description is
+// the first sentence of its text.
 func resourceParam(description string) faults.Param {
 	return faults.Param{Name: "resource", Description: description + " The resource may also be a custom resource that the scenario's workload creates.", Bounds: faults.ResourceBounds}
 }

@@ -61,7 +61,7 @@ type skip struct {
 	env    *faults.Env
 
 	mu      sync.Mutex
-	held    uint64      // ID of the watch whose events the fault proxy holds; 0 before the hold and after ended is true
+	held    uint64      // ID of the watch whose events the fault proxy holds; 0 before the hold, and after the field ended is true
 	skipped history.Ref // version of the object that the controller under test must not receive
 	until   time.Time   // time at which the fault proxy stops holding the events
 	ended   bool        // the fault has ended the watch

@@ -108,8 +108,8 @@ func (s *stale) match(request *history.Request) *interceptor.RequestEffect {
 // mayAnswerAtVersion reports whether an API server with an outdated watch cache could answer
 // this query at s.version.
 //
-// The result is false for a list without a resourceVersion, because such a list asks for the
-// latest state. The result is true for a streaming list without a resourceVersion. match then
+// The result is false for a list without a resourceVersion, because such a list asks for the latest
+// state. The result is true for a streaming list without a resourceVersion. The method match then
 // refuses the streaming list, so that the controller under test sends a normal list.
 func (s *stale) mayAnswerAtVersion(query url.Values) bool {
 	asked := query.Get("resourceVersion")
