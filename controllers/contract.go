@@ -10,7 +10,8 @@ import (
 	"sync"
 )
 
-// contract is the content of CONTRACT.md. Statements reads the numbered promises from this text.
+// contract is the content of CONTRACT.md. The function Statements reads the numbered promises from
+// it.
 //
 //go:embed CONTRACT.md
 var contract string

@@ -43,7 +43,7 @@ var annotationsToSkip = []string{
 }
 
 // parseReplicas parses the value of the annotation desired-replicas or max-replicas. It returns
-// false if text is not a number from 0 to the largest int32.
+// false if the argument text is not a number from 0 to the largest int32.
 func parseReplicas(text string) (int, bool) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n > math.MaxInt32 {
@@ -102,7 +102,8 @@ func revisionOf(annotations map[string]string) (int64, bool) {
 
 // withInheritedAnnotations adds the Deployment's annotations to the annotations of its ReplicaSet,
 // and returns the result. It does not add annotations that each object keeps for itself, such as
-// the revision; see annotationsToSkip. Annotations that only the ReplicaSet has remain.
+// the revision; see annotationsToSkip. withInheritedAnnotations keeps the annotations that only the
+// ReplicaSet has.
 func withInheritedAnnotations(annotations, deployment map[string]string) map[string]string {
 	return withEntries(annotations, inheritable(deployment))
 }
@@ -123,7 +124,7 @@ func annotationsAfterRollback(deployment, set map[string]string) map[string]stri
 }
 
 // inheritable returns the annotations that a Deployment and its ReplicaSets pass to each other.
-// These are all annotations except annotationsToSkip. The result is a copy.
+// These are all annotations except those in the list annotationsToSkip. The result is a copy.
 func inheritable(annotations map[string]string) map[string]string {
 	rest := make(map[string]string, len(annotations))
 	for key, value := range annotations {
@@ -134,8 +135,9 @@ func inheritable(annotations map[string]string) map[string]string {
 	return rest
 }
 
-// withEntries returns annotations with the entries of changed added or replaced. It does not modify
-// annotations. If nothing changes, the result is the same map, otherwise a new one.
+// withEntries returns a map with the entries of both arguments. For a key in both, it uses the
+// value in the argument changed. It does not modify its arguments. If no entry differs, the result
+// is the map annotations itself.
 func withEntries(annotations, changed map[string]string) map[string]string {
 	same := true
 	for key, value := range changed {

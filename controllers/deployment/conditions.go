@@ -36,7 +36,8 @@ func findCondition(conditions []appsv1.DeploymentCondition, of appsv1.Deployment
 	return nil
 }
 
-// withCondition adds c to a copy of conditions, or replaces the condition with the type of c.
+// withCondition returns a copy of conditions with the condition c. This condition replaces an
+// existing condition of the same type.
 //
 // If the existing condition has the same status and reason as c, withCondition returns
 // conditions unchanged. A different message alone changes nothing.
@@ -47,8 +48,9 @@ func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentC
 	return withRefreshedCondition(conditions, c)
 }
 
-// withRefreshedCondition adds c to a copy of conditions, or replaces the condition with the type
-// of c. Unlike withCondition, it replaces a condition with the same status and reason too.
+// withRefreshedCondition returns a copy of conditions with the condition c. This condition replaces
+// an existing condition of the same type. Unlike withCondition, it replaces a condition with the
+// same status and reason too.
 //
 // If the existing condition has the same status, c gets the existing lastTransitionTime. A new
 // lastUpdateTime of the condition Progressing restarts the progress deadline.

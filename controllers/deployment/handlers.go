@@ -112,17 +112,17 @@ func (c *Controller) replicaSetDeleted(object any) {
 	}
 }
 
-// enqueueController enqueues the Deployment to which ref points. It does nothing if ref points
-// to no cached Deployment.
+// enqueueController enqueues the Deployment that the owner reference ref names. It does nothing if
+// this Deployment is not in the cache.
 func (c *Controller) enqueueController(namespace string, ref *metav1.OwnerReference) {
 	if owner, ok := c.ownerLookup.ResolveControllerRef(namespace, ref); ok {
 		c.loop.Add(owner.Key)
 	}
 }
 
-// podUpdated handles an updated pod. If the pod has become terminal, a Recreate Deployment may be
-// waiting for that. podUpdated then enqueues the Deployment; see podEnded. It does the same if
-// another pod with the same name has replaced the pod.
+// podUpdated handles an updated pod. If the pod has become terminal, podUpdated calls podEnded. A
+// Deployment with the strategy Recreate may be waiting for the end of the pod. podUpdated does the
+// same if another pod with the same name has replaced the pod.
 func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	if old.UID != pod.UID || podutil.Terminal(pod) && !podutil.Terminal(old) {
 		c.podEnded(old)

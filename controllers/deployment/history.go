@@ -33,7 +33,8 @@ func nextRevision(old []*appsv1.ReplicaSet) int64 {
 }
 
 // revisionsToDelete returns the old ReplicaSets to delete, lowest revision first. After the
-// deletion, at most limit old ReplicaSets are left, apart from those that cannot be deleted yet.
+// deletion, the number of old ReplicaSets is at most the argument limit. ReplicaSets that cannot be
+// deleted yet do not count.
 //
 // A ReplicaSet cannot be deleted yet if its spec or status has replicas. It also cannot be
 // deleted while its status lacks the latest generation. If limit is nil or the highest int32,

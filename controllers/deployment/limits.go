@@ -62,9 +62,9 @@ func recreates(d *appsv1.Deployment) bool {
 	return d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType
 }
 
-// resolveIntOrPercent returns a number of replicas from a number or a percentage of whole. It
-// rounds a percentage up if roundUp is true, and down otherwise. It returns 0 for nil and for a
-// negative number.
+// resolveIntOrPercent returns a number of replicas from a number or a percentage. The argument
+// whole is the number of replicas that 100 % stands for. resolveIntOrPercent rounds a percentage up
+// if roundUp is true, and down otherwise. It returns 0 for nil and for a negative number.
 func resolveIntOrPercent(of *intstr.IntOrString, whole int, roundUp bool) (int, error) {
 	if of == nil {
 		return 0, nil

@@ -26,8 +26,9 @@ func findNewReplicaSet(template *corev1.PodTemplateSpec, oldestFirst []*appsv1.R
 	})
 }
 
-// adjust returns a copy of set with the annotations, revision and minReadySeconds that d's new
-// ReplicaSet must have. If set already has the correct values, adjust returns set itself.
+// adjust returns a copy of a ReplicaSet with the correct annotations, revision and minReadySeconds.
+// These are the values that the new ReplicaSet of the Deployment d must have. If the argument set
+// already has these values, adjust returns it unchanged.
 func adjust(set *appsv1.ReplicaSet, d *appsv1.Deployment, revision int64) *appsv1.ReplicaSet {
 	annotations := withRevision(withInheritedAnnotations(set.Annotations, d.Annotations), revision)
 	if maps.Equal(annotations, set.Annotations) && set.Spec.MinReadySeconds == d.Spec.MinReadySeconds {
@@ -39,9 +40,9 @@ func adjust(set *appsv1.ReplicaSet, d *appsv1.Deployment, revision int64) *appsv
 	return &adjusted
 }
 
-// newReplicaSet returns the ReplicaSet to create for the pod template of d, with the given
-// spec.replicas and revision. It does not send the create request. The argument l contains the
-// numbers for the annotations desired-replicas and max-replicas.
+// newReplicaSet returns the ReplicaSet to create for the Deployment's pod template. It has the
+// given spec.replicas and revision. newReplicaSet does not send the create request. The argument l
+// contains the numbers for the annotations desired-replicas and max-replicas.
 func newReplicaSet(d *appsv1.Deployment, l limits, replicas int, revision int64) (*appsv1.ReplicaSet, error) {
 	hash, err := templatehash.Of(&d.Spec.Template, d.Status.CollisionCount)
 	if err != nil {

@@ -14,12 +14,12 @@ const none = -1
 type size struct {
 	// replicas is spec.replicas of the ReplicaSet.
 	replicas int
-	// available is status.availableReplicas, but at most replicas. Pods above replicas do not
-	// count, because the ReplicaSet controller will delete them.
+	// available is status.availableReplicas, but at most the field replicas. Pods above this number
+	// do not count, because the ReplicaSet controller will delete them.
 	available int
 	// desiredReplicas is the number in the annotation desired-replicas: the Deployment's
-	// spec.replicas at the ReplicaSet's last scaling. It is none if the annotation is missing or
-	// malformed.
+	// spec.replicas at the ReplicaSet's last scaling. If the annotation is missing or malformed,
+	// the value is the constant none.
 	desiredReplicas int
 	// maxReplicas is the number in the annotation max-replicas: the Deployment's spec.replicas
 	// plus maxSurge at the ReplicaSet's last scaling. It is 0 if the annotation is missing or
@@ -31,8 +31,9 @@ type size struct {
 // first.
 type replicaSetSizes struct {
 	sizes []size
-	// newIndex is the index in sizes of the new ReplicaSet, which has the Deployment's pod
-	// template. It is none if the new ReplicaSet does not exist.
+	// newIndex is the index of the new ReplicaSet in the field sizes. The new ReplicaSet has the
+	// Deployment's pod template. If the new ReplicaSet does not exist, the value is the constant
+	// none.
 	newIndex int
 }
 

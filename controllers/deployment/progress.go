@@ -25,8 +25,8 @@ func deadlineOf(d *appsv1.Deployment) (deadline time.Duration, ok bool) {
 	return time.Duration(*seconds) * time.Second, true
 }
 
-// complete reports whether the rollout is complete according to status. All replicas must be
-// updated and available, no other replicas may exist, and status must have the latest
+// complete reports whether the rollout is complete according to the given status. All replicas must
+// be updated and available, and no other replicas may exist. The status must have the latest
 // generation.
 func complete(d *appsv1.Deployment, l limits, status *appsv1.DeploymentStatus) bool {
 	return int(status.UpdatedReplicas) == l.replicas &&
@@ -60,8 +60,8 @@ func untilDeadlineCheck(c *appsv1.DeploymentCondition, deadline time.Duration, n
 // progressConditions returns the Deployment's conditions with an updated condition Progressing. The
 // argument after is the new status, which contains the conditions before this update.
 //
-// The rollout has made progress if the replica counts in after are better than those in the
-// Deployment's existing status.
+// The rollout has made progress if the replica counts in the new status are better than in the
+// existing status.
 func (r *rollout) progressConditions(after *appsv1.DeploymentStatus) []appsv1.DeploymentCondition {
 	deadline, limited := deadlineOf(r.deployment)
 	if !limited {

@@ -22,9 +22,10 @@ func scaleOldToZero(rs replicaSetSizes) []change {
 // oldPodsStopped reports whether no pod of the old ReplicaSets is running, and no new one can
 // appear.
 //
-// The status of every old ReplicaSet must have 0 replicas and the latest generation. Otherwise
-// the ReplicaSet controller may not have observed the scale-down, and may still create pods.
-// Terminal pods do not count as running, because nothing may ever delete them.
+// The status of every old ReplicaSet must have 0 replicas and the latest generation. Otherwise the
+// ReplicaSet controller may not have observed the scale-down, and may still create pods. Terminal
+// pods do not count as running. Perhaps nobody ever deletes them, so waiting for their deletion
+// could block the rollout.
 func oldPodsStopped(old []*appsv1.ReplicaSet, pods []*corev1.Pod) bool {
 	for _, set := range old {
 		if set.Status.Replicas > 0 || set.Status.ObservedGeneration < set.Generation {

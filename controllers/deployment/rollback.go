@@ -36,8 +36,8 @@ type rollback struct {
 	eventType, reason, message string
 }
 
-// planRollback plans the rollback of d to a revision. The argument requested is the value of the
-// rollback annotation. "0" means the revision before the newest one.
+// planRollback plans the rollback of the Deployment d to a revision. The argument requested is the
+// value of the rollback annotation. "0" means the revision before the newest one.
 //
 // Every plan removes the rollback annotation, so that later syncs do not repeat the rollback. If
 // the revision does not exist or is not a number, the plan changes nothing else.
@@ -93,8 +93,9 @@ func lastRevision(sets []*appsv1.ReplicaSet) int64 {
 	return revisions[len(revisions)-2]
 }
 
-// withTemplateOf returns a copy of d that is rolled back to the ReplicaSet set. The copy has the
-// pod template of set without the label pod-template-hash, and the annotations of set.
+// withTemplateOf returns a copy of the Deployment d that is rolled back to a ReplicaSet. The copy
+// has the ReplicaSet's annotations. It also has the ReplicaSet's pod template, without the label
+// pod-template-hash.
 func withTemplateOf(d *appsv1.Deployment, set *appsv1.ReplicaSet) *appsv1.Deployment {
 	back := *d
 	back.Annotations = annotationsAfterRollback(d.Annotations, set.Annotations)
@@ -103,7 +104,8 @@ func withTemplateOf(d *appsv1.Deployment, set *appsv1.ReplicaSet) *appsv1.Deploy
 	return &back
 }
 
-// withoutRollbackTo returns a copy of d without the rollback annotation, which requests a rollback.
+// withoutRollbackTo returns a copy of a Deployment without the rollback annotation, which requests
+// a rollback.
 func withoutRollbackTo(d *appsv1.Deployment) *appsv1.Deployment {
 	content := *d
 	content.Annotations = make(map[string]string, len(d.Annotations))

@@ -1,7 +1,7 @@
 package deployment
 
 // scaleUpNew returns the next spec.replicas of the new ReplicaSet. The result is the Deployment's
-// spec.replicas, or less if a larger ReplicaSet would exceed maxSurge.
+// spec.replicas. It is less if the sum of all ReplicaSets would otherwise exceed maxSurge.
 func scaleUpNew(l limits, rs replicaSetSizes) int {
 	replicas := rs.newSize().replicas
 	if replicas >= l.replicas {

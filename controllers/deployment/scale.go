@@ -56,8 +56,8 @@ func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change 
 // ReplicaSets of the same size are in order of age: newest first in a scale-up, oldest first in a
 // scale-down. No ReplicaSet shrinks in a scale-up or grows in a scale-down.
 //
-// A ReplicaSet whose annotations already match l keeps its size. If a scaling fails halfway, the
-// next sync therefore computes the same sizes.
+// A ReplicaSet keeps its size if its annotations already have the numbers in l, the current limits.
+// If a scaling fails halfway, the next sync therefore computes the same sizes.
 func proportional(l limits, rs replicaSetSizes, reported int) []change {
 	most := l.maxReplicas()
 	if l.replicas == 0 {
@@ -88,11 +88,12 @@ func proportional(l limits, rs replicaSetSizes, reported int) []change {
 }
 
 // proportionalSize returns the number of replicas of one ReplicaSet after a proportional scaling.
-// The result is s.replicas * most / before, rounded to the nearest integer, and up from .5.
+// The result is s.replicas multiplied by the new total and divided by the old total. It is rounded
+// to the nearest integer, and up from .5.
 //
-// The argument most is the new total: the Deployment's spec.replicas plus maxSurge. The divisor
-// before is this total at the last scaling, s.maxReplicas. If s.maxReplicas is 0, before is
-// reported.
+// The new total is the argument most: the Deployment's spec.replicas plus maxSurge. The old total
+// is s.maxReplicas, the same sum at the last scaling. If s.maxReplicas is 0, the old total is the
+// argument reported.
 func proportionalSize(s size, most, reported int) int {
 	before := s.maxReplicas
 	if before == 0 {
@@ -104,8 +105,9 @@ func proportionalSize(s size, most, reported int) int {
 	return (2*s.replicas*most + before) / (2 * before)
 }
 
-// clampToward limits n to the range between 0 and bound, which may be negative. With it, the
-// change of one ReplicaSet never exceeds the total change that is still left to distribute.
+// clampToward limits the number n to the range between 0 and bound. The argument bound may be
+// negative. It is the total change that is still left to distribute. The change of one ReplicaSet
+// therefore never exceeds this total.
 func clampToward(n, bound int) int {
 	if bound < 0 {
 		return min(max(n, bound), 0)

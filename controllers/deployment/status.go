@@ -39,8 +39,8 @@ func (r *rollout) status() appsv1.DeploymentStatus {
 	return status
 }
 
-// countReplicas sets the replica counts and the condition Available in status. It sums the
-// counts of all ReplicaSets.
+// countReplicas sets the replica counts and the condition Available in the given status. It sums
+// the counts of all ReplicaSets.
 func (r *rollout) countReplicas(status *appsv1.DeploymentStatus) {
 	*status = appsv1.DeploymentStatus{
 		ObservedGeneration:  r.deployment.Generation,

@@ -56,8 +56,8 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 
 // syncSpec reconciles the Deployment's spec. It goes through these steps in order:
 //
-//   - If the Deployment was just resumed, this sync only writes that to the status. The
-//     write restarts the progress deadline.
+//   - If the Deployment was just resumed, this sync only writes the condition Progressing to the
+//     status. The write restarts the progress deadline.
 //   - If the new ReplicaSet exists, it gets its revision, annotations and
 //     minReadySeconds.
 //   - If the Deployment is paused, this sync scales the ReplicaSets and does not
@@ -177,8 +177,8 @@ func (c *Controller) cachedDeployment(key string) (d *appsv1.Deployment, found b
 	return object.(*appsv1.Deployment), true, nil
 }
 
-// parseSpec returns the selector and the rollout limits of d. No other part of the spec can be
-// malformed.
+// parseSpec returns the selector and the rollout limits of a Deployment. No other part of the spec
+// can be malformed.
 func parseSpec(d *appsv1.Deployment) (labels.Selector, limits, error) {
 	selector, err := ownership.SelectorOf(d.Spec.Selector)
 	if err != nil {

@@ -60,8 +60,8 @@ func (c *Controller) writeStatus(ctx context.Context, r *rollout, status appsv1.
 // deferWrite reports whether a write to the Deployment must wait because the informer cache is
 // stale. With a stale cache, the API server would reject the write with a conflict.
 //
-// If the write must wait, deferWrite enqueues the Deployment after StaleRetryDelay. In the log, it
-// calls the write by the argument what, for example "status".
+// If the write must wait, deferWrite enqueues the Deployment after StaleRetryDelay. The argument
+// what describes the write in the log, for example "status".
 func (c *Controller) deferWrite(ctx context.Context, r *rollout, what string) bool {
 	if r.stale == "" {
 		return false

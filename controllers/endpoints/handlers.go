@@ -48,8 +48,8 @@ func (c *Controller) serviceChanged(object any) {
 // endpointsAdded enqueues the key of an Endpoints object in the informer's initial list. Its
 // Service may have been deleted while no controller was running.
 //
-// It enqueues the key of Endpoints that are created later only if a sync waits for their event; see
-// endpointsObserved.
+// For Endpoints that are created later, endpointsAdded calls endpointsObserved. The key is then
+// enqueued only if a sync waits for the event of these Endpoints.
 func (c *Controller) endpointsAdded(object any, isInInitialList bool) {
 	if key, ok := c.keyOf(object); ok && isInInitialList {
 		c.loop.Add(key)
@@ -109,8 +109,9 @@ func (c *Controller) podDeleted(object any) {
 	}
 }
 
-// podChanged enqueues the Services whose Endpoints may change when the pod old changes to pod. For
-// an added pod, old is nil. For a deleted pod, pod is nil.
+// podChanged enqueues the Services whose Endpoints may change after an event of a pod. The
+// arguments are the versions of the pod before and after the event. For an added pod, old is nil.
+// For a deleted pod, pod is nil.
 //
 // podChanged enqueues each key after a delay, so that one update of the Endpoints contains several
 // pod changes. The delay is Config.BatchPeriod or the result of batchDelay, whichever is longer.
@@ -139,8 +140,9 @@ func (c *Controller) batchDelay(key string) time.Duration {
 	return min(took.(time.Duration), maxBatchDelay)
 }
 
-// affectedServices returns the keys of the Services whose Endpoints may change when the pod old
-// changes to pod. For an added pod, old is nil; for a deleted pod, pod is nil.
+// affectedServices returns the keys of the Services whose Endpoints may change after an event of a
+// pod. The arguments old and pod are the versions of the pod before and after the event. For an
+// added pod, old is nil; for a deleted pod, pod is nil.
 //
 //   - If no Endpoints contain old or pod, the result is empty.
 //   - If a field has changed that Endpoints contain, such as the IP, the result contains all
@@ -169,9 +171,9 @@ func affectedServices(services cache.Indexer, old, pod *corev1.Pod) ([]string, e
 	return slices.Compact(keys), nil
 }
 
-// servicesOf returns the keys of the Services that select a pod. If the pod contributes nothing to
-// Endpoints, as a terminal pod does, it returns no keys. The argument as is the result of
-// podContributionOf(pod).
+// servicesOf returns the keys of the Services that select a pod. If no Endpoints contain the pod,
+// for example because it is terminal, servicesOf returns no keys. The caller passes the result of
+// podContributionOf for the pod as the last argument.
 func servicesOf(services cache.Indexer, pod *corev1.Pod, as podContribution) ([]string, error) {
 	if (as == podContribution{}) {
 		return nil, nil

@@ -98,8 +98,8 @@ func pack(entries []addressEntry) []subset {
 	return groupByHosts(hosts, hostsByPort)
 }
 
-// addHost appends h to hosts, the sorted hosts of one port. If the last element is the same host,
-// addHost instead merges the two elements. The merged host is ready if both are ready.
+// addHost appends the host h to the sorted list of the hosts of one port. If the last element of
+// the list is the same host, addHost merges the two. The merged host is ready if both are ready.
 func addHost(hosts []portHost, h portHost) []portHost {
 	if last := len(hosts) - 1; last >= 0 && hosts[last].host == h.host {
 		hosts[last].ready = hosts[last].ready && h.ready
@@ -155,9 +155,9 @@ func groupKey(hosts []portHost) string {
 	return string(key)
 }
 
-// unpack converts the subsets of an Endpoints object back to one entry for each address. The
-// subsets need not come from pack. To normalize Endpoints before a comparison, call pack on the
-// result.
+// unpack converts the subsets of an Endpoints object back to one entry for each address. Any client
+// may have written the subsets. To normalize Endpoints before a comparison, pass the result to the
+// function pack.
 func unpack(subsets []subset) []addressEntry {
 	var entries []addressEntry
 	for i := range subsets {
@@ -182,8 +182,8 @@ type hostKey struct {
 	pod types.UID
 }
 
-// hostKeyOf returns the IP and the pod UID of an address. By them, pack finds the entries of one
-// host.
+// hostKeyOf returns the IP and the pod UID of an address. With this key, the function pack finds
+// the entries of one host.
 func hostKeyOf(a address) hostKey {
 	return hostKey{a.IP, targetRefOf(a).UID}
 }
@@ -196,8 +196,8 @@ func targetRefOf(a address) corev1.ObjectReference {
 	return ref
 }
 
-// compareAddresses orders addresses by IP, then by pod UID, and then by all other fields. If a
-// host has several entries, pack therefore always keeps the same one.
+// compareAddresses orders addresses by IP, then by pod UID, and then by all other fields. If a host
+// has several entries, the function pack therefore always keeps the same entry.
 func compareAddresses(a, b address) int {
 	x, y := targetRefOf(a), targetRefOf(b)
 	return cmp.Or(
@@ -213,8 +213,8 @@ func compareAddresses(a, b address) int {
 	)
 }
 
-// equalSubsets reports whether two lists of subsets are equal, so that no write is necessary.
-// The arguments must be results of pack.
+// equalSubsets reports whether two lists of subsets are equal, so that no write is necessary. Both
+// arguments must be results of the function pack.
 func equalSubsets(a, b []subset) bool {
 	equalAddresses := func(a, b address) bool { return compareAddresses(a, b) == 0 }
 	return slices.EqualFunc(a, b, func(a, b subset) bool {

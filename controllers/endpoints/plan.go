@@ -10,8 +10,8 @@ import (
 
 // plan returns the Endpoints to write for a Service, or nil if no write is necessary.
 //
-// The argument current contains the existing Endpoints, or nil; plan does not modify it. The
-// argument trigger is the time of the change that caused the sync, or zero if the time is
+// The argument current contains the existing Endpoints, or nil. The function does not modify them.
+// The argument trigger is the time of the change that caused the sync, or zero if the time is
 // unknown.
 func plan(service *corev1.Service, pods []*corev1.Pod, current *endpoints, trigger time.Time) *endpoints {
 	subsets, truncated := truncate(pack(addressEntries(service, pods)), Capacity)
@@ -32,16 +32,16 @@ func plan(service *corev1.Service, pods []*corev1.Pod, current *endpoints, trigg
 	return next
 }
 
-// hasTruncationAnnotation reports whether the over-capacity annotation of current is correct. If
-// truncated is true, the annotation must have the value "truncated". Otherwise the annotation
-// must be missing.
+// hasTruncationAnnotation reports whether the over-capacity annotation of the existing Endpoints is
+// correct. If the argument truncated is true, the annotation must have the value "truncated".
+// Otherwise the annotation must be missing.
 func hasTruncationAnnotation(current *endpoints, truncated bool) bool {
 	value, present := current.Annotations[corev1.EndpointsOverCapacity]
 	return present == truncated && (!present || value == truncatedValue)
 }
 
-// annotate sets the annotation key to value if present is true. Otherwise it removes the
-// annotation.
+// annotate sets or removes one annotation, whose name is the argument key. If the argument present
+// is true, it sets the annotation to value. Otherwise it removes the annotation.
 func annotate(object *endpoints, key, value string, present bool) {
 	if present {
 		metav1.SetMetaDataAnnotation(&object.ObjectMeta, key, value)

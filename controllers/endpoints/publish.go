@@ -16,7 +16,8 @@ func managesEndpoints(service *corev1.Service) bool {
 	return service.Spec.Type != corev1.ServiceTypeExternalName && len(service.Spec.Selector) > 0
 }
 
-// selects reports whether the Service's selector matches labels. The selector must not be empty.
+// selects reports whether the Service's selector matches the given labels. The selector must not be
+// empty.
 func selects(service *corev1.Service, labels map[string]string) bool {
 	for key, value := range service.Spec.Selector {
 		if actual, present := labels[key]; !present || actual != value {

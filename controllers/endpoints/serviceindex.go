@@ -42,8 +42,9 @@ func indexValue(namespace, key, value string) string {
 	return namespace + "/" + key + "=" + value
 }
 
-// servicesSelecting returns the keys of the cached Services whose selector matches labels. It
-// returns each key once. It skips Services whose Endpoints the controller does not manage.
+// servicesSelecting returns the keys of the cached Services whose selector matches the given
+// labels. It returns each key once. It skips Services whose Endpoints the controller does not
+// manage.
 func servicesSelecting(services cache.Indexer, namespace string, labels map[string]string) ([]string, error) {
 	var keys []string
 	for key, value := range labels {

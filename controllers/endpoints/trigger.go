@@ -33,12 +33,12 @@ func changeTimesOf(service *corev1.Service, pods []*corev1.Pod) *changeTimes {
 	return m
 }
 
-// trigger returns the time of the earliest change in m that is not in before. The argument
-// before contains the times of the last successful sync. trigger returns zero if nothing has
-// changed, or if the time of the change is unknown.
+// trigger returns the time of the earliest change since the last successful sync. The argument
+// before contains the times of that sync. The result is zero if nothing has changed, or if the time
+// of the change is unknown.
 //
-// If before is nil or belongs to another Service, all changes are new. trigger then returns the
-// creation time of the Service.
+// If the argument before is nil or belongs to another Service, all changes are new. The result is
+// then the creation time of the Service.
 func (m *changeTimes) trigger(before *changeTimes) time.Time {
 	if before == nil || before.service != m.service {
 		return m.created

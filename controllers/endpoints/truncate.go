@@ -1,8 +1,8 @@
 package endpoints
 
-// truncate reduces subsets to at most capacity addresses. The result cut is true if it removed
-// an address. It removes not-ready addresses first, and shrinks all subsets by the same
-// proportion.
+// truncate reduces the number of addresses in the subsets to at most the argument capacity. The
+// result cut is true if truncate removed an address. It removes not-ready addresses first, and
+// shrinks all subsets by the same proportion.
 //
 // Two subsets may become equal or empty, and the API server rejects empty subsets. truncate
 // therefore packs its result again.
@@ -23,9 +23,9 @@ func truncate(subsets []subset, capacity int) (fitting []subset, cut bool) {
 	return pack(unpack(fitting)), true
 }
 
-// shares reduces the sizes by the same proportion, so that their sum is limit. If the sum is
-// already at most limit, the result is sizes. The first elements are rounded up, as long as the
-// sum stays within limit.
+// shares reduces all sizes by the same proportion, so that their sum equals the argument limit. If
+// the sum is at most the limit already, the result has the same sizes. The first elements are
+// rounded up, as long as the sum stays within the limit.
 func shares(sizes []int, limit int) []int {
 	total := sum(sizes)
 	if total <= limit {

@@ -16,8 +16,8 @@ import (
 
 // controller is a running controller, such as *deployment.Controller.
 type controller interface {
-	// Run runs the controller until the caller closes drain and the current syncs have finished.
-	// If the caller cancels ctx, Run aborts the current syncs.
+	// Run runs the controller until the caller closes the channel drain. It returns when the
+	// current syncs have finished. If the caller cancels ctx, Run aborts the current syncs.
 	Run(ctx context.Context, drain <-chan struct{}, workers int)
 	// HasSynced reports whether all event handlers of the controller have received their initial
 	// lists.

@@ -36,8 +36,8 @@ func ClientsFor(options *Options) (Clients, error) {
 	return ClientsFrom(config, options), nil
 }
 
-// ClientsFrom returns a Clients function like ClientsFor, but its clients connect with config.
-// The kubeconfig in options is ignored.
+// ClientsFrom returns a Clients function like ClientsFor, but its clients use the given config. The
+// kubeconfig in options is ignored.
 func ClientsFrom(config *rest.Config, options *Options) Clients {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = options.KubeAPIQPS, options.KubeAPIBurst

@@ -24,22 +24,23 @@ var ErrLeaseLost = errors.New("leader election lost: the lease was not renewed i
 // next leader must wait until the lease expires.
 const releaseTimeout = 3 * time.Second
 
-// leaderFunc is the work that a process does while it holds the lease. It returns after drain is
-// closed and the current syncs have finished, or after ctx is canceled.
+// leaderFunc is the work that a process does while it holds the lease. It returns after the channel
+// drain is closed and the current syncs have finished, or after ctx is canceled.
 type leaderFunc func(ctx context.Context, drain <-chan struct{}) error
 
-// runWhenElected waits until this process holds the lease, and then calls work. It emits events
-// about the lease.
+// runWhenElected waits until this process holds the lease, and then calls the function work. It
+// emits events about the lease.
 //
-// After ctx is done and work has returned, runWhenElected releases the lease and returns nil. If
-// this process loses the lease, it returns ErrLeaseLost. If work returns an error, it returns
-// this error and does not release the lease.
+// After ctx is done and the function work has returned, runWhenElected releases the lease and
+// returns nil. If this process loses the lease, it returns ErrLeaseLost. If the function work
+// returns an error, runWhenElected returns this error and does not release the lease.
 func runWhenElected(ctx context.Context, client kubernetes.Interface, options LeaderElectionOptions, events record.EventRecorder, watchdog *leaderelection.HealthzAdaptor, work leaderFunc) error {
 	lock, err := newLock(client, options, events)
 	if err != nil {
 		return err
 	}
-	// Renew the lease until work has returned. work returns some time after ctx is done.
+	// Renew the lease until work has returned. The function work returns some time after ctx is
+	// done.
 	holding, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	elected := make(chan context.Context, 1)

@@ -23,8 +23,8 @@ type eventBroadcasters struct {
 	byComponent map[string]record.EventBroadcaster // the broadcaster of each component, by the component's name
 }
 
-// newEventBroadcasters returns an empty set of broadcasters. Each broadcaster sends its events
-// to sink, and stops when ctx is canceled.
+// newEventBroadcasters returns an empty set of broadcasters. Each broadcaster sends its events to
+// the given sink, and stops when ctx is canceled.
 func newEventBroadcasters(ctx context.Context, sink record.EventSink) *eventBroadcasters {
 	return &eventBroadcasters{
 		newBroadcaster: func() record.EventBroadcaster {

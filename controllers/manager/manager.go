@@ -124,8 +124,8 @@ func (m *Manager) handler(watchdog *leaderelection.HealthzAdaptor) http.Handler 
 	return newHandler([]healthCheck{alive}, []healthCheck{alive, synced}, m.options.Serving.AllowedPaths)
 }
 
-// runControllers runs the controllers until the caller closes drain. It then waits at most
-// drainTimeout until the workers have finished their syncs. If ctx is canceled, or after
+// runControllers runs the controllers until the caller closes the channel drain. It then waits at
+// most drainTimeout until the workers have finished their syncs. If ctx is canceled, or after
 // drainTimeout, it aborts the syncs. It returns an error if the workers do not stop after that.
 func (m *Manager) runControllers(ctx context.Context, drain <-chan struct{}) error {
 	ctx, abort := context.WithCancel(ctx)

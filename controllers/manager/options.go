@@ -108,8 +108,8 @@ func NewOptions() *Options {
 	}
 }
 
-// AddFlags adds one flag for each option to flags. The default value of a flag is the option's
-// current value.
+// AddFlags adds one flag for each option to the flag set. The default value of a flag is the
+// option's current value.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "Path to a kubeconfig file. If empty, the in-cluster configuration is used.")
 	flags.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
@@ -219,7 +219,7 @@ func (o *ServingOptions) validate() error {
 }
 
 // enabled returns the descriptors of the controllers that the flag --controllers enables, in the
-// order of catalog. A controller's name takes precedence over "*".
+// order of the variable catalog. A controller's name takes precedence over "*".
 func (o *Options) enabled() ([]controllerDescriptor, error) {
 	for i, given := range o.Controllers {
 		name := strings.TrimPrefix(given, "-")

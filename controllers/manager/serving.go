@@ -61,8 +61,8 @@ func newHandler(live, ready []healthCheck, paths []string) http.Handler {
 	})
 }
 
-// allowed reports whether path is equal to one of paths. An element of paths that ends in "*"
-// allows every path with this prefix.
+// allowed reports whether the list paths allows a URL path. An element of the list allows the equal
+// path. An element that ends in "*" allows every path with this prefix.
 func allowed(paths []string, path string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool {
 		prefix, open := strings.CutSuffix(p, "*")
@@ -96,7 +96,7 @@ func healthHandler(checks []healthCheck) http.Handler {
 }
 
 // serve starts an HTTPS server on the address in options. If the server ends before the caller
-// calls stop, serve calls failed with the error.
+// calls stop, serve passes the error to the function failed.
 func serve(options ServingOptions, handler http.Handler, failed func(error)) (stop func(), err error) {
 	certificate, err := options.certificate()
 	if err != nil {
@@ -171,9 +171,9 @@ func ensureSelfSigned(address, certFile, keyFile string) error {
 	return os.WriteFile(certFile, certPEM, 0o644)
 }
 
-// selfSigned creates a self-signed certificate for the IP address in address, for localhost and
-// for the loopback addresses. It returns the certificate and its private key, PEM-encoded. The
-// certificate is valid for one year.
+// selfSigned creates a self-signed certificate for an IP address, for localhost and for the
+// loopback addresses. It returns the certificate and its private key, PEM-encoded. The certificate
+// is valid for one year.
 func selfSigned(address string) (certPEM, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

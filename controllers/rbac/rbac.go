@@ -16,9 +16,10 @@ import (
 //go:embed rbac.yaml
 var Manifest []byte
 
-// Roles returns the ClusterRole of the controllers and the Role for leader election, without
-// role bindings. The Role is in leaseNamespace. It permits gets and updates only of the Lease
-// leaseName. It permits creates of every Lease, because RBAC cannot restrict a create to a name.
+// Roles returns the ClusterRole of the controllers and the Role for leader election, without role
+// bindings. The Role is in the namespace leaseNamespace. It permits gets and updates only of the
+// Lease with the name leaseName. It permits creates of every Lease, because RBAC cannot restrict a
+// create to a name.
 func Roles(leaseNamespace, leaseName string) (*rbacv1.ClusterRole, *rbacv1.Role, error) {
 	var controllers rbacv1.ClusterRole
 	var lease rbacv1.Role
@@ -36,8 +37,8 @@ func Roles(leaseNamespace, leaseName string) (*rbacv1.ClusterRole, *rbacv1.Role,
 	return &controllers, &lease, nil
 }
 
-// decode decodes the first YAML document of Manifest that has the given kind. It stores the
-// result in the variable to which into points.
+// decode decodes the first YAML document of Manifest that has the given kind. It stores the result
+// in the variable to which the pointer into refers.
 func decode(kind string, into any) error {
 	for document := range bytes.SplitSeq(Manifest, []byte("\n---\n")) {
 		var header struct {

@@ -114,9 +114,9 @@ func (c *Controller) HasSynced() bool {
 	return workloop.HasSynced(c.synced)
 }
 
-// Run syncs owners with the given number of workers. The workers start when HasSynced returns
-// true. After the caller closes drain, the workers finish their current syncs, and Run returns.
-// If the caller cancels ctx, Run aborts the current syncs.
+// Run syncs owners with the given number of workers. The workers start when HasSynced returns true.
+// After the caller closes the channel drain, the workers finish their current syncs, and Run
+// returns. If the caller cancels ctx, Run aborts the current syncs.
 func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int) {
 	c.loop.Run(ctx, drain, c.synced, workers)
 }

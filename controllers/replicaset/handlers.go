@@ -71,11 +71,11 @@ func (c *Controller) forget(owner ownership.ID) {
 	c.writes.Forget(owner)
 }
 
-// podAdded tells the expectations that a pod was created, and enqueues the owner of the pod. For
-// an orphan, it enqueues the owners that could adopt the orphan.
+// podAdded records in the expectations that a pod was created, and enqueues the pod's owner. For an
+// orphan, it enqueues the owners that could adopt the orphan.
 //
-// The pod may already be terminating in its first event. podAdded then also tells the
-// expectations that the pod was deleted.
+// The pod may already be terminating in its first event. podAdded then also records that the pod
+// was deleted.
 func (c *Controller) podAdded(pod *corev1.Pod) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil {
@@ -93,8 +93,8 @@ func (c *Controller) podAdded(pod *corev1.Pod) {
 	c.loop.Add(owner.Key)
 }
 
-// podUpdated enqueues the owner of an updated pod. If the pod is terminating or its owner has
-// released it, podUpdated tells the expectations that the pod was deleted.
+// podUpdated enqueues the owner of an updated pod. If the pod is terminating or was released by its
+// owner, podUpdated records its deletion in the expectations.
 //
 // If the controllerRef has changed, podUpdated also enqueues the former owner. For an orphan
 // whose controllerRef or labels have changed, it enqueues the owners that could adopt the
@@ -140,8 +140,8 @@ func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 }
 
 // affectsOwner reports whether a change of a pod can change what a sync of its owner does. For
-// example, the change that assigns the pod to a node cannot. The ReplicaSet of a large Deployment
-// then has fewer syncs, each of which reads all its pods.
+// example, it returns false for the assignment of a pod to a node. Such a change then causes no
+// sync, which would read all pods of the owner.
 func affectsOwner(old, pod *corev1.Pod) bool {
 	if (old.DeletionTimestamp != nil) != (pod.DeletionTimestamp != nil) || old.Status.Phase != pod.Status.Phase {
 		return true
@@ -151,7 +151,7 @@ func affectsOwner(old, pod *corev1.Pod) bool {
 	return ready != readyNow || !since.Equal(sinceNow) || !maps.Equal(old.Labels, pod.Labels)
 }
 
-// podDeleted tells the expectations that a pod was deleted, and enqueues the owner of the pod.
+// podDeleted records in the expectations that a pod was deleted, and enqueues the pod's owner.
 func (c *Controller) podDeleted(object any) {
 	pod, ok := tombstone.LastKnown[*corev1.Pod](c.logger, object)
 	if !ok {

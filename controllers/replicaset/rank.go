@@ -16,8 +16,9 @@ import (
 // compare compares the fields from top to bottom. Scale-down deletes the pod with the lower rank
 // first.
 //
-// The controller computes the rank of a pod once, before sorting, so the order has no cycles.
-// Upstream compares each pair of pods anew, and its order can have cycles.
+// The controller computes the rank of a pod once, before sorting. The order of pods therefore has
+// no cycles, such as a before b, b before c, c before a. Upstream compares the fields of each pair
+// of pods anew, and its order can have cycles.
 type rank struct {
 	assigned    int   // 0 if the pod is not assigned to a node
 	phase       int   // 0 Pending, 1 Unknown, 2 Running
@@ -31,8 +32,8 @@ type rank struct {
 	uid         string
 }
 
-// compare returns a negative number if the pod with rank r is deleted before the pod with rank
-// other.
+// compare returns a negative number if scale-down deletes the pod with rank r first. The argument
+// other is the rank of the other pod.
 func (r rank) compare(other rank) int {
 	return cmp.Or(
 		cmp.Compare(r.assigned, other.assigned),
@@ -79,8 +80,9 @@ var phaseOrder = map[corev1.PodPhase]int{
 	corev1.PodRunning: 2,
 }
 
-// logAge returns the base-2 logarithm of the age in nanoseconds, rounded down. It is -2 if since
-// is zero, which means unknown. It is -1 if since is not before now.
+// logAge returns the base-2 logarithm of the age in nanoseconds, rounded down. The argument since
+// is the start of the age. The result is -2 if since is the zero time, which means unknown. It is
+// -1 if since is not before now.
 //
 // The logarithm makes pods of similar age equal. With exact ages, scale-down would always delete
 // the youngest pod, which is often on the newest node.

@@ -52,7 +52,7 @@ func (k *replicaSets) Informer() cache.SharedIndexInformer { return k.informer }
 func (*replicaSets) Owner(object any) (Owner, error) {
 	set, ok := object.(*appsv1.ReplicaSet)
 	if !ok {
-		return Owner{}, fmt.Errorf("found an object of type %T; expected a ReplicaSet", object)
+		return Owner{}, fmt.Errorf("found an object of type %T in the informer of ReplicaSets; expected a ReplicaSet", object)
 	}
 	selector, err := ownership.SelectorOf(set.Spec.Selector)
 	if err != nil {

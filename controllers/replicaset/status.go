@@ -33,8 +33,8 @@ type syncResult struct {
 	now     time.Time
 }
 
-// status computes the owner's new status. From base, the existing status, it takes only the
-// conditions. All other fields come from this sync.
+// status computes the owner's new status. From the existing status, the argument base, it takes
+// only the conditions. All other fields come from this sync.
 func (result syncResult) status(base Status, countsTerminating bool) Status {
 	status := Status{
 		Replicas:           int32(len(result.active)),
@@ -59,11 +59,11 @@ func (result syncResult) status(base Status, countsTerminating bool) Status {
 	return status
 }
 
-// conditions returns base with or without the condition ReplicaFailure. The result has the
-// condition if a pod create or delete of this sync failed.
+// conditions returns the existing conditions in the argument base, with or without the condition
+// ReplicaFailure. The result has the condition if a pod create or delete of this sync failed.
 //
-// If base already has the condition and this sync failed too, the condition stays as it is. It
-// keeps its reason, message and lastTransitionTime.
+// If the argument base already has the condition and this sync failed too, the condition stays as
+// it is. It keeps its reason, message and lastTransitionTime.
 func (result syncResult) conditions(base []Condition) []Condition {
 	at := slices.IndexFunc(base, func(c Condition) bool { return c.Type == replicaFailure })
 	switch {
@@ -108,8 +108,8 @@ func (c *Controller) updateStatus(ctx context.Context, result syncResult) error 
 	return c.writeStatus(ctx, fresh, result)
 }
 
-// writeStatus writes the new status if it differs from the status of base. The argument base is
-// the owner from the cache or, after a conflict, from the API server.
+// writeStatus writes the owner's new status if it differs from the existing status. The argument
+// base is the owner from the cache or, after a conflict, from the API server.
 func (c *Controller) writeStatus(ctx context.Context, base Owner, result syncResult) error {
 	status := result.status(base.Status, c.traits.CountsTerminating)
 	if equality.Semantic.DeepEqual(base.Status, status) {

@@ -23,10 +23,9 @@ import (
 
 // sync reconciles the owner with the given key, "namespace/name", in these steps:
 //
-//  1. If the caches do not contain this controller's last writes for the owner, the
-//     sync is retried later. For a kind without ReadsOwnWrites, this rule applies only
-//     after unmet expectations have expired. In that case the pods exist, but their
-//     events are late.
+//  1. If the caches do not contain this controller's last writes for the owner, the sync is retried
+//     later. For ReplicationControllers (ReadsOwnWrites is false), this rule applies only after
+//     unmet expectations have expired. In that case the pods exist, but their events are late.
 //  2. Expectations are checked before the pods are listed. If the list came first, an event
 //     after the list could satisfy the expectations although its pod is not in the list.
 //  3. Pods are adopted and released. After an error the sync ends, because the list of

@@ -64,7 +64,7 @@ func TestSync(t *testing.T) {
 		{name: "adoption reads the owner first", set: newSet(1, reporting(0)), pods: []*corev1.Pod{newPod("a", orphaned)}, wantCalls: []string{read, "patch pods a", status}},
 		{
 			name: "owner is terminating in the API server", set: newSet(2, reporting(0)), live: newSet(2, deleting), pods: []*corev1.Pod{newPod("a", orphaned)},
-			wantCalls: []string{read}, wantErr: "is terminating since",
+			wantCalls: []string{read}, wantErr: "has been terminating since",
 		},
 		{
 			name: "failed adoption ends the sync", set: newSet(2, reporting(0)), pods: []*corev1.Pod{newPod("a", orphaned)},

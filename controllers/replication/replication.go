@@ -59,7 +59,7 @@ func (k *replicationControllers) Informer() cache.SharedIndexInformer { return k
 func (*replicationControllers) Owner(object any) (replicaset.Owner, error) {
 	rc, ok := object.(*corev1.ReplicationController)
 	if !ok {
-		return replicaset.Owner{}, fmt.Errorf("found an object of type %T; expected a ReplicationController", object)
+		return replicaset.Owner{}, fmt.Errorf("found an object of type %T in the informer of ReplicationControllers; expected a ReplicationController", object)
 	}
 	if rc.Spec.Template == nil {
 		return replicaset.Owner{}, fmt.Errorf("ReplicationController %s/%s has no spec.template", rc.Namespace, rc.Name)

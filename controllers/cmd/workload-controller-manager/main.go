@@ -81,7 +81,7 @@ func parse(args []string, stdout io.Writer) (*manager.Options, error) {
 	return options, options.Validate()
 }
 
-// addLogFlags adds the flags -v and --vmodule of klog to flags.
+// addLogFlags adds the flags -v and --vmodule of klog to the flag set.
 func addLogFlags(flags *pflag.FlagSet) {
 	all := flag.NewFlagSet("", flag.ContinueOnError)
 	klog.InitFlags(all)

@@ -56,10 +56,10 @@ func ControlledBy[Child metav1.Object](children cache.Indexer, controller types.
 // namespace. The result contains each child once, in no particular order. The cache owns the
 // children, so do not modify them.
 //
-// A child may move from one index to the other between the two reads. If the result lacked the
-// child, the caller would create a surplus pod. If the result had the child twice, the caller
-// would delete a pod. If the cache has changed meanwhile, Candidates therefore merges several
-// reads.
+// Candidates reads the two indexes one after the other. A child may move from one index to the
+// other in between. If the result lacked the child, the caller would create a surplus pod. If the
+// result had the child twice, the caller would delete a pod. If the cache has changed meanwhile,
+// Candidates therefore merges several reads.
 func Candidates[Child metav1.Object](children cache.Indexer, controller metav1.Object) ([]Child, error) {
 	version := children.LastStoreSyncResourceVersion()
 	controlled, err := ControlledBy[Child](children, controller.GetUID())

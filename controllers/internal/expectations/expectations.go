@@ -53,11 +53,12 @@ type expectation struct {
 
 // New returns an empty Tracker.
 //
-// The function reached must report whether the cache of the children contains all changes up to
-// a resourceVersion. It must return false if the two versions cannot be compared.
+// The function reached must report whether the cache of the children contains all changes up to a
+// resourceVersion. It must return false if this resourceVersion and the version of the cache cannot
+// be compared.
 //
-// A created child counts as observed if the cache has reached its resourceVersion. No event is
-// needed: the cache may have got the child, or its deletion, from a relist.
+// A created child counts as observed if the cache has reached the child's resourceVersion. No event
+// is needed: the cache may have got the child, or its deletion, from a relist.
 func New(clock clock.PassiveClock, reached func(resourceVersion string) bool) *Tracker {
 	return &Tracker{clock: clock, cacheReached: reached, byKey: map[string]*expectation{}}
 }
@@ -174,8 +175,9 @@ func (t *Tracker) update(owner ownership.ID, change func(*expectation)) {
 	}
 }
 
-// pending returns the number of events and responses that an owner still waits for. Before it
-// counts, it drops the created children that the cache must already contain or have seen deleted.
+// pending returns the number of events and responses that an owner still waits for. It first drops
+// the created children whose resourceVersion the cache has reached. The cache then already contains
+// the child, or the child's deletion.
 func (t *Tracker) pending(e *expectation) int {
 	for child, resourceVersion := range e.created {
 		if t.cacheReached(resourceVersion) {
@@ -194,8 +196,8 @@ func (e *expectation) answer(n int) {
 	}
 }
 
-// observe records that an informer event contains a child of the owner. If the owner waits for this
-// event, because the child is in created, it no longer waits.
+// observe records that an informer event contains a child of the owner. If the field created
+// contains the child, the owner has waited for this event. The owner then no longer waits.
 //
 // If creates are unanswered, one of them may have created the child, and the event arrived before
 // the response. observe then stores the child in observedEarly, so that the owner does not wait for

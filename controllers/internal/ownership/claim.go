@@ -43,9 +43,9 @@ func (d Decision) String() string {
 	return [...]string{"Ignore", "Keep", "Adopt", "Release"}[d]
 }
 
-// Decide returns what the owner must do with child. A terminating owner neither adopts nor
-// releases: it ignores children that its selector does not match. A terminating orphan is always
-// ignored.
+// Decide returns what the owner must do with the argument child, a candidate. A terminating owner
+// neither adopts nor releases: it ignores children that its selector does not match. A terminating
+// orphan is always ignored.
 func Decide(owner, child metav1.Object, selector labels.Selector) Decision {
 	matches := selector.Matches(labels.Set(child.GetLabels()))
 	terminating := owner.GetDeletionTimestamp() != nil
@@ -128,13 +128,13 @@ func (c Claimer[Child]) Claim(ctx context.Context, candidates []Child) ([]Child,
 func (c Claimer[Child]) checkLive(ctx context.Context) error {
 	live, err := c.Live(ctx)
 	if err != nil {
-		return fmt.Errorf("reading %s from the API server before it adopts orphans: %w", c.describe(), err)
+		return fmt.Errorf("reading the owner %s from the API server before adopting orphans: %w", c.describe(), err)
 	}
 	if live.GetUID() != c.Owner.GetUID() {
 		return fmt.Errorf("%s was recreated: found UID %s on the API server, expected UID %s as in the informer cache", c.describe(), live.GetUID(), c.Owner.GetUID())
 	}
 	if live.GetDeletionTimestamp() != nil {
-		return fmt.Errorf("%s is terminating since %s and must not adopt orphans", c.describe(), live.GetDeletionTimestamp())
+		return fmt.Errorf("%s has been terminating since %s and must not adopt orphans", c.describe(), live.GetDeletionTimestamp())
 	}
 	return nil
 }

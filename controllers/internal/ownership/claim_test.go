@@ -106,7 +106,7 @@ func TestClaim(t *testing.T) {
 		},
 		{
 			name: "owner is terminating in the API server", candidates: []*corev1.Pod{orphan, newPod("second", "web", ""), kept}, live: newOwner(terminatingOwner),
-			wantClaimed: []string{"kept"}, wantReads: 1, wantErr: "is terminating since",
+			wantClaimed: []string{"kept"}, wantReads: 1, wantErr: "has been terminating since",
 		},
 		{
 			name: "owner was recreated in the API server", candidates: []*corev1.Pod{orphan}, live: newOwner(func(o *appsv1.ReplicaSet) { o.UID = "later" }),

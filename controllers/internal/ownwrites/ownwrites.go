@@ -30,8 +30,8 @@ type Cache interface {
 
 var _ Cache = cache.Store(nil)
 
-// Reached reports whether an informer cache contains all changes up to resourceVersion. It returns
-// false if resourceVersion and the version of the cache cannot be compared.
+// Reached reports whether an informer cache contains all changes up to the given resourceVersion.
+// It returns false if this version and the version of the cache cannot be compared.
 func Reached(c Cache, resourceVersion string) bool {
 	order, err := resourceversion.CompareResourceVersion(c.LastStoreSyncResourceVersion(), resourceVersion)
 	return err == nil && order >= 0
@@ -136,8 +136,8 @@ func (l *Tracker) StaleReason(key string) string {
 	return ""
 }
 
-// cached reports whether the informer cache still contains a deleted object as if it were not
-// deleted. An object with a deletion timestamp does not count, because its deletion was observed.
+// cached reports whether the informer cache still contains a deleted object without a deletion
+// timestamp. If the cached object has this timestamp, the cache has observed the deletion.
 func (l *Tracker) cached(d deletion) bool {
 	object, exists, err := l.caches[d.resource].GetByKey(d.key)
 	if err != nil || !exists {

@@ -37,15 +37,15 @@ type Control struct {
 	events record.EventRecorder
 }
 
-// New returns a Control that sends its requests through client and emits its events through
-// events.
+// New returns a Control that sends its requests through the given client and emits its events
+// through the recorder.
 func New(client kubernetes.Interface, events record.EventRecorder) *Control {
 	return &Control{client: client, events: events}
 }
 
-// Create creates a pod from template. The controllerRef of the pod points to owner, whose kind
-// is gvk. Create emits an event about the result, except if the namespace is terminating; see
-// NamespaceTerminating.
+// Create creates a pod from a template. The controllerRef of the pod points to the argument owner,
+// which has the kind gvk. Create emits an event about the result, except if the namespace is
+// terminating; see NamespaceTerminating.
 func (c *Control) Create(ctx context.Context, owner Owner, gvk schema.GroupVersionKind, template *corev1.PodTemplateSpec) (*corev1.Pod, error) {
 	pod, err := c.client.CoreV1().Pods(owner.GetNamespace()).Create(ctx, FromTemplate(owner, gvk, template), metav1.CreateOptions{})
 	if err != nil {

@@ -25,8 +25,8 @@ func Terminating(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil && !Terminal(pod)
 }
 
-// Ready reports whether a pod is ready, and since when. The time since has a resolution of one
-// second. It is zero if the condition Ready has no lastTransitionTime.
+// Ready reports whether a pod is ready, and since when. The result since has a resolution of one
+// second. It is the zero time if the condition Ready has no lastTransitionTime.
 func Ready(pod *corev1.Pod) (since time.Time, ready bool) {
 	condition := readyCondition(pod)
 	if condition == nil || condition.Status != corev1.ConditionTrue {
@@ -55,9 +55,9 @@ func readyCondition(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// AvailableAt returns the time at which a pod becomes available if it stays ready. This is
-// minReady after the pod became ready. If minReady is 0, a ready pod is available, and the time
-// is zero.
+// AvailableAt returns the time at which a pod becomes available if it stays ready. A pod becomes
+// available when it has been ready for the time minReady. If minReady is 0, a ready pod is
+// available, and the result is the zero time.
 //
 // The result ok is false if the pod is not ready. It is also false if minReady is positive and
 // the condition Ready has no lastTransitionTime.

@@ -18,18 +18,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Label is the label pod-template-hash of ReplicaSets and pods. The value of the label is a hash
-// from Of.
+// Label is the label pod-template-hash of ReplicaSets and pods. The value of the label is the
+// result of the function Of.
 const Label = appsv1.DefaultDeploymentUniqueLabelKey
 
 // alphabet contains the characters of a pod template's hash. It has no vowels and no 0, 1 or 3,
 // which look like letters. Therefore no hash is a word.
 const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 
-// Length is the number of characters of every hash that Of returns.
+// Length is the number of characters of every hash that the function Of returns.
 const Length = 10
 
-// Of returns the hash of a pod template. It ignores the label Label of the template.
+// Of returns the hash of a pod template. It ignores the template's label pod-template-hash.
 //
 // The argument collisions is the collisionCount in the Deployment's status. A different count
 // gives the same template a different hash. Nil and 0 also give different hashes.
@@ -47,14 +47,14 @@ func Of(template *corev1.PodTemplateSpec, collisions *int32) (string, error) {
 	return encode(binary.BigEndian.Uint64(sum[:])), nil
 }
 
-// Equal reports whether two templates are semantically equal. It ignores the label Label, and
-// treats a missing field like an empty field.
+// Equal reports whether two templates are semantically equal. It ignores the label
+// pod-template-hash, and treats a missing field like an empty field.
 func Equal(a, b *corev1.PodTemplateSpec) bool {
 	return equality.Semantic.DeepEqual(withoutLabel(a), withoutLabel(b))
 }
 
-// withoutLabel returns a template without the label Label. The result shares all other fields
-// with the argument. If the label is missing, the result is the argument itself.
+// withoutLabel returns a template without the label pod-template-hash. The result shares all other
+// fields with the argument. If the label is missing, the result is the argument itself.
 func withoutLabel(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	if _, labeled := template.Labels[Label]; !labeled {
 		return template
@@ -65,8 +65,8 @@ func withoutLabel(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	return &bare
 }
 
-// encode returns sum as a text of Length digits. The digits are characters of alphabet, and the
-// lowest digit comes first.
+// encode writes the number sum as a text with the length Length. Its digits are the characters in
+// the constant alphabet. The lowest digit comes first.
 func encode(sum uint64) string {
 	var text [Length]byte
 	for i := range text {

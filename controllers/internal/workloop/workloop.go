@@ -51,8 +51,8 @@ type Loop struct {
 	queue workqueue.TypedRateLimitingInterface[string]
 }
 
-// New returns a Loop that calls sync for each key. The name is the name of the work queue in
-// metrics.
+// New returns a Loop that calls the function sync for each key. The argument name is the name of
+// the work queue in metrics.
 func New(name string, sync SyncFunc) *Loop {
 	return &Loop{
 		name: name,
@@ -67,8 +67,9 @@ func New(name string, sync SyncFunc) *Loop {
 // rateLimiter determines the delay of a retry. The delay is the backoff of the key, or longer if
 // the token bucket of all keys is empty.
 //
-// A retry with a delay of MaxRetryDelay takes no token. Otherwise, 600 such keys would keep the
-// token bucket empty and delay the retries of all other keys.
+// A retry with a delay of MaxRetryDelay takes no token. Otherwise, 600 such keys, with one retry
+// per minute each, would use all 10 tokens per second. The retries of all other keys would then
+// wait.
 type rateLimiter struct {
 	workqueue.TypedRateLimiter[string] // computes the backoff of each key
 	bucket                             *rate.Limiter
@@ -104,8 +105,9 @@ func (l *Loop) AddAfter(key string, delay time.Duration) { l.queue.AddAfter(key,
 // synced is the result of AddEventHandlers. Run returns when all workers have stopped. Call Run
 // only once.
 //
-// After the caller closes drain, each worker finishes its current sync and starts no other. All
-// syncs use ctx. If the caller cancels ctx, the current syncs are aborted, and the workers stop.
+// After the caller closes the channel drain, each worker finishes its current sync and starts no
+// other. All syncs use ctx. If the caller cancels ctx, the current syncs are aborted, and the
+// workers stop.
 func (l *Loop) Run(ctx context.Context, drain <-chan struct{}, synced []cache.InformerSynced, workers int) {
 	var running sync.WaitGroup
 	stopped := make(chan struct{})
@@ -137,7 +139,8 @@ func HasSynced(synced []cache.InformerSynced) bool {
 	return true
 }
 
-// work syncs keys from the work queue until the queue is shut down or stopped is closed.
+// work syncs keys from the work queue until the queue is shut down, or the channel stopped is
+// closed.
 func (l *Loop) work(ctx context.Context, stopped <-chan struct{}) {
 	for {
 		key, shutdown := l.queue.Get()
@@ -177,8 +180,8 @@ func (l *Loop) process(ctx context.Context, key string) {
 	}
 }
 
-// RetryAfter returns an error that a SyncFunc returns if the sync cannot run yet. The loop
-// retries the key after delay, and does not change the backoff of the key. The log contains the
+// RetryAfter returns an error that a SyncFunc returns if the sync cannot run yet. The loop retries
+// the key after the given delay, and does not change the backoff of the key. The log contains the
 // reason.
 func RetryAfter(delay time.Duration, reason string) error {
 	return &retryAfter{delay: delay, reason: reason}
