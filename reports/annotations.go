@@ -46,8 +46,8 @@ func ComparedAnnotations(w io.Writer, comparisons []Comparison) error {
 	return writeAnnotations(w, &b)
 }
 
-// annotate adds one workflow command to b. The command is an error for the verdict fail, a notice
-// for known-upstream, and a warning for any other verdict.
+// annotate adds one workflow command to the text in b. The command is an error for the verdict
+// fail, a notice for known-upstream, and a warning for any other verdict.
 func annotate(b *strings.Builder, verdict check.Verdict, title, text string) {
 	command := "warning"
 	switch verdict {
@@ -67,8 +67,9 @@ func writeAnnotations(w io.Writer, b *strings.Builder) error {
 	return nil
 }
 
-// These replacers escape the characters that have a special meaning in a workflow command. Use
-// message for the command's text, and property for its properties, such as the title.
+// These replacers escape the characters that have a special meaning in a workflow command. The
+// variable message is for the command's text, and property is for its properties, such as the
+// title.
 var (
 	message  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

@@ -14,7 +14,7 @@ import (
 
 // Detail has the parts of a run's HTML page that do not come from verdicts.json, such as the
 // timeline. Only the page of a single run shows these parts. If a part cannot be read, the page
-// omits the part, and Missing says why.
+// omits the part, and the field Missing says why.
 type Detail struct {
 	Timeline *timeline.Timeline // nil if the run has no readable history
 	Scenario string             // the contents of scenario.yaml
@@ -58,8 +58,8 @@ func finishDetail(run *Run, draft *timeline.Draft) *Detail {
 	return newDetail(run, drawn, err)
 }
 
-// newDetail returns the details of a run with the given timeline. It reads everything else from
-// the run directory. If the timeline could not be built, drawn is nil and err says why.
+// newDetail returns the details of a run with the given timeline. It reads everything else from the
+// run directory. If the timeline could not be built, the argument drawn is nil, and err says why.
 func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
 	detail := &Detail{Timeline: drawn}
 	detail.note("no timeline", err)

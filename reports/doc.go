@@ -31,7 +31,7 @@
 //	                   results are empty too
 //	  size             the number of steps and faults in the scenario
 //	  started          when the run was requested, RFC 3339; omitted if not known
-//	  durationSeconds  from the first to the last record, a fraction
+//	  durationSeconds  from the first to the last record, with decimals
 //	  versions         of all components, by name
 //	  verdict, reason  of the run; its verdict is worse than the verdicts of all results if
 //	                   too little happened in the run or if the run was aborted
@@ -51,14 +51,15 @@
 //	      object       resource, namespace, name, uid, version
 //	      at           nanoseconds since the start of the history
 //	      records      the lines of history.jsonl that show the violation
-//	      cached       the pods of the owner that were in the cache of the process
-//	      stalled      nanoseconds without CPU time shortly before the violation
+//	      cached       the pods of the owner that were in the subject's cache
+//	      stalled      for how many nanoseconds the subject or gauntlet got no CPU time shortly
+//	                   before the violation
 //	      knownIssue   the slug of the known upstream issue that the violation matches
 //
-// Until the next release, JSON also writes three old names of fields, from schema 1. These are
-// again (reproduce), tested (exercised) and clause (contract). The slug knownIssue has replaced
-// the number weakness of schema 1, and the verdict not-exercised has replaced idle.
-// ReadDirectory reads schema 1 and schema 2.
+// Until the next release, JSON also writes three old names of fields, from schema 1. The fields
+// reproduce, exercised and contract have the old names "again", "tested" and "clause". The slug
+// knownIssue has replaced the number weakness of schema 1, and the verdict not-exercised has
+// replaced idle. ReadDirectory reads schema 1 and schema 2.
 //
 // # compare.json
 //
@@ -90,6 +91,6 @@
 //	                   omitted if the base is 0
 //	    finding, p     less, same or more, and the p-value of the test
 //
-// Until the next release, ComparedJSON also writes two old names of fields, from schema 2. These
-// are standing (classification) and partly (partial).
+// Until the next release, ComparedJSON also writes two old names of fields, from schema 2. The
+// fields classification and partial have the old names "standing" and "partly".
 package reports

@@ -225,9 +225,9 @@ func groupFailures(runs []Run) []failureGroup {
 // other runs. For example, the other runs had no faults. The remaining failures are then those
 // that a fault caused.
 //
-// Two results are the same failure if they belong to the same failure group. WithoutFailuresOf
-// also removes an unknown result if its check did not pass in another run. It computes the
-// verdict anew from the remaining results.
+// Two results are the same failure if they belong to the same failure group. WithoutFailuresOf also
+// removes an unknown result if the same check did not pass in another run. In that case, the result
+// shows nothing new. WithoutFailuresOf computes the verdict anew from the remaining results.
 func (r *Run) WithoutFailuresOf(others []Run) Run {
 	known, checks := map[failureKey]bool{}, map[string]bool{}
 	for i := range others {

@@ -83,8 +83,8 @@ func writeFiles(dir string, s series, detail func(*Run) *Detail) error {
 	return errors.Join(all...)
 }
 
-// replace writes a file atomically. It writes a temporary file beside path, and then renames that
-// file to path.
+// replace writes a file atomically. It writes a temporary file in the same directory, and then
+// renames this file to the path.
 func replace(path string, content []byte) error {
 	unfinished := path + ".new"
 	err := os.WriteFile(unfinished, content, 0o644)

@@ -66,9 +66,9 @@ func nameOf(path string) string {
 // lines of this time range.
 type logWindow struct{ from, to time.Time }
 
-// before and after are the times that a logWindow covers before and after the first violation. The
-// lines before the violation show what led to it. The lines after the violation show how the
-// controllers under test reacted.
+// These constants are the lengths of a logWindow before and after the first violation. The lines
+// before the violation show what led to it. The lines after the violation show how the controllers
+// under test reacted.
 const (
 	before = 3 * time.Second
 	after  = time.Second

@@ -20,7 +20,7 @@ func ReadDirectory(dir string) ([]Run, error) {
 	path := filepath.Join(dir, verdictsName)
 	content, err := inputfile.Read(path)
 	if errors.Is(err, os.ErrNotExist) && isRunDirectory(dir) {
-		return nil, fmt.Errorf("%s: found a run without %s; run gauntlet check to write it", dir, verdictsName)
+		return nil, fmt.Errorf("%s: the run has no file %s; to write the file, run gauntlet check", dir, verdictsName)
 	}
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, fmt.Errorf("%s: found no %s; expected a run directory, or a directory that gauntlet nightly, sweep or report wrote", dir, verdictsName)
@@ -30,10 +30,10 @@ func ReadDirectory(dir string) ([]Run, error) {
 	}
 	var report jsonReport
 	if err := json.Unmarshal(content, &report); err != nil {
-		return nil, fmt.Errorf("%s: not valid verdicts JSON: %w; run gauntlet check to write it again", path, err)
+		return nil, fmt.Errorf("%s: not valid verdicts JSON: %w; to write the file again, run gauntlet check", path, err)
 	}
 	if report.Schema < 1 || report.Schema > schema {
-		return nil, fmt.Errorf("%s: expected schema 1 to %d, found %d; run gauntlet check to write it again", path, schema, report.Schema)
+		return nil, fmt.Errorf("%s: expected schema 1 to %d, found %d; to write the file again, run gauntlet check", path, schema, report.Schema)
 	}
 	runs := make([]Run, 0, len(report.Runs))
 	for _, r := range report.Runs {

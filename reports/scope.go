@@ -39,8 +39,8 @@ func appliesTo(id string, controllers []kube.Controller) bool {
 // listedResults divides the run's results into those with a row in the table of checks and all
 // others. The worst verdict is first.
 //
-// The checks in inapplicable belong to the contract of controllers that are not under test, and
-// were not exercised. Reports show them apart from the table.
+// The result inapplicable has unexercised checks that apply only to controllers that are not under
+// test. Reports show these checks apart from the table.
 func (r *Run) listedResults() (listed, inapplicable []check.Result) {
 	controllers, err := kube.ControllersNamed(r.Controllers...)
 	for _, result := range r.sortedResults() {

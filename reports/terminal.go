@@ -141,7 +141,7 @@ func (p layout) failure(b *strings.Builder, run *Run, result check.Result) {
 }
 
 // resultTable writes a table with the verdict of each check of one run. If all checks are unknown
-// for the same reason, it writes no table, because failures has written the reason.
+// for the same reason, it writes no table. The method failures has already written the reason.
 //
 // It omits the column scope if the terminal is narrow. It also omits this column if this version
 // of gauntlet knows none of the checks.
@@ -307,15 +307,15 @@ func heading(name string) string {
 	return strings.Join(append(lines, text.WrapHard(line, maxWordWidth)), "\n")
 }
 
-// paragraph writes text wrapped at p.width. The first line begins with indent, and further lines
-// with indent and four more spaces.
+// paragraph writes text wrapped at p.width. The first line begins with the argument indent. Further
+// lines begin with the same indent and four more spaces.
 func (p layout) paragraph(b *strings.Builder, indent, words string) {
 	lines := strings.Split(wrap(words, p.width-len(indent)-4), "\n")
 	b.WriteString(indent + strings.Join(lines, "\n"+indent+"    ") + "\n")
 }
 
-// wrap wraps text to lines of at most width characters. It breaks lines between words, and inside
-// a word only if the word is longer than a line.
+// wrap breaks a text into lines. The argument width is the maximum number of characters in a line.
+// It breaks lines between words, and inside a word only if the word is longer than a line.
 func wrap(words string, width int) string {
 	var lines []string
 	for line := range strings.Lines(words) {
@@ -324,8 +324,8 @@ func wrap(words string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// wrapLine joins words to lines of at most width characters. Escape sequences for colors do not
-// count.
+// wrapLine joins words to lines. The argument width is the maximum number of characters in a line.
+// Escape sequences for colors do not count.
 func wrapLine(words []string, width int) []string {
 	var lines []string
 	line := ""

@@ -28,8 +28,8 @@ func Build(records iter.Seq2[*history.Record, error], results []check.Result) (*
 	return build(records, results, maxRecords)
 }
 
-// build does the same as [Build], but with limit instead of maxRecords. Tests can thus use short
-// histories.
+// build does the same as [Build], but with the argument limit in place of the constant maxRecords.
+// Tests can thus use short histories.
 func build(records iter.Seq2[*history.Record, error], results []check.Result, limit int64) (*Timeline, error) {
 	b := newBuilder(windowAround(results, limit), results)
 	if err := b.read(records); err != nil {
@@ -53,8 +53,8 @@ func NewDraft(records iter.Seq2[*history.Record, error]) *Draft {
 	return newDraft(records, maxRecords)
 }
 
-// newDraft does the same as [NewDraft], but with limit instead of maxRecords. Tests can thus use
-// short histories.
+// newDraft does the same as [NewDraft], but with the argument limit in place of the constant
+// maxRecords. Tests can thus use short histories.
 func newDraft(records iter.Seq2[*history.Record, error], limit int64) *Draft {
 	d := &Draft{builder: newBuilder(windowAround(nil, limit), nil), limit: limit}
 	d.err = d.read(records)
@@ -339,8 +339,8 @@ func (b *builder) band(band Band) int {
 	return len(b.t.Bands) - 1
 }
 
-// endBand ends the band (colored time range) with the given key at the given time. It removes the
-// key from the map open. It does nothing if open does not contain the key.
+// endBand ends the band (colored time range) with the given key at the given time. It also removes
+// the key from the map open. It does nothing if this map does not contain the key.
 //
 // The map open has indexes in Timeline.Bands of the bands that have not ended. A key is, for
 // example, the index of a fault.

@@ -163,8 +163,8 @@ func (c *counts) pod(o *history.Object, at time.Duration, s state, deleted bool)
 	}
 }
 
-// add adds n times a pod to the counts of the pod's owner. The caller uses n = 1 to add the pod,
-// and n = -1 to remove it.
+// add changes the counts of the pod's owner by n. The argument n is 1 to add the pod, and -1 to
+// remove the pod.
 func (c *counts) add(p podCount, n int) {
 	existing, ready := 0, 0
 	if p.active {
@@ -275,8 +275,8 @@ func (l *chartLines) setReplicas(at time.Duration, s state, deleted bool) {
 	l.setOrZero(available, at, s.available)
 }
 
-// setOrZero adds a value to a line. A nil value means that the object does not have the field. It
-// adds 0 to a line that exists, and does not add a line.
+// setOrZero adds a value to a line. A nil value means that the object does not have the field.
+// setOrZero then adds the value 0 if the line exists, and adds no line otherwise.
 func (l *chartLines) setOrZero(name string, at time.Duration, value *int) {
 	switch {
 	case value != nil:

@@ -25,12 +25,12 @@ const dropEvery = 10_000
 // numbers (Seq) of the first and the last record.
 type window struct{ from, to int64 }
 
-// windowAround returns a window of limit records around the first violation. Three quarters of the
-// records are before the violation. A violation's position is the last record that its evidence
-// cites.
+// windowAround returns a window around the first violation. The argument limit is the number of
+// records in the window. Three quarters of the records are before the violation. A violation's
+// position is the last record that its evidence cites.
 //
-// If there is no violation, or if it is among the first limit records, the window begins at record
-// 1. If the violation is near the end of that window, the window is up to a quarter longer.
+// If there is no violation, or if its position is at most the limit, the window begins at record 1.
+// If the violation is near the end of that window, the window is up to a quarter longer.
 func windowAround(results []check.Result, limit int64) window {
 	first := int64(0)
 	for _, result := range results {

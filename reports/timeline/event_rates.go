@@ -74,8 +74,8 @@ func (p *eventRates) charts(end time.Duration) []Chart {
 	return slices.DeleteFunc([]Chart{lag, rate}, func(c Chart) bool { return len(c.Lines) == 0 })
 }
 
-// sliced returns a line from one value for each time slice. It omits a value that equals the
-// previous value.
+// sliced returns a line of a chart from one value for each time slice. The argument slice is the
+// length of a time slice. The line omits a value that equals the previous value.
 func sliced(name string, slice time.Duration, values []float64) Line {
 	line := Line{Name: name}
 	for i, value := range values {

@@ -15,8 +15,8 @@ type request struct {
 	drawn    bool // true if the request has a mark
 	mark     int  // the index of the request's mark in Timeline.Marks, if drawn is true
 	answered bool // true after the response record was read
-	// opened is the time of the request. As soon as there is a response, it is the time of the
-	// response. For a watch, that is the time at which the watch was established.
+	// opened is the time of the response, or the time of the request while there is no response.
+	// For a watch, the time of the response is the time at which the watch was established.
 	opened time.Duration
 }
 
@@ -135,7 +135,7 @@ func (b *builder) delivery(r *history.Record) {
 		m.From = q.opened // setLag sets a later time if the commit was later
 	}
 	if d.Held > 0 {
-		m.Note += fmt.Sprintf(", a fault delayed it by %s", d.Held.Round(100*time.Microsecond))
+		m.Note += fmt.Sprintf(", a fault delayed the event by %s", d.Held.Round(100*time.Microsecond))
 	}
 	place := b.mark(m)
 	if _, ok := b.committedAt[d.Object.Version]; ok {

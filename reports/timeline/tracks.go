@@ -41,12 +41,13 @@ type trackOrder struct {
 	family string
 	depth  int    // orders the tracks of a family: 0 for the topmost owner, higher for its dependents
 	name   string // orders the tracks with the same family and depth
-	// parent is the title of the owner, such as "deployments.apps web". It is empty if the
-	// object has no owner, or if family and depth are final. The method after computes family
-	// and depth from the owner's position. It then sets parent to the owner's own parent.
+	// parent is the title of the owner, such as "deployments.apps web". It is empty if the object
+	// has no owner, or if the fields family and depth have their final values. The method after
+	// computes these two fields from the owner's position. It then sets parent to the owner's own
+	// parent.
 	parent string
-	// below is how much deeper this track is than the owner's track. It is 0 if depth does not
-	// depend on the owner's track.
+	// below is how much deeper this track is than the owner's track. It is 0 if the field depth
+	// does not depend on the owner's track.
 	below int
 }
 
