@@ -89,8 +89,8 @@ func (v *validator) bounded(path string, of any) {
 	}
 }
 
-// within reports an error if found, a number or a duration, is less than bounds.Min or more than
-// bounds.Max.
+// within reports an error if the field at path is less than bounds.Min or more than bounds.Max.
+// The argument found is the value of the field: a number or a duration.
 func (v *validator) within(path string, found reflect.Value, bounds Bounds) {
 	if n := found.Int(); found.Type() == durationType {
 		v.duration(path, time.Duration(n), time.Duration(bounds.Min), time.Duration(bounds.Max))

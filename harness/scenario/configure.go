@@ -94,7 +94,7 @@ type Publish struct {
 	// Ports is the new list of ports. It replaces the whole list of the Service.
 	Ports []Port `yaml:"ports,omitempty" bounds:"0..20"`
 	// PublishNotReadyAddresses is the new value of spec.publishNotReadyAddresses. If it is true,
-	// the Endpoints list pods that are not ready as ready.
+	// addresses of pods that are not ready count as ready in the Endpoints.
 	PublishNotReadyAddresses *bool `yaml:"publishNotReadyAddresses,omitempty"`
 }
 

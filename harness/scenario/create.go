@@ -26,11 +26,11 @@ type Create struct {
 	APIVersion string `yaml:"apiVersion,omitempty" format:"apiVersion"`
 	// Manifest is the object without apiVersion, kind, metadata.name, metadata.namespace and
 	// status. gauntlet assumes that the object needs spec.replicas pods, or none if the manifest
-	// has no such field. For built-in kinds of Kubernetes, gauntlet completes pod templates.
-	// Missing containers become the container of the workload's pods, together with the
-	// tolerations of these pods. A missing image becomes the image of the workload's pods. In
-	// every kind, the image localhost/gauntlet/standin:run stands for that image. Any other
-	// image must exist on the nodes.
+	// has no such field. For built-in kinds of Kubernetes, gauntlet completes pod templates. A
+	// template without containers gets the container and the tolerations of the workload's pods. A
+	// container without an image gets the image of the workload's pods. In every kind, the image
+	// localhost/gauntlet/standin:run stands for that image. Any other image must exist on the
+	// nodes.
 	Manifest Fields `yaml:"manifest,omitempty" format:"manifest"`
 	// Count is the number of pods to create.
 	Count int `yaml:"count,omitempty" bounds:"1..100"`
@@ -76,8 +76,8 @@ type Create struct {
 	Ports []Port `yaml:"ports,omitempty" bounds:"0..20"`
 	// Headless creates the Service without a cluster IP address.
 	Headless bool `yaml:"headless,omitempty"`
-	// PublishNotReadyAddresses is the value of spec.publishNotReadyAddresses. If it is true, the
-	// Endpoints list pods that are not ready as ready.
+	// PublishNotReadyAddresses is the value of spec.publishNotReadyAddresses. If it is true,
+	// addresses of pods that are not ready count as ready in the Endpoints.
 	PublishNotReadyAddresses bool `yaml:"publishNotReadyAddresses,omitempty"`
 	// ExternalName is the DNS name to which the Service refers. With it, the Service has the
 	// type ExternalName.
@@ -93,8 +93,7 @@ type Create struct {
 // pod belongs to an object that the controllers under test must not touch.
 type Controller string
 
-// These are the values of [Controller], the owner of a created pod. An owner is an object that the
-// controllers under test do not reconcile.
+// These are the values of [Controller], which says whether a created pod has an owner.
 const (
 	NoController      Controller = "none"    // The pod has no owner reference.
 	ForeignController Controller = "foreign" // The controller is a ConfigMap, which the controllers under test do not reconcile.

@@ -31,7 +31,7 @@ func LoadDocument(path string, into any) (Document, error) {
 }
 
 // Errorf returns an error about the field at a path, such as "subject.args[1]". The error begins
-// with the file and the position of the field. The verb %w in format wraps an error.
+// with the file and the position of the field. The verb %w in the argument format wraps an error.
 func (d Document) Errorf(path, format string, args ...any) error {
 	return d.source.errorAt(d.source.find(path), path, format, args...)
 }

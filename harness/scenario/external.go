@@ -125,8 +125,9 @@ func (v *validator) externalKind(path string, kind ExternalKind, before []Extern
 	}
 }
 
-// externalController checks one controller of the list operator.controllers. The list's preceding
-// items must have other names than c. All kinds that the controller names must be known.
+// externalController checks one controller of the list operator.controllers. The argument before
+// has the preceding items of the list, which must not have the same name. All kinds that the
+// controller names must be known.
 func (v *validator) externalController(path string, c ExternalController, before []ExternalController) {
 	v.name(path+".name", c.Name)
 	v.check(!slices.ContainsFunc(before, func(other ExternalController) bool { return other.Name == c.Name }), path+".name", "found controller %s twice; expected each controller once", c.Name)
@@ -139,9 +140,9 @@ func (v *validator) externalController(path string, c ExternalController, before
 	}
 }
 
-// externalKindName records an error about the scenario field at path if no kind has the name found.
-// The valid names are those of Kubernetes kinds that `gauntlet list kinds` prints, and of the kinds
-// in the scenario's list operator.kinds.
+// externalKindName records an error about the scenario field at path if its value is not the name
+// of a kind. The argument found is this value. Valid names are those of Kubernetes kinds that
+// `gauntlet list kinds` prints. The kinds in the scenario's list operator.kinds are also valid.
 func (v *validator) externalKindName(path, found string) {
 	_, known := kube.Named(found)
 	known = known || slices.ContainsFunc(v.scenario.Operator.Kinds, func(k ExternalKind) bool { return k.Kind == found })

@@ -220,7 +220,7 @@ func TestGenericErrors(t *testing.T) {
 		{"patch of too many replicas", minimal + "  - patch: {kind: ReplicaSet, name: web, merge: {spec: {replicas: -1}}}\n", "x.yaml:5:67: workload[1].patch.merge.spec.replicas: found -1; expected a number from 0 to 20000"},
 		{"condition of another kind", widget + "    await: {until: ready}\n", `x.yaml:6:20: workload[1].await.until: found "ready"; expected gone, condition=… or jsonpath=…`},
 		{"condition without a type", widget + "    await: {until: condition=}\n", `x.yaml:6:20: workload[1].await.until: found "condition="; expected condition=TYPE or condition=TYPE=STATUS`},
-		{"JSONPath without an end", widget + "    await: {until: 'jsonpath={.status'}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status": not one JSONPath expression; expected an expression such as {.status.phase}`},
+		{"JSONPath without an end", widget + "    await: {until: 'jsonpath={.status'}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status": the text is not a single JSONPath expression; expected an expression such as {.status.phase}`},
 		{"JSONPath that is none", widget + "    await: {until: 'jsonpath={.status[}'}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status[}": unterminated array`},
 		{"JSONPath without its value", widget + "    await: {until: 'jsonpath={.status}='}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status}="; expected a value after the equal sign`},
 		{"JSONPath with two values", widget + "    await: {until: 'jsonpath={.status}=a=b'}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status}=a=b"; expected jsonpath={EXPRESSION} or jsonpath={EXPRESSION}=VALUE`},

@@ -30,7 +30,8 @@ type kindRow struct {
 	// fields are the fields of the operation create for the kind, besides kind and name.
 	fields []string
 	// untils are the conditions of one word, such as ready, that an await of the kind may have.
-	// Every kind also supports the conditions of [Until.FieldCondition].
+	// Every kind also supports conditions on fields, such as condition=Ready; see
+	// [Until.FieldCondition].
 	untils []Until
 }
 

@@ -179,7 +179,8 @@ func (v *validator) apiVersion(path string, c *Create) {
 	v.groupVersion(path, c.APIVersion)
 }
 
-// groupVersion reports an error if found is not a valid apiVersion, such as apps/v1 or v1.
+// groupVersion reports an error if the value of the field at path is not a valid apiVersion. The
+// argument found is this value. Valid values are, for example, apps/v1 and v1.
 func (v *validator) groupVersion(path, found string) {
 	group, version, grouped := strings.Cut(found, "/")
 	if !grouped {
@@ -192,7 +193,8 @@ func (v *validator) groupVersion(path, found string) {
 // kindPattern matches valid names of API kinds, such as StatefulSet.
 var kindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
-// kindName reports an error if found is not a valid name of an API kind, such as StatefulSet.
+// kindName reports an error if the value of the field at path is not a valid kind. The argument
+// found is this value. A valid value is, for example, StatefulSet.
 func (v *validator) kindName(path, found string) {
 	v.check(kindPattern.MatchString(found), path, "found %.60q; expected the name of a kind, such as StatefulSet", found)
 }

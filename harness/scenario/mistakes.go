@@ -77,15 +77,15 @@ func positionOf(err error) position {
 	return position{}
 }
 
-// hides reports whether an error about the field at path makes an error about the field at other
-// redundant. This is so if both are the same field, or if one field contains the other. The
-// validator then does not record the second error.
+// hides reports whether an error about one field makes an error about another field redundant.
+// This is so if both paths name the same field, or if one field contains the other. The validator
+// then does not record the second error.
 func hides(path, other string) bool {
 	return path == other || contains(path, other) || contains(other, path)
 }
 
-// contains reports whether the field at path contains the field at inner, as cluster contains
-// cluster.nodes.
+// contains reports whether the field at path contains the field at inner. For example, the field
+// cluster contains the field cluster.nodes.
 func contains(path, inner string) bool {
 	rest, ok := strings.CutPrefix(inner, path)
 	return ok && path != "" && rest != "" && (rest[0] == '.' || rest[0] == '[')

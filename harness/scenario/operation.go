@@ -85,8 +85,8 @@ func operationNamed(name string) (operation, bool) {
 	return operations[i], true
 }
 
-// operationOf returns the row of the table operations for the Go type of op, such as *Scale. Every
-// Go type that implements [Operation] must have a row.
+// operationOf returns the row of the table operations for the Go type of the argument op, such as
+// *Scale. Every Go type that implements [Operation] must have a row.
 func operationOf(op Operation) operation {
 	i := slices.IndexFunc(operations, func(row operation) bool { return reflect.TypeOf(row.new()) == reflect.TypeOf(op) })
 	return operations[i]

@@ -63,8 +63,8 @@ func (p Params) Decode(into any) error {
 // Errorf returns an error about a parameter of the fault. The error begins with the file and the
 // position of the parameter's value.
 //
-// If the file omits the parameter, or if field is "", the position is that of the fault. The
-// verb %w in format wraps an error.
+// If the file omits the parameter, or if the argument field is "", the position is that of the
+// fault. The verb %w in the argument format wraps an error.
 func (p Params) Errorf(field, format string, args ...any) error {
 	at := p.at
 	if p.node != nil {

@@ -59,8 +59,8 @@ func (v *validator) reachable(path string, t *Trigger) {
 	}
 }
 
-// subresource reports an error if a resource does not have the found subresource. It accepts any
-// subresource of a resource whose kind is not in the table subresources.
+// subresource reports an error if a resource does not have the subresource that the argument found
+// names. It accepts any subresource of a resource whose kind is not in the table subresources.
 func (v *validator) subresource(path, resource, found string) {
 	kind, known := kube.ByResource(resource)
 	expected, listed := subresources[kind.Name]
@@ -108,9 +108,9 @@ func (s *Scenario) createdMax(kind Kind, glob string) int {
 	return n
 }
 
-// owner reports an error if no object of the workload can be the owner that a trigger names. An
-// example is "ReplicaSet/web-*". It checks only kinds such as ReplicaSet, whose names follow
-// from the create steps.
+// owner reports an error if no object of the workload can be the owner that a trigger names. The
+// argument owner is the text in the trigger, such as "ReplicaSet/web-*". The method checks only
+// kinds such as ReplicaSet, whose object names follow from the create steps.
 func (v *validator) owner(at, owner string) {
 	kind, name, ok := strings.Cut(owner, "/")
 	if !ok || v.scenario.usersCreate() || strings.ContainsAny(kind, `*?[\`) {
@@ -178,8 +178,8 @@ func (v *validator) circles() {
 }
 
 // waitsFor reports whether a fault can begin only after another fault has fired. The arguments
-// fault and other are indexes in the scenario's list faults. The argument seen has the faults that
-// the search has visited.
+// fault and other are indexes in the scenario's list of faults. The argument seen has the faults
+// that the search has visited.
 func (v *validator) waitsFor(fault, other int, seen map[int]bool) bool {
 	if seen[fault] || fault < 0 || fault >= len(v.scenario.Faults) {
 		return false

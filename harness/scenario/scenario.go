@@ -122,7 +122,7 @@ type Fault struct {
 }
 
 // Errorf returns an error about the whole fault. The error begins with the file and the position
-// of the fault's name. The verb %w in format wraps an error.
+// of the fault's name. The verb %w in the argument format wraps an error.
 func (f Fault) Errorf(format string, args ...any) error {
 	return f.Params.Errorf("", format, args...)
 }
@@ -141,8 +141,8 @@ type Settle struct {
 // Errorf returns an error about the field at a path, such as "exercises[1]" or "faults[0].from".
 // The error begins with the file and the position of the field.
 //
-// If the file omits the field, the position is that of the nearest enclosing field. The verb %w
-// in format wraps an error.
+// If the file omits the field, the position is that of the nearest enclosing field. The verb %w in
+// the argument format wraps an error.
 func (s *Scenario) Errorf(path, format string, args ...any) error {
 	return s.source.errorAt(s.source.find(path), path, format, args...)
 }

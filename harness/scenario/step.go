@@ -38,9 +38,9 @@ func (t Target) String() string { return string(t.Kind) + " " + t.Name }
 // Await waits until an object of the workload meets a condition.
 type Await struct {
 	Target
-	// Until is the condition: one of the words in the table of conditions, or a condition on
-	// fields of the object. A condition on fields has the syntax of the flag --for of kubectl
-	// wait. If until is inside { }, a condition that contains braces needs quotes.
+	// Until is a word in the table of conditions, or a condition on fields of the object. A
+	// condition on fields has the syntax of the flag --for of kubectl wait. Inside a YAML mapping
+	// in braces, a condition that contains braces needs quotes.
 	Until Until `yaml:"until" required:"true"`
 	// Within is the maximum time of the wait. If the object does not meet the condition by then,
 	// the step fails and the workload ends.

@@ -14,7 +14,7 @@ import (
 // in YAML is that of the flag --for of kubectl wait. Either Type or JSONPath is set.
 type FieldCondition struct {
 	// Type is the type of a condition in status.conditions, and Status is the status that the
-	// condition must have. Upper and lower case are equal.
+	// condition must have. The comparison with the object ignores upper and lower case.
 	Type, Status string
 	// JSONPath is an expression such as {.status.phase}. Value is the value that the object must
 	// have at this path. If Value is "", any non-empty value matches.
@@ -81,7 +81,7 @@ var jsonPathPattern = regexp.MustCompile(`^\{\.?([^{}]+)\}$|^\.?([^{}]+)$`)
 func completeJSONPath(expression string) (string, error) {
 	match := jsonPathPattern.FindStringSubmatch(expression)
 	if match == nil {
-		return "", errors.New("not one JSONPath expression; expected an expression such as {.status.phase}")
+		return "", errors.New("the text is not a single JSONPath expression; expected an expression such as {.status.phase}")
 	}
 	complete := "{." + match[1] + match[2] + "}"
 	_, err := jsonpath.Parse("until", complete)

@@ -117,26 +117,28 @@ func (v *validator) invalid(path string) bool {
 	})
 }
 
-// number records an error about the field at path if found is less than least or more than most.
+// number records an error about the field at path if its value is out of bounds. The argument
+// found is the value. The arguments least and most are the bounds, which are valid values.
 func (v *validator) number(path string, found, least, most int) {
 	v.check(least <= found && found <= most, path, "found %d; expected a number from %d to %d", found, least, most)
 }
 
-// duration records an error about the field at path if found is less than least or more than most.
+// duration records an error about the field at path if its value is out of bounds. The argument
+// found is the value. The arguments least and most are the bounds, which are valid values.
 func (v *validator) duration(path string, found, least, most time.Duration) {
 	v.check(least <= found && found <= most, path, "found %s; expected a duration from %s to %s", found, least, most)
 }
 
-// name records an error about the field at path if found is not a DNS label. This is the strictest
-// rule for names of Kubernetes objects.
+// name records an error about the field at path if its value, the argument found, is not a DNS
+// label. This is the strictest rule for names of Kubernetes objects.
 func (v *validator) name(path, found string) {
 	v.check(found != "", path, "found nothing; expected a name")
 	v.check(len(validation.IsDNS1123Label(found)) == 0, path,
 		"found %.80q; expected a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end", found)
 }
 
-// oneOf records an error about the field at path if found is not one of the known values. The error
-// suggests a similar value.
+// oneOf records an error about the field at path if its value, the argument found, is not a known
+// value. The error suggests a similar value.
 func oneOf[T ~string](v *validator, path string, found T, known ...T) {
 	if found == "" {
 		v.check(false, path, "found nothing; expected %s", nearest.List(known, "or"))
@@ -181,8 +183,9 @@ func (v *validator) labelKey(path, key string) {
 
 // removed checks the keys of labels or annotations that an operation removes.
 //
-// A key must be valid, and the operation must not also set it. The argument set has the keys
-// that the operation sets, and field is the YAML name of set in errors.
+// A key must be valid, and the operation must not also set it. The argument set has the keys that
+// the operation sets. The argument field is the YAML name of the field with these keys, for
+// errors.
 func (v *validator) removed(path string, keys []string, set map[string]string, field string) {
 	for i, key := range keys {
 		at := fmt.Sprintf("%s.remove[%d]", path, i)
@@ -192,8 +195,8 @@ func (v *validator) removed(path string, keys []string, set map[string]string, f
 	}
 }
 
-// version reports an error if found, the version of a pod template, is not a DNS label. Reports
-// show versions next to names, so the same rule applies.
+// version reports an error if the version of a pod template is not a DNS label. Reports show
+// versions next to names, so the same rule applies.
 func (v *validator) version(path, found string) { v.name(path, found) }
 
 func (v *validator) replicas(path string, replicas *int) {

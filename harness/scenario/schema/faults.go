@@ -60,7 +60,7 @@ func (g *generator) parameters(of faults.Type) object {
 type decodedInto struct{ types map[string]reflect.Type }
 
 // errRecorded is the error that the methods of decodedInto return. The fault type then does not
-// check the parameters, of which decodedInto has only recorded the types.
+// check the parameters, which have no values.
 var errRecorded = errors.New("recorded")
 
 func (d decodedInto) Decode(into any) error {
@@ -78,8 +78,9 @@ func (decodedInto) Resources() []string { return nil }
 
 func (decodedInto) CheckSteps(string, []scenario.Step) error { return errRecorded }
 
-// parameterTypes returns the Go type of each parameter of a fault type, such as time.Duration.
-// The key is the name of the parameter. The catalog of faults describes parameters only by text.
+// parameterTypes returns the Go type of each parameter of a fault type, such as time.Duration. The
+// key is the name of the parameter. The types come from the fault type's code, because the catalog
+// of faults describes parameters only by text.
 func parameterTypes(of faults.Type) map[string]reflect.Type {
 	types := map[string]reflect.Type{}
 	_, _ = of.New(decodedInto{types}) // New returns errRecorded
@@ -130,8 +131,9 @@ func (g *generator) parameter(param faults.Param, of reflect.Type) object {
 
 // enum returns the JSON Schema of a fault's parameter with a fixed set of values.
 //
-// The argument list has the values in the form of the catalog's documentation. An example is "a, b,
-// c; c with d only". The values end at a semicolon, or before the first item that contains a space.
+// The argument list has the values in the form of the catalog's documentation. For example, "a, b,
+// c; c with d only" has the values a, b and c. The values end at a semicolon, or before the first
+// item that contains a space.
 func (g *generator) enum(list string, of reflect.Type) object {
 	list, _, _ = strings.Cut(list, ";")
 	var values []any

@@ -188,8 +188,8 @@ func (p *page) fields(of reflect.Type) {
 }
 
 // description returns the text for the column description in a table of fields. It consists of the
-// field's comment and the comments of the field's values. The values of the fields until and is are
-// omitted, because the page has separate tables for them.
+// field's comment and the comments of the field's values. It omits the values of the fields named
+// "until" and "is", because the page has separate tables for them.
 func (p *page) description(field scenario.FieldFormat) string {
 	text := p.comments.field(field)
 	if field.Name == "until" || field.Name == "is" {

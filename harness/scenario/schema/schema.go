@@ -141,8 +141,8 @@ func (g *generator) values(field scenario.FieldFormat) string {
 	return strings.Join(lines, "\n")
 }
 
-// defaultOf returns the default of a field as a JSON value. It returns nil if the field needs no
-// default in the schema.
+// defaultOf returns the default of a field as a JSON value. It returns nil for a required field,
+// and for a field without a default value of its own.
 func defaultOf(field scenario.FieldFormat) any {
 	switch value := reflect.ValueOf(field.Default); {
 	case field.Required || value.Kind() == reflect.Struct:
@@ -377,8 +377,8 @@ func contractKinds() []scenario.Kind {
 	return all
 }
 
-// isGeneric returns a schema that matches a mapping whose field kind needs a manifest, such as
-// StatefulSet. Package scenario calls such kinds generic.
+// isGeneric returns a schema that matches a mapping whose field "kind" names a generic kind. A
+// create step for a generic kind, such as StatefulSet, needs a manifest.
 func isGeneric() object {
 	return object{"properties": object{"kind": object{"not": object{"enum": contractKinds()}}}, "required": []string{"kind"}}
 }
@@ -414,7 +414,7 @@ func ifKind(kind scenario.Kind, rule object) object {
 // requires returns a JSON Schema that requires all the given fields.
 func requires(fields ...string) object { return object{"required": fields} }
 
-// without returns a copy of the list words that lacks the given word.
+// without returns a copy of a list of words that lacks the given word.
 func without(words []string, word string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(other string) bool { return other == word })
 }
@@ -514,9 +514,9 @@ func createRules() []object {
 	)
 }
 
-// withoutOtherFields returns properties that forbid all fields of a create operation, except
-// kind, name and the given fields. A forbidden number, text or boolean may still have its
-// default value.
+// withoutOtherFields returns the properties of a JSON Schema. They forbid all fields of a create
+// operation, except kind, name and the given fields. A forbidden number, text or boolean may still
+// have its default value.
 func withoutOtherFields(fields []string) object {
 	properties := object{}
 	for _, field := range scenario.FieldsOf(createType) {
