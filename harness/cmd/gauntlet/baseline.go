@@ -157,7 +157,7 @@ func loadBaseline(path string, scenarios []*scenario.Scenario) (*baseline.Baseli
 		return nil, nil
 	}
 	if len(scenarios) != 1 {
-		return nil, fmt.Errorf("--baseline: found %d scenarios; expected exactly one scenario", len(scenarios))
+		return nil, fmt.Errorf("--baseline: the command line selects %d scenarios; expected exactly one", len(scenarios))
 	}
 	b, err := baseline.Read(path)
 	if err != nil {

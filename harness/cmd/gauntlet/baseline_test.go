@@ -27,7 +27,7 @@ func TestLoadBaseline(t *testing.T) {
 	}{
 		{"", []*scenario.Scenario{burst, other}, ""},
 		{path, []*scenario.Scenario{burst}, ""},
-		{path, []*scenario.Scenario{burst, other}, "--baseline: found 2 scenarios; expected exactly one scenario"},
+		{path, []*scenario.Scenario{burst, other}, "--baseline: the command line selects 2 scenarios; expected exactly one"},
 		{path, []*scenario.Scenario{other}, "found the baseline of scenario burst; expected the baseline of scenario other"},
 		{path + ".none", []*scenario.Scenario{burst}, "no such file"},
 	} {

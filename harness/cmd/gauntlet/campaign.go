@@ -133,15 +133,16 @@ func (f *campaignFlags) confirmed(o run.Options) campaign.Attempt {
 	})
 }
 
-// repeatedPausesMax is the maximum sum of a workload's pauses with which gauntlet repeats a failed
-// run in real time.
+// repeatedPausesMax limits which failed runs gauntlet repeats in real time. Real time does not
+// skip the pauses of a workload. If their sum is above the limit, gauntlet does not repeat the
+// run.
 const repeatedPausesMax = 10 * time.Minute
 
 // confirmFailure returns a function that makes a run. If the run fails, the function repeats the
 // run on another provider with the same seed.
 //
-// That function returns the result of the first run. The field Repeated of the result says what the
-// second run showed.
+// The returned function returns the result of the first run. The field Repeated of this result
+// says what the second run showed.
 func confirmFailure(once campaign.Attempt, provider string, repeat func(seed uint64) campaign.Attempt) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
 		result, err := once(ctx)
@@ -188,9 +189,9 @@ func attempt(o run.Options) campaign.Attempt {
 	}
 }
 
-// discardInterrupted returns a function that makes a run by a call of once. If ctx ends during the
-// run and no check has failed, the function removes the run directory. The verdict of such a run
-// says nothing.
+// discardInterrupted returns a function that makes a run through the argument once. If ctx ends
+// during the run and no check has failed, the returned function removes the run directory. The
+// verdict of an interrupted run says nothing.
 func discardInterrupted(once campaign.Attempt) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
 		result, err := once(ctx)
@@ -232,8 +233,8 @@ func retryUnknown(once campaign.Attempt, times int, progress func(string)) campa
 	}
 }
 
-// seriesOf returns an iterator over the given runs, in the form that package campaign expects. All
-// errors that it yields are nil.
+// seriesOf returns the given runs as an iterator of pairs, the form that package campaign expects.
+// The error in each pair is nil.
 func seriesOf(all []campaign.Attempt) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
 		for _, attempt := range all {
@@ -244,11 +245,12 @@ func seriesOf(all []campaign.Attempt) iter.Seq2[campaign.Attempt, error] {
 	}
 }
 
-// seriesOfRounds returns an iterator over the runs of several rounds, with the numbers first to
-// last. A round is, for example, a seed with one run for each subject (controllers under test).
+// seriesOfRounds returns an iterator over the runs of several rounds. The arguments first and last
+// are the numbers of the first and the last round. A round is, for example, a seed with one run
+// for each subject (controllers under test).
 //
-// The iterator calls the function round for the runs of a round only when it reaches that round. An
-// error of round ends the iteration.
+// The iterator calls the function round for the runs of a round only when it reaches that round.
+// If this function returns an error, the iterator yields the error and ends.
 func seriesOfRounds(first, last uint64, round func(n uint64) ([]campaign.Attempt, error)) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
 		for n := first; n <= last; n++ {
@@ -267,7 +269,7 @@ func seriesOfRounds(first, last uint64, round func(n uint64) ([]campaign.Attempt
 }
 
 // runCampaign runs a campaign, which is a series of runs, and returns the exit code for the
-// verdicts. It writes the reports to a new directory. The name of the directory is the argument
+// verdicts. It writes the reports to a new directory. The directory's name consists of the argument
 // name and the start time.
 func (f *campaignFlags) runCampaign(cmd *cobra.Command, name string, o campaign.Options) (int, error) {
 	begun := time.Now()

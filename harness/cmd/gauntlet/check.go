@@ -68,8 +68,9 @@ func relaxGarbageCollection() {
 // commands that annotate the job.
 func printVerdicts(out io.Writer, all []reports.Run) error { return printVerdictsOf(out, all, all) }
 
-// printVerdictsOf prints the verdicts of the runs in shown. In a GitHub Actions job, it also
-// prints workflow commands that annotate the job with the failures in all.
+// printVerdictsOf prints the verdicts of the runs in the argument shown. In a GitHub Actions job,
+// it also prints workflow commands that annotate the job. They show the failures of the runs in
+// the argument all.
 func printVerdictsOf(out io.Writer, shown, all []reports.Run) error {
 	if len(shown) > 0 {
 		if err := reports.Terminal(out, shown, terminalWidth(out)); err != nil {
@@ -85,8 +86,9 @@ func printVerdictsOf(out io.Writer, shown, all []reports.Run) error {
 	return nil
 }
 
-// writeAnnotations calls the function write if gauntlet runs in a GitHub Actions job. Otherwise it
-// does nothing.
+// writeAnnotations calls the function write if gauntlet runs in a GitHub Actions job. That
+// function writes workflow commands, which annotate the job. In any other environment,
+// writeAnnotations does nothing.
 func writeAnnotations(write func() error) error {
 	if os.Getenv("GITHUB_ACTIONS") != "true" {
 		return nil

@@ -22,8 +22,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// compareFlags has the values of the flags of "gauntlet compare". The flags in runs apply to each
-// run.
+// compareFlags has the values of the flags of "gauntlet compare". The field runs has the flags that
+// apply to each run.
 type compareFlags struct {
 	runs     runFlags
 	subjects []string // two values: the program under test, and the program that it is compared with
@@ -75,13 +75,13 @@ document instead. Everything else goes to standard error.`,
 // compare makes all pairs of runs, compares the two runs of each pair, and returns the exit code.
 func (f *compareFlags) compare(cmd *cobra.Command, format outputFormat, names []string) (int, error) {
 	if len(f.subjects) != 2 {
-		return exitPass, fmt.Errorf("--subjects: found %d (%s); expected two subjects separated by a comma, such as --subjects=exec:./new,exec:./old", len(f.subjects), strings.Join(f.subjects, ", "))
+		return exitPass, fmt.Errorf("--subjects: the number of subjects is %d (%s); expected two subjects separated by a comma, such as --subjects=exec:./new,exec:./old", len(f.subjects), strings.Join(f.subjects, ", "))
 	}
 	if f.pairs < 1 {
 		return exitPass, fmt.Errorf("--pairs: found %d; expected 1 or more", f.pairs)
 	}
 	if cmd.Flags().Changed("parallel") {
-		return exitPass, errors.New("--parallel has no effect on compare, because runs at the same time would change each other's cost; omit the flag")
+		return exitPass, errors.New("--parallel has no effect on compare, because concurrent runs would distort the cost that compare measures; omit the flag")
 	}
 	if err := errors.Join(f.runs.checkAttempts(), checkTier(cmd, len(names) > 0)); err != nil {
 		return exitPass, err
@@ -198,8 +198,8 @@ func (f *compareFlags) comparePairs(ctx context.Context, index int, pairs [][2][
 	return c, nil
 }
 
-// runSide makes one of the two runs of a pair. It returns the run, and what package compare has
-// read from the run's history.
+// runSide makes one of the two runs of a pair. It returns the run, and the facts in the run's
+// history that package compare compares.
 func (f *compareFlags) runSide(ctx context.Context, o run.Options) (*reports.Run, *compare.Side, error) {
 	result, err := retryUnknown(attempt(o), f.runs.attempts, o.Progress)(ctx)
 	if err != nil {

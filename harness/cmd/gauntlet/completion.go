@@ -72,8 +72,8 @@ func tiers() []string {
 	return names
 }
 
-// profiles returns the names of the profiles for generated scenarios, such as calm, for shell
-// completion.
+// profiles returns the names of the profiles, such as calm, for shell completion. A profile says
+// how much happens in a generated scenario.
 func profiles() []string {
 	var names []string
 	for _, p := range generate.Profiles {

@@ -177,9 +177,10 @@ func (f *exploreFlags) start(cmd *cobra.Command) func(context.Context, *scenario
 	}
 }
 
-// shrinkFailures shrinks one scenario for each group of runs in which the same check failed for the
-// same reason. It takes the group's run with the fewest steps and faults. If this run represents
-// several groups, shrinkFailures shrinks it once, for the check of the first group.
+// shrinkFailures shrinks one scenario for each group of runs in which the same check failed for
+// the same reason. It takes the group's run with the fewest steps and faults. Several groups may
+// have the same such run. shrinkFailures then shrinks the run once, for the check of the first
+// group.
 func (f *exploreFlags) shrinkFailures(cmd *cobra.Command, failed []reports.Run) error {
 	done := map[string]bool{}
 	for _, failure := range reports.FailedChecks(failed) {

@@ -52,8 +52,8 @@ func (f *fleetCampaignFlags) addSeeds(flags *pflag.FlagSet) {
 	flags.StringVar(&f.seeds, "seeds", "1..1000", "the `range` of seeds, FIRST..LAST")
 }
 
-// add adds flags to a command. The flags describe a campaign, which is a series of runs. Only
-// --seeds is missing.
+// add adds flags to a command. The flags describe a campaign, which is a series of runs. The
+// method addSeeds adds the only missing flag, --seeds.
 func (f *fleetCampaignFlags) add(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.campaign.PerPod, "per-pod", 50, "the number of seeds that one pod runs")
 	f.addSubjects(flags)
@@ -96,8 +96,9 @@ func (f *fleetCampaignFlags) complete(cmd *cobra.Command) error {
 	return f.campaign.Validate()
 }
 
-// checkFleetSubjects returns an error if the pods of a fleet lack a subject, or cannot use the
-// provider. A subject is the controllers under test.
+// checkFleetSubjects returns an error if the pods of a fleet cannot run a subject or use the
+// provider. A subject is the controllers under test. The image of the pods contains only ours and
+// upstream.
 func checkFleetSubjects(subjects []string, provider string) error {
 	for _, subject := range subjects {
 		if subject != "ours" && subject != "upstream" {
@@ -235,9 +236,9 @@ func (f *fleetPodFlags) complete() error {
 func (f *fleetPodFlags) checkStore() error {
 	switch {
 	case (f.pods.Claim == "") == (f.pods.Bucket == ""):
-		return fmt.Errorf("--claim=%s --store=%s: name either a PersistentVolumeClaim or a bucket for the results", f.pods.Claim, f.pods.Bucket)
+		return fmt.Errorf("--claim=%s --store=%s: set exactly one: --claim for a PersistentVolumeClaim, or --store for a bucket", f.pods.Claim, f.pods.Bucket)
 	case f.pods.Bucket == "" && f.pods.Secret != "":
-		return errors.New("--store-secret: found no --store; expected both, or neither")
+		return errors.New("--store-secret has an effect only with --store: add --store, or omit --store-secret")
 	case f.pods.Bucket == "":
 		return nil
 	}
@@ -266,8 +267,8 @@ func (f *fleetLaunchFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.detach, "detach", false, "do not wait for the end of the Job")
 }
 
-// launch creates the Job of a campaign and follows it, or prints its manifest. It returns the exit
-// code.
+// launch creates the Job of a campaign and follows it, unless --detach is set. With --dry-run, it
+// only prints the Job's manifest. It returns the exit code.
 func (f *fleetLaunchFlags) launch(cmd *cobra.Command, c *fleet.Campaign) (int, error) {
 	f.pods.Namespace = f.namespace
 	if f.dryRun {
@@ -434,7 +435,7 @@ func newFleetDelete() *cobra.Command {
 			if err := cluster.Delete(cmd.Context(), args[0]); err != nil {
 				return &unfinishedError{err}
 			}
-			return writeText(cmd, fmt.Sprintf("deleted job %s/%s; the results are still in the store\n", cluster.Namespace, args[0]))
+			return writeText(cmd, fmt.Sprintf("deleted job %s/%s; the results are still in the bucket or the PersistentVolumeClaim\n", cluster.Namespace, args[0]))
 		},
 	}
 	flags.add(cmd.Flags())
@@ -487,8 +488,8 @@ the claim, and the command deletes this Job at the end.`,
 }
 
 // open opens the store with the results of a campaign. If the results are in a
-// PersistentVolumeClaim, open copies them to a temporary directory. The caller must call close at
-// the end.
+// PersistentVolumeClaim, open copies them to a temporary directory. The caller must call the
+// returned function close at the end.
 func (f *fleetCollectFlags) open(ctx context.Context, name string) (store fleet.Store, close func() error, err error) {
 	if f.store != "" {
 		return openStore(f.store)
@@ -501,7 +502,7 @@ func (f *fleetCollectFlags) open(ctx context.Context, name string) (store fleet.
 	if claim == "" {
 		var bucket string
 		if bucket, claim, err = cluster.Location(ctx, name); err != nil {
-			return nil, nil, &unfinishedError{fmt.Errorf("%w; or name the results with --store or --claim", err)}
+			return nil, nil, &unfinishedError{fmt.Errorf("%w; set --store or --claim to say where the results are", err)}
 		}
 		if bucket != "" {
 			return openStore(bucket)
@@ -529,7 +530,7 @@ func collectFleet(cmd *cobra.Command, store fleet.Store, name, dir string) (int,
 		return code, &unfinishedError{err}
 	}
 	if n := len(merged.Missing); n > 0 {
-		return code, &unfinishedError{fmt.Errorf("campaign %s: %d runs have no verdict, the first of them: %s", name, n, merged.Missing[0])}
+		return code, &unfinishedError{fmt.Errorf("campaign %s: %d runs have no verdict; the first of these runs is %s", name, n, merged.Missing[0])}
 	}
 	return code, nil
 }

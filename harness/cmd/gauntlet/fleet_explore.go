@@ -63,8 +63,8 @@ failures has one directory, with its plan, its report and the runs that failed.`
 	return cmd
 }
 
-// plan sets f.campaign to explore each scenario on each subject. Each such combination is a unit,
-// which one pod of the Job explores.
+// plan completes f.campaign, so that the campaign explores each scenario on each subject. Each
+// such combination is a unit, which one pod of the Job explores.
 func (f *fleetExploreFlags) plan(name string, scenarios []string) error {
 	c := &f.campaign
 	c.Provider = providers.Embedded // a search reads the records of a run while it is made
@@ -133,7 +133,7 @@ func (f *fleetWorkerFlags) prepareExplore(cmd *cobra.Command, worker *fleet.Work
 // summarizeSearch returns one run that stands for all runs of a search by explore. It has the worst
 // verdict of the failed runs, and their failed checks.
 func summarizeSearch(outcome *explore.Outcome) *reports.Run {
-	summary := &reports.Run{Verdict: check.Pass, Reason: fmt.Sprintf("runs: %d; failed: %d; every place was tried: %t", outcome.Runs(), len(outcome.Failed), outcome.Complete)}
+	summary := &reports.Run{Verdict: check.Pass, Reason: fmt.Sprintf("runs: %d; failed runs: %d; search complete: %t", outcome.Runs(), len(outcome.Failed), outcome.Complete)}
 	for _, run := range outcome.Failed {
 		summary.Verdict = check.Worst(summary.Verdict, run.Verdict)
 		for _, result := range run.Results {

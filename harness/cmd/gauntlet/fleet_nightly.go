@@ -95,7 +95,7 @@ func (f *fleetNightlyFlags) plan(cmd *cobra.Command, series string, now time.Tim
 // new failures to the directory of --out.
 func (f *fleetNightlyFlags) run(cmd *cobra.Command, series string, job *batchv1.Job) error {
 	if _, err := os.Stat(f.mount); err != nil && f.pods.Bucket == "" {
-		return fmt.Errorf("--mount: %s: expected the directory at which claim %s is mounted", f.mount, f.pods.Claim)
+		return fmt.Errorf("--mount: %s: expected the directory at which PersistentVolumeClaim %s is mounted", f.mount, f.pods.Claim)
 	}
 	store, closeStore, err := openStore(cmp.Or(f.pods.Bucket, f.mount))
 	if err != nil {
@@ -147,7 +147,7 @@ func (f *fleetNightlyFlags) collect(cmd *cobra.Command, series string, store fle
 	if err := os.WriteFile(path, append(content, '\n'), 0o644); err != nil {
 		return &unfinishedError{err}
 	}
-	return writeText(cmd, fmt.Sprintf("runs without a verdict: %d; new failure groups: %d: %s\n", night.Missing, len(night.NewGroups), path))
+	return writeText(cmd, fmt.Sprintf("runs without a verdict: %d; new failure groups: %d, listed in %s\n", night.Missing, len(night.NewGroups), path))
 }
 
 func newFleetAcknowledge() *cobra.Command {

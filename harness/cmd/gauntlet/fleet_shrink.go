@@ -83,8 +83,8 @@ func (f *fleetShrinkFlags) run(cmd *cobra.Command, name string) (int, error) {
 	return submitFleet(cmd, cluster, job, fmt.Sprintf("; failure groups: %d", len(plan.Units)), f.detach)
 }
 
-// named reports whether the flags --claim or --store say where the results are. Otherwise, the Job
-// of the campaign says so.
+// named reports whether --claim or --store is set. They say where the results are. If neither flag
+// is set, the Job of the campaign says where.
 func (f *fleetShrinkFlags) named() bool { return f.pods.Claim != "" || f.pods.Bucket != "" }
 
 // plan reads the results of a campaign, and returns a second campaign that shrinks the failures of
@@ -105,8 +105,8 @@ func (f *fleetShrinkFlags) plan(ctx context.Context, name string) (*fleet.Campai
 	return merged.Shrinking(cmp.Or(f.name, name+"-shrink"))
 }
 
-// job returns the Job of a campaign that shrinks failures. Unless flags say where the results are,
-// its pods are like those of the Job whose failures it shrinks.
+// job returns the Job of a campaign that shrinks failures. If no flag says where the results are,
+// its pods are like those of the first campaign's Job.
 func (f *fleetShrinkFlags) job(ctx context.Context, cluster *fleet.Cluster, plan *fleet.Campaign) (*batchv1.Job, error) {
 	if f.named() {
 		f.pods.Namespace = cluster.Namespace
@@ -163,7 +163,8 @@ func (f *fleetWorkerFlags) prepareShrink(cmd *cobra.Command, worker *fleet.Worke
 }
 
 // savedJournal is a writer that receives the journal of a search for the smallest failing scenario.
-// It saves the journal in the store after each line, so that the next pod can continue the search.
+// The journal has one line for each run of the search. savedJournal saves the journal in the store
+// after each line, so that the next pod can continue the search.
 type savedJournal struct {
 	ctx     context.Context
 	worker  *fleet.Worker

@@ -18,11 +18,11 @@ func TestFleetRunRefuses(t *testing.T) {
 		{"--claim=results --provider=kind", "--provider=kind: expected embedded or virtual"},
 		{"--claim=results --scenario=burstt", "burstt"},
 		{"--claim=results --parallelism=0", "--parallelism=0: expected 1 to 10000"},
-		{"", "name either a PersistentVolumeClaim or a bucket for the results"},
-		{"--claim=results --store=s3://bucket", "name either a PersistentVolumeClaim or a bucket for the results"},
+		{"", "set exactly one: --claim for a PersistentVolumeClaim, or --store for a bucket"},
+		{"--claim=results --store=s3://bucket", "set exactly one: --claim for a PersistentVolumeClaim, or --store for a bucket"},
 		{"--store=ftp://bucket", `--store: found "ftp://bucket"; expected s3://BUCKET`},
 		{"--store=s3://key:secret@bucket", "found a user in the URL of bucket bucket"},
-		{"--claim=results --store-secret=keys", "--store-secret: found no --store"},
+		{"--claim=results --store-secret=keys", "--store-secret has an effect only with --store"},
 	} {
 		_, err := command(t, append([]string{"fleet", "run", "night", "--dry-run"}, strings.Fields(test.flag)...)...)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
@@ -45,7 +45,7 @@ func TestFleetExplorePlan(t *testing.T) {
 		}
 	}
 	for flag, want := range map[string]string{
-		"rollout rollout":      "found twice: seed 1, subject ours, scenario rollout",
+		"rollout rollout":      "found the same unit of work twice: seed 1, subject ours, scenario rollout",
 		"rollout --subjects=x": `--subjects: found "x"`,
 		"rollout --budget=-1s": "--budget=-1s",
 	} {

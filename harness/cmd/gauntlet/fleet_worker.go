@@ -68,8 +68,8 @@ manifest sets POD_NAME and NODE_NAME.`,
 	return cmd
 }
 
-// work makes the runs of the pod's Job index. It reads the index and the names of the pod and the
-// node from environment variables.
+// work makes the runs of one pod. The index of the pod in its Job decides which runs these are.
+// work reads this index and the names of the pod and the node from environment variables.
 func (f *fleetWorkerFlags) work(cmd *cobra.Command) (result error) {
 	if f.units != "" {
 		if err := json.Unmarshal([]byte(f.units), &f.campaign.Units); err != nil {
@@ -145,7 +145,7 @@ SIGTERM; "gauntlet fleet collect" then runs the command again in the same pod.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if wait == (len(args) == 1) {
-				return fmt.Errorf("export: found %d names and --wait=%t; expected either a name or --wait", len(args), wait)
+				return fmt.Errorf("export: found %d names of campaigns and --wait=%t; expected either one name or --wait", len(args), wait)
 			}
 			if wait {
 				<-cmd.Context().Done()
@@ -164,7 +164,7 @@ SIGTERM; "gauntlet fleet collect" then runs the command again in the same pod.`,
 }
 
 // openStore opens the store for a campaign's results: a directory, or the bucket with the given
-// URL. The caller must call close at the end.
+// URL. The caller must call the returned function close at the end.
 func openStore(location string) (store fleet.Store, close func() error, err error) {
 	if !objectstore.IsURL(location) {
 		if info, err := os.Stat(location); err == nil && !info.IsDir() {
@@ -203,8 +203,8 @@ func (f *fleetWorkerFlags) prepare(cmd *cobra.Command, u fleet.Unit) (campaign.A
 	}, u.Seed))
 }
 
-// first returns the only element of attempts, which makes the only run of a unit. If err is not
-// nil, first returns err.
+// first returns the only element of the argument attempts. There is only one, because a unit has
+// only one run. If err is not nil, first returns err.
 func first(attempts []campaign.Attempt, err error) (campaign.Attempt, error) {
 	if err != nil {
 		return nil, err
@@ -212,8 +212,8 @@ func first(attempts []campaign.Attempt, err error) (campaign.Attempt, error) {
 	return attempts[0], nil
 }
 
-// serveMetrics serves the metrics of a worker over HTTP until the caller calls stop. It serves
-// nothing if the address is empty.
+// serveMetrics serves the metrics of a worker over HTTP until the caller calls the returned
+// function stop. It serves nothing if the address is empty.
 func serveMetrics(address string, metrics *fleet.Metrics) (stop func(), err error) {
 	if address == "" {
 		return func() {}, nil

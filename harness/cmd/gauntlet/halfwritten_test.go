@@ -45,7 +45,7 @@ func TestHalfWritten(t *testing.T) {
 		{"not checked", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart + wroteFault,
 		}, map[string]string{
-			"report": ": found a run without verdicts.json; run gauntlet check to write it", "coverage": "restart",
+			"report": ": the run has no file verdicts.json; to write the file, run gauntlet check", "coverage": "restart",
 		}},
 		{"a campaign in which all runs passed", map[string]string{"verdicts.json": `{"schema": 1, "runs": [{"verdict": "pass", "directory": ""}]}`}, map[string]string{
 			"report": "1 run: 1 pass", "coverage": ": found no history.jsonl; name directories of runs",
@@ -55,7 +55,7 @@ func TestHalfWritten(t *testing.T) {
 		{"history cut", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart + wroteFault + wroteFault[:20],
 		}, map[string]string{
-			"check": "the end of the history is missing", "report": "the end of the history is missing", "shrink": "name a run in which a check failed",
+			"check": "the end of the history is missing", "report": "the end of the history is missing", "shrink": "give the directory of a run in which a check failed",
 			"coverage": "line 3 is incomplete: the end of the history is missing",
 		}},
 		{"history with garbage, after earlier verdicts", map[string]string{

@@ -90,8 +90,9 @@ the credentials of "docker login".`,
 	return cmd
 }
 
-// fleetPrograms adds programs to an image: those that the pods of "gauntlet fleet" run. It builds
-// programs that are missing, except those of the provider virtual and of object stores.
+// fleetPrograms adds to an image the programs that the pods of "gauntlet fleet" run. It builds
+// programs that are missing. But it does not build the programs of the provider virtual and of
+// object stores, which must exist.
 func fleetPrograms(cmd *cobra.Command, spec *image.Spec, withVirtual, withObjectStore bool) error {
 	if !cmd.Flags().Changed("reference") {
 		spec.Reference = fleetImageDefault

@@ -6,9 +6,10 @@ import (
 )
 
 // orInterrupted calls the function work and returns its results. If ctx ends first, it returns an
-// error at once, although work still runs. The caller must then end the process.
+// error at once, although that function still runs. The caller must then end the process.
 //
-// Because work may be cut off, it must only read files and write reports.
+// The end of the process cuts the function off. The function must therefore only read files and
+// write reports.
 func orInterrupted[T any](ctx context.Context, work func() (T, error)) (T, error) {
 	type results struct {
 		value T

@@ -163,7 +163,7 @@ settle: {within: 10s}
 	if len(small.Faults) != 1 || small.Faults[0].Name != "restart" || len(small.Workload) > 1 || small.Seed != 7 {
 		t.Errorf("%d steps, faults %v and seed %d are left; want the restart, at most one step, and seed 7", len(small.Workload), small.Faults, small.Seed)
 	}
-	if !strings.HasPrefix(small.Description, "process-alive failed in 5 of 5 runs on starts-once. Shrunk from large: ") {
+	if !strings.HasPrefix(small.Description, "The check process-alive failed in 5 of 5 runs on starts-once. Shrunk from large: ") {
 		t.Errorf("found the description %q; expected the failed runs and the name of the original", small.Description)
 	}
 	fresh := t.TempDir()

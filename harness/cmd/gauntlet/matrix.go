@@ -151,8 +151,8 @@ func (f *matrixFlags) names() ([]string, error) {
 // all its calls.
 func (f *mutantsFlags) matrixFile() string { return filepath.Join(f.runs.out, "matrix.json") }
 
-// matrixOfTree returns the path of the matrix of mutants and scenarios in the source tree of
-// gauntlet.
+// matrixOfTree returns the path of the file matrix.json in gauntlet's source tree. This file says
+// which mutants each scenario detects.
 func matrixOfTree(tree string) string { return filepath.Join(tree, "harness", "mutant", "matrix.json") }
 
 // readMatrix returns the matrix of mutants and scenarios, which says which scenarios detect a

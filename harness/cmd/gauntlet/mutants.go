@@ -298,7 +298,7 @@ func (f *mutantsFlags) scenarioNamed(name string) (*scenario.Scenario, error) {
 	}
 	s, ok := library.Find(name)
 	if !ok {
-		return nil, fmt.Errorf("scenario %q: not a scenario of the library", name)
+		return nil, fmt.Errorf("scenario %q: not a scenario of the library; \"gauntlet list scenarios\" lists them", name)
 	}
 	return s, nil
 }
@@ -307,8 +307,8 @@ func (f *mutantsFlags) scenarioNamed(name string) (*scenario.Scenario, error) {
 // An outcome says which check detected a mutant.
 func (f *mutantsFlags) outcomesFile() string { return filepath.Join(f.runs.out, "outcomes.json") }
 
-// runOne runs a scenario on a mutant or on the unmodified controllers. If the program under test
-// has the expected verdict, it deletes the run directory, except with --keep-runs.
+// runOne runs a scenario on a mutant or on the unmodified controllers. If the run has the verdict
+// that such a subject must have, runOne deletes the run directory, except with --keep-runs.
 func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, subject mutant.Subject, name string) (*reports.Run, error) {
 	s, err := f.scenarioNamed(name)
 	if err != nil {
@@ -394,9 +394,9 @@ func readOutcomes(all []mutant.Mutant, paths ...string) (map[string]mutant.Outco
 	return outcomes, nil
 }
 
-// readJSONIfExists decodes the JSON file at path into the variable to which into points. If the
-// file does not exist, the variable stays unchanged. The argument expected describes the content in
-// error messages.
+// readJSONIfExists decodes the JSON file at path into a variable. The argument into points to this
+// variable. If the file does not exist, the variable stays unchanged. The argument expected
+// describes the content in error messages.
 func readJSONIfExists(path string, into any, expected string) error {
 	content, err := inputfile.Read(path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -52,8 +52,8 @@ type runFlags struct {
 
 	quiet, verbose bool // whether to print no progress, or detailed progress
 
-	// stdin contains the scenario with the name "-". It is nil if the command cannot read a
-	// scenario from standard input.
+	// stdin is the input from which the scenario with the name "-" is read. It is nil if the
+	// command cannot read a scenario from standard input.
 	stdin io.Reader
 	// terminal prints progress lines. If terminal is nil, the method options creates one.
 	terminal *terminal
@@ -243,7 +243,7 @@ func (f *runFlags) check(scenarios []*scenario.Scenario) (subject.Target, provid
 		return target, provider, errors.New("--quiet and --verbose: use at most one of these flags")
 	}
 	if f.keepUp && len(scenarios) != 1 {
-		return target, provider, fmt.Errorf("--keep: found %d scenarios; expected exactly one scenario", len(scenarios))
+		return target, provider, fmt.Errorf("--keep: the command line selects %d scenarios; expected exactly one", len(scenarios))
 	}
 	for _, s := range scenarios {
 		if err := run.Validate(s); err != nil {
@@ -353,9 +353,9 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 // returns the path of workload-controller-manager. An installed gauntlet builds
 // workload-controller-manager if it is missing.
 //
-// For a Go package, it builds a copy of gauntlet-virtual with this package. The result gauntlet is
-// then a path in the directory of this copy, so that callers find the copy. No file exists at that
-// path.
+// For a Go package, it builds a copy of gauntlet-virtual with this package. Callers search for
+// gauntlet-virtual in the directory of the path gauntlet. That path is therefore in the directory
+// of the copy, although no file exists at the path.
 func executables(ctx context.Context, target subject.Target) (gauntlet, ours string, err error) {
 	gauntlet, err = os.Executable()
 	if err != nil {
@@ -385,7 +385,7 @@ func setUpPrograms(ctx context.Context, provider providers.Provider, target subj
 }
 
 // buildError classifies an error of finding or building the upstream programs, so that gauntlet
-// exits with the right code. If the user has named a directory, the command line is wrong.
+// exits with the right code. If the user has set --upstream-dir, the command line is wrong.
 // Otherwise a build has failed, so it returns an unfinishedError.
 func buildError(upstreamDir string, err error) error {
 	if err == nil || upstreamDir != "" {
@@ -461,8 +461,8 @@ func (f *runFlags) loadScenarios(names []string, warnings io.Writer) ([]*scenari
 const standardInput = "-"
 
 // loadScenario returns the built-in scenario with the given name. If there is no such scenario, it
-// reads the YAML file whose path is name. It prints a warning for each old name that the scenario
-// uses.
+// reads the YAML file with the name as its path. It prints a warning for each old name that the
+// scenario uses.
 func loadScenario(name string, warnings io.Writer) (*scenario.Scenario, error) {
 	s, ok := library.Find(name)
 	var err error
@@ -538,12 +538,12 @@ const parallelMax = 64
 // one run from starting usually prevents the other runs too.
 var errCannotStart = errors.New("a run could not start")
 
-// runAll makes the runs, at most parallel of them at the same time, and prints the verdicts. It
-// returns the exit code.
+// runAll makes all the runs, prints the verdicts and returns the exit code. The argument parallel
+// is the maximum number of runs at the same time.
 //
-// It repeats a run while the verdict is unknown, up to a total of times runs. If the cluster has
-// no room for one of several runs, it skips that run. After any other failed start, or after an
-// interrupt, no further run starts.
+// It repeats a run while the verdict is unknown. The argument times is the maximum number of
+// attempts. If the cluster has no room for one of several runs, it skips that run. After any other
+// failed start, or after an interrupt, no further run starts.
 //
 // In the formats JSON and YAML, it prints each run to standard output when the run ends. It prints
 // everything else to standard error.

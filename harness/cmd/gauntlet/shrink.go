@@ -132,7 +132,7 @@ func findFailedCheck(r *reports.Run, id string) (failed, issue string, err error
 		}
 	}
 	if id == "" {
-		return "", "", errors.New("no check failed in the run; name a run in which a check failed")
+		return "", "", errors.New("no check failed in the run; give the directory of a run in which a check failed")
 	}
 	return "", "", fmt.Errorf("check %q did not fail in the run; name a check that failed, or omit --check", id)
 }
@@ -181,7 +181,7 @@ func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario) er
 		return err
 	}
 	small = small.Clone()
-	small.Description = fmt.Sprintf("%s failed in %d of %d runs on %s. Shrunk from %s: %.700s",
+	small.Description = fmt.Sprintf("The check %s failed in %d of %d runs on %s. Shrunk from %s: %.700s",
 		f.check, times, confirmationRuns, filepath.Base(f.runs.subject), original.Name, original.Description)
 	fmt.Fprintf(out, "the check failed in %[3]d of %[4]d runs of the smallest scenario (steps: %[1]d, faults: %[2]d): %[5]s\n",
 		len(small.Workload), len(small.Faults), times, confirmationRuns, smallest)
@@ -219,9 +219,9 @@ func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error)
 	return p, func() { journal.Close() }, nil
 }
 
-// fails runs a scenario once and deletes the run's directory. It reports whether the run has the
-// same failure as the run to shrink. If f.issue is set, the run must also show that known upstream
-// issue.
+// fails reports whether a scenario fails in the same way as the run to shrink. For this, it runs
+// the scenario once, and deletes the run's directory. If f.issue is set, the run must also show
+// that known upstream issue.
 func (f *shrinkFlags) fails(ctx context.Context, cmd *cobra.Command, s *scenario.Scenario) (bool, error) {
 	options, err := f.runs.options(cmd, []*scenario.Scenario{s.Clone()})
 	if errors.Is(err, errNothingToReconcile) {

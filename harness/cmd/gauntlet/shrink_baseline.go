@@ -27,8 +27,8 @@ import (
 const runsPerBaseline = 3
 
 // useBaseline prepares shrink for a check that compares a run with a baseline. A baseline is what
-// runs without faults have in common. useBaseline reads the baseline in the run directory path. It
-// is also valid for all scenarios with the same workload.
+// runs without faults have in common. useBaseline reads the baseline in the run directory path.
+// This baseline is also valid for all other scenarios with the same workload.
 func (f *shrinkFlags) useBaseline(path string, original *scenario.Scenario) error {
 	if c, known := check.Find(f.check); !known || !c.NeedsBaseline {
 		return nil
@@ -42,8 +42,9 @@ func (f *shrinkFlags) useBaseline(path string, original *scenario.Scenario) erro
 	return err
 }
 
-// baseline returns what runs of the workload of a scenario without faults have in common. It
-// returns nil if the workload does not complete without faults. Shrink then rejects the scenario.
+// baseline returns the baseline of a scenario: what runs of its workload without faults have in
+// common. It returns nil if the workload does not complete without faults. Shrink then rejects the
+// scenario.
 //
 // The result is the same for all scenarios with the same workload. baseline saves the result to a
 // file in the directory baselines. A resumed search then need not make the runs again.

@@ -160,9 +160,9 @@ that exists.`,
 	return cmd
 }
 
-// chooseDown returns the clusters that "gauntlet down" removes. These are the named clusters, all
-// clusters, or without a name the only cluster. It returns an error for a cluster that a running
-// command uses.
+// chooseDown returns the clusters that "gauntlet down" removes. These are the named clusters, or
+// all clusters if the argument all is true. Otherwise, exactly one cluster must exist. chooseDown
+// returns an error for a cluster that a running command uses.
 func chooseDown(found []standing.Cluster, names []string, all bool) ([]standing.Cluster, error) {
 	byName := map[string]standing.Cluster{}
 	var up []standing.Cluster
@@ -174,7 +174,7 @@ func chooseDown(found []standing.Cluster, names []string, all bool) ([]standing.
 	}
 	if len(names) == 0 {
 		if !all && len(up) != 1 {
-			return nil, fmt.Errorf("found %d standing control planes (%s); without NAME and --all, there must be exactly one", len(up), namesOf(up))
+			return nil, fmt.Errorf("found %d standing control planes (%s); expected exactly one; otherwise, add a NAME or --all", len(up), namesOf(up))
 		}
 		return up, nil
 	}

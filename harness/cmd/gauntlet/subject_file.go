@@ -62,9 +62,9 @@ func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenari
 // the subject file. A subject file describes the program under test in YAML.
 var errNothingToReconcile = errors.New("found no object that the controllers of the subject file reconcile")
 
-// setOperator makes the controllers that a subject file describes (the parameter o) the controllers
-// under test of a scenario. If the scenario itself declares custom Kinds in its field operator,
-// workloads can still use them.
+// setOperator sets the controllers under test of a scenario. The argument o describes these
+// controllers, and comes from a subject file. If the scenario itself declares custom Kinds in its
+// field operator, workloads can still use them.
 //
 // setOperator returns an error if the workload creates no object that one of the controllers
 // reconciles.

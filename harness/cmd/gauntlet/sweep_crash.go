@@ -21,7 +21,7 @@ import (
 type sweepCrashFlags struct {
 	campaignFlags
 	faults   []string // the names of the faults to inject
-	from, to int      // the first and the last write, counted from 1; if to is 0, the last write of the run
+	from, to int      // the first and the last write, counted from 1; as the last write, 0 means the end of the run
 }
 
 // writeActions has the faults that "gauntlet sweep crash" can inject at a write of the program
@@ -144,7 +144,7 @@ func (f *campaignFlags) subjectWrites(cmd *cobra.Command, withoutFaults *scenari
 	}
 	result, err := attempts[0](cmd.Context())
 	if err != nil && cmd.Context().Err() != nil {
-		err = errors.New("interrupted during the run without faults")
+		err = errors.New("interrupted during the run without faults, before any run with a fault")
 	}
 	if err != nil {
 		return nil, &unfinishedError{err}

@@ -16,8 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// runRoot executes the command line with the command root. For wrong usage, such as an unknown
-// flag, it returns an error of one line.
+// runRoot executes the command line. The argument root is the command gauntlet with its
+// subcommands. For wrong usage, such as an unknown flag, it returns an error of one line.
 //
 // If a command ignores that a write to standard output failed, runRoot returns that error.
 func runRoot(ctx context.Context, root *cobra.Command) error {

@@ -64,8 +64,9 @@ func supportedBy(s *scenario.Scenario) string {
 	return strings.Join(names, ", ")
 }
 
-// stdinLimit is the maximum number of bytes that are read from standard input. Scenarios must be
-// smaller, so that package scenario can report a scenario that is too large.
+// stdinLimit is the maximum number of bytes that are read from standard input. It is larger than
+// the maximum size of a scenario. Package scenario can therefore report a scenario that is too
+// large.
 const stdinLimit = 1 << 20
 
 // readScenario reads a scenario from standard input. It prints a warning for each old name in the
