@@ -47,7 +47,7 @@ func NewDispatcher(recorder *history.Recorder, clock clock.WithTicker) *Dispatch
 // Append appends a record to the history, and starts the faults with a trigger that the record
 // matches.
 //
-// What the record describes, such as the sending of a request, continues only after Append returns.
+// The recorded operation, such as the sending of a request, continues only after Append returns.
 // Append therefore waits until these faults are injected, but at most [recordHoldMax] for each. It
 // does not wait for something that cannot be delayed, such as a commit in etcd (see canWait).
 func (d *Dispatcher) Append(record history.Record) {

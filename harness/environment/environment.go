@@ -106,8 +106,8 @@ type Environment struct {
 	// namespace is the name of the namespace that Record records.
 	namespace string
 	// teardowns contains the functions with which Stop stops the components, in the order in which
-	// the components were started. The first controlPlaneTeardowns functions stop the control
-	// plane.
+	// the components were started. The functions that stop the control plane come first. Their
+	// number is in the field controlPlaneTeardowns.
 	teardowns             Teardowns
 	controlPlaneTeardowns int
 }
@@ -178,9 +178,9 @@ func On(c cluster.Cluster, o Options) (*Environment, error) {
 func (e *Environment) canStart(component string, runs bool) error {
 	switch {
 	case e.stopped:
-		return fmt.Errorf("starting %s: the environment has been stopped", component)
+		return fmt.Errorf("starting %s: the environment has been stopped; start a new environment", component)
 	case runs:
-		return fmt.Errorf("starting %s: it runs already", component)
+		return fmt.Errorf("starting %s: this component already runs; call Reset before you start it again", component)
 	}
 	return nil
 }
@@ -196,8 +196,8 @@ func (e *Environment) clear() {
 // pods.
 func (e *Environment) Capabilities() cluster.Capabilities { return e.provider.Capabilities }
 
-// setUp calls the argument setUp, which starts the named component. If that takes more than 100 ms,
-// the method setUp reports the duration through Options.Progress.
+// setUp starts the named component by a call of the function in its last argument. If that takes
+// more than 100 ms, it reports the duration through Options.Progress.
 func (e *Environment) setUp(ctx context.Context, name string, setUp func(context.Context) error) error {
 	start := e.Clock.Now()
 	if err := setUp(ctx); err != nil {
@@ -269,8 +269,8 @@ func (e *Environment) setUpCluster(ctx context.Context) error {
 	return e.use(c)
 }
 
-// use makes a started cluster the control plane of the environment, and creates the clients Admin
-// and Dynamic.
+// use stores the cluster c, which has started, as the control plane of the environment. It then
+// creates the clients Admin and Dynamic.
 func (e *Environment) use(c cluster.Cluster) (err error) {
 	e.Cluster = c
 	e.Pods.StartDelay, e.Pods.StopDelay = e.ControlPlane.PodStartDelay, e.ControlPlane.PodStopDelay
@@ -371,8 +371,9 @@ func (e *Environment) Stop(ctx context.Context) error {
 // Reset stops all components except the control plane, in reverse order of their start. After
 // Reset, Record, StartProxy and StartSubject may be called again.
 //
-// Reset deletes no objects of the workload, only objects of the program under test: pods in which
-// it runs, and on a cluster.Shared its ClusterRoles and ClusterRoleBindings.
+// Reset deletes no objects of the workload, only objects of the program under test. These are the
+// pods in which the program runs. If other people also use the cluster (cluster.Shared), they
+// include the program's ClusterRoles and ClusterRoleBindings.
 func (e *Environment) Reset(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()

@@ -73,7 +73,7 @@ func (e *Environment) Inject(ctx context.Context, i Injection) (heal func(contex
 func (e *Environment) canInject(faultType faults.Type) error {
 	switch {
 	case e.stopped:
-		return fmt.Errorf("injecting %s: the environment has been stopped", faultType.Name)
+		return fmt.Errorf("injecting %s: the environment has been stopped; start a new environment", faultType.Name)
 	case e.Proxy == nil:
 		return fmt.Errorf("injecting %s: the fault proxy does not run; call StartProxy first", faultType.Name)
 	case faultType.ActsOnSubject && e.Subject == nil:
@@ -106,8 +106,8 @@ func (i Injection) create() (faultType faults.Type, fault faults.Fault, err erro
 }
 
 // FaultEnv returns the clients and components that a fault needs to act on this environment. The
-// fault takes random numbers from random. Through report, the fault adds its actions to the
-// history.
+// argument random is the fault's source of random numbers. Through the argument report, the fault
+// adds its actions to the history.
 func (e *Environment) FaultEnv(random *rand.Rand, report *faults.Reporter) *faults.Env {
 	env := &faults.Env{
 		Rand:         random,

@@ -24,13 +24,14 @@ import (
 // objects depend on them. Objects of all other Kinds follow.
 var installOrder = []string{"Namespace", "Service", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "Role"}
 
-// installLast lists the Kinds of objects that install creates last. Otherwise, the API server would
-// call a webhook that does not run yet when install creates other objects.
+// installLast lists the Kinds of objects that install creates last. As soon as a webhook
+// configuration exists, the API server calls the webhook when an object is created. But the
+// program that serves the webhook does not run yet.
 var installLast = []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
 
 // install creates the namespace and the objects that a program under test needs, such as
-// CustomResourceDefinitions and roles. It binds the roles to account. install returns when the API
-// server serves the custom resources.
+// CustomResourceDefinitions and roles. It binds the roles to the argument account, the user of the
+// program. install returns when the API server serves the custom resources.
 func (e *Environment) install(ctx context.Context, namespace string, objects []*unstructured.Unstructured, account rbacv1.Subject) error {
 	if err := e.createNamespace(ctx, namespace); err != nil {
 		return err
@@ -52,10 +53,10 @@ func (e *Environment) install(ctx context.Context, namespace string, objects []*
 	return nil
 }
 
-// installObject creates the object o, unless o exists. A namespaced object without a namespace is
-// created in the argument namespace. Before that, installObject creates the object's namespace if
-// necessary. For a CustomResourceDefinition, it waits until the API server serves the custom
-// resources.
+// installObject creates the object o, unless o exists. The argument namespace is the namespace of
+// a namespaced object that names no namespace itself. Before that, installObject creates the
+// object's namespace if necessary. For a CustomResourceDefinition, it waits until the API server
+// serves the custom resources.
 func (e *Environment) installObject(ctx context.Context, mapper meta.RESTMapper, o *unstructured.Unstructured, namespace string) error {
 	gvk := o.GroupVersionKind()
 	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)

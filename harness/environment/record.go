@@ -76,7 +76,7 @@ func (e *Environment) setUpNamespace(ctx context.Context) error {
 	namespaces := e.Admin.CoreV1().Namespaces()
 	if _, shared := e.Cluster.(cluster.Shared); shared {
 		if _, err := namespaces.Get(ctx, e.namespace, metav1.GetOptions{}); err != nil {
-			return fmt.Errorf("%w; expected a namespace that exists, or an empty name for the namespace %s", err, Namespace)
+			return fmt.Errorf("%w; expected a namespace that exists; without a name, the run uses the namespace %s", err, Namespace)
 		}
 	} else {
 		_, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.namespace}}, metav1.CreateOptions{})

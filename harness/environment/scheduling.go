@@ -66,8 +66,8 @@ func (s *schedulingDelays) observe(r *history.Record) {
 	}
 }
 
-// record measures the delays every schedulingInterval, until the caller calls stop. It appends a
-// stall to the history if a replica got no CPU for a while.
+// record measures the delays every schedulingInterval, until the caller calls the returned
+// function stop. It appends a stall to the history if a replica got no CPU for a while.
 func (s *schedulingDelays) record(clock clock.WithTicker, recorder *history.Recorder) (stop func()) {
 	return history.Every(clock, schedulingInterval, func() {
 		for _, stall := range s.measure() {

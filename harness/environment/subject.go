@@ -31,12 +31,12 @@ type SubjectOptions struct {
 	// so that the control plane does not run the same controllers. Nil means
 	// [kube.DefaultControllers].
 	Controllers []kube.Controller
-	// Kinds describes Kinds that Controllers watch and that package kube does not know, such as
-	// custom resources.
+	// Kinds describes Kinds that the controllers under test watch and that package kube does not
+	// know, such as custom resources.
 	Kinds []kube.Kind
-	// Spec contains the number of replicas and the settings of the replicas, as the field subject
-	// of a scenario. If Spec.LeaseDuration is 0, only Spec.Replicas counts, and all other settings
-	// have their default values.
+	// Spec contains the number of replicas and their settings, like the field subject of a
+	// scenario. If Spec.LeaseDuration is 0, the caller has set no field except Spec.Replicas. All
+	// other settings then get their default values.
 	Spec scenario.Subject
 	// Ours is the path of workload-controller-manager, the executable of the subject `ours`. `make
 	// build` builds it.
@@ -125,7 +125,7 @@ func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 	case subject.Program:
 		return nil
 	case subject.Target{}:
-		return errors.New("found no subject; expected subject.Ours, subject.Upstream, or the result of subject.ParseTarget or subject.Command")
+		return errors.New("found no SubjectOptions.Target; expected subject.Ours, subject.Upstream, or the result of subject.ParseTarget or subject.Command")
 	}
 	if err := errors.Join(o.complete(), o.Target.CheckControllers(o.Controllers), CheckTarget(p, o.Target)); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 		return nil // CheckTarget has checked that the subject is linked
 	}
 	if o.Target.Definition() != nil && (p.Capabilities.Has(cluster.SubjectInPods) || !p.Capabilities.Has(cluster.OwnsControlPlane)) {
-		return fmt.Errorf("subject %s: found provider %s; expected one with a control plane of its own that runs the subject as a process, such as %s",
+		return fmt.Errorf("subject %s: found provider %s; expected a provider that has its own control plane and runs the subject as a process, such as %s",
 			o.Target, provider, providers.Default())
 	}
 	if !p.Capabilities.Has(cluster.SubjectInPods) {
@@ -148,15 +148,15 @@ func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 	return err
 }
 
-// CheckTarget returns an error if the provider can never run a target (program under test),
-// whatever programs this machine has. For example, an image needs a provider that runs the program
-// in pods.
+// CheckTarget returns an error if the provider can never run a target (program under test). It
+// ignores whether programs are missing on this machine. For example, an image needs a provider that
+// runs the program in pods.
 func CheckTarget(provider providers.Provider, target subject.Target) error {
 	linked := provider.Capabilities.Has(cluster.SubjectLinked)
 	_, isPackage := target.Package()
 	switch {
 	case isPackage && !linked:
-		return fmt.Errorf("subject %s: found provider %s; expected --provider=%s, or an executable, exec:PATH",
+		return fmt.Errorf("subject %s: found provider %s; expected --provider=%s, or an executable as --subject=exec:PATH",
 			target, provider.Name, nearest.List(providers.With(cluster.SubjectLinked), "or"))
 	case linked && !isPackage && target != subject.Ours && target != subject.Upstream:
 		return fmt.Errorf("subject %s: found provider %s; expected --provider=%s, or one of the subjects that are linked into gauntlet-virtual: %s, %s and go:PATH",
@@ -189,7 +189,7 @@ type replicaSetup struct {
 	launch         subject.Launcher
 	account        rbacv1.Subject    // user or ServiceAccount of the replicas
 	leaseNamespace string            // namespace of the leader-election Lease of the replicas
-	webhooks       *subject.Webhooks // nil, or the webhooks of a program with a Definition
+	webhooks       *subject.Webhooks // webhooks of a program that a subject file describes; nil for other programs
 }
 
 // startSubject starts a subject (program under test) with replicas that gauntlet manages. Faults
@@ -337,7 +337,7 @@ func (e *Environment) processReplicas(ctx context.Context, o *SubjectOptions) (r
 }
 
 // linkedReplicas returns a replicaSetup for replicas that run as goroutines of this process. The
-// controllers under test are linked into the program.
+// controllers under test are linked into the executable of this process.
 func (e *Environment) linkedReplicas(_ context.Context, o *SubjectOptions) (replicaSetup, error) {
 	linker, ok := e.Cluster.(subject.Linker)
 	if !ok {

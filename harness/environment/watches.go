@@ -58,8 +58,8 @@ func (w *subjectWatches) require(kinds []kube.Kind) {
 	}
 }
 
-// observe updates from the next record of the history which replica leads and what each replica
-// watches.
+// observe reads the next record of the history. From such records, it learns which replica leads
+// and what each replica watches.
 func (w *subjectWatches) observe(r *history.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,8 +137,8 @@ func (w *subjectWatches) holder(identity string) string {
 
 // missing returns the required resources that the leader does not watch yet.
 //
-// Only the leader watches resources. missing therefore assumes that the replica that watches the
-// most required resources is the leader.
+// Only the leader watches resources. Therefore the replica that watches the most required
+// resources counts as the leader.
 func (w *subjectWatches) missing() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

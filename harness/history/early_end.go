@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// EarlyEnd finds out why a run ended before its last phase ([PhaseEnd]), such as because a
-// process died. The zero value has read no record.
+// EarlyEnd finds out why a run ended before its last phase ([PhaseEnd]), such as because a process
+// died. The zero value is ready to use.
 //
-// A death is the reason only if the run did not go on after it. The history then contains only
-// the cleanup, such as healed faults and stopped processes.
+// A death is the reason only if the run did not go on after it. The history then contains only the
+// cleanup, such as healed faults and stopped processes.
 type EarlyEnd struct {
 	died string // describes the process whose death may have ended the run; "" if there is none
 }
@@ -52,8 +52,9 @@ func (e *EarlyEnd) Reason() string {
 	return "the run ended early: " + e.died
 }
 
-// Summary returns in one line why the history misses records after this gap. The line contains
-// the gap's source and the first line of its detail. Further lines are the end of a log.
+// Summary returns in one line why the history misses records after this gap. The line contains the
+// gap's source and the first line of its detail. It omits further lines of the detail, which are
+// the end of a log.
 func (g *Gap) Summary() string {
 	detail, _, _ := strings.Cut(g.Detail, "\n")
 	return g.Source + ": " + detail

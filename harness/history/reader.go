@@ -72,7 +72,7 @@ func Read(source io.Reader) iter.Seq2[*Record, error] {
 			}
 		}
 		if ends && last.End == nil {
-			yield(nil, fmt.Errorf("record %d is the last record, expected an end record: %w", last.Seq, ErrTruncated))
+			yield(nil, fmt.Errorf("record %d is the last record; expected an end record: %w", last.Seq, ErrTruncated))
 		}
 	}
 }
@@ -205,7 +205,7 @@ func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 		}
 	}
 	if record.Seq != seq {
-		return nil, fmt.Errorf("found a record with seq %d; expected seq %d", record.Seq, seq)
+		return nil, fmt.Errorf("found a record with the sequence number (seq) %d; expected %d", record.Seq, seq)
 	}
 	if n := record.payloads(); n != 1 {
 		return nil, fmt.Errorf("found a record with %d known types; expected exactly one, such as commit or request", n)

@@ -33,8 +33,8 @@ type Record struct {
 	End         *End         `json:"end,omitempty"`
 }
 
-// payloads returns how many of the pointers between Start and End, both included, are set. The
-// reader rejects a record unless there is exactly one.
+// payloads returns how many pointers of the record are set, of those from the field Start to the
+// field End. The reader rejects a record unless there is exactly one.
 func (r *Record) payloads() int {
 	n := 0
 	for _, set := range [...]bool{
@@ -78,7 +78,7 @@ type Start struct {
 	// An empty list means kube.DefaultControllers.
 	Controllers []string `json:"controllers,omitempty"`
 	// Ends is true if a complete history ends with an End record. If that record is missing, the
-	// history is truncated.
+	// history is truncated. Ends is false in old histories, which have no End record.
 	Ends bool `json:"ends,omitempty"`
 }
 

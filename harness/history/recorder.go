@@ -104,7 +104,7 @@ const (
 
 // RecordStalls makes the recorder detect stalls, which are times in which gauntlet gets no CPU
 // time. After a stall, the recorder appends a [Stall] record before any other record. The
-// detection ends when the caller calls stop.
+// detection ends when the caller calls the returned function stop.
 func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 	r.mu.Lock()
 	r.detectStalls, r.lastHeartbeat = true, r.clock.Since(r.start.Time)

@@ -98,7 +98,7 @@ func TestReadSelected(t *testing.T) {
 		{"after the end", whole, []int64{0, 5, records + 1}, []int64{5}, ""},
 		{"before an incomplete line", whole + "{", []int64{records, records + 1}, []int64{records}, ""},
 		{"before an invalid line", broken, []int64{299}, []int64{299}, ""},
-		{"an invalid line", broken, []int64{299, 300}, nil, "line 300: found a record with seq 301; expected seq 300"},
+		{"an invalid line", broken, []int64{299, 300}, nil, "line 300: found a record with the sequence number (seq) 301; expected 300"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "history.jsonl")

@@ -22,8 +22,8 @@ import (
 // Chaos runs the workload and all faults of the scenario at the same time. It begins the chaos
 // phase of the run, and returns when the workload has ended and every fault is healed.
 //
-// If run is nil, Chaos executes the workload steps of the scenario. An error of the workload aborts
-// the run.
+// The argument run is the workload. If it is nil, Chaos executes the workload steps of the
+// scenario. An error of the workload aborts the run.
 func (s *Session) Chaos(ctx context.Context, run Workload) error {
 	described := "a workload of this program"
 	if external := s.Scenario.ExternalWorkload != nil; run == nil && external {
@@ -107,12 +107,12 @@ func (s *Session) convergedAfterWorkload(ctx context.Context, workloadDone <-cha
 	return converged
 }
 
-// runFault injects and heals the fault with the given index in the scenario's list faults. It does
-// so each time the fault's trigger matches. The fault's field times is the maximum number of
+// runFault injects and heals the fault with the given index in the scenario's list of faults. It
+// does so each time the fault's trigger matches. The fault's field times is the maximum number of
 // injections; 0 means 1.
 //
-// The argument when is the subscription to the trigger for the first injection. runFault subscribes
-// again for each further injection.
+// The argument when is the subscription to the trigger for the first injection. runFault
+// subscribes again for each further injection.
 func (s *Session) runFault(ctx context.Context, index int, when *environment.Subscription, t faultTiming) error {
 	spec, random := s.Scenario.Faults[index], s.faultRandom(index)
 	for round := range max(spec.Times, 1) {
@@ -223,8 +223,9 @@ func isOutage(spec scenario.Fault) bool {
 	return err == nil && kind.Outage
 }
 
-// newFault creates the fault that spec, an element of the scenario's list faults, describes. It
-// does not inject the fault. Errors contain the position in the scenario file.
+// newFault creates the fault that the argument spec describes, which is an element of the
+// scenario's list of faults. It does not inject the fault. Errors contain the position in the
+// scenario file.
 func newFault(spec scenario.Fault) (faults.Fault, error) {
 	kind, err := catalog.Find(spec.Name)
 	if err != nil {
@@ -280,7 +281,7 @@ func (s *Session) sleep(ctx context.Context, d time.Duration, early <-chan struc
 }
 
 // faultRandom returns the source of random numbers for the fault with the given index in the
-// scenario's list faults.
+// scenario's list of faults.
 //
 // The numbers depend only on the seed, the index and the fault's name. A change of one fault
 // therefore does not change the random numbers of other faults.

@@ -60,9 +60,8 @@ func (s *snapshot) add(name string, content []byte) {
 // takeSnapshot runs after the last phase, so that its requests cannot change a verdict. The
 // argument runErr is the error that aborted the run, or nil.
 //
-// The snapshot contains only the list of what has not converged in two cases. The run was
-// interrupted, or the control plane has failed. If something else is not available, a file of the
-// snapshot contains the reason.
+// After an interrupt or a failure of the control plane, it collects only the list of what has not
+// converged. If something else is not available, a file of the snapshot contains the reason.
 func (s *Session) takeSnapshot(ctx context.Context, runErr error) *snapshot {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), snapshotTimeout)
 	defer cancel()
@@ -85,9 +84,9 @@ func (s *Session) takeSnapshot(ctx context.Context, runErr error) *snapshot {
 // content is "not available: ERROR".
 func unavailable(err error) []byte { return fmt.Appendf(nil, "not available: %v\n", err) }
 
-// snapshotObjects adds the recorded objects and the Events in the recorded namespace to
-// diagnostics. It keeps them as JSON text, and snapshot.write converts them to YAML. Most snapshots
-// are never written.
+// snapshotObjects adds the recorded objects and the Events in the recorded namespace to a
+// snapshot, the argument diagnostics. It keeps them as JSON text, because most snapshots are never
+// written. The method snapshot.write converts the text to YAML.
 func (s *Session) snapshotObjects(ctx context.Context, diagnostics *snapshot) error {
 	client := s.Environment.Admin.CoreV1().RESTClient()
 	var errs []error
@@ -111,11 +110,12 @@ func (s *Session) snapshotObjects(ctx context.Context, diagnostics *snapshot) er
 	return errors.Join(errs...)
 }
 
-// snapshotReplicas adds the metrics and goroutine stacks of each replica to diagnostics.
+// snapshotReplicas adds the metrics and goroutine stacks of each replica to a snapshot, the
+// argument diagnostics.
 //
-// A replica may not return its stacks. If objects have also not converged, snapshotReplicas ends
-// this replica, which then writes a stack dump to its log. snapshotReplicas does so only after it
-// has requested the data of all replicas.
+// If objects have not converged, it ends each replica that does not return its stacks. The replica
+// then writes a stack dump to its log. snapshotReplicas does so only after it has requested the
+// data of all replicas.
 func (s *Session) snapshotReplicas(ctx context.Context, diagnostics *snapshot) {
 	if s.Environment.Subject == nil { // the Go program runs the controllers itself
 		return

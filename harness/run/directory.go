@@ -117,7 +117,7 @@ func createRunDirectory(o *Options) (directory, error) {
 		Rules:             grantedRules(o.Target.Definition()),
 	}, "", "  ")
 	if err != nil {
-		return "", fmt.Errorf("encoding the environment: %w", err)
+		return "", fmt.Errorf("encoding environment.json: %w", err)
 	}
 	if o.Baseline != nil {
 		err = o.Baseline.Write(dir.baseline())

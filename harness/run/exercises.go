@@ -47,7 +47,8 @@ func validateExercises(s *scenario.Scenario) []error {
 // such cases:
 //
 //   - The check applies to none of the controllers under test.
-//   - The workload creates no object that a controller of the check's scope reconciles.
+//   - The check applies to some of them, but the workload creates no object
+//     that one of these controllers reconciles.
 //
 // The argument path is the place of the check's ID in the scenario, such as "exercises[0]". The
 // error contains it.

@@ -57,8 +57,8 @@ func (p permission) String() string {
 	return p.verb + " " + resource
 }
 
-// allows reports whether an RBAC rule with the permission p allows a request. The argument needed
-// is the permission that the request needs.
+// allows reports whether the permission p allows a request. The argument needed is the permission
+// that this request needs.
 func (p permission) allows(needed permission) bool {
 	matches := func(pattern, text string) bool {
 		expression := strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*")
@@ -77,9 +77,9 @@ func neededBy(r *history.Request) permission {
 	return permission{r.Verb, group, resource}
 }
 
-// unusedPermissions returns the permissions in rules that no request of the run needed, as sorted
-// texts. The map used contains the permissions that the requests needed. Names of objects in a rule
-// are ignored.
+// unusedPermissions returns, as sorted texts, the permissions in rules that no request of the run
+// needed. The keys of the argument used are the permissions that the requests needed. Names of
+// objects in a rule are ignored.
 func unusedPermissions(rules []rbacv1.PolicyRule, used map[permission]bool) []string {
 	var unused []string
 	for _, rule := range rules {
@@ -98,8 +98,8 @@ func unusedPermissions(rules []rbacv1.PolicyRule, used map[permission]bool) []st
 	return slices.Compact(unused)
 }
 
-// usedBy reports whether p allows at least one request of the run. The map used contains the
-// permissions that the requests needed.
+// usedBy reports whether the permission p allows at least one request of the run. The keys of the
+// argument used are the permissions that the requests needed.
 func (p permission) usedBy(used map[permission]bool) bool {
 	for needed := range used {
 		if p.allows(needed) {

@@ -241,10 +241,11 @@ func (s *Session) supervise(ctx context.Context) (context.Context, context.Cance
 	}
 }
 
-// endReason returns the reason why ctx was canceled during a phase, or err if ctx was not canceled.
+// endReason returns the reason why ctx was canceled during a phase. If ctx was not canceled, it
+// returns err, which is the error of the phase.
 //
-// If a replica of the controllers under test ended unexpectedly, endReason returns nil, because the
-// checks report the exit.
+// If a replica of the controllers under test ended unexpectedly, endReason returns nil, because
+// the checks report the exit.
 func (s *Session) endReason(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause == nil:

@@ -32,7 +32,7 @@ func Supported(s *scenario.Scenario, provider string) error {
 	return nil
 }
 
-// supportedFault returns an error if the provider p does not support the fault of the scenario that
+// supportedFault returns an error if the provider p does not support the fault that the argument
 // spec describes. The error contains the position in the scenario file.
 func supportedFault(spec scenario.Fault, p providers.Provider) error {
 	faultType, err := catalog.Find(spec.Name)

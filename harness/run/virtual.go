@@ -168,7 +168,7 @@ func panicOf(log string) *history.Process {
 
 // mostTellingLine returns the line of a log that most likely says why the process has exited. This
 // is the last line that begins with "panic: " or "fatal error: ". Without such a line, it is the
-// last line of tail.
+// last line of the argument tail, the end of the log.
 func mostTellingLine(logPath, tail string) string {
 	lines := strings.Split(tail, "\n")
 	if log, err := os.ReadFile(logPath); err == nil {
@@ -227,8 +227,8 @@ func (s *Session) runVirtual(ctx context.Context) error {
 // The program gauntlet-virtual calls Record for runs in virtual time. The first process then
 // checks the history.
 //
-// Record calls start to start the control plane, and does not stop it. Messages of the run are
-// passed to progress.
+// The argument start is a function that starts the control plane. Record calls it, and does not
+// stop the control plane. Record calls the function progress for each message of the run.
 func Record(ctx context.Context, path string, start func(seed uint64, o providers.Options) (cluster.Cluster, error), progress func(message string)) error {
 	dir, spec, created, err := openRunDirectory(path)
 	if err != nil {
