@@ -7,8 +7,8 @@ import (
 )
 
 // Capability is a feature that every cluster of a provider has, such as "real kubelets". A provider
-// is the way in which gauntlet gets a cluster: embedded, kind, existing or virtual. Faults, scenarios and
-// suites ask for capabilities, never for a provider by name.
+// is the way in which gauntlet gets a cluster: embedded, kind, existing or virtual. Faults,
+// scenarios and suites ask for capabilities, never for a provider by name.
 //
 // For some capabilities, the cluster implements an additional interface of this package. Package
 // clustertest checks that each cluster implements exactly the interfaces of its provider's

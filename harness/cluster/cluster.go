@@ -61,14 +61,14 @@ type Cluster interface {
 	// end the test run, because the results of the run would not be reliable.
 	Failed() <-chan struct{}
 
-	// Err returns nil until the channel of Failed is closed. Then the error names the component
-	// that exited, and the reason.
+	// Err returns nil until the channel that Failed returns is closed. Then the error names the
+	// component that exited, and the reason.
 	Err() error
 
-	// Stop stops the control plane and removes the files and containers of the cluster, even if
-	// ctx is canceled. A cluster of the provider existing keeps running: Stop removes only what
-	// the test run has created. Stop usually takes seconds, and each provider limits its duration.
-	// Only the first call stops the cluster; later calls return the same error. An error means
-	// that Stop could not remove something.
+	// Stop stops the control plane and removes the files and containers of the cluster, even if ctx
+	// is canceled. A cluster that the user selected with --provider=existing keeps running: Stop
+	// removes only what the test run has created. Stop usually takes seconds, and each provider
+	// limits its duration. Only the first call stops the cluster; later calls return the same
+	// error. An error means that Stop could not remove something.
 	Stop(ctx context.Context) error
 }

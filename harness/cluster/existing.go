@@ -13,9 +13,10 @@ type Existing struct {
 	// ControllerSwitch is the path or name of a program that turns the cluster's own controllers
 	// off and on. gauntlet calls it with the argument "off" before a run, and "on" after the run.
 	//
-	// gauntlet sets environment variables for the program. KUBECONFIG is the field Kubeconfig,
-	// unless that field is empty. CONTEXT is the field Context. CONTROLLERS lists the controllers
-	// under test, separated by commas.
+	// gauntlet sets environment variables for the program. KUBECONFIG contains the value of the
+	// field Kubeconfig, and CONTEXT the value of the field Context. If the field Kubeconfig is
+	// empty, the program gets the KUBECONFIG of gauntlet. CONTROLLERS lists the controllers under
+	// test, separated by commas.
 	//
 	// Without a ControllerSwitch, a run fails at its start if the cluster already runs a controller
 	// under test.

@@ -17,7 +17,7 @@ import (
 func Poll(ctx context.Context, interval time.Duration, description string, condition func(context.Context) error) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
-	last := errors.New("the condition was not checked yet")
+	last := errors.New("the first check was not complete")
 	for {
 		err := condition(ctx)
 		if err == nil {
@@ -78,9 +78,9 @@ func PodReady(pod *corev1.Pod) bool {
 	})
 }
 
-// PodCollapsed is the status.reason of pods that the fault pod-churn has collapsed. Its action
-// collapse sets a pod's phase to Failed, but leaves the Ready condition True.
+// PodCollapsed is the status.reason of pods that the fault pod-churn has made Failed. With the
+// action "collapse", this fault sets a pod's phase to Failed, but leaves the Ready condition True.
 //
-// Simulated kubelets leave the Ready condition of such pods unchanged. On all other Failed pods,
-// simulated kubelets set the condition to False.
+// Simulated kubelets recognize such pods by this reason, and leave their Ready condition unchanged.
+// On all other Failed pods, simulated kubelets set the condition to False.
 const PodCollapsed = "Collapsed"

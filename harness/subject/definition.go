@@ -32,8 +32,8 @@ type Definition struct {
 	// Env maps names of environment variables to values. gauntlet also sets HOME, TMPDIR, PATH and
 	// KUBECONFIG.
 	Env map[string]string
-	// Files maps names of files to their contents, which are templates. Each replica has the files in
-	// its directory {{.Files}}.
+	// Files maps names of files to their contents, which are templates. Each replica has the files
+	// in its directory {{.Files}}.
 	Files map[string]string
 	// Namespace is the namespace of the program's own objects, such as its Lease. gauntlet creates
 	// the namespace if necessary. Empty means [LeaseNamespace].
@@ -47,13 +47,13 @@ type Definition struct {
 	// its own listener. The listener forwards connections to the replicas. gauntlet also replaces
 	// the certificate authority; see [ServeWebhooks].
 	Objects []*unstructured.Unstructured
-	// WebhookPort is the port on which a replica serves webhooks. It has an effect only if Args,
-	// Env and Files contain neither {{.Webhook}} nor {{.WebhookPort}}. 0 means
-	// [DefaultWebhookPort].
+	// WebhookPort is the port on which a replica serves webhooks; 0 means [DefaultWebhookPort].
+	// gauntlet ignores this field if Args, Env or Files contain {{.Webhook}} or {{.WebhookPort}}.
+	// With these templates, gauntlet chooses a port for each replica.
 	WebhookPort int
 	// CertificateSecret is a Secret to which the program itself writes its serving certificate. The
-	// program must then also set the certificate authority of its webhooks. If it is empty, gauntlet
-	// creates the certificate.
+	// program must then also set the certificate authority of its webhooks. If CertificateSecret is
+	// empty, gauntlet creates the certificate.
 	CertificateSecret types.NamespacedName
 	// File is the path of the YAML file that contained the definition. It is empty for a definition
 	// in Go code.
@@ -130,7 +130,7 @@ func (d *Definition) GrantsAll() bool {
 }
 
 // command returns a replica's arguments and environment variables. It replaces the fields in the
-// templates by values, but takes the namespace from d.
+// templates by the given values. Only the namespace is always the Namespace of the definition d.
 func (d *Definition) command(values Values) (args, env []string, err error) {
 	values.Namespace = d.Namespace
 	for i, text := range d.Args {
@@ -150,7 +150,7 @@ func (d *Definition) command(values Values) (args, env []string, err error) {
 	return args, env, nil
 }
 
-// writeFiles writes the files of a replica to the directory values.Files.
+// writeFiles writes the files of a replica to the replica's own directory, values.Files.
 func (d *Definition) writeFiles(values Values) error {
 	if len(d.Files) == 0 {
 		return nil
@@ -171,7 +171,8 @@ func (d *Definition) writeFiles(values Values) error {
 	return nil
 }
 
-// expand executes a template such as "--kubeconfig={{.Kubeconfig}}" with values.
+// expand executes a template, such as "--kubeconfig={{.Kubeconfig}}", with the values of one
+// replica.
 func expand(text string, values Values) (string, error) {
 	t, err := template.New("").Parse(text)
 	var out bytes.Buffer
@@ -179,7 +180,7 @@ func expand(text string, values Values) (string, error) {
 		err = t.Execute(&out, values)
 	}
 	if err != nil {
-		return "", fmt.Errorf("found %q; expected text with {{.Kubeconfig}}, {{.Namespace}}, {{.Replica}}, {{.Address}}, {{.Metrics}}, {{.Health}}, {{.Webhook}}, {{.WebhookPort}}, {{.Certificates}} or {{.Files}}: %w", text, err)
+		return "", fmt.Errorf("found %q; expected no template fields other than {{.Kubeconfig}}, {{.Namespace}}, {{.Replica}}, {{.Address}}, {{.Metrics}}, {{.Health}}, {{.Webhook}}, {{.WebhookPort}}, {{.Certificates}} and {{.Files}}: %w", text, err)
 	}
 	return out.String(), nil
 }

@@ -24,8 +24,8 @@ const managerRole = "system:kube-controller-manager"
 // Grant gives a user or ServiceAccount the RBAC permissions that the controllers need. The argument
 // account is that user or ServiceAccount. Nil controllers mean [kube.DefaultControllers].
 //
-//   - The target ours gets the roles of its own manifests. Its permissions for the Lease are
-//     limited to leaseNamespace.
+//   - The target [Ours] gets the roles of its own manifests. Its permissions for the Lease are
+//     limited to the argument leaseNamespace.
 //   - A target from [Operator] gets all permissions if its definition contains no role binding.
 //     Otherwise Grant does nothing.
 //   - All other targets get the default ClusterRoles that Kubernetes has for the controllers.
@@ -77,8 +77,8 @@ func Revoke(ctx context.Context, admin kubernetes.Interface) error {
 	)
 }
 
-// bindClusterRole creates a ClusterRoleBinding that grants the named ClusterRole to account. If the
-// ClusterRoleBinding exists, bindClusterRole leaves it unchanged.
+// bindClusterRole creates a ClusterRoleBinding that grants the named ClusterRole to the given
+// account. If the ClusterRoleBinding exists, bindClusterRole leaves it unchanged.
 func bindClusterRole(ctx context.Context, admin kubernetes.Interface, role string, account rbacv1.Subject) error {
 	_, err := admin.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: bindingName(role), Labels: grantedLabels},
@@ -91,8 +91,8 @@ func bindClusterRole(ctx context.Context, admin kubernetes.Interface, role strin
 	return nil
 }
 
-// bindRole creates a RoleBinding that grants the named Role of the namespace to account. If the
-// RoleBinding exists, bindRole leaves it unchanged.
+// bindRole creates a RoleBinding that grants the named Role of the namespace to the given account.
+// If the RoleBinding exists, bindRole leaves it unchanged.
 func bindRole(ctx context.Context, admin kubernetes.Interface, namespace, role string, account rbacv1.Subject) error {
 	_, err := admin.RbacV1().RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: bindingName(role)},

@@ -133,7 +133,8 @@ func (*linked) Resume(context.Context) error { return errNotPausable }
 // Done returns a channel that is closed when the replica has ended.
 func (i *linked) Done() <-chan struct{} { return i.done }
 
-// Err returns nil until the channel of Done is closed. After that, it says how the replica ended.
+// Err returns nil until the channel that Done returns is closed. After that, it says how the
+// replica ended.
 func (i *linked) Err() error {
 	select {
 	case <-i.done:

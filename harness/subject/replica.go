@@ -24,9 +24,9 @@ type replica struct {
 	retired bool             // true after Subject.Stop; the replica must not start again
 }
 
-// lock is a mutual exclusion lock for operations that take long. In a bubble of testing/synctest,
-// the clock stands still while a goroutine waits for a sync.Mutex, but not while it waits for a
-// lock. A lock is a channel with a capacity of 1.
+// lock is a mutual exclusion lock for operations that take long. It is a channel with a capacity
+// of 1, because tests use the clock of testing/synctest. That clock stands still while a goroutine
+// waits for a sync.Mutex, but not while it waits for a channel.
 type lock chan struct{}
 
 // Lock waits until the lock is free, and locks it.
@@ -35,8 +35,9 @@ func (l lock) Lock() { l <- struct{}{} }
 // Unlock makes the lock free.
 func (l lock) Unlock() { <-l }
 
-// trackedInstance is an instance (one process of a replica) with its pauses and whether gauntlet
-// stopped it. When the instance ends, awaitEnd decides from this whether the end was expected.
+// trackedInstance is an instance (one process of a replica) with the facts that explain its end.
+// These are its pauses, and whether gauntlet stopped it. When the instance ends, awaitEnd decides
+// from these facts whether the end was expected.
 type trackedInstance struct {
 	Instance
 	mu            sync.Mutex
@@ -103,9 +104,9 @@ func (r *replica) start(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the running instance with the function by, such as one that calls Instance.Kill. It
-// returns false if no instance was running. If permanently is true, the replica cannot be
-// started again.
+// stop ends the running instance with the given function, such as one that calls Instance.Kill. It
+// returns false if no instance was running. If the argument permanently is true, the replica cannot
+// be started again.
 func (r *replica) stop(permanently bool, by func(Instance) error) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -207,8 +208,8 @@ func (r *replica) running() bool {
 	}
 }
 
-// awaitEnd waits until the instance current ends, and adds the end to the history. If the end was
-// not expected, awaitEnd marks the program under test as failed; see [Subject.Failed].
+// awaitEnd waits until the given instance ends, and adds the end to the history. If the end was not
+// expected, awaitEnd marks the program under test as failed; see [Subject.Failed].
 func (r *replica) awaitEnd(current *trackedInstance) {
 	defer close(current.endRecorded)
 	<-current.Done()
@@ -248,8 +249,8 @@ func (r *replica) commandLine() []string {
 	return r.current.CommandLine()
 }
 
-// record appends a process record to the history. The record says what has happened to the instance
-// current, such as its start or end.
+// record appends a process record to the history. The record says what has happened to the given
+// instance, such as its start or end.
 func (r *replica) record(current *trackedInstance, event history.ProcessEvent, detail string) {
 	r.subject.options.Recorder.Append(history.Record{Process: &history.Process{
 		Name: r.name, Event: event, PID: current.PID(), Detail: detail, Usage: current.Usage(),

@@ -46,8 +46,8 @@ type Serving struct {
 // flags returns the command line flags that make a replica serve its debug endpoint. For a nil
 // Serving, the flags disable the endpoint.
 //
-// The replica answers requests for these paths without a SubjectAccessReview, so every local
-// process may read the metrics and goroutine stacks. Metrics and stacks contain no secrets.
+// The replica answers requests for metrics and goroutine stacks without a SubjectAccessReview.
+// Every local process may therefore read them. Metrics and stacks contain no secrets.
 func (s *Serving) flags() []string {
 	if s == nil {
 		return []string{"--secure-port=0"}

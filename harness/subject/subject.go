@@ -53,8 +53,8 @@ type Instance interface {
 	Resume(ctx context.Context) error
 	// Done returns a channel that is closed when the process has ended.
 	Done() <-chan struct{}
-	// Err returns nil until the channel of Done is closed. Then the error says how the process
-	// ended, for example with its exit status; it is never nil.
+	// Err returns nil until the channel that Done returns is closed. Then the error says how the
+	// process ended, for example with its exit status; it is never nil.
 	Err() error
 	// Usage returns the CPU time and the peak memory of a process that has ended. Usage returns nil
 	// while the process runs, or if its usage is unknown.
@@ -349,8 +349,8 @@ func (s *Subject) Start(ctx context.Context, replica string) error {
 // also expected while the replica is paused, and within 30 seconds after Resume.
 func (s *Subject) Failed() <-chan struct{} { return s.failed }
 
-// Err returns nil until the channel of Failed is closed. Then the error wraps [ErrDied] and says
-// which replica ended, and how.
+// Err returns nil until the channel that Failed returns is closed. Then the error wraps [ErrDied]
+// and says which replica ended, and how.
 func (s *Subject) Err() error {
 	select {
 	case <-s.failed:
@@ -374,7 +374,7 @@ func (s *Subject) Stop(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// stopReplica ends the named replica with the function by, such as one that calls Instance.Kill.
+// stopReplica ends the named replica with the given function, such as one that calls Instance.Kill.
 // It returns true if the replica was running and has ended.
 func (s *Subject) stopReplica(name string, by func(Instance) error) (bool, error) {
 	r, err := s.replica(name)
@@ -420,8 +420,9 @@ func holderOf(lease *coordinationv1.Lease) string { return ptr.Deref(lease.Spec.
 // returns an error that wraps ErrDied.
 var ErrDied = errors.New("the subject ended unexpectedly")
 
-// fail marks the program under test as failed after a replica's unexpected end: it sets s.err and
-// closes s.failed. s.err wraps err. Only the first call of fail has an effect.
+// fail marks the program under test as failed after a replica's unexpected end. It closes the
+// channel s.failed, and sets s.err to an error that wraps the argument err. Only the first call of
+// fail has an effect.
 func (s *Subject) fail(err error) {
 	s.once.Do(func() {
 		s.err = fmt.Errorf("%w: %w", ErrDied, err)

@@ -50,11 +50,12 @@ const (
 )
 
 // ParseTarget parses the value of the flag --subject: ours, upstream, exec:PATH, image:REF or
-// go:PATH. The path of exec is that of an executable, and REF is the name of a container image with
-// an entrypoint. The program must accept the flags of kube-controller-manager. The path of go is
-// that of a directory with a Go package; see [Target.Package]. For any other value, ParseTarget
-// returns an error that lists the valid values. If the caller accepts further values, the argument
-// others adds them to this list.
+// go:PATH. In exec:PATH, PATH is an executable. In image:REF, REF is the name of a container image
+// with an entrypoint. Both programs must accept the flags of kube-controller-manager. In go:PATH,
+// PATH is a directory with a Go package; see [Target.Package].
+//
+// For any other value, ParseTarget returns an error that lists the valid values. If the caller
+// accepts further values, the argument others adds them to this list.
 func ParseTarget(s string, others ...string) (Target, error) {
 	switch kind, named, ok := strings.Cut(s, ":"); {
 	case s == Ours.kind:

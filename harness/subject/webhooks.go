@@ -57,15 +57,17 @@ type Webhooks struct {
 	connections map[net.Conn]bool // open connections; nil after Stop
 }
 
-// ServeWebhooks prepares the webhooks of a program. Unless a Secret has the serving certificate,
-// ServeWebhooks writes one to a directory below home. The directory home must be the temporary
-// directory of the replicas. Programs with controller-runtime read the certificate from there by
-// default. If d has no webhook configuration, ServeWebhooks does nothing else.
+// ServeWebhooks prepares the webhooks of the program that the argument d defines.
 //
-// All replicas listen on the same port, unless d contains {{.Webhook}}, {{.WebhookPort}} or
-// {{.Address}} with that port. Only one replica on this machine can listen on a shared port. For a
-// shared port, ServeWebhooks returns an error for several replicas. It also waits until other runs
-// with this port have ended.
+// It first writes a serving certificate to a directory below home, unless a Secret has the
+// certificate. The argument home must be the temporary directory of the replicas, where programs
+// with controller-runtime read the certificate by default. If d contains no webhook configuration,
+// ServeWebhooks then returns, without a listener.
+//
+// By default, all replicas listen on the same port, so only one replica can run on this machine.
+// ServeWebhooks then returns an error for several replicas. It also waits until other runs with
+// this port have ended. Replicas have ports or addresses of their own if d contains {{.Webhook}},
+// {{.WebhookPort}} or {{.Address}} with the port.
 func ServeWebhooks(ctx context.Context, d *Definition, home string, replicas int) (*Webhooks, error) {
 	w := &Webhooks{
 		definition: d, dir: filepath.Join(home, "k8s-webhook-server", "serving-certs"),
@@ -140,7 +142,7 @@ func (w *Webhooks) reservePort(ctx context.Context, replicas int) error {
 	}
 	port := w.definition.webhookPort(Values{})
 	if replicas > 1 {
-		return fmt.Errorf("program %s serves webhooks on port %d of all addresses, so %d replicas cannot run on one machine; expected the port in args, env or files as {{.WebhookPort}} or {{.Webhook}}, or 1 replica", w.definition.Executable, port, replicas)
+		return fmt.Errorf("program %s serves webhooks on port %d of all addresses, so %d replicas cannot run on one machine; set the port in args, env or files with {{.WebhookPort}} or {{.Webhook}}, or run only 1 replica", w.definition.Executable, port, replicas)
 	}
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -389,7 +391,7 @@ func (d *Definition) WebhookServices() map[types.NamespacedName]bool {
 	return services
 }
 
-// namespaceOf returns namespace, or the program's namespace if namespace is empty.
+// namespaceOf returns the given namespace, or the program's namespace if the argument is empty.
 func (d *Definition) namespaceOf(namespace string) string {
 	return cmp.Or(namespace, d.Namespace, LeaseNamespace)
 }
@@ -412,7 +414,7 @@ func (d *Definition) sharesWebhookPort() bool {
 }
 
 // usesTemplate reports whether an argument, an environment variable or a file of the program
-// contains text, such as {{.WebhookPort}}.
+// contains the given text. An example of the text is "{{.WebhookPort}}".
 func (d *Definition) usesTemplate(text string) bool {
 	all := slices.Concat(d.Args, slices.Collect(maps.Values(d.Env)), slices.Collect(maps.Values(d.Files)))
 	return slices.ContainsFunc(all, func(value string) bool { return strings.Contains(value, text) })

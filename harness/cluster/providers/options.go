@@ -11,8 +11,8 @@ import (
 )
 
 // Options describes the cluster that a provider starts. All providers accept the same options, and
-// each provider ignores the options that it does not use. For example, the provider kind ignores
-// the pod delays, because real kubelets start the pods.
+// each provider ignores the options that it does not use. For example, kind clusters ignore the pod
+// delays, because real kubelets start the pods.
 type Options struct {
 	// Nodes is the number of schedulable nodes, at least 1.
 	Nodes int
@@ -26,8 +26,8 @@ type Options struct {
 	// Controllers lists the controllers under test, which the cluster's own kube-controller-manager
 	// does not run. Nil means [kube.DefaultControllers].
 	Controllers []kube.Controller
-	// Volumes creates a default StorageClass with simulated volumes. Only the provider embedded
-	// uses this option.
+	// Volumes creates a default StorageClass with simulated volumes. Only embedded clusters use
+	// this option.
 	Volumes bool
 	// Dir is an existing directory for the cluster's data and credentials. LogDir is an existing
 	// directory for the logs of the components.
@@ -38,25 +38,25 @@ type Options struct {
 	// NodeImage is the container image that the nodes of a kind cluster run. Empty means that
 	// [kind.ChooseImage] selects the image.
 	NodeImage string
-	// KindConfig is a kind configuration, or nil. If it is set, the provider kind ignores Nodes;
-	// see [kind.Options]. Other providers ignore KindConfig.
+	// KindConfig is a kind configuration, or nil. If it is set, a kind cluster has the nodes of
+	// this configuration, and ignores the field Nodes; see [kind.Options]. Other providers ignore
+	// KindConfig.
 	KindConfig *v1alpha4.Cluster
 	// DNS runs CoreDNS on a kind cluster, so that pods can resolve the names of Services. Other
 	// providers ignore DNS.
 	DNS bool
 	// Relays is the number of replicas of the program under test that run in pods. Each such pod
 	// contains a second container, the relay, which connects the replica to the fault proxy. For
-	// each relay, the provider kind forwards a local port to the relay's port.
+	// each relay, a kind cluster forwards a local port to the relay's port.
 	Relays int
-	// Existing contains the options of the provider existing, such as the kubeconfig.
+	// Existing contains the options for --provider=existing, such as the kubeconfig.
 	Existing cluster.Existing
 	// Standing makes the cluster run on after gauntlet exits. Only providers with the capability
 	// [cluster.RunsDetached] use this option.
 	Standing bool
 }
 
-// existing returns the options of the provider existing, in the form that package existing
-// needs.
+// existing returns the options for --provider=existing, in the form that package existing needs.
 func (o *Options) existing() existing.Options {
 	return existing.Options{Existing: o.Existing, Pods: o.Pods, Controllers: o.Controllers}
 }

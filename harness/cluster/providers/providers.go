@@ -1,4 +1,5 @@
-// Package providers contains the table of all providers of clusters: embedded, kind, existing and virtual.
+// Package providers contains the table of all providers of clusters: embedded, kind, existing and
+// virtual.
 //
 // A provider is the way in which gauntlet gets a cluster. Only users select a provider by name,
 // with the flag --provider. Code that depends on a feature of the cluster asks for a capability;
@@ -41,8 +42,8 @@ type Provider struct {
 	// binary is missing. Preflight starts nothing and contacts no cluster.
 	Preflight func(Options) error
 	// Versions returns the versions of the control plane programs by project: "etcd", "kubernetes"
-	// and "kwok". The provider existing knows only the version of "kubernetes". Versions may be
-	// called before Start.
+	// and "kwok". For --provider=existing, the map has only the version of "kubernetes". Versions
+	// may be called before Start.
 	Versions func(Options) (map[string]string, error)
 }
 
@@ -95,7 +96,8 @@ var All = []Provider{
 	},
 }
 
-// startEmbedded starts an embedded cluster. It is the field Start of the provider embedded.
+// startEmbedded starts an embedded cluster. It is the function Start of the entry "embedded" in
+// [All].
 func startEmbedded(ctx context.Context, o Options) (cluster.Cluster, error) {
 	c, err := embedded.Start(ctx, embedded.Options{
 		Nodes:         o.Nodes,
@@ -113,7 +115,7 @@ func startEmbedded(ctx context.Context, o Options) (cluster.Cluster, error) {
 	return c, nil
 }
 
-// startKind creates a kind cluster. It is the field Start of the provider kind.
+// startKind creates a kind cluster. It is the function Start of the entry "kind" in [All].
 func startKind(ctx context.Context, o Options) (cluster.Cluster, error) {
 	c, err := kind.Start(ctx, kind.Options{
 		Workers:     workers(o.Nodes),
@@ -142,8 +144,8 @@ func workers(nodes int) int {
 	return nodes
 }
 
-// startExisting prepares an existing cluster for a run. It is the field Start of the provider
-// existing.
+// startExisting prepares an existing cluster for a run. It is the function Start of the entry
+// "existing" in [All].
 func startExisting(ctx context.Context, o Options) (cluster.Cluster, error) {
 	c, err := existing.Start(ctx, o.existing())
 	if err != nil {
@@ -152,7 +154,7 @@ func startExisting(ctx context.Context, o Options) (cluster.Cluster, error) {
 	return c, nil
 }
 
-// upstreamVersions implements Provider.Versions for the providers embedded and kind.
+// upstreamVersions is the function Versions of the entries "embedded" and "kind" in [All].
 func upstreamVersions(o Options) (map[string]string, error) {
 	return UpstreamVersions(o.UpstreamDir), nil
 }

@@ -77,7 +77,7 @@ func TestPreflightOfExisting(t *testing.T) {
 	}
 	for want, o := range map[string]Options{
 		"kubeconfig no-such-file: file does not exist": {Existing: cluster.Existing{Kubeconfig: "no-such-file"}},
-		"cannot find out whether the cluster runs cronjob-controller: expected controllers under test among replicationcontroller-controller,": {
+		"cannot find out whether the cluster runs cronjob-controller; test only controllers among replicationcontroller-controller,": {
 			Controllers: []kube.Controller{{Name: "cronjob-controller"}},
 		},
 	} {

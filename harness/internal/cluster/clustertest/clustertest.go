@@ -41,12 +41,12 @@ func CheckCapabilities(c cluster.Cluster) error {
 	var all []error
 	for _, i := range interfaces {
 		if has.Has(i.capability) != i.implemented(c) {
-			all = append(all, fmt.Errorf("provider %s: Capabilities() contains %q: %t; the cluster implements cluster.%s: %t; expected the same answer to both",
+			all = append(all, fmt.Errorf("provider %s: the cluster has capability %q: %t; it implements the interface cluster.%s: %t; expected true for both or false for both",
 				c.Name(), i.capability, has.Has(i.capability), i.name, i.implemented(c)))
 		}
 	}
 	if shared := implements[cluster.Shared](c); has.Has(cluster.OwnsControlPlane) == shared {
-		all = append(all, fmt.Errorf("provider %s: Capabilities() contains %q: %t; the cluster implements cluster.Shared: %t; expected opposite answers",
+		all = append(all, fmt.Errorf("provider %s: the cluster has capability %q: %t; it implements the interface cluster.Shared: %t; expected true for exactly one of the two",
 			c.Name(), cluster.OwnsControlPlane, !shared, shared))
 	}
 	if has.Has(cluster.SimulatedKubelets, cluster.RealKubelets) {

@@ -97,7 +97,7 @@ func upstreamCache() (string, error) {
 	if cache == "" {
 		home := os.Getenv("HOME")
 		if home == "" {
-			return "", errors.New("finding the cache of upstream binaries: neither XDG_CACHE_HOME nor HOME is set")
+			return "", errors.New("finding the cache of upstream binaries: neither XDG_CACHE_HOME nor HOME is set; set one of these environment variables")
 		}
 		cache = filepath.Join(home, ".cache")
 	}

@@ -120,8 +120,8 @@ func (c *Cluster) Etcd(context.Context) (*clientv3.Client, error) {
 // Failed returns a channel that is closed when a component exits unexpectedly.
 func (c *Cluster) Failed() <-chan struct{} { return c.failed }
 
-// Err returns nil until the channel of Failed is closed. Then the error names the component that
-// exited, and contains the end of that component's log.
+// Err returns nil until the channel that Failed returns is closed. Then the error names the
+// component that exited, and contains the end of that component's log.
 func (c *Cluster) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

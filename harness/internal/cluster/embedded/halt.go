@@ -81,8 +81,8 @@ func (c *Cluster) Resume(ctx context.Context, name cluster.Component) error {
 	return nil
 }
 
-// relaunch restarts the component of p after p's process has exited. If the cluster has been
-// stopped, relaunch returns an error.
+// relaunch restarts a component, such as etcd, after its process p has exited. If the cluster has
+// been stopped, relaunch returns an error.
 func (c *Cluster) relaunch(ctx context.Context, p *part) error {
 	c.mu.Lock()
 	stopping := c.stopping
@@ -159,8 +159,8 @@ func (c *Cluster) isDegraded() bool {
 	return c.degraded
 }
 
-// haltCount returns how often Halt was called. A caller that gets another number later knows that
-// Halt was called in between.
+// haltCount returns how often Halt was called. If the number changes, the caller knows that Halt
+// was called in the meantime.
 func (c *Cluster) haltCount() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,7 +175,7 @@ func (c *Cluster) halted(name string) bool {
 	return slices.ContainsFunc(c.parts, func(p *part) bool { return p.name == name && p.down })
 }
 
-// part returns the current part of kube-apiserver or etcd. For all other components, part returns
+// part returns the latest process of kube-apiserver or etcd. For all other components, it returns
 // an error, because Halt must not kill them.
 func (c *Cluster) part(name cluster.Component) (*part, error) {
 	c.mu.Lock()

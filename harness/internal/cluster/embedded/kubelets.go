@@ -84,9 +84,9 @@ func (c *Cluster) retriggerKWOK(ctx context.Context) error {
 	return nil
 }
 
-// isFinished reports whether KWOK has nothing left to do for a pod. Finished pods are those that
-// are Running and Ready, and those that have terminated and are not Ready. A pod with a
-// deletionTimestamp is not finished.
+// isFinished reports whether KWOK has nothing left to do for a pod. A pod with a deletionTimestamp
+// is not finished. A Running pod is finished when it is Ready. A Failed or Succeeded pod is
+// finished when KWOK has set its Ready condition to False.
 func isFinished(pod *corev1.Pod) bool {
 	ready := cluster.PodReady(pod)
 	switch {

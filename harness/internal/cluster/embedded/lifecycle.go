@@ -25,8 +25,8 @@ import (
 const lifecyclePolicy = "gauntlet-pod-lifecycle"
 
 // podPolicies are admission policies that refuse pod writes which no real kubelet would send. An
-// example is a status update that makes a Failed pod Running. lifecyclePolicy is the last one, because
-// awaitPodPolicies waits for it.
+// example is a status update that makes a Failed pod Running. lifecyclePolicy is the last one,
+// because awaitPodPolicies waits for it.
 var podPolicies = []admissionv1.ValidatingAdmissionPolicy{
 	podPolicy("gauntlet-kubelet-status", admissionv1.Update, "pods/status", kubeletRequest,
 		admissionv1.Validation{
@@ -120,9 +120,9 @@ func protectPodLifecycle(ctx context.Context, client kubernetes.Interface) error
 // awaitPodPolicies waits until the API server enforces podPolicies. It tries to make a Failed pod
 // Running until the API server refuses this change.
 //
-// The test pod is never scheduled, and awaitPodPolicies deletes it at the end. The API server learns of
-// the policies in the order of their creation. It therefore enforces the other policies too, once it
-// enforces lifecyclePolicy.
+// The test pod is never scheduled, and awaitPodPolicies deletes it at the end. The API server
+// learns of the policies in the order of their creation. It therefore enforces the other policies
+// too, once it enforces lifecyclePolicy.
 func awaitPodPolicies(ctx context.Context, client kubernetes.Interface) error {
 	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
 	probe := &corev1.Pod{

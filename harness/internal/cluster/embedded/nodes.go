@@ -84,11 +84,12 @@ func (c *Cluster) createNodes(ctx context.Context, client kubernetes.Interface, 
 	})
 }
 
-// create calls request, which sends a create request, until it succeeds or the object already
-// exists. The repetition is necessary because the API server rejects requests until its admission
-// plugins are ready.
+// create sends a create request until the request succeeds or the object already exists. The
+// repetition is necessary because the API server rejects requests until its admission plugins are
+// ready.
 //
-// Error messages contain the argument object, such as "pod default/a".
+// The argument request is a function that sends the request. The argument object, such as "pod
+// default/a", names the object in error messages.
 func create(ctx context.Context, object string, request func(context.Context) error) error {
 	return poll(ctx, "the API server to create "+object, func(ctx context.Context) error {
 		if err := request(ctx); !apierrors.IsAlreadyExists(err) {

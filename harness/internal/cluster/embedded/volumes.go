@@ -37,7 +37,7 @@ type provisioner struct {
 }
 
 // startProvisioner creates the default StorageClass and starts its provisioner. The provisioner
-// runs until the caller calls stop.
+// runs until the caller calls the returned function stop.
 func (c *Cluster) startProvisioner(ctx context.Context) (stop func(), err error) {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -81,8 +81,8 @@ func (c *Cluster) startProvisioner(ctx context.Context) (stop func(), err error)
 	}, nil
 }
 
-// next processes the next claim or volume in the work queue, and returns true. After the work queue
-// has been shut down, next returns false.
+// next processes the next PersistentVolumeClaim or PersistentVolume in the work queue, and returns
+// true. After the work queue has been shut down, next returns false.
 func (p *provisioner) next(ctx context.Context) bool {
 	object, shutDown := p.queue.Get()
 	if shutDown {
@@ -104,8 +104,8 @@ func (p *provisioner) next(ctx context.Context) bool {
 	return true
 }
 
-// provision creates a volume for a claim that has none. The volume's claimRef makes
-// kube-controller-manager bind the volume only to this claim.
+// provision creates a PersistentVolume for a PersistentVolumeClaim that has none. The volume's
+// claimRef makes kube-controller-manager bind the volume only to this claim.
 func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	if claim.Spec.VolumeName != "" || claim.DeletionTimestamp != nil || ptr.Deref(claim.Spec.StorageClassName, "") != storageClass {
 		return nil
@@ -117,8 +117,8 @@ func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVol
 	return err
 }
 
-// volumeFor returns the PersistentVolume that provision creates for a claim. Its hostPath does not
-// exist, because simulated nodes mount nothing.
+// volumeFor returns the PersistentVolume for a PersistentVolumeClaim. The volume's hostPath does
+// not exist, because simulated nodes mount nothing.
 func volumeFor(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + string(claim.UID)},

@@ -244,7 +244,7 @@ func (c *Cluster) Health(ctx context.Context) error {
 // cluster.
 func (c *Cluster) Failed() <-chan struct{} { return c.failed }
 
-// Err returns nil, because the channel of [Cluster.Failed] is never closed.
+// Err returns nil, because the channel that [Cluster.Failed] returns is never closed.
 func (c *Cluster) Err() error { return nil }
 
 // Stop deletes the namespace of the run and turns the cluster's own controllers on again. Stop

@@ -99,7 +99,7 @@ func probesFor(controllers []kube.Controller) ([]probe, error) {
 			for _, p := range probes {
 				known = append(known, p.controller)
 			}
-			return nil, fmt.Errorf("existing cluster: cannot find out whether the cluster runs %s: expected controllers under test among %s, or a provider with a control plane of its own, such as --provider=embedded",
+			return nil, fmt.Errorf("existing cluster: cannot find out whether the cluster runs %s; test only controllers among %s, or use a provider with a control plane of its own, such as --provider=embedded",
 				c.Name, strings.Join(known, ", "))
 		}
 		found = append(found, probes[i])

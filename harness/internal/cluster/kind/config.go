@@ -125,8 +125,8 @@ func kubeadmPatches(o Options) ([]string, error) {
 	return patches, nil
 }
 
-// with returns a copy of a map with one more entry. If the map already contains the key, the copy
-// keeps the existing value.
+// with returns a copy of a map, to which it adds a key with a value. If the map already contains
+// the key, the copy keeps the existing value.
 func with(from map[string]string, key, value string) map[string]string {
 	to := map[string]string{key: value}
 	for k, v := range from {

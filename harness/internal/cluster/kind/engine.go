@@ -49,8 +49,8 @@ func (e engine) run(ctx context.Context, timeout time.Duration, args ...string) 
 	return strings.TrimSpace(stdout.String()), nil
 }
 
-// copy runs a `docker` command and writes the command's standard output to out. Its errors are the
-// same as those of run.
+// copy runs a `docker` command and writes the command's standard output to out. It returns the same
+// errors as the method run.
 func (e engine) copy(ctx context.Context, timeout time.Duration, out io.Writer, args ...string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the container engine did not answer within %s", timeout))
 	defer cancel()
@@ -120,7 +120,7 @@ var (
 	errNoImage      = errors.New("the container engine does not have the image")
 	errNoNode       = errors.New("the image does not start as a node; use a node image of kind")
 	errNotFound     = errors.New("the container, network or node does not exist")
-	errDiskFull     = errors.New("no space left on the disk of the container engine")
+	errDiskFull     = errors.New("no space left on the disk of the container engine; remove unused images and containers")
 	errInotifyLimit = errors.New("the machine allows too few inotify instances for another node; raise fs.inotify.max_user_instances and fs.inotify.max_user_watches")
 )
 

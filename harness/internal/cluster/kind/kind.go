@@ -115,8 +115,8 @@ func (c *Cluster) Config(role cluster.Role) *rest.Config {
 // Failed returns a channel that is closed when the container of a node exits unexpectedly.
 func (c *Cluster) Failed() <-chan struct{} { return c.failed }
 
-// Err returns nil until the channel of Failed is closed. Then the error names the node whose
-// container exited, with the exit status.
+// Err returns nil until the channel that Failed returns is closed. Then the error names the node
+// whose container exited, with the exit status.
 func (c *Cluster) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,7 +180,7 @@ func (c *Cluster) nodesReady(ctx context.Context, client kubernetes.Interface) e
 	for i := range nodes.Items {
 		if node := &nodes.Items[i]; !c.isUnavailable(node.Name) {
 			if err := cluster.NodeHealthy(node); err != nil {
-				return fmt.Errorf("%w; last lines of its kubelet log:\n%s", err, c.kubeletLog(ctx, node.Name))
+				return fmt.Errorf("%w; last lines of the kubelet log on this node:\n%s", err, c.kubeletLog(ctx, node.Name))
 			}
 		}
 	}

@@ -56,7 +56,7 @@ func TestOptionsAreValidated(t *testing.T) {
 		{func(o *Options) { o.Workers = -1 }, "-1 workers: expected 0 to 20"},
 		{func(o *Options) { o.Workers = WorkersMax + 1 }, "21 workers"},
 		{func(o *Options) { o.Config = &v1alpha4.Cluster{} }, "configuration with 0 control plane nodes: expected 1"},
-		{func(o *Options) { o.Within = -1 }, "start within -1ns: expected 0 to 1h0m0s"},
+		{func(o *Options) { o.Within = -1 }, "start timeout -1ns: expected 0 to 1h0m0s"},
 		{func(o *Options) { o.Dir = "" }, "expected a state directory"},
 		{func(o *Options) { o.LogDir = "" }, "expected a state directory"},
 	} {

@@ -163,7 +163,7 @@ func parseNetwork(line string) (Found, error) {
 	f := Found{Name: fields[0], Owner: fields[1], Dir: fields[3], Image: fields[4]}
 	owner, err := process.ParseIdentity(f.Owner)
 	if err != nil {
-		return Found{}, fmt.Errorf("label %s of network %s: %w", ownerLabel, f.Name, err)
+		return Found{}, fmt.Errorf("parsing label %s of container network %s: %w", ownerLabel, f.Name, err)
 	}
 	existence, err := owner.Existence()
 	if err != nil {

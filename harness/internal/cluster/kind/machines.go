@@ -15,8 +15,8 @@ import (
 
 var _ cluster.Machines = (*Cluster)(nil)
 
-// KillNode kills the container of a node, as a power failure does. The channel of Failed stays
-// open, because a fault causes this exit. Health ignores the node until StartNode.
+// KillNode kills the container of a node, as a power failure does. The channel that Failed returns
+// stays open, because a fault causes this exit. Health ignores the node until StartNode.
 func (c *Cluster) KillNode(ctx context.Context, node string) error {
 	if err := c.setDown(node, true); err != nil {
 		return err
@@ -76,7 +76,8 @@ func (c *Cluster) awaitNodeHealthy(ctx context.Context, node string) error {
 	return nil
 }
 
-// awaitHeartbeat waits until the kubelet of a node has renewed the node's Lease later than since.
+// awaitHeartbeat waits until the kubelet of a node has renewed the node's Lease. The time of the
+// renewal must be later than the argument since.
 //
 // A renewed Lease shows that the kubelet works. The conditions of the Node object may still have
 // their values from before the fault.
@@ -137,8 +138,8 @@ func (c *Cluster) Reconnect(ctx context.Context, node string) error {
 	return c.awaitNodeHealthy(ctx, node)
 }
 
-// execOn runs a shell script on a node. If the script fails, the error message begins with action,
-// such as "cutting off".
+// execOn runs a shell script on a node. The argument action says what the script does, such as
+// "cutting off". If the script fails, the error message begins with this text.
 func (c *Cluster) execOn(ctx context.Context, node, action, script string) error {
 	if _, err := c.engine.run(ctx, engineChangeTimeout, "exec", node, "sh", "-c", script); err != nil {
 		return fmt.Errorf("%s node %s: %w", action, node, err)

@@ -54,11 +54,12 @@ func cniConfig(n nodeNetwork) string {
 `, n.pods)
 }
 
-// networkScript returns a shell script that configures the pod network on one node, local. The
-// script adds routes to the pods of all other nodes, and writes the CNI configuration.
+// networkScript returns a shell script that configures the pod network on one node. The argument
+// local describes this node. The script adds routes to the pods of all other nodes, and writes the
+// CNI configuration.
 //
-// The script must run again after a restart of the node, because a restart removes the routes and
-// may change the node's IP address. Running the script twice is harmless.
+// The script must run again after each restart of the node. A restart removes the routes, and may
+// change the node's IP address. Running the script twice is harmless.
 func networkScript(local nodeNetwork, all []nodeNetwork) string {
 	var s strings.Builder
 	s.WriteString("set -e\n")

@@ -96,7 +96,7 @@ func (o Options) validate() error {
 	case o.Config != nil && o.controlPlanes() != 1:
 		return fmt.Errorf("kind cluster: configuration with %d control plane nodes: expected 1", o.controlPlanes())
 	case o.Within < 0 || o.Within > withinMax:
-		return fmt.Errorf("kind cluster: start within %s: expected 0 to %s", o.Within, withinMax)
+		return fmt.Errorf("kind cluster: start timeout %s: expected 0 to %s", o.Within, withinMax)
 	case o.Dir == "" || o.LogDir == "":
 		return fmt.Errorf("kind cluster: expected a state directory and a log directory, found %q and %q", o.Dir, o.LogDir)
 	}

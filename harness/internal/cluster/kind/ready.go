@@ -89,9 +89,9 @@ const (
 	clients = "kube-controller-manager,kube-scheduler"
 )
 
-// componentsReady returns nil if the static pods of the components in parts are Ready. The argument
-// parts is a comma-separated list, such as [clients]. The error names a pod that is missing or not
-// Ready.
+// componentsReady returns nil if the static pods of the given components are Ready. The argument
+// parts lists the components, separated by commas; see [clients] for an example. The error names a
+// pod that is missing or not Ready.
 func componentsReady(ctx context.Context, client kubernetes.Interface, parts string) error {
 	pods, err := client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
 		LabelSelector: "tier=control-plane,component in (" + parts + ")",

@@ -258,8 +258,8 @@ func (c *Cluster) createWithKind(log *kindLog, config kindcluster.CreateOption) 
 const abortTimeout = 30 * time.Second
 
 // abortCreate removes the nodes until kind returns, because kind itself cannot be canceled. One
-// removal is not enough: kind may create further nodes. When kind has returned, the channel created
-// receives kind's error.
+// removal is not enough: kind may create further nodes. The argument created is the channel that
+// receives kind's error when kind has returned.
 func (c *Cluster) abortCreate(ctx context.Context, created <-chan error) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), abortTimeout, fmt.Errorf("kind did not return within %s", abortTimeout))
 	defer cancel()

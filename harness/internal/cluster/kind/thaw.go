@@ -32,8 +32,8 @@ func thaw(container string) error {
 	return errors.Join(errs...)
 }
 
-// thawBelow unfreezes the cgroup in the directory root and all cgroups below. Cgroups that another
-// process removes at the same time are no error.
+// thawBelow unfreezes a cgroup and all cgroups below it. The argument root is the directory of the
+// first cgroup. Cgroups that another process removes at the same time are no error.
 func thawBelow(root string) error {
 	var errs []error
 	walk := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

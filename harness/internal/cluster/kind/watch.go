@@ -22,7 +22,7 @@ type nodeWatch struct {
 }
 
 // watchNode starts `docker wait` for the container of a node. If the container exits unexpectedly,
-// the channel of [Cluster.Failed] is closed.
+// the channel that [Cluster.Failed] returns is closed.
 func (c *Cluster) watchNode(ctx context.Context, node string) error {
 	path, err := exec.LookPath(program)
 	if err != nil {

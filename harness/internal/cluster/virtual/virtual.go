@@ -34,7 +34,7 @@ var Capabilities = cluster.Capabilities{
 // is the path of the executable gauntlet. Program must be in the same directory.
 func Find(gauntlet string) (string, error) {
 	if gauntlet == "" {
-		return "", errors.New("found no path of the gauntlet executable; expected one, because " + Program + " is in the same directory")
+		return "", errors.New("the path of the gauntlet executable is unknown; gauntlet expects " + Program + " in the directory of this executable")
 	}
 	path := filepath.Join(filepath.Dir(gauntlet), Program)
 	if err := executable.Check(path); err != nil {
@@ -46,5 +46,5 @@ func Find(gauntlet string) (string, error) {
 // Start returns an error. The control plane exists only in [Program], so it cannot start in
 // gauntlet's process.
 func Start(context.Context) (cluster.Cluster, error) {
-	return nil, errors.New("a control plane in virtual time exists only during `gauntlet run`; expected another provider")
+	return nil, errors.New("a control plane in virtual time exists only during `gauntlet run`; use another provider")
 }

@@ -12,8 +12,8 @@ import (
 
 // Start starts an embedded cluster with one node, and stops the cluster when the test ends.
 //
-// The cluster's kube-controller-manager does not run the controllers in without. If without is
-// empty, it does not run [kube.DefaultControllers].
+// The argument without lists controllers that the cluster's kube-controller-manager does not run.
+// If the list is empty, kube-controller-manager does not run [kube.DefaultControllers].
 func Start(t *testing.T, without ...kube.Controller) *embedded.Cluster {
 	t.Helper()
 	dir := t.TempDir()
