@@ -84,8 +84,10 @@ func (s *Side) stepOutcome(index int) string {
 // workloadDifferences returns one difference for each run whose workload was aborted.
 //
 //   - If a known upstream issue aborted the workload, the classification is NotCompared.
-//   - Otherwise classify makes the difference Undeclared, because no rule covers an aborted workload.
-//   - If both workloads were aborted at the same step, sameStepDifference decides.
+//   - Otherwise, the method classify later sets the classification Undeclared, because no rule
+//     allows an aborted workload.
+//   - If both workloads were aborted at the same step, the result is that of the function
+//     sameStepDifference.
 func workloadDifferences(subject, base *Side) []Difference {
 	mine, theirs := subject.Aborted, base.Aborted
 	if mine != nil && theirs != nil && mine.Index == theirs.Index {
@@ -167,8 +169,8 @@ func abortedByKnownIssue(subject, base *Side) *Side {
 }
 
 // dependsOnMissingSteps reports whether a difference between end states exists only because one run
-// was aborted early. A known upstream issue aborted this run at a step that the longer run
-// completed.
+// was aborted early. A known upstream issue aborted this run at a step that the other run, the
+// longer one, completed.
 //
 // It returns true if the longer run changed the object during or after this step. It also returns
 // true if the aborted run failed while it waited for the object or for its owner.
@@ -181,12 +183,11 @@ func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 	return ok && changed >= short.Aborted.Index || short.isOrIsOwnedBy(d.Object, *short.Aborted.awaited, long)
 }
 
-// followsMissingSteps reports whether a difference between milestones exists only because one run
-// was aborted early. A milestone is a property of an object, such as its conditions, whose values
-// in two runs are compared. A known upstream issue aborted one run at a step that the other run
-// completed, so the aborted run lacks this step and all later ones.
+// followsMissingSteps reports whether two runs differ in a milestone only because one run was
+// aborted early. A milestone is a property of an object, such as its conditions, that is compared.
+// A known upstream issue aborted the run, so it lacks the aborted step and all later steps.
 //
-//   - A condition or an Event: true if it first occurred during this step or later.
+//   - A condition or an Event: true if it first occurred during the aborted step or later.
 //   - A sequence of rollouts: true if the rollouts that both runs have are in the same order.
 //   - All other milestones: always true.
 func followsMissingSteps(d *Difference, subject, base *Side) bool {

@@ -28,8 +28,8 @@ type Cost struct {
 	// Received is the total size of the responses and watch events that the controllers under test
 	// received, in bytes before compression.
 	Received int64
-	// EndpointsWrong is the time during which any Service had an Endpoints object that did not
-	// match the committed pods. See [check.WrongEndpoints].
+	// EndpointsWrong is the time during which the Endpoints of any Service did not match the pods
+	// in etcd. See [check.WrongEndpoints].
 	EndpointsWrong time.Duration
 	// CPU is the user and system CPU time that all processes of the controllers under test used
 	// together.

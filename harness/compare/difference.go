@@ -19,8 +19,8 @@ type Difference struct {
 	// is, for example, a rollout or a condition.
 	Aspect Aspect
 	// Object says where the difference is: a check's ID, a step of the workload, or an object's
-	// stable name. A stable name is equal in both runs, such as "replicasets.apps web-<a1b2>". For
-	// milestones of Events, Object is a Kind, such as Deployment.
+	// stable name. A stable name is equal in both runs, such as "deployments.apps web"; see
+	// [names]. For milestones of Events, Object is a Kind, such as Deployment.
 	Object string
 	// What names the detail of Object that differs. Examples are a field's path, the kind of a
 	// milestone and the text of a step. For a check, What is "verdict".
@@ -54,8 +54,9 @@ type Classification string
 const (
 	// Undeclared means that no rule allows the difference. It makes the comparison fail.
 	Undeclared Classification = "undeclared"
-	// BothWrong means that both subjects violate the same guarantee, or fail at the same step.
-	// Reports list the guarantee although both verdicts are fail. It makes the comparison fail.
+	// BothWrong means that both subjects violate the same guarantee, or fail at the same step. The
+	// two results are equal, but reports list them like a difference, because both are wrong.
+	// BothWrong makes the comparison fail.
 	BothWrong Classification = "both wrong"
 	// Declared means that our controllers behave differently from the base on purpose. A rule of
 	// [Deliberate] covers the difference.
@@ -68,15 +69,15 @@ const (
 	Accepted Classification = "accepted"
 )
 
-// String returns the difference as one line, such as "verdict converged, verdict: pass; fail". The
-// first value is from the run of the controllers under test. The second is from the base run, with
-// which that run is compared.
+// String returns the difference as one line. In the example "verdict converged, verdict: pass;
+// fail", the runs have different verdicts of the check "converged". The first value is from the run
+// of the controllers under test. The second is from the base run, with which that run is compared.
 func (d Difference) String() string {
 	return fmt.Sprintf("%s %s, %s: %s; %s", d.Aspect, d.Object, d.What, orNone(d.Subject), orNone(d.Base))
 }
 
-// orNone returns the value of one run as the text of a difference shows it. It returns "none" if
-// the run has no such value, so that s is empty.
+// orNone returns the text for a value in [Difference.String]. If the value s is empty, one run has
+// no such value, and the text is "none".
 func orNone(s string) string {
 	if s == "" {
 		return "none"
@@ -88,9 +89,9 @@ func orNone(s string) string {
 // base run. The worst classification is first.
 //
 // It compares the completed steps, the verdicts, the end states and the milestones, such as
-// rollouts. The rules in [Deliberate] apply only if the subject is ours and the base is not. The
-// rules in [Incomparable] apply only if a known upstream issue aborted one run. If a run is
-// incomplete, only failed checks are compared.
+// rollouts. The rules in [Deliberate] apply only if the subject is --subject=ours and the base is
+// another one. The rules in [Incomparable] apply only if a known upstream issue aborted one run. If
+// a run is incomplete, only failed checks are compared.
 func Differences(subject, base *Side) []Difference {
 	all := slices.Concat(workloadDifferences(subject, base), verdictDifferences(subject, base), endStateDifferences(subject, base), milestoneDifferences(subject, base))
 	if subject.Unfinished+base.Unfinished != "" {

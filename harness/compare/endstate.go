@@ -48,8 +48,8 @@ func (o *observer) endState() (map[string]map[string]string, error) {
 	return state, nil
 }
 
-// podsOf is the beginning of each key of Side.End that stands for all pods of one owner. An example
-// of such a key is "pods of replicasets.apps web-<a1b2>".
+// podsOf is the prefix of the keys for pods in Side.End, the objects at the end of a run. Such a
+// key stands for all pods of one owner, for example "pods of replicationcontrollers web".
 const podsOf = "pods of "
 
 // These are the states of a pod for which [observer.endState] counts the pods of each owner.
@@ -182,8 +182,9 @@ func (f *flattener) value(path string, value any) {
 
 // list adds the items of a JSON list at a path.
 //
-// If an item has a field type, as conditions have, the item's path ends with that type, such as
-// "status.conditions[Available]". For other items, list counts how often an equal item occurs.
+// Some items, such as conditions, have a field named "type". The path of such an item ends with the
+// value of this field. An example is "status.conditions[Available]". For other items, list counts
+// how often an equal item occurs.
 func (f *flattener) list(path string, elements []any) {
 	counts := map[string]int{}
 	for _, element := range elements {

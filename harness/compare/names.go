@@ -11,19 +11,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// names maps the real names of objects to stable names, which are equal in every run of a
-// scenario.
+// names maps the real names of objects to stable names, which are equal in every run of a scenario.
 //
 // ReplicaSets, pods and objects with generateName need stable names. Their real names end with
 // suffixes that are random or depend on the implementation. The stable names are:
 //
-//   - a Deployment's ReplicaSet: the Deployment's name and a hash of the pod template, such as web-<a1b2>
-//   - a pod: the owner's name and an asterisk, such as web-<a1b2>-*
-//   - another object with generateName: the owner's name and a number, which counts
-//     the owner's objects of this Kind, such as web-#2
+//   - a Deployment's ReplicaSet: the Deployment's name and a hash of the pod template,
+//     such as web-<a1b2> for the Deployment web and the hash a1b2
+//   - a pod: the owner's name and an asterisk, such as web-* for each pod of the
+//     ReplicationController web
+//   - another object with generateName: the owner's name and a number, such as web-#2
+//     for the second object of this Kind that web owns
 type names struct {
-	// stable has the stable name of each object. Keys and values begin with the resource, such as
-	// "pods web-1".
+	// stable maps the real name of each object to its stable name. Both names begin with the
+	// resource: for example, the key "pods web-x7k2p" has the value "pods web-*".
 	stable map[string]string
 	// aliases maps each real name to its stable name if the names differ. The method normalize
 	// replaces real names in texts, such as messages of conditions.
@@ -80,7 +81,7 @@ func (n *names) observe(o *history.Object) {
 }
 
 // stableName returns the resource of an object and a name that is equal in every run, such as
-// "replicasets.apps web-<a1b2>". An object that was not observed keeps its real name.
+// "deployments.apps web". An object that was not observed keeps its real name.
 func (n *names) stableName(o *history.Object) string {
 	if name, ok := n.stable[o.Resource+" "+o.Name]; ok {
 		return name
@@ -88,8 +89,9 @@ func (n *names) stableName(o *history.Object) string {
 	return o.Resource + " " + o.Name
 }
 
-// endStateName returns the key under which Side.End contains an object. All pods of one owner have
-// one key, such as "pods of replicasets.apps web-<a1b2>", because pod names are random.
+// endStateName returns the key of an object in Side.End, the objects at the end of a run. All pods
+// of one owner have one key, such as "pods of replicationcontrollers web", because pod names are
+// random.
 func (n *names) endStateName(o *history.Object) string {
 	if o.Resource == pods {
 		return podsOf + n.ownerName(o)
@@ -122,7 +124,8 @@ func (n *names) ownerPrefix(o *history.Object) string {
 	return name + "-"
 }
 
-// templateHash returns a short hash of a ReplicaSet's pod template, such as "<a1b2>".
+// templateHash returns a short hash of a ReplicaSet's pod template, for the ReplicaSet's stable
+// name. The hash has four hexadecimal digits in angle brackets, such as "<a1b2>".
 //
 // It ignores the label pod-template-hash, because the label's value depends on the implementation
 // of the Deployment controller. It returns "?" if the ReplicaSet cannot be decoded.

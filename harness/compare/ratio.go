@@ -79,8 +79,9 @@ func Ratios(pairs []Pair) []Ratio {
 	return slices.DeleteFunc(all, func(r Ratio) bool { return !r.hasAllValues() || r.allZero() })
 }
 
-// ratio computes one metric, such as CPU time, for both runs of each pair. The function named of
-// extracts the metric from the cost of one run. It returns NaN if the run has no value.
+// ratio computes one metric, such as CPU time, for both runs of each pair. The last argument is a
+// function that extracts the metric from the cost of one run. This function returns NaN if the run
+// has no value.
 func ratio(metric, unit string, pairs []Pair, of func(Cost) float64) Ratio {
 	r := Ratio{Metric: metric, Unit: unit}
 	for _, pair := range pairs {

@@ -237,10 +237,10 @@ var Incomparable = []Rule{
 	},
 }
 
-// deploymentOf returns the name of the Deployment that owns a ReplicaSet, or "" if no Deployment
-// owns it. The argument and the result are keys of Side.End. The argument names the ReplicaSet,
-// such as "replicasets.apps web-<a1b2>", or its pods, such as "pods of replicasets.apps
-// web-<a1b2>".
+// deploymentOf returns the stable name of the Deployment that owns a ReplicaSet. It returns "" if
+// no Deployment owns the ReplicaSet. The argument name is the stable name of the ReplicaSet, or
+// podsOf and this stable name. All these names are keys of Side.End, the objects at the end of a
+// run.
 func deploymentOf(name string, subject, base *Side) string {
 	set := strings.TrimPrefix(name, podsOf)
 	owner := cmp.Or(subject.names.ownerOf[set], base.names.ownerOf[set])
@@ -262,8 +262,8 @@ func isSize(d *Difference, subject, base *Side) bool {
 	return d.What == wholeObject || d.What == "spec.replicas" || counted || annotated && sizeAnnotations[key]
 }
 
-// sideWithout returns the run that lacks the value of a difference, so that a rule can ask why.
-// The second run must have the value.
+// sideWithout returns the run in which a value is missing that the other run has. A rule can then
+// find out why the value is missing. Exactly one of d.Subject and d.Base must be empty.
 func sideWithout(d *Difference, subject, base *Side) *Side {
 	if d.Subject == "" {
 		return subject
@@ -271,9 +271,9 @@ func sideWithout(d *Difference, subject, base *Side) *Side {
 	return base
 }
 
-// mentionsReplicaSetOf reports whether text names the Deployment or one of its ReplicaSets. The
-// argument text is the message of a Deployment condition. A Deployment without ReplicaSets has a
-// message with the Deployment's name.
+// mentionsReplicaSetOf reports whether a message contains the name of a Deployment or of one of its
+// ReplicaSets. The argument text is the message, which comes from a condition of the Deployment.
+// Without ReplicaSets, the message contains the name of the Deployment.
 func (s *Side) mentionsReplicaSetOf(deployment, text string) bool {
 	if strings.Contains(text, fmt.Sprintf("Deployment %q", strings.TrimPrefix(deployment, deployments+" "))) {
 		return true
@@ -284,8 +284,9 @@ func (s *Side) mentionsReplicaSetOf(deployment, text string) bool {
 }
 
 // maxPods returns replicas + maxSurge of the Deployment that owns a ReplicaSet, as decimal text.
-// The Deployment controller writes this number to the annotation max-replicas. The bool is false
-// if the run ended without that Deployment, or if maxSurge is invalid.
+// The argument set is the ReplicaSet's stable name. The Deployment controller writes the returned
+// number to the ReplicaSet's annotation max-replicas. The bool result is false if the run ended
+// without that Deployment, or if maxSurge is invalid.
 func (s *Side) maxPods(set string) (string, bool) {
 	owner, _, _ := strings.Cut(s.End[set]["metadata.ownerReferences[Deployment]"], " ")
 	deployment := s.End[deployments+" "+owner]
@@ -304,8 +305,8 @@ func (s *Side) maxPods(set string) (string, bool) {
 }
 
 // onlyBaseFails reports whether a check failed in the base run, but not in the run of the
-// controllers under test. In the second run, the check must have the verdict pass or not-exercised.
-// The argument id is the check's ID.
+// controllers under test. In the run of the controllers under test, the verdict must be pass or
+// not-exercised. The argument id is the check's ID.
 func onlyBaseFails(d *Difference, id string) bool {
 	return d.Aspect == Verdicts && d.Object == id && d.Base == string(check.Fail) && slices.Contains(notViolated, d.Subject)
 }
@@ -317,7 +318,7 @@ var notViolated = []string{string(check.Pass), string(check.NotExercised)}
 // run may miss the condition.
 //
 // The argument condition has the type, the status and the reason, such as "Progressing=True
-// ReplicaSetUpdated". For Kinds other than those of the four controllers, conditions with the
+// ReplicaSetUpdated". For Kinds that the default controllers do not reconcile, conditions with the
 // status False or Unknown count as transient.
 func isTransient(object, condition string) bool {
 	prefixes := []string{"ReplicaFailure=", "Available=False ", "Progressing=True ", "Progressing=False ReplicaSetCreateError", "Progressing=Unknown "}

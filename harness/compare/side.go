@@ -42,18 +42,19 @@ type Side struct {
 	// value first occurred. Steps are counted from 0. The index is -1 for the time before the first
 	// step.
 	firstSeen map[Milestone]map[string]int
-	// lastChanged says during which step each object last changed. The keys are those of End.
-	// Steps are counted from 0. The index is -1 for the time before the first step.
+	// lastChanged says during which step each object last changed. The keys are stable names of
+	// objects, as in the field End. Steps are counted from 0. The index is -1 for the time before
+	// the first step.
 	lastChanged map[string]int
 	names       *names
 
 	// managed has the resources that the controllers under test reconcile, such as
 	// deployments.apps.
 	managed []string
-	// lostAnswers is true if the run may lack an Event ScalingReplicaSet although the subject (the
+	// lostAnswers is true if an Event ScalingReplicaSet may be missing although the subject (the
 	// controllers under test) scaled a ReplicaSet. One reason is a lost response to a write of a
-	// ReplicaSet or an Event. Another is the end of a replica of the subject. A missing Event
-	// ScalingReplicaSet is then accepted.
+	// ReplicaSet or an Event. Another is that a replica of the subject ended before it sent the
+	// Event. A comparison then accepts the missing Event.
 	lostAnswers bool
 	// stalledEvents is true if a component's last request to write an event got no response. The
 	// component's event client then waits, and may send later events only after the run. Missing
@@ -61,17 +62,18 @@ type Side struct {
 	stalledEvents bool
 }
 
-// isNameOf reports whether a name is the stable name of an object, as in the keys of Side.End. The
-// argument object has the object's real name.
+// isNameOf reports whether a name is the stable name of an object. The argument object has the
+// object's real name. Stable names are the keys of Side.End, the objects at the end of a run.
 func (s *Side) isNameOf(name string, object history.Ref) bool {
 	return name == s.names.stableName(&history.Object{Ref: object})
 }
 
-// isOrIsOwnedBy reports whether a stable name is that of an object or of one of its dependents. The
-// keys of Side.End are stable names. Dependents of dependents count too.
+// isOrIsOwnedBy reports whether a name is the stable name of an object or of one of its dependents.
+// Dependents of dependents count too. Stable names are the keys of Side.End, the objects at the end
+// of a run.
 //
-// If this run lacks the dependent, isOrIsOwnedBy finds the dependent's owner in the argument other,
-// the second run.
+// If this run lacks the dependent, isOrIsOwnedBy finds the dependent's owner in the second run, the
+// argument other.
 func (s *Side) isOrIsOwnedBy(name string, object history.Ref, other *Side) bool {
 	for name = strings.TrimPrefix(name, podsOf); name != ""; name = cmp.Or(s.names.ownerOf[name], other.names.ownerOf[name]) {
 		if s.isNameOf(name, object) {
@@ -185,8 +187,9 @@ func componentOf(event *history.Object) string {
 	return cmp.Or(body.Source.Component, body.ReportingController)
 }
 
-// versionAtStep is a version of an object and the step of the workload during which the version
-// was committed. The step is the index of the last step that had begun, or -1.
+// versionAtStep is a version of an object and the step of the workload during which the version was
+// committed. The field step is the index of the last step that had begun. It is -1 before the first
+// step.
 type versionAtStep struct {
 	*history.Object
 	step int
@@ -301,8 +304,8 @@ func (o *observer) observe(r *history.Record) {
 	}
 }
 
-// These are the resources whose objects get stable names or milestones of their own, such as
-// deployments.apps.
+// These are the resources for which this package has rules of its own, for example for stable
+// names. Each value is a resource with its API group, such as deployments.apps.
 var (
 	pods        = objects.PodResource
 	deployments = objects.DeploymentResource
@@ -357,8 +360,8 @@ func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[strin
 	return all.milestones, all.firstSeen, nil
 }
 
-// milestonesOf adds the values that one version of an object contributes, such as its conditions,
-// to the set all.
+// milestonesOf adds the values of one version of an object, such as its conditions, to the argument
+// all. This set collects the values of the whole run.
 func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error {
 	name := o.names.stableName(version.Object)
 	decoded, err := o.decoder.Decode(version.Object)

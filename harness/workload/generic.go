@@ -11,8 +11,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// StandInImage is an image name that stands for the image of the workload's pods in manifests.
-// On a kind cluster, each node has the image of the program standin under this name.
+// StandInImage is an image name that stands for the image of the workload's pods in manifests. This
+// image runs the program standin, which becomes ready and terminates after given delays. On a kind
+// cluster, each node has the image under this name.
 const StandInImage = "localhost/gauntlet/standin:run"
 
 // buildGeneric returns the object that a create operation of a generic kind creates. A generic

@@ -140,7 +140,7 @@ func (u *user) foreignController(ctx context.Context) (*metav1.OwnerReference, e
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("creating ConfigMap %s/%s as a foreign controller: %w", u.Namespace, foreign, err)
+		return nil, fmt.Errorf("creating ConfigMap %s/%s, to which owner references of pods refer: %w", u.Namespace, foreign, err)
 	}
 	return metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap")), nil
 }

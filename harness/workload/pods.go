@@ -22,11 +22,13 @@ type Pods struct {
 	StartDelay, StopDelay time.Duration
 }
 
-// pauseImage is the image of pods that do not run the program standin.
+// pauseImage is the image of the workload's pods if Pods.Image is empty. Its container is ready at
+// once, and does nothing.
 const pauseImage = "registry.k8s.io/pause:3.10"
 
-// These are the settings of the readiness probe of pods that run the program standin. The kubelet
-// probes a pod every second. A single success or failure changes the readiness.
+// These are the settings of the readiness probe of pods that run the program standin; see
+// Pods.Image. The kubelet probes a pod every second. A single success or failure changes the
+// readiness.
 //
 // The timeout is long, because a slow response on a busy machine must not make a pod unready.
 const (

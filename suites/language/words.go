@@ -63,8 +63,9 @@ var american = map[string]string{
 
 var proseWord = regexp.MustCompile(`[A-Za-z]+`)
 
-// replacedIn returns the first word of text that is a key of a table, and the term to use
-// instead. Both results are "" if no word is a key.
+// replacedIn searches a text for words that must not occur, the keys of the given tables. It
+// returns the first such word of the text, and the term to use instead. Both results are "" if the
+// text has no such word.
 func replacedIn(text string, tables ...map[string]string) (word, replacement string) {
 	for _, word := range proseWord.FindAllString(text, -1) {
 		for _, table := range tables {

@@ -28,9 +28,9 @@ type Row struct {
 	// Cases is the required number of Ginkgo specs for the row. It is more than 1 if the
 	// Kubernetes test is table-driven.
 	Cases int
-	// Statements lists the numbers of the contract's statements that the row tests. Each number
-	// counts from the heading of Controller in controllers/CONTRACT.md. For ReplicationController
-	// and Restart, that heading is ReplicaSet.
+	// Statements lists the numbers of the contract's statements that the row tests. In
+	// controllers/CONTRACT.md, the numbers begin with 1 below the heading of each controller. For
+	// the controllers ReplicationController and Restart, the heading is ReplicaSet.
 	Statements []int
 	// Pending is the reason why the row has no Ginkgo spec. It is "" if the row has specs.
 	Pending string

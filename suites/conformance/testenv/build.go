@@ -10,8 +10,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// ReplicaOwnerSpec describes a ReplicaSet or ReplicationController to create. Labels are the labels
-// of its pods, by default app=NAME. Selector is by default equal to Labels.
+// ReplicaOwnerSpec describes a ReplicaSet or ReplicationController to create. The field Labels has
+// the labels of the pods; nil means the label app with the object's name. If the field Selector is
+// nil, the selector contains the same labels as the pods.
 type ReplicaOwnerSpec struct {
 	Kind, Name       string
 	Replicas         int32
@@ -74,7 +75,7 @@ func NewService(name string, selector map[string]string, edits ...func(*corev1.S
 	return s
 }
 
-// NewEndpoints returns Endpoints with one ready address and the port 80.
+// NewEndpoints returns an Endpoints object with one ready address and the port 80.
 func NewEndpoints(name, ip string) *rawEndpoints {
 	e := &rawEndpoints{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	subset := slices.Grow(e.Subsets, 1)[:1]
@@ -84,8 +85,9 @@ func NewEndpoints(name, ip string) *rawEndpoints {
 	return e
 }
 
-// NewPod returns a pod without an owner. The pod has the given labels, and otherwise the fields
-// of PodTemplate. The edits change the template before NewPod creates the pod from it.
+// NewPod returns a pod without an owner, and sends no request. The pod has the given labels, and
+// otherwise the fields of PodTemplate. The edits change the template before NewPod makes the pod
+// from it.
 func NewPod(name string, labels map[string]string, edits ...func(*corev1.PodTemplateSpec)) *corev1.Pod {
 	template := PodTemplate(name)
 	template.Labels = labels
@@ -126,7 +128,8 @@ const Finalizer = "gauntlet/stays"
 // the Ginkgo spec removes the finalizer.
 func WithFinalizer(pods *corev1.PodTemplateSpec) { pods.Finalizers = []string{Finalizer} }
 
-// UnschedulableWithFinalizer applies Unschedulable and WithFinalizer to a pod template.
+// UnschedulableWithFinalizer makes the pods of a template unschedulable, and adds Finalizer to
+// them. See [Unschedulable] and [WithFinalizer].
 func UnschedulableWithFinalizer(pods *corev1.PodTemplateSpec) {
 	Unschedulable(pods)
 	WithFinalizer(pods)

@@ -45,7 +45,7 @@ type Options struct {
 	// NodeImage is the container image of a kind node. If it is empty, the provider uses its
 	// default image.
 	NodeImage string
-	// Existing selects the cluster for the provider existing.
+	// Existing selects the cluster for --provider=existing.
 	Existing cluster.Existing
 	// LogDir is the directory for the logs of all components. Stop does not remove it.
 	LogDir string

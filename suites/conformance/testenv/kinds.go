@@ -87,7 +87,7 @@ func kindNamed(name string) kind {
 			return k
 		}
 	}
-	panic(fmt.Sprintf("found kind %q; expected one of the kinds in kinds.go", name)) // a mistake in the spec
+	panic(fmt.Sprintf("found kind %q; expected one of the kinds in suites/conformance/testenv/kinds.go", name)) // a mistake in the spec
 }
 
 // RefOf returns the kind and the name of an object. The object's Go type determines the kind.
@@ -97,5 +97,5 @@ func RefOf(o Object) Ref {
 			return Ref{k.name, o.GetName()}
 		}
 	}
-	panic(fmt.Sprintf("found an object of type %T; expected one of the kinds in kinds.go", o)) // a mistake in the spec
+	panic(fmt.Sprintf("found an object of type %T; expected one of the kinds in suites/conformance/testenv/kinds.go", o)) // a mistake in the spec
 }

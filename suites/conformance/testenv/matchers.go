@@ -22,7 +22,7 @@ type satisfyMatcher[T any] struct {
 func (m *satisfyMatcher[T]) Match(actual any) (bool, error) {
 	typed, ok := actual.(T)
 	if !ok {
-		return false, fmt.Errorf("found a value of type %T; expected %s, as a %T", actual, m.text, *new(T))
+		return false, fmt.Errorf("found a value of type %T; expected %s, with the type %T", actual, m.text, *new(T))
 	}
 	return m.predicate(typed), nil
 }

@@ -41,7 +41,8 @@ type Namespace struct {
 	heals        environment.Teardowns
 	injected     int // number of faults that the Ginkgo spec has injected
 	barrierCount int // number of calls of BarrierOf
-	// stop ends the watches of the namespace. Cleanup then waits for their goroutines in group.
+	// stop ends the watches of the namespace. Cleanup calls stop, and then waits until the
+	// goroutines of the watches have ended. The field group counts these goroutines.
 	stop  context.CancelFunc
 	group sync.WaitGroup
 }
@@ -182,8 +183,8 @@ func (n *Namespace) Heal(ctx context.Context) {
 	gomega.Expect(heals.Run(ctx)).To(gomega.Succeed())
 }
 
-// Create creates the object o in the namespace, and stores the API server's response in o. It
-// returns the kind and the name of o.
+// Create creates an object in the namespace, and stores the API server's response in the argument
+// o. It returns the kind and the name of the object.
 func (n *Namespace) Create(ctx context.Context, o Object) Ref {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(n.TryCreate(ctx, o)).To(gomega.Succeed())
@@ -215,8 +216,8 @@ func (n *Namespace) WouldCreate(ctx context.Context, o Object) error {
 	return n.resources().Create(ctx, o, func(o *metav1.CreateOptions) { o.DryRun = []string{metav1.DryRunAll} })
 }
 
-// CreatePods creates count pods in parallel. The function pod returns the pod with index i.
-// CreatePods copies the returned pod, because the pods may share maps.
+// CreatePods creates count pods in parallel. The argument pod is a function that returns the pod
+// with index i. CreatePods copies each returned pod, because the pods may share maps.
 func (n *Namespace) CreatePods(ctx context.Context, count int, pod func(i int) *corev1.Pod) {
 	ginkgo.GinkgoHelper()
 	group, ctx := errgroup.WithContext(ctx)
@@ -228,7 +229,8 @@ func (n *Namespace) CreatePods(ctx context.Context, count int, pod func(i int) *
 	gomega.Expect(group.Wait()).To(gomega.Succeed())
 }
 
-// Patch applies a JSON merge patch to an object. The patch is fmt.Sprintf(merge, args...).
+// Patch applies a JSON merge patch to an object. The arguments merge and args are the format and
+// the values of the patch, as for fmt.Sprintf.
 func (n *Namespace) Patch(ctx context.Context, ref Ref, merge string, args ...any) {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(n.TryPatch(ctx, ref, merge, args...)).To(gomega.Succeed(), "patching %s", ref)
@@ -247,8 +249,9 @@ func (n *Namespace) PatchSubresource(ctx context.Context, ref Ref, subresource, 
 	gomega.Expect(n.patch(ctx, ref, subresource, fmt.Sprintf(merge, args...))).To(gomega.Succeed(), "patching the %s of %s", subresource, ref)
 }
 
-// patch applies a JSON merge patch to an object, or to its subresource if subresource is not "". It
-// waits until the watches of testenv have delivered the result. Later queries then find the change.
+// patch applies a JSON merge patch to an object. If the argument subresource is not empty, it
+// patches this subresource instead. It waits until the watches of testenv have delivered the
+// result. Later queries then find the change.
 func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge string) error {
 	target := n.object(ref)
 	response := target
@@ -290,9 +293,9 @@ func retryServerErrors(ctx context.Context, write func() error) error {
 	return cmp.Or(last, err)
 }
 
-// waitObserved waits until the watches of testenv have delivered the object in response, or a later
-// version. Queries after a write then never find an older version. The argument kind is the kind of
-// the object.
+// waitObserved waits until the watches of testenv have delivered an object, or a later version of
+// it. The argument response is this object, as the API server returned it after a write. Queries
+// after a write then never find an older version. The argument kind is the kind of the object.
 func (n *Namespace) waitObserved(ctx context.Context, kind string, response Object) error {
 	version, err := history.ParseVersion(response.GetResourceVersion())
 	if err != nil {
@@ -313,8 +316,8 @@ func (n *Namespace) Scale(ctx context.Context, ref Ref) *autoscalingv1.Scale {
 	return scale
 }
 
-// Replace reads an object, calls edit to change it, and updates it, like kubectl replace. It
-// retries after a conflict.
+// Replace reads an object into o, calls the function edit to change o, and sends o as an update. It
+// works like kubectl replace, and retries after a conflict.
 func (n *Namespace) Replace(ctx context.Context, o Object, edit func()) {
 	ginkgo.GinkgoHelper()
 	ref := RefOf(o)
@@ -389,7 +392,7 @@ func (n *Namespace) Restart(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	subject := n.env.env.Subject
 	if subject == nil {
-		ginkgo.Skip(fmt.Sprintf("on %s the subject runs in pods, which gauntlet cannot restart", n.env.options.Provider))
+		ginkgo.Skip(fmt.Sprintf("provider %s runs the subject in pods; gauntlet can restart only a subject that runs as local processes", n.env.options.Provider))
 	}
 	for _, replica := range subject.Replicas() {
 		_, err := subject.Terminate(ctx, replica)

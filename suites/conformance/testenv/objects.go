@@ -74,7 +74,7 @@ func (p Pods) ControlledBy(ref Ref) Pods {
 // Active returns the active pods.
 func (p Pods) Active() Pods { return p.Filter(Pod.Active) }
 
-// Filter returns the pods for which the function matches returns true.
+// Filter returns the pods for which the given function returns true.
 func (p Pods) Filter(matches func(Pod) bool) Pods {
 	var some Pods
 	for _, pod := range p {
@@ -218,7 +218,7 @@ func (s ReplicaSets) ControlledBy(ref Ref) ReplicaSets {
 	return s.Filter(func(set *ReplicaOwner) bool { return set.Controller() == ref })
 }
 
-// Filter returns the ReplicaSets for which the function matches returns true.
+// Filter returns the ReplicaSets for which the given function returns true.
 func (s ReplicaSets) Filter(matches func(*ReplicaOwner) bool) ReplicaSets {
 	var some ReplicaSets
 	for _, set := range s {

@@ -41,8 +41,8 @@ func GetReplicaOwnerWithPods(ref Ref) Query {
 	}}
 }
 
-// GetDeploymentWithPods returns a query for a [WithPods]. It contains a *[Deployment] and all
-// pods in the namespace.
+// GetDeploymentWithPods returns a query for a [WithPods]. It contains a *[Deployment] and all pods
+// in the namespace, because a Deployment does not control its pods directly.
 func GetDeploymentWithPods(ref Ref) Query {
 	return Query{ref.String() + " and the pods", func(v *View) any {
 		return WithPods[*Deployment]{v.Deployment(ref.Name), v.Pods()}
@@ -136,8 +136,9 @@ var barrierObjects = map[string]func(name string) Object{
 	EndpointsKind:             func(name string) Object { return NewService(name, map[string]string{"app": name}) },
 }
 
-// handled reports whether a controller has processed a new object of Barrier. For a Service, its
-// Endpoints must exist. The status of any other object must have an observedGeneration.
+// handled reports whether a controller has processed a new object of [Namespace.Barrier]. For a
+// Service, the controller has then created the Endpoints. For any other object, it has set
+// status.observedGeneration.
 func (v *View) handled(ref Ref) bool {
 	switch ref.Kind {
 	case ServiceKind:

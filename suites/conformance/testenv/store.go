@@ -28,8 +28,8 @@ type store struct {
 	seen       map[string]history.Version
 	changed    chan struct{} // closed and replaced after every change, which wakes all waits
 	invariants []invariant
-	// violation describes the first violation of an invariant. reported is true after a wait has
-	// returned the violation as an error.
+	// violation describes the first violation of an invariant. The field reported is true after a
+	// wait has returned this violation as an error.
 	violation string
 	reported  bool
 }
@@ -73,7 +73,8 @@ func (s *store) advance(kind, version string) {
 	}
 }
 
-// change calls edit to modify the store, then checks the invariants, and then wakes all waits.
+// change calls the function edit, which modifies the store. It then checks the invariants, and
+// wakes all waits.
 func (s *store) change(edit func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

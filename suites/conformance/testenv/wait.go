@@ -47,9 +47,10 @@ func (n *Namespace) EventuallyWithoutFaults(ctx context.Context, q Query, matche
 	return n.Eventually(ctx, q, matcher)
 }
 
-// Always adds an invariant, which must hold until the Ginkgo spec ends. The function holds returns
-// an error if the invariant is violated. It is called now and after every change in the namespace,
-// with or without faults. The argument what describes the invariant in failure messages.
+// Always adds an invariant, which must hold until the Ginkgo spec ends. The argument holds is a
+// function that returns an error if the invariant is violated. Always calls it now and after every
+// change in the namespace, with or without faults. The argument what describes the invariant in
+// failure messages.
 func (n *Namespace) Always(what string, holds func(*View) error) {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
@@ -104,9 +105,9 @@ func (n *Namespace) await(ctx context.Context, q Query, matcher types.GomegaMatc
 	}
 }
 
-// evaluate evaluates the query once. The result matched says whether the matcher accepts the
-// value. The channel changed is closed at the next change in the namespace. The error is not nil
-// if an invariant was violated.
+// evaluate evaluates the query once. The result matched says whether the matcher accepts the value.
+// The result changed is a channel that is closed at the next change in the namespace. The error is
+// not nil if an invariant was violated.
 func (n *Namespace) evaluate(q Query, matcher types.GomegaMatcher, seen *states) (answer any, matched bool, changed <-chan struct{}, err error) {
 	s := n.store
 	s.mu.Lock()

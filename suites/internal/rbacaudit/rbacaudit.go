@@ -1,5 +1,5 @@
-// Package rbacaudit compares the RBAC permissions of a subject with the subject's requests in a run.
-// The subject is the program under test, and the history of the run contains its requests. The
+// Package rbacaudit compares the RBAC permissions of a subject with the subject's requests in a
+// run. The subject is the program under test, and the history of the run contains its requests. The
 // comparison shows which permissions are missing, and which ones are never used. The package sends
 // no requests to a cluster.
 package rbacaudit
@@ -115,8 +115,8 @@ func refused(request *history.Request, response *history.Response) bool {
 
 // sameObject reports whether two requests are for the same object or the same collection.
 //
-// It returns true for any two requests for Events. A client does not repeat a denied create of
-// an Event, so no later request for this Event follows.
+// It returns true for any two requests for Events. A client does not send a denied create of an
+// Event again. A later request for another Event must therefore count instead.
 func sameObject(a, b *history.Request) bool {
 	if a.Resource != b.Resource || a.Subresource != b.Subresource {
 		return false
