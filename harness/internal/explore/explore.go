@@ -190,8 +190,9 @@ func (s *search) tryOne(ctx context.Context, t trial) error {
 	return s.note(t, result)
 }
 
-// check determines the result of a trial (a run with faults) from the run's report. It ignores
-// failures that the runs without faults show too.
+// check determines the result of a trial (a run with faults) from the run's report. The argument
+// seen says which faults fired and which step failed. check ignores failures that the runs without
+// faults show too.
 func (s *search) check(t trial, run *reports.Run, seen *runObserver) result {
 	own := run.WithoutFailuresOf(s.baseline)
 	if own.Verdict == check.Pass && seen.failedStep != "" {

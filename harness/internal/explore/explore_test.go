@@ -50,7 +50,7 @@ func TestScenarios(t *testing.T) {
 }
 
 func TestParseActions(t *testing.T) {
-	const want = `found fault "lots"; expected crash or lost; did you mean lost?`
+	const want = `found unknown fault "lots"; expected crash or lost; did you mean lost?`
 	if _, err := explore.ParseActions([]string{"lots"}, explore.Crash, explore.Lost); err == nil || err.Error() != want {
 		t.Errorf("error %v; want %s", err, want)
 	}

@@ -23,8 +23,8 @@ type Write struct {
 	// Name is a glob that matches the object's name, such as "web-*".
 	Name string `json:"name"`
 	// Nth is the write's number among the writes with the same verb, resource, subresource and
-	// name, counted from 1. Committed is the write's number among those of them that the API
-	// server committed. It is 0 for a refused write.
+	// name, counted from 1. Committed is this number if only writes that the API server committed
+	// are counted. It is 0 for a refused write.
 	Nth       int `json:"nth"`
 	Committed int `json:"committed,omitempty"`
 }
@@ -116,8 +116,8 @@ var descriptions = map[Action]string{
 	Stale:       "lists of the resource keep returning the objects of this time; after a later write the subject restarts, lists these old objects, and receives later events 3s late",
 }
 
-// ParseActions converts names of actions, such as "crash", from a command line. It returns an
-// error if a name is not in allowed, or if there are no names.
+// ParseActions converts names of actions, such as "crash", from a command line. It returns an error
+// if a name is not one of the allowed actions, or if there are no names.
 func ParseActions(names []string, allowed ...Action) ([]Action, error) {
 	var actions []Action
 	var known []string
@@ -126,7 +126,7 @@ func ParseActions(names []string, allowed ...Action) ([]Action, error) {
 	}
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("found fault %q; expected %s%s", name, nearest.List(known, "or"), nearest.Suggestion(name, known))
+			return nil, fmt.Errorf("found unknown fault %q; expected %s%s", name, nearest.List(known, "or"), nearest.Suggestion(name, known))
 		}
 		actions = append(actions, Action(name))
 	}
@@ -208,7 +208,7 @@ func (p Place) faults(first int) ([]scenario.Fault, error) {
 //
 // After the event, lists of the resource return the objects as they were at that time. After the
 // write, the controllers under test crash. The restarted controllers list these old objects, and
-// receive later events only after heldFor.
+// receive later events only after the delay heldFor, 3 seconds.
 func (p Place) stale(first int) ([]scenario.Fault, error) {
 	list, err := newFault("stale-list", &watches.StaleParams{Resource: p.Event.Resource})
 	if err != nil {
@@ -258,8 +258,8 @@ func newFault(name string, params any) (scenario.Fault, error) {
 	return scenario.Fault{Name: name, Params: p}, err
 }
 
-// Scenario returns a copy of the scenario calm with the faults of the place. The argument calm must
-// have no faults.
+// Scenario returns a copy of a scenario, to which it adds the faults of the place. The argument
+// calm is this scenario, which must have no faults.
 func (p Place) Scenario(calm *scenario.Scenario) (*scenario.Scenario, error) {
 	return trial{p}.scenario(calm)
 }
@@ -290,8 +290,8 @@ func (t trial) mustFire() []int {
 	return all
 }
 
-// scenario returns a copy of the scenario calm with the faults of the trial. The argument calm must
-// have no faults.
+// scenario returns a copy of a scenario, to which it adds the faults of the trial. The argument
+// calm is this scenario, which must have no faults.
 func (t trial) scenario(calm *scenario.Scenario) (*scenario.Scenario, error) {
 	s := calm.Clone()
 	for _, p := range t {

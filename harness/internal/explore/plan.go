@@ -83,8 +83,9 @@ func NewPlan(resources []string, actions []Action, lessons []*Lesson) *Plan {
 	return plan
 }
 
-// add adds a place (a write or watch event with a fault) to the plan. It does not add the place if
-// reason is not empty, or if it finds a reason itself. Such a place is only counted as pruned.
+// add adds a place (a write or watch event with a fault) to the plan. The argument reason says why
+// a fault at the place cannot matter, or is "". If it is "", the method add looks for such a reason
+// itself. It counts a place with a reason as pruned, and does not add it.
 func (p *planner) add(place Place, reason string) {
 	if reason == "" {
 		switch {
@@ -206,9 +207,9 @@ func (p *planner) addStale() {
 	}
 }
 
-// laterWrites returns the writes that change an object for the second time or later. The first
-// change is a write that depends on the event e. A controller that forgets the later writes may
-// repeat the first one.
+// laterWrites returns the writes that change an object again, after an earlier write. The earlier
+// write changed the same object, and depends on the event e. A controller that forgets the later
+// writes may repeat the earlier one.
 func (l *Lesson) laterWrites(e *LearntEvent) []*LearntWrite {
 	objects := map[string]bool{}
 	var later []*LearntWrite

@@ -159,9 +159,9 @@ func parseSelector(raw json.RawMessage) labels.Selector {
 	return selector
 }
 
-// namesIn appends to names the values of all fields whose name ends with "name", such as
-// serviceName and claimName. It also appends names of containers, which refer to no object. Such a
-// name does no harm: the search only injects faults at more writes.
+// namesIn appends more names to a list: the values of all fields whose name ends with "name".
+// Examples are the fields serviceName and claimName. It also appends names of containers, which
+// refer to no object. Such a name does no harm: the search only injects faults at more writes.
 func namesIn(value any, field string, names []string) []string {
 	switch v := value.(type) {
 	case map[string]any:

@@ -31,8 +31,8 @@ func WithoutFaults(s *scenario.Scenario) *scenario.Scenario {
 
 // settled returns the condition with which a step can await that an object has settled.
 //
-//   - The condition is complete, if the Kind has it and no step pauses the object.
-//   - Otherwise it is available, if the Kind has this condition.
+//   - The condition is "complete" if the Kind has this condition and no step pauses the object.
+//   - Otherwise, the condition is "available" if the Kind has this condition.
 //   - Otherwise settled returns false, and the workload of the scenario must
 //     await the object itself.
 func settled(s *scenario.Scenario, target scenario.Target) (scenario.Until, bool) {
@@ -49,7 +49,7 @@ func settled(s *scenario.Scenario, target scenario.Target) (scenario.Until, bool
 }
 
 // conditionsOf returns the conditions that a step can await for objects of a Kind, such as
-// complete.
+// "complete".
 func conditionsOf(kind scenario.Kind) []scenario.Until {
 	for _, known := range scenario.Kinds() {
 		if known.Kind == kind {

@@ -52,8 +52,8 @@ func Extract(archive io.Reader, dir string) error {
 	}
 }
 
-// extractFile writes one entry of an archive below root. It skips entries that are neither regular
-// files nor directories.
+// extractFile writes one entry of an archive to a file in the directory root. It skips entries that
+// are neither regular files nor directories.
 func extractFile(root *os.Root, header *tar.Header, content io.Reader) error {
 	name := filepath.FromSlash(header.Name)
 	switch header.Typeflag {

@@ -50,7 +50,8 @@ type Campaign struct {
 	Of string `json:"of,omitempty"`
 	// Faults has the kinds of faults with which this campaign explores scenarios.
 	Faults []string `json:"faults,omitempty"`
-	// Budget is how long the campaign explores each scenario; 0 means until each place was tried.
+	// Budget is how long the campaign explores each scenario; 0 means no time limit. It then tries
+	// every place for a fault: each write and each watch event.
 	Budget time.Duration `json:"budget,omitempty"`
 }
 
@@ -87,7 +88,7 @@ func (c *Campaign) Validate() error {
 	}
 	for _, u := range c.Units {
 		if names[u.base()] {
-			return fmt.Errorf("campaign %s: found twice: %s; name each of them once", c.Name, u)
+			return fmt.Errorf("campaign %s: found the same unit of work twice: %s; name each scenario and each subject once", c.Name, u)
 		}
 		names[u.base()] = true
 	}
@@ -153,7 +154,7 @@ func (c *Campaign) all() []Unit {
 // returns an error if the Job has no such index.
 func (c *Campaign) SeedsOf(index int) (Seeds, error) {
 	if index < 0 || uint64(index) >= c.indexes() {
-		return Seeds{}, fmt.Errorf("campaign %s: found index %d; expected 0 to %d", c.Name, index, c.indexes()-1)
+		return Seeds{}, fmt.Errorf("campaign %s: found completion index %d; expected an index from 0 to %d", c.Name, index, c.indexes()-1)
 	}
 	first := c.Seeds.First + uint64(index)*c.PerPod
 	return Seeds{first, min(first+c.PerPod-1, c.Seeds.Last)}, nil

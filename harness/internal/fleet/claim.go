@@ -50,14 +50,14 @@ func (k *Cluster) Location(ctx context.Context, name string) (bucket, claim stri
 		}
 	}
 	if bucket == "" && claim == "" {
-		return "", "", fmt.Errorf("job %s/%s has neither a bucket nor a claim; expected a job that \"gauntlet fleet run\" created", k.Namespace, name)
+		return "", "", fmt.Errorf("job %s/%s names neither a bucket nor a PersistentVolumeClaim for the results; expected a job that \"gauntlet fleet run\" created", k.Namespace, name)
 	}
 	return bucket, claim, nil
 }
 
 // ReadClaim copies the results of a campaign from a PersistentVolumeClaim to the directory dir,
-// which is then a [Directory]. A pod with the given image reads the claim. If image is empty, the
-// pod has the image of the campaign's pods.
+// which is then a [Directory]. A pod with the given image reads the claim. If the argument image is
+// empty, the pod has the image of the campaign's pods.
 //
 // The pod belongs to a Job, so that Kubernetes deletes it even if gauntlet is killed. ReadClaim
 // deletes the Job before it returns, also if ctx ends.
@@ -65,7 +65,7 @@ func (k *Cluster) ReadClaim(ctx context.Context, name, claim, image, dir string)
 	jobs := k.Client.BatchV1().Jobs(k.Namespace)
 	job, err := jobs.Create(ctx, k.readerJob(ctx, name, claim, image), metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 	if err != nil {
-		return fmt.Errorf("creating the job that reads claim %s/%s: %w", k.Namespace, claim, err)
+		return fmt.Errorf("creating the job that reads PersistentVolumeClaim %s/%s: %w", k.Namespace, claim, err)
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readerDeleteMax)
@@ -75,11 +75,11 @@ func (k *Cluster) ReadClaim(ctx context.Context, name, claim, image, dir string)
 	}()
 	pod, err := k.readerPod(ctx, job.Name)
 	if err != nil {
-		return fmt.Errorf("reading claim %s/%s: %w", k.Namespace, claim, err)
+		return fmt.Errorf("reading PersistentVolumeClaim %s/%s: %w", k.Namespace, claim, err)
 	}
 	command := []string{path.Join(ProgramDirectory, "gauntlet"), "fleet", "export", "--store=" + storeDirectory, name}
 	if err := k.receive(ctx, pod, command, dir); err != nil {
-		return fmt.Errorf("reading claim %s/%s through pod %s: %w", k.Namespace, claim, pod, err)
+		return fmt.Errorf("reading PersistentVolumeClaim %s/%s through pod %s: %w", k.Namespace, claim, pod, err)
 	}
 	return nil
 }

@@ -74,7 +74,8 @@ type Status struct {
 	Suspended                  bool
 	Age                        time.Duration // the time since the start of the Job; 0 before the start
 	// Waiting is the number of pods that cannot start, and WaitingReason is the reason of one of
-	// them, such as a missing image. Both are empty if gauntlet may not list pods, as is Failure.
+	// them, such as a missing image. If gauntlet has no permission to list pods, Waiting is 0, and
+	// WaitingReason and Failure are empty.
 	Waiting       int
 	WaitingReason string
 	// Failure is the error message of a worker, if an index or the Job has failed. It may be empty.
@@ -118,7 +119,7 @@ func (s *Status) String() string {
 }
 
 // Status reads the status of the named campaign from its Job. The argument now is the current time,
-// from which the age in the status is computed.
+// from which Status computes the age of the Job.
 func (k *Cluster) Status(ctx context.Context, name string, now time.Time) (*Status, error) {
 	job, err := k.Job(ctx, name)
 	if err != nil {

@@ -209,7 +209,8 @@ func podSpec(c *Campaign, p *Pods) corev1.PodSpec {
 	return spec
 }
 
-// mount adds a volume to a pod, and mounts it in the first container.
+// mount adds a volume to a pod, and mounts it in the first container. The argument name is the name
+// of the volume. The argument directory is the path in the container.
 func mount(spec *corev1.PodSpec, name, directory string, readOnly bool, source corev1.VolumeSource) {
 	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: name, VolumeSource: source})
 	worker := &spec.Containers[0]

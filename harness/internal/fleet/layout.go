@@ -113,7 +113,7 @@ type progress struct {
 func decode[T any](name string, content []byte) (T, error) {
 	var value T
 	if err := json.Unmarshal(content, &value); err != nil {
-		return value, errors.Join(fmt.Errorf("%s in the store: not valid JSON", name), err)
+		return value, errors.Join(fmt.Errorf("reading %s of the campaign: not valid JSON", name), err)
 	}
 	return value, nil
 }

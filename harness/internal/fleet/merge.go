@@ -127,10 +127,10 @@ func read(ctx context.Context, store Store, unit Unit, result resultFile) (*repo
 	}
 	run, err := reports.ReadRunJSON(content)
 	if err != nil {
-		return nil, fmt.Errorf("%s in the store: %w", result.name, err)
+		return nil, fmt.Errorf("file %s in the store of results: %w", result.name, err)
 	}
 	if run.Seed != unit.Seed {
-		return nil, fmt.Errorf("%s in the store: found seed %d; expected seed %d", result.name, run.Seed, unit.Seed)
+		return nil, fmt.Errorf("file %s in the store of results: found the result of seed %d; expected seed %d", result.name, run.Seed, unit.Seed)
 	}
 	return run, nil
 }
@@ -167,7 +167,7 @@ func (m *Merged) Extract(ctx context.Context, store Store, dir string) error {
 		run := &m.Results.Failed[i]
 		to := filepath.Join(dir, m.failed[i].base())
 		if err := Extract(bytes.NewReader(archive), to); err != nil {
-			return fmt.Errorf("%s in the store: %w", m.archives[i], err)
+			return fmt.Errorf("file %s in the store of results: %w", m.archives[i], err)
 		}
 		run.Directory = to
 		scenario := "scenario.yaml"

@@ -29,7 +29,7 @@ const shrunkMax = 1000
 func (m *Merged) Shrinking(name string) (*Campaign, error) {
 	c := m.Campaign
 	if len(c.Units) > 0 {
-		return nil, fmt.Errorf("campaign %s has no runs of seeds; expected a campaign that \"gauntlet fleet run\" created", c.Name)
+		return nil, fmt.Errorf("campaign %s makes no runs of seeds, so that it has no failures to shrink; expected a campaign that \"gauntlet fleet run\" created", c.Name)
 	}
 	c.Name, c.Of = name, m.Campaign.Name
 	for _, failure := range reports.FailedChecks(m.Results.Failed) {
@@ -45,8 +45,8 @@ func (m *Merged) Shrinking(name string) (*Campaign, error) {
 	return &c, c.Validate()
 }
 
-// JobLike returns the Indexed Job of the campaign c. Its pods have the same image, resources and
-// store as the pods of the Job other.
+// JobLike returns the Indexed Job of the campaign c. The argument other is the Job of an earlier
+// campaign. The new pods have the same image, resources and store as the pods of that Job.
 func JobLike(other *batchv1.Job, c *Campaign) *batchv1.Job {
 	job := &batchv1.Job{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
@@ -76,7 +76,7 @@ func JobLike(other *batchv1.Job, c *Campaign) *batchv1.Job {
 func (c *Campaign) Failed(ctx context.Context, store Store, failure Unit, dir string) (*reports.Run, error) {
 	unit := Unit{Seed: failure.Seed, Subject: failure.Subject}
 	if !c.Seeds.contains(unit.Seed) {
-		return nil, fmt.Errorf("%s: expected a seed of campaign %s, %s", failure, c.Of, c.Seeds)
+		return nil, fmt.Errorf("%s: campaign %s has no such seed; expected a seed from %s", failure, c.Of, c.Seeds)
 	}
 	names, err := store.List(ctx, indexDir(c.Of, int((unit.Seed-c.Seeds.First)/c.PerPod))+"/")
 	if err != nil {

@@ -38,11 +38,11 @@ const unfinishedSuffix = ".unfinished"
 func (d Directory) Put(_ context.Context, name string, content []byte) error {
 	path := d.path(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("writing %s to the store: %w", name, err)
+		return fmt.Errorf("writing file %s to the store of results: %w", name, err)
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+unfinishedSuffix)
 	if err != nil {
-		return fmt.Errorf("writing %s to the store: %w", name, err)
+		return fmt.Errorf("writing file %s to the store of results: %w", name, err)
 	}
 	_, err = file.Write(content)
 	if err == nil {
@@ -55,7 +55,7 @@ func (d Directory) Put(_ context.Context, name string, content []byte) error {
 		err = os.Rename(file.Name(), path)
 	}
 	if err != nil {
-		return fmt.Errorf("writing %s to the store: %w", name, errors.Join(err, os.Remove(file.Name())))
+		return fmt.Errorf("writing file %s to the store of results: %w", name, errors.Join(err, os.Remove(file.Name())))
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (d Directory) List(ctx context.Context, prefix string) ([]string, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listing the files %s of the store: %w", prefix, err)
+		return nil, fmt.Errorf("listing the files in the store of results whose names begin with %q: %w", prefix, err)
 	}
 	slices.Sort(names)
 	return names, nil
