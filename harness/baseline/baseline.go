@@ -29,16 +29,17 @@ import (
 // objects at the end. It also contains how often the controllers under test (the subject) created
 // and deleted each object.
 type Baseline struct {
-	// Scenario is the name of the scenario, such as rollout.
+	// Scenario is the name of the scenario, such as "rollout".
 	Scenario string `json:"scenario"`
-	// Subject is what was under test, such as ours or upstream. It is empty if the Start record of
-	// the history does not say it.
+	// Subject is what was under test, such as "ours" or "upstream". It is empty if the Start record
+	// of the history does not say it.
 	Subject string `json:"subject,omitempty"`
 	// Runs is the number of runs from which [Learn] derived the baseline, at least 1.
 	Runs int `json:"runs"`
 	// Written lists the resources that the controllers under test write, such as replicasets.apps.
-	// For objects of these resources, End contains each field except the status. An entry such as
-	// replicasets.apps/status says that the controllers write the status. End then contains it.
+	// For objects of these resources, the field End contains the whole object except its status. An
+	// entry such as replicasets.apps/status says that the controllers write the status. The field
+	// End then contains the status too.
 	Written []string `json:"written"`
 	// End contains facts about the objects at the end of the runs, such as the values of their
 	// fields. See [Observer.End].
@@ -139,13 +140,13 @@ func Read(path string) (*Baseline, error) {
 func (b *Baseline) validate() error {
 	var errs []error
 	if b.Scenario == "" {
-		errs = append(errs, errors.New("scenario: found none; expected the name of a scenario"))
+		errs = append(errs, errors.New("field scenario: found no value; expected the name of a scenario"))
 	}
 	if b.Runs < 1 {
-		errs = append(errs, fmt.Errorf("runs: found %d; expected at least 1", b.Runs))
+		errs = append(errs, fmt.Errorf("field runs: found %d; expected at least 1", b.Runs))
 	}
 	if len(b.End) == 0 {
-		errs = append(errs, errors.New("end: found no objects; expected at least one"))
+		errs = append(errs, errors.New("field end: found no objects; expected at least one"))
 	}
 	for _, key := range slices.Sorted(maps.Keys(b.Effects)) {
 		if _, err := parseEffects(key, b.Effects[key]); err != nil {

@@ -90,8 +90,9 @@ func (f Facts) Differences(found Facts) []string {
 }
 
 // knows reports whether f has a fact for the object in a key, such as "services default/web
-// spec/type". It always returns true for a key without a field. Differences uses it to leave out
-// the fields of an object that is missing as a whole.
+// spec/type". For a key without a field, it always returns true, because such a key is about a
+// whole object. The method Differences calls it to leave out the fields of an object that is
+// missing as a whole.
 func (f Facts) knows(key string) bool {
 	parts := strings.SplitN(key, " ", 3)
 	if len(parts) < 3 {

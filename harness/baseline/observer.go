@@ -75,8 +75,8 @@ func (o *Observer) commit(c *history.Commit) {
 }
 
 // Unfinished describes the step that failed, if the run did not carry out the whole workload. It
-// returns "" if only an await failed, after the last operation. The objects at the end must then
-// still become those of the baseline.
+// returns "" if every operation was carried out, and only a later wait for a condition (await)
+// failed. The objects at the end must then still become those of the baseline.
 //
 // The parameter lastOperation is the index of the last step with an operation, such as create.
 func (o *Observer) Unfinished(lastOperation int) string {
@@ -99,7 +99,7 @@ func (o *Observer) Written() []string { return slices.Clone(o.written) }
 //
 // End leaves out fields that depend on times or on the scheduler. These are annotations, messages
 // of conditions, and all fields of pods, Endpoints and EndpointSlices. It also leaves out nodes,
-// leases, events, ended pods, and generated pods without a controller.
+// leases, events, ended pods, and pods with a generated name but without a controller.
 func (o *Observer) End(withFields []string) Facts {
 	counts, facts := map[string]int{}, Facts{}
 	for _, object := range o.live {
@@ -118,8 +118,8 @@ func (o *Observer) End(withFields []string) Facts {
 	return facts
 }
 
-// counted reports whether [Observer.End] counts an object. It does not count nodes, leases,
-// events, ended pods, and generated pods without a controller.
+// counted reports whether [Observer.End] counts an object. It does not count nodes, leases, events,
+// ended pods, and pods with a generated name but without a controller.
 func counted(o *history.Object) bool {
 	switch {
 	case history.IsBookkeeping(o.Resource) || o.IsLeaderLock() || o.Resource == "nodes":

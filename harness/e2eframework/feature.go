@@ -127,7 +127,7 @@ func (f *feature) abandon(ctx context.Context, t *testing.T) {
 	if f.background != nil {
 		f.background.cancel()
 		if err := <-f.background.healed; err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("feature %q: the faults of Chaos.Faults: %v", f.name, err)
+			t.Errorf("feature %q: injecting or healing the faults in Chaos.Faults: %v", f.name, err)
 		}
 	}
 	result, err := f.stop(ctx, errors.Join(errAbandoned, f.heal(ctx)))

@@ -100,7 +100,7 @@ func (p *provider) Create(ctx context.Context, args ...string) (string, error) {
 		return p.kubeconfig, nil
 	}
 	if len(args) > 0 {
-		return "", fmt.Errorf("creating cluster %s: found the argument %q; expected no arguments, but options such as WithNodes", p.clusterName, args[0])
+		return "", fmt.Errorf("creating cluster %s: found the argument %q; expected no arguments; use options such as WithNodes instead", p.clusterName, args[0])
 	}
 	if err := p.checkVersion(); err != nil {
 		return "", err
@@ -178,7 +178,7 @@ func (p *provider) checkVersion() error {
 		return err
 	}
 	if found := versions["kubernetes"]; found != p.version {
-		return fmt.Errorf("creating cluster %s: found Kubernetes %s; expected %s", p.clusterName, found, p.version)
+		return fmt.Errorf("creating cluster %s: the provider has Kubernetes %s; expected %s, as WithVersion requires", p.clusterName, found, p.version)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func (p *nodeProvider) RemoveNode(_ context.Context, node *support.Node, _ ...st
 }
 
 func (p *nodeProvider) unsupported(operation string, node *support.Node) error {
-	return fmt.Errorf("%s node %s: not supported by provider %s", operation, node.Name, p.name)
+	return fmt.Errorf("%s node %s: provider %s cannot change the number of nodes after Create; use WithNodes", operation, node.Name, p.name)
 }
 
 // embeddedProvider is the type of providers that [NewEmbedded] returns.
@@ -104,7 +104,7 @@ func (*embeddedProvider) LoadImage(context.Context, string, ...string) error { r
 func (*embeddedProvider) LoadImageArchive(context.Context, string, ...string) error { return nil }
 
 // AddNode adds a node with a simulated kubelet, and returns when the node is healthy. The node's
-// name must have the form node-5.
+// name must be "node-" and a number, such as node-5.
 func (p *embeddedProvider) AddNode(ctx context.Context, node *support.Node, _ ...string) error {
 	nodes, err := p.ListNode(ctx)
 	if err != nil {

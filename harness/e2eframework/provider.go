@@ -145,8 +145,8 @@ func WithSeed(seed uint64) support.ClusterOpts {
 	return option(func(p *provider) { p.seed = seed })
 }
 
-// option returns an option that calls set with a provider of this package. It ignores providers of
-// other packages, as the framework's own options do.
+// option returns an option that calls the function set with a provider of this package. It ignores
+// providers of other packages, as the framework's own options do.
 func option(set func(*provider)) support.ClusterOpts {
 	return func(c support.E2EClusterProvider) {
 		if of, ok := c.(interface{ base() *provider }); ok {

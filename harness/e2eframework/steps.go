@@ -10,8 +10,8 @@ import (
 )
 
 // ProxyConfig returns a client configuration for controllers that the test binary runs. Clients
-// connect through the fault proxy and have all permissions. The history contains their requests
-// under the name client. Use one name for each process or manager, and a new name after a restart.
+// connect through the fault proxy and have all permissions. The argument client is the name of the
+// client in the history. Use one name for each process or manager, and a new name after a restart.
 func ProxyConfig(ctx context.Context, client string) (*rest.Config, error) {
 	f, err := featureOf(ctx)
 	if err != nil {
@@ -41,8 +41,8 @@ func Converged() types.StepFunc {
 	return onFeature(func(ctx context.Context, f *feature) error { return f.session.Converged(ctx) })
 }
 
-// onFeature returns a step function that calls act with the current feature. An error of act ends
-// the test.
+// onFeature returns a step function that calls the function act with the current feature. If this
+// function returns an error, the test ends.
 func onFeature(act func(context.Context, *feature) error) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		t.Helper()

@@ -211,7 +211,7 @@ func TestFlags(t *testing.T) {
 		{name: "converged", suite: "waits", runs: 2, want: []string{"order in namespace gauntlet"}},
 		{name: "setup fails", suite: "setup-fails", fails: true, runs: 2, want: []string{`feature "orders": the feature did not reach its end`, "invoice in namespace"}},
 		{name: "setup fails with faults in the background", suite: "setup-fails faults", fails: true, runs: 2,
-			want: []string{`feature "orders": the feature did not reach its end`, "invoice in namespace"}, missing: []string{"the faults of Chaos.Faults:"}},
+			want: []string{`feature "orders": the feature did not reach its end`, "invoice in namespace"}, missing: []string{"injecting or healing the faults in Chaos.Faults:"}},
 		{name: "setup skips", suite: "setup-skips", runs: 2, want: []string{`feature "orders": the feature did not reach its end`, "invoice in namespace"}},
 		{name: "parallel on one cluster", suite: "plain", flags: []string{"--parallel"}, fails: true, runs: 1,
 			want: []string{"cluster demo is in use by feature", "with --parallel, set Chaos.NewCluster"}},

@@ -167,7 +167,7 @@ func ControllersNamed(names ...string) ([]Controller, error) {
 	return rows, nil
 }
 
-// OrDefault returns controllers, or the default controllers if controllers is nil. An empty list
+// OrDefault returns its argument, or the default controllers if the argument is nil. An empty list
 // that is not nil means no controllers.
 func OrDefault(controllers []Controller) []Controller {
 	if controllers != nil {

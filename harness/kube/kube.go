@@ -8,7 +8,7 @@
 // of the kind, and show them in reports. Faults can act on these objects. Only the checks of
 // controllers/CONTRACT.md need a row.
 //
-// The package imports no other package of the harness, except nearest.
+// The package imports no other package of the harness, except package nearest.
 package kube
 
 import (

@@ -140,8 +140,8 @@ func (w *Builder) buildVirtual(ctx context.Context, m *Mutant, dir, source strin
 	return w.build(ctx, virtualModule, o, executable, args...)
 }
 
-// linkKubernetes makes a symbolic link to the source of k8s.io/kubernetes in dir. It also writes
-// a copy of the go.mod file of gauntlet-virtual that replaces the module by the link. This is
+// linkKubernetes makes a symbolic link to the source of k8s.io/kubernetes in dir. It also copies
+// the go.mod file of gauntlet-virtual, and adds a replace directive for this link. This is
 // necessary because the go command rejects overlays for files in the module cache.
 func (w *Builder) linkKubernetes(ctx context.Context, dir, source string) (link, modFile string, err error) {
 	for _, name := range []string{"go.mod", "go.sum"} {
@@ -164,8 +164,9 @@ type overlay struct {
 	edited map[string]string // key: path relative to dir and to tree, separated by slashes
 }
 
-// build builds a main package of this project. The module is the directory of the package's
-// module, relative to the source tree. The overlay makes the go command read the edited files.
+// build builds a main package of this project. The argument module is the directory of the
+// package's Go module, relative to the source tree. The overlay o makes the go command read the
+// edited files.
 func (w *Builder) build(ctx context.Context, module string, o overlay, executable string, args ...string) error {
 	tree, err := filepath.Abs(o.tree)
 	if err != nil {
@@ -194,8 +195,8 @@ func (w *Builder) build(ctx context.Context, module string, o overlay, executabl
 	return goCommand(ctx, filepath.Join(w.Tree, module), args...)
 }
 
-// write replaces the content of the directory dir by the given files. The keys of files are
-// slash-separated paths relative to dir, and the values are the contents.
+// write replaces the content of the directory dir by the given files. The keys of the map files are
+// slash-separated paths relative to dir. The values are the contents of the files.
 func write(dir string, files map[string]string) error {
 	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
 		return err

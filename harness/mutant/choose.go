@@ -82,9 +82,10 @@ const startUp = 6 * time.Second
 // is a mutant that a scenario detects, a check that it exercises, or a type of its faults. The next
 // choice is always the scenario with the most new items per second.
 //
-//   - Quick ends before the first choice with which its total time would exceed QuickDuration.
-//   - Default ends when it covers all checks and types of faults, and at least the share DefaultShare of
-//     the mutants. Mutants that no candidate detects do not count.
+//   - The tier quick ends before the first choice with which its total time would exceed
+//     QuickDuration.
+//   - The tier default ends when it covers all checks and types of faults, and enough mutants. The
+//     constant DefaultShare is the necessary share. Mutants that no candidate detects do not count.
 func ChooseTiers(candidates []Candidate) Tiers {
 	var tiers Tiers
 	covered := map[string]bool{}

@@ -61,7 +61,7 @@ func (t *Trial) fillUnmodified(ctx context.Context, g *Gaps) error {
 			}
 			result, err := t.run(ctx, Subject{Base: p.base, Executable: executable}, p.scenario)
 			if err != nil {
-				return fmt.Errorf("running the unmodified controllers of %s in scenario %s: %w", p.base, p.scenario, err)
+				return fmt.Errorf("running the unmodified controllers (%s) in scenario %s: %w", p.base, p.scenario, err)
 			}
 			g.mu.Lock()
 			defer g.mu.Unlock()

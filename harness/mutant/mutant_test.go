@@ -126,7 +126,7 @@ func TestTrial(t *testing.T) {
 		Mutant{ID: "unseen", Base: Ours, UnobservableReason: "nobody looks"},
 		Mutant{ID: "chance", Base: Ours, Scenarios: []string{"first", "second"}, Checks: []string{"sharp"}},
 	)
-	if err == nil || !strings.Contains(err.Error(), "running the unmodified controllers of upstream in scenario shaky: fail: it is broken") {
+	if err == nil || !strings.Contains(err.Error(), "running the unmodified controllers (upstream) in scenario shaky: fail: it is broken") {
 		t.Errorf("error %v; expected it to name the unmodified controllers", err)
 	}
 	detected := outcomes["detected"]

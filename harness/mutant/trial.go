@@ -103,8 +103,8 @@ type Trial struct {
 	Build func(ctx context.Context, m *Mutant) (string, error)
 	// Run runs a scenario on a subject.
 	Run func(ctx context.Context, subject Subject, scenario string) (*reports.Run, error)
-	// Done receives the outcome of each mutant. Do never calls Done concurrently, and returns the
-	// first error that Done returns.
+	// Done receives the outcome of each mutant. The method Do never calls Done concurrently, and
+	// returns the first error that Done returns.
 	Done func(Outcome) error
 	// Now returns the current time. If Now is nil, the outcomes have no time.
 	Now func() time.Time
@@ -119,8 +119,8 @@ type baseRun struct {
 
 // Do runs each mutant in its scenarios until a check detects it, and passes the outcome to t.Done.
 //
-// Do first runs the unmodified controllers in all these scenarios. A failed check detects a mutant
-// only if the unmodified controllers pass the scenario. Do skips mutants that no check can detect.
+// The unmodified controllers run in all these scenarios first. A failed check detects a mutant only
+// if the unmodified controllers pass the scenario. Mutants that no check can detect do not run.
 //
 // If a mutant cannot be built or run, Do continues with the other mutants. The returned error
 // contains all errors and the scenarios that the unmodified controllers did not pass.
@@ -184,7 +184,7 @@ func (t *Trial) unmodified(ctx context.Context) (map[baseRun]bool, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if passes[p] = err == nil; !passes[p] && ctx.Err() == nil {
-				failed = append(failed, fmt.Errorf("running the unmodified controllers of %s in scenario %s: %w", p.base, p.scenario, err))
+				failed = append(failed, fmt.Errorf("running the unmodified controllers (%s) in scenario %s: %w", p.base, p.scenario, err))
 			}
 			return nil
 		})
@@ -224,7 +224,8 @@ func (t *Trial) run(ctx context.Context, subject Subject, scenario string) (*rep
 }
 
 // try builds a mutant and runs its scenarios in order, until a scenario detects the mutant. It
-// skips scenarios for which passes is false.
+// skips scenarios that the unmodified controllers do not pass. For these, the map passes has no
+// true value.
 func (t *Trial) try(ctx context.Context, m *Mutant, passes map[baseRun]bool) (Outcome, error) {
 	outcome := Outcome{Mutant: m.ID, Fingerprint: m.Fingerprint(), State: Void}
 	if t.Now != nil {

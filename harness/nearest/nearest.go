@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Name returns the element of names that is most similar to word, or "" if none is similar. A
-// similar name differs by few typing errors, or contains word. Case does not matter.
+// Name returns the name that is most similar to a word, or "" if none is similar. A similar name
+// differs from the word by few typing errors, or contains it. Case does not matter.
 func Name(word string, names []string) string {
 	if word = strings.ToLower(word); word == "" {
 		return ""

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// These constants are the validity period of all certificates, relative to the time now that
-// NewAuthority gets.
+// These constants are the validity period of all certificates, relative to the time in the argument
+// now of NewAuthority.
 const (
 	// validBefore is how long before now the validity begins. On a machine whose clock is
 	// behind, a new certificate is therefore already valid.

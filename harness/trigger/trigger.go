@@ -33,8 +33,8 @@ type Matcher struct {
 	trigger scenario.Trigger
 	ownerOf OwnerLookup
 	// after is the Matcher of another trigger, which must match first. The field After of the
-	// scenario's trigger contains this trigger. after is nil if there is no such trigger, or when
-	// it has matched.
+	// scenario's trigger contains this trigger. The field after is nil if there is no such trigger,
+	// or after that trigger has matched.
 	after     *Matcher
 	count     int                         // number of records that have met the conditions of the trigger
 	pending   map[uint64]*history.Request // requests without a response that meet the conditions of the trigger, by ID

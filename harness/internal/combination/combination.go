@@ -1,7 +1,7 @@
-// Package combination counts which combinations of pods, operations and faults scenarios have.
-// An example of a combination is slow pods, a scale operation during a rollout, and late watch
-// events. The package reads scenario files, not runs. Whether the three things happen at the same
-// time depends on the run.
+// Package combination counts the combinations of pods, operations and faults in scenarios. An
+// example of a combination is slow pods, a scale operation during a rollout, and late watch events.
+// The package reads scenario files, not runs. Whether the three things happen at the same time
+// depends on the run.
 package combination
 
 import (

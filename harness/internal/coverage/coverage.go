@@ -147,7 +147,7 @@ func (t *Table) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if read.Format != format {
-		return fmt.Errorf("found coverage table of format %d; expected format %d", read.Format, format)
+		return fmt.Errorf("found a coverage table in format version %d; expected version %d", read.Format, format)
 	}
 	t.cells = map[Cell]int{}
 	for _, count := range read.Cells {

@@ -175,7 +175,7 @@ func TestJSON(t *testing.T) {
 	if diff := cmp.Diff(table.Counts(), read.Counts()); diff != "" || table.Sum() != read.Sum() {
 		t.Errorf("read again (-want +got):\n%s", diff)
 	}
-	if err := json.Unmarshal([]byte(`{"format":2}`), &read); err == nil || !strings.Contains(err.Error(), "found coverage table of format 2; expected format 1") {
+	if err := json.Unmarshal([]byte(`{"format":2}`), &read); err == nil || !strings.Contains(err.Error(), "found a coverage table in format version 2; expected version 1") {
 		t.Errorf("a table of a later format: error %v", err)
 	}
 	if err := read.Add(records(nil, fired("restart", 0))); err != nil || read.Seen("restart", "", "") != 2 || read.Sum() == table.Sum() {

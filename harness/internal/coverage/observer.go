@@ -14,8 +14,9 @@ import (
 // which requests or objects.
 type observer struct {
 	table *Table
-	// requests contains the requests without a response and the open watches, by request ID. faulty
-	// contains the cells of the faults that acted on a request without a response, by request ID.
+	// requests contains the requests without a response and the open watches, by request ID. The
+	// map faulty contains the cells of the faults that acted on a request without a response. Its
+	// key is the request ID too.
 	requests   map[uint64]*history.Request
 	faulty     map[uint64][]Cell
 	active     map[string]bool       // true for each replica of the controllers under test that has written since its start

@@ -155,7 +155,7 @@ func readBinary(path string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("found a file of mode %s; expected an executable file", info.Mode())
 	case info.Size() > binaryBytesMax:
-		return nil, fmt.Errorf("found %d MiB; expected at most %d MiB", info.Size()>>20, binaryBytesMax>>20)
+		return nil, fmt.Errorf("found an executable of %d MiB; expected at most %d MiB", info.Size()>>20, binaryBytesMax>>20)
 	}
 	return inputfile.Read(path)
 }
@@ -170,7 +170,7 @@ func build(spec Spec) (v1.Image, error) {
 			return nil, fmt.Errorf("adding %s: %w", file, err)
 		}
 		if arch != "" && arch != of {
-			return nil, fmt.Errorf("adding %s: found an executable for %s; expected one for %s, as the others", file, of, arch)
+			return nil, fmt.Errorf("adding %s: found an executable for %s; expected one for %s, like the other executables of the image", file, of, arch)
 		}
 		arch = of
 		image, err = mutate.Append(image, mutate.Addendum{
@@ -220,8 +220,8 @@ func binaryLayer(dir, file string) (layer v1.Layer, arch string, err error) {
 	return static.NewLayer(content, types.DockerUncompressedLayer), arch, nil
 }
 
-// layerArchive returns a tar archive with a read-only executable at the path file. The archive
-// also has the directories above that file.
+// layerArchive returns a tar archive with a read-only executable. The argument file is its path in
+// the archive. The archive also has the directories above the executable.
 func layerArchive(file string, binary []byte) ([]byte, error) {
 	var content bytes.Buffer
 	archive := tar.NewWriter(&content)

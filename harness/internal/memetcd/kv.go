@@ -120,8 +120,9 @@ func (s *Store) checkRead(r *pb.RangeRequest) error {
 	return s.checkRevision(r.Revision)
 }
 
-// read returns the keys in a range with their values. It reads at the revision in the request.
-// If the request has no revision, it reads at the revision current. The caller holds s.mu.
+// read returns the keys in a range with their values. It reads at the revision in the request. If
+// the request has no revision, it reads at the revision in the argument current. The caller holds
+// s.mu.
 func (s *Store) read(r *pb.RangeRequest, current int64) (*pb.RangeResponse, error) {
 	if err := s.checkRead(r); err != nil {
 		return nil, err

@@ -34,11 +34,11 @@ type Store struct {
 	revision int64 // revision of the latest transaction that wrote; 1 if no transaction has written
 	// compacted is the revision of the latest compaction, or 0 if there was no compaction.
 	compacted int64
-	// versions contains each key's versions from the revision compacted on, oldest first. It
-	// also contains the latest earlier version of each key, unless that version is a deletion.
+	// versions contains each key's versions since the latest compaction, oldest first. It also
+	// contains the latest earlier version of each key, unless that version is a deletion.
 	versions map[string][]*mvccpb.KeyValue
 	keys     []string         // sorted keys of the map versions
-	log      []*mvccpb.Event  // all events from the revision compacted on, oldest first
+	log      []*mvccpb.Event  // all events since the latest compaction, oldest first
 	watchers []*watcher       // open watches, in the order of their creation
 	leases   map[int64]*lease // leases that have not expired, by ID
 	lastID   int64            // ID of the latest lease
@@ -158,8 +158,8 @@ func (s *Store) compact(revision int64) {
 }
 
 // keyRange is a range of keys, as in etcd requests: from start, inclusive, to end, exclusive. If
-// end is empty, the range contains only the key start. If end is one zero byte, the range
-// contains all keys from start on.
+// the field end is empty, the range contains only one key, which is the field start. If it is one
+// zero byte, the range has no end.
 type keyRange struct{ start, end string }
 
 func rangeOf(start, end []byte) keyRange { return keyRange{string(start), string(end)} }

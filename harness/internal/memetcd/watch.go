@@ -81,8 +81,8 @@ func (x *watches) RequestProgress(ctx context.Context) error {
 // Close does nothing, because the watches end with the context of the client.
 func (x *watches) Close() error { return nil }
 
-// open adds the watch to the Store, and sends the events from revision start on. If start is 0,
-// the watch begins with the next transaction. If revision start is compacted, open sends an
+// open adds the watch to the Store, and sends its events. The argument start is the revision of the
+// first event; 0 means that of the next transaction. If that revision is compacted, open sends an
 // error instead and adds no watch.
 func (w *watcher) open(start int64) {
 	s := w.owner.store
@@ -146,8 +146,8 @@ func (w *watcher) notifyProgress() {
 	w.enqueue(clientv3.WatchResponse{Header: *w.owner.store.header()})
 }
 
-// enqueue appends a response to the watch's queue, from which deliver sends it to the client. It
-// never blocks.
+// enqueue appends a response to the watch's queue, from which the method deliver sends it to the
+// client. It never blocks.
 func (w *watcher) enqueue(r clientv3.WatchResponse) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -104,8 +104,8 @@ func socketPair() (net.Conn, *os.File, error) {
 	return conn, other, nil
 }
 
-// start starts the program gauntlet-objectstore, which serves requests on a connection. The argument
-// conn is the end of this process, and other is that of the program.
+// start starts the program gauntlet-objectstore, which serves requests on a connection. The
+// argument conn is this process's end of the connection. The argument other is the program's end.
 func start(program, bucket string, conn net.Conn, other *os.File) (*Bucket, error) {
 	b := &Bucket{url: bucket, ended: make(chan struct{}), output: &bytes.Buffer{}}
 	cmd := exec.Command(program, bucket)
@@ -162,15 +162,15 @@ func overConnection(conn net.Conn) http.RoundTripper {
 	}}
 }
 
-// onlyConn is the connection that a transport of [overConnection] uses for all requests. After
-// Close, its channel closed is closed, so that waiting requests return an error.
+// onlyConn is the connection that a transport of [overConnection] uses for all requests. The method
+// Close also closes the channel in the field closed, so that waiting requests return an error.
 type onlyConn struct {
 	net.Conn
 	once   sync.Once
 	closed chan struct{}
 }
 
-// Close closes the connection and the channel closed.
+// Close closes the connection and the channel in the field closed.
 func (c *onlyConn) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return c.Conn.Close()

@@ -212,8 +212,9 @@ func (w *resourceWatcher) record(event history.EventType, object history.Object)
 	w.advance(object.Version)
 }
 
-// advance sets seenUpTo to version, unless seenUpTo is already higher. It wakes the callers that
-// wait in catchUp. Call advance when the watcher has received every change up to version.
+// advance sets the field seenUpTo to the given version, unless seenUpTo is already higher. It wakes
+// the callers that wait in catchUp. Call advance when the watcher has received every change up to
+// this version.
 func (w *resourceWatcher) advance(version history.Version) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

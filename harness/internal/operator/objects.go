@@ -48,7 +48,7 @@ func sort(manifests []*unstructured.Unstructured) (*objects, error) {
 }
 
 // add adds one object of the manifests to s. It uses the rules of a role only if a role binding
-// names the role. The keys of bound are these roles, such as "ClusterRole/manager".
+// names the role. The keys of the map bound are these roles, such as "ClusterRole/manager".
 func (s *objects) add(o *unstructured.Unstructured, bound map[string]bool) error {
 	switch kind := o.GetKind(); {
 	case kind == "Deployment" && s.process.env == nil:
@@ -113,12 +113,12 @@ func kindOf(definition *unstructured.Unstructured) (scenario.ExternalKind, error
 }
 
 // operator describes the controllers and kinds of the program under test. The argument found is the
-// section operator of the subject file, or nil. The result has this section, and adds kinds and
-// controllers that only the manifests name.
+// section "operator" of the subject file, or nil. The result has the content of this section, and
+// kinds and controllers that only the manifests name.
 //
 // If the section names no controllers, each namespaced kind of the CustomResourceDefinitions gets
-// one controller. This controller may write its own kind, and all kinds that the roles allow to
-// write.
+// one controller. This controller may write its own kind, and all kinds for which the roles permit
+// writes.
 func (s *objects) operator(found *scenario.Operator) scenario.Operator {
 	var o scenario.Operator
 	if found != nil {
@@ -149,7 +149,7 @@ func (s *objects) operator(found *scenario.Operator) scenario.Operator {
 	return o
 }
 
-// withKind appends kind to kinds, unless kinds already contains it.
+// withKind returns a list of kinds with one more kind, unless the list already contains this kind.
 func withKind(kinds []string, kind string) []string {
 	if slices.Contains(kinds, kind) {
 		return kinds

@@ -223,7 +223,7 @@ func TestErrors(t *testing.T) {
 		{"directory without manifests", "subject: {exec: run, manifests: [empty]}", "found no object in the files of " + dir + "/empty"},
 		{"kustomization that is too old", "subject: {exec: run, manifests: [old]}", "list its files in subject.manifests instead"},
 		{"no controller", "subject: {exec: run}", "operator.controllers: found no controller here, and no CustomResourceDefinition in subject.manifests"},
-		{"unknown template", "subject: {exec: run, manifests: [widgets.yaml], args: ['{{.Port}}']}", "subject: args[0]: found \"{{.Port}}\"; expected text with {{.Kubeconfig}}"},
+		{"unknown template", "subject: {exec: run, manifests: [widgets.yaml], args: ['{{.Port}}']}", "subject: args[0]: found \"{{.Port}}\"; expected no template fields other than {{.Kubeconfig}}"},
 		{"unknown template in a file", "subject: {exec: run, manifests: [widgets.yaml], files: {a.yaml: '{{.Port}}'}}", "subject: files.a.yaml: found \"{{.Port}}\""},
 		{"file with a directory", "subject: {exec: run, manifests: [widgets.yaml], files: {../a.yaml: x}}", "subject: files: found the name \"../a.yaml\"; expected the name of a file without a directory"},
 		{"unknown kind", "subject: {exec: run}\noperator:\n  controllers: [{name: widget, kind: Widget}]\n", `:3:38: operator.controllers[0].kind: found "Widget"; expected a kind of operator.kinds`},

@@ -37,8 +37,8 @@ func (i *instance) Usage() *history.Usage { return nil }
 // Done returns a channel that is closed after the process of the program under test has ended.
 func (i *instance) Done() <-chan struct{} { return i.done }
 
-// Err returns nil until the channel of Done is closed. After that, it returns an error that says
-// how the process of the program under test has ended.
+// Err returns nil until the channel that Done returns is closed. After that, it returns an error
+// that says how the process of the program under test has ended.
 func (i *instance) Err() error {
 	select {
 	case <-i.done:
@@ -103,7 +103,8 @@ func (i *instance) Resume(ctx context.Context) error {
 }
 
 // awaitEnd waits until the process of the program under test has ended. It then kills the relay in
-// the pod, and deletes the pod. It sets the error that Err returns, and closes the channel of Done.
+// the pod, and deletes the pod. It sets the error that Err returns, and closes the channel that
+// Done returns.
 func (i *instance) awaitEnd(ctx context.Context) {
 	defer close(i.done)
 	<-i.follow.Done()
@@ -127,8 +128,8 @@ func (i *instance) awaitEnd(ctx context.Context) {
 // the program under test. It calls the option Lost, because gauntlet may have missed requests. The
 // argument loss is the error of the connection.
 //
-// reportLoss does nothing if the program under test has ended. The kubelet then stops the relay, so
-// its connections must break.
+// reportLoss does nothing if the program under test has ended. The kubelet then stops the relay,
+// and this breaks the connection.
 func (i *instance) reportLoss(ctx context.Context, loss error) {
 	if !i.checkingLoss.CompareAndSwap(false, true) {
 		return // another goroutine already reports a broken connection

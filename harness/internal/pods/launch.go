@@ -235,7 +235,7 @@ type instance struct {
 	killed bool // true after the method Kill was called
 
 	// checkingLoss is true while a goroutine of reportLoss checks whether the program under test
-	// has ended. awaitEnd waits for these goroutines with lossChecks.
+	// has ended. The field lossChecks counts these goroutines, so that awaitEnd can wait for them.
 	checkingLoss atomic.Bool
 	lossChecks   sync.WaitGroup
 

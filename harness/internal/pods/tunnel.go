@@ -107,10 +107,10 @@ func kubeconfigOf(server string, ca []byte) ([]byte, error) {
 	})
 }
 
-// connect connects the relay of a replica to the fault proxy, and waits until the relay is
-// ready.
+// connect connects the relay of a replica to the fault proxy, and waits until the relay is ready.
 //
-// Later, the returned tunnel calls lost each time an idle connection to the relay breaks.
+// Later, the returned tunnel calls the function lost each time an idle connection to the relay
+// breaks.
 func (r *relayLauncher) connect(ctx context.Context, t *replicaTunnel, lost func(error)) (*relay.Tunnel, error) {
 	tunnel, err := relay.Connect(ctx, relay.TunnelOptions{
 		Name:     t.replica,

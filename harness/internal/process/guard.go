@@ -153,7 +153,8 @@ func (g *guardClient) watchGroup(pid int) error {
 	return g.send(guardMessage{Watch: &processGroup{PID: pid, Session: stat.session, StartTicks: stat.startTicks}})
 }
 
-// unwatchGroup tells the guard not to kill the process group with the leader pid any more.
+// unwatchGroup tells the guard not to kill a process group any more. The argument pid is the PID of
+// the group leader.
 //
 // Call unwatchGroup before you reap the group leader: the kernel may reuse the PID of a reaped
 // process. unwatchGroup ignores errors. An error means that the guard has exited, and then the
@@ -207,8 +208,9 @@ func GuardCommand(args, env []string) (release func(), err error) {
 }
 
 // runAsGuard is the main function of a guard process. It ignores SIGINT, SIGTERM, SIGHUP and
-// SIGQUIT, and then writes guardReady to ready. It reads the messages of gauntlet from pipe
-// until EOF, which means that gauntlet has exited. It then cleans up.
+// SIGQUIT, and then writes the text guardReady to the argument ready. It reads the messages of
+// gauntlet from the argument pipe until EOF, which means that gauntlet has exited. It then cleans
+// up.
 func runAsGuard(pipe io.Reader, ready io.WriteCloser) {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	// Ignore errors: an error means that gauntlet has exited, and then the scan below reads EOF.
@@ -242,9 +244,9 @@ func runAsGuard(pipe io.Reader, ready io.WriteCloser) {
 	cleanUp(groups, commands, directories)
 }
 
-// RunOnly runs function, instead of main, if the first argument of this program is name. The
-// function gets the remaining arguments. The program then exits with status 0, or with status 1
-// if the function returns an error. For another first argument, RunOnly does nothing.
+// RunOnly runs the given function, instead of main, if the first argument of this program equals
+// name. The function gets the remaining arguments. The program then exits with status 0, or with
+// status 1 if the function returns an error. If the first argument differs, RunOnly does nothing.
 //
 // Call RunOnly in an init function. The guard can then run the function as a [GuardCommand] with
 // the program /proc/self/exe: the guard is the same executable.

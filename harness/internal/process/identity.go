@@ -88,8 +88,9 @@ const (
 	Elsewhere Existence = "elsewhere"
 )
 
-// Existence returns whether the process with this identity is still running. The result is
-// Lives, Gone, or Elsewhere for a process of another machine or PID namespace.
+// Existence returns whether the process with this identity is still running. The result is Lives if
+// the process is running, and Gone if it has exited. The result is Elsewhere (unknown) for a
+// process of another machine or PID namespace.
 func (id Identity) Existence() (Existence, error) {
 	local, err := localIdentity()
 	if err != nil {

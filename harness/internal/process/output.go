@@ -30,8 +30,9 @@ const (
 	drainTimeout = 2 * time.Second
 )
 
-// startOutput opens the log file, and begins to copy a new pipe to it. The caller passes the pipe's
-// end output.write to the process, and then closes its own copy of that end.
+// startOutput opens the log file, and begins to copy a new pipe to it. The caller passes the write
+// end of the pipe (the field write) to the process. The caller then closes its own copy of that
+// end.
 func startOutput(path string) (*output, error) {
 	log, err := logfile.Open(path)
 	if err != nil {

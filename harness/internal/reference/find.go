@@ -51,8 +51,8 @@ func Find(path string) ([]Entry, error) {
 	return found, nil
 }
 
-// SectionNamed returns the section of `gauntlet list` whose plural or singular name is given, such
-// as checks. If there is none, the error suggests the most similar name.
+// SectionNamed returns the section of `gauntlet list` with the given plural or singular name, such
+// as "checks". If there is none, the error suggests the most similar name.
 func SectionNamed(name string) (*Section, error) {
 	var known []string
 	for i := range Sections {
@@ -95,8 +95,9 @@ func (e *Entry) isNamed(name string) bool {
 	})
 }
 
-// fieldAt returns the entry for a field that is nested in the field at. The argument path has the
-// names of the fields from at to the nested field, such as settle and quiet.
+// fieldAt returns the entry for a field that is nested in another field, which is the argument at.
+// The argument path has the field names on the way to the nested field, such as "settle" and
+// "quiet".
 func fieldAt(at schema.Field, path []string) (Entry, error) {
 	parents := at.Name
 	for _, name := range path {
@@ -118,8 +119,9 @@ func fieldAt(at schema.Field, path []string) (Entry, error) {
 	return e, nil
 }
 
-// unknownField returns the error for a field that does not exist below the field path. The
-// argument fields has the fields that exist there.
+// unknownField returns the error for a field name that does not exist in a parent field. The
+// argument path is the path of the parent field. The argument fields has the fields that exist in
+// it.
 func unknownField(path, name string, fields []schema.Field) error {
 	var known []string
 	for _, f := range fields {

@@ -53,7 +53,7 @@ func (s *Section) Names() []string {
 	return names
 }
 
-// SectionNames returns the plural name of each section of `gauntlet list`, such as checks.
+// SectionNames returns the plural name of each section of `gauntlet list`, such as "checks".
 func SectionNames() []string {
 	var names []string
 	for _, s := range Sections {

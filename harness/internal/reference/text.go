@@ -109,8 +109,9 @@ func (p *printer) fields(fields []schema.Field) {
 	}
 }
 
-// wrapped wraps words to lines of at most width characters. The first line begins with first, and
-// each further line with rest. The texts first and rest must have the same length.
+// wrapped wraps words to lines of at most width characters. The argument first is the text before
+// the first line. The argument rest is the text before each further line. Both texts must have the
+// same length.
 func wrapped(first, rest, words string, width int) string {
 	if words == "" {
 		return ""

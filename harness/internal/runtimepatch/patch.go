@@ -35,7 +35,8 @@ func Environment(seed uint64) []string {
 	}
 }
 
-// edit replaces a text of one of Go's source files. The file contains the text count times.
+// edit replaces a text of one of Go's source files. The field count says how often the file
+// contains the text.
 type edit struct {
 	file     string // path of the file, relative to GOROOT/src
 	old, new string

@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 )
 
-// Edited builds kube-controller-manager from edited source files, for example for a mutant. It
-// writes the executable to the absolute path program.
+// Edited builds kube-controller-manager from edited source files, for example for a mutant. The
+// argument program is the absolute path of the executable to write.
 //
-// Each file in the directory edited replaces the file with the same relative path in the module
-// k8s.io/kubernetes. Edited uses an overlay of the go command. The go command rejects overlays for
-// files in the module cache. Edited therefore makes it read the module through a symbolic link, by
-// a replace directive.
+// The argument edited is the directory with the edited files. Each of them replaces the file with
+// the same relative path in the module k8s.io/kubernetes. Edited uses an overlay of the go command.
+// The go command rejects overlays for files in the module cache. Edited therefore makes it read the
+// module through a symbolic link, by a replace directive.
 func Edited(ctx context.Context, edited, program string) error {
 	versions, err := pinnedVersions()
 	if err != nil {
@@ -61,9 +61,10 @@ func replaceKubernetes(ctx context.Context, dir string) (link string, err error)
 	return LinkKubernetes(ctx, dir, source)
 }
 
-// LinkKubernetes makes a symbolic link in dir to the directory source, which contains the source of
-// k8s.io/kubernetes. It adds a replace directive to the go.mod file in dir, so that builds use the
-// link. It returns the path of the link. The path dir must be absolute.
+// LinkKubernetes makes a symbolic link to the source code of k8s.io/kubernetes, and returns the
+// path of the link. The argument source is the directory with this code. The argument dir is the
+// directory for the link, as an absolute path. LinkKubernetes adds a replace directive to the
+// go.mod file in dir, so that builds use the link.
 func LinkKubernetes(ctx context.Context, dir, source string) (link string, err error) {
 	link = filepath.Join(dir, "kubernetes")
 	if err := os.Symlink(source, link); err != nil {
@@ -75,9 +76,9 @@ func LinkKubernetes(ctx context.Context, dir, source string) (link string, err e
 
 // overlayJSON returns the content of the overlay file that "go build -overlay" reads.
 //
-// Each file in the directory edited replaces the file with the same relative path in moduleDir.
-// overlayJSON returns an error if moduleDir has no such file, because the path is then most likely
-// wrong.
+// The argument edited is the directory with the edited files. Each of them replaces the file with
+// the same relative path in moduleDir, the directory of the module. overlayJSON returns an error if
+// moduleDir has no such file, because the path is then most likely wrong.
 func overlayJSON(edited, moduleDir string) ([]byte, error) {
 	replace := map[string]string{}
 	err := filepath.WalkDir(edited, func(path string, entry fs.DirEntry, err error) error {

@@ -25,7 +25,8 @@ const virtualModule = "harness/virtual"
 
 // Linked builds a copy of the program gauntlet-virtual that contains a Go package with the
 // controllers under test. It returns the path of the program, which is in the cache. The argument
-// tree is the root directory of gauntlet's source tree, and dir the directory of the package.
+// tree is the root directory of gauntlet's source tree. The argument dir is the directory of the
+// package.
 //
 // The package must have the function Run(context.Context, *rest.Config) error. It is compiled with
 // the versions of Kubernetes' modules that gauntlet-virtual has, not with those in its own go.mod.
@@ -81,16 +82,16 @@ func findPackage(ctx context.Context, dir string) (goPackage, error) {
 	case err != nil:
 		return found, err
 	case found.Name == "main":
-		return found, errors.New("found package main; expected a package with the function Run, which gauntlet-virtual imports")
+		return found, errors.New("found package main, which no program can import; expected a package with the function Run")
 	case found.Module.Dir == "":
 		return found, errors.New("found a package outside of a module; expected a directory with a go.mod file above it")
 	}
 	return found, nil
 }
 
-// link builds gauntlet-virtual with the package g, and writes the executable to the file program.
-// The argument tree is gauntlet's source tree. link writes the files that the build needs to the
-// directory temp.
+// link builds gauntlet-virtual with the package g. The argument program is the path of the
+// executable to write. The argument tree is gauntlet's source tree. The argument temp is a
+// directory for the files that the build needs.
 func (g *goPackage) link(ctx context.Context, tree, temp, program string, p *progress) error {
 	module := filepath.Join(tree, filepath.FromSlash(virtualModule))
 	workspace := filepath.Join(temp, "go.work")
@@ -121,10 +122,11 @@ func (g *goPackage) link(ctx context.Context, tree, temp, program string, p *pro
 	return goCommand(ctx, module, workspace, args, io.Discard, p)
 }
 
-// writeWorkspace writes a go.work file to path. The workspace contains gauntlet's modules, in the
-// directories module and tree, and a user's module, in the directory user. It replaces Kubernetes'
-// modules in the same way as the module of gauntlet-virtual does. These directives have priority
-// over those of the user's module.
+// writeWorkspace writes a go.work file to path. The other arguments are the directories of the
+// modules in the workspace. The argument module is that of gauntlet-virtual, tree is that of
+// gauntlet, and user is that of the user. The go.work file gets the replace directives for
+// Kubernetes' modules from the module of gauntlet-virtual. These directives have priority over
+// those of the user's module.
 func writeWorkspace(path, module, tree, user string) error {
 	modFile := filepath.Join(module, "go.mod")
 	content, err := os.ReadFile(modFile)

@@ -76,10 +76,10 @@ func moduleContaining(ctx context.Context, name, version string) (downloadedModu
 	return downloadedModule{}, errors.Join(errs...)
 }
 
-// build builds the main package at a path relative to the module's directory, in a temporary
-// directory below root. It renames the complete program to the path executable. The build uses
-// copies of go.mod and go.sum, because an old go.sum may lack checksums that today's go command
-// needs.
+// build builds a main package of the module. The argument relative is the package's path in the
+// module's directory. The build happens in a temporary directory below root. build then renames the
+// complete program to the path in the argument executable. The build uses copies of go.mod and
+// go.sum, because an old go.sum may lack checksums that today's go command needs.
 func (m downloadedModule) build(ctx context.Context, root, relative, executable string, p *progress) error {
 	return inTempDir(root, func(temp string) error {
 		for _, name := range []string{"go.mod", "go.sum"} {

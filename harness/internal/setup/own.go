@@ -114,9 +114,9 @@ func buildOwn(ctx context.Context, module debug.Module, program string) (string,
 	return path, buildProgram(ctx, root, source, program, path)
 }
 
-// buildProgram builds a program of gauntlet's module from the directory source. It builds in a
-// temporary directory below root. It then renames the complete program to path, which is in the
-// cache.
+// buildProgram builds a program of gauntlet's module. The argument source is the directory of the
+// module. The build happens in a temporary directory below root. buildProgram then renames the
+// complete program to path, which is in the cache.
 func buildProgram(ctx context.Context, root, source, program, path string) error {
 	p := newProgress(os.Stderr)
 	defer p.clear()
@@ -126,8 +126,8 @@ func buildProgram(ctx context.Context, root, source, program, path string) error
 	})
 }
 
-// inTempDir creates a temporary directory below root for a build, passes it to call, and removes
-// it afterwards.
+// inTempDir creates a temporary directory below root for a build, and calls a function with its
+// path. It removes the directory afterwards.
 func inTempDir(root string, call func(temp string) error) error {
 	temp, err := os.MkdirTemp(root, tempPrefix)
 	if err != nil {
@@ -137,9 +137,9 @@ func inTempDir(root string, call func(temp string) error) error {
 	return call(temp)
 }
 
-// buildInto builds a program from the directory source, first as an incomplete program in the
-// directory temp. It then renames the complete program to path. The last element of arguments is
-// the package to build.
+// buildInto builds a program in the directory temp, and then renames the complete program to path.
+// The argument source is the directory of the program's module. The other arguments are those of
+// `go build`, and the last of them is the package to build.
 func buildInto(ctx context.Context, temp, source, path string, p *progress, arguments ...string) error {
 	built := filepath.Join(temp, "program")
 	command := append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", built}, arguments...)
@@ -166,7 +166,7 @@ func sourceOf(ctx context.Context, module debug.Module) (string, error) {
 			return "", err
 		}
 		if main == "" || main == os.DevNull {
-			return "", fmt.Errorf("found no go.mod file for the replacement %s of module %s; expected a working directory in the module that requires it", module.Path, ownModule)
+			return "", fmt.Errorf("the relative path %s replaces module %s, but no go.mod file is above the working directory; run gauntlet in the module with this replace directive", module.Path, ownModule)
 		}
 		return filepath.Join(filepath.Dir(main), module.Path), nil
 	}

@@ -102,8 +102,8 @@ func (p *progress) show() {
 	fmt.Fprintln(p.out, p)
 }
 
-// showPeriodically calls show in the background at a regular interval, until the caller calls stop.
-// Users then see that a long step of the build still runs.
+// showPeriodically calls show in the background at a regular interval, until the caller calls the
+// returned function stop. Users then see that a long step of the build still runs.
 func (p *progress) showPeriodically() (stop func()) {
 	interval := plainInterval
 	if p.terminal {

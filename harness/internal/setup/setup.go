@@ -23,8 +23,8 @@ import (
 // upstreamMod and upstreamSum are the go.mod and go.sum of a module that requires etcd, Kubernetes
 // and KWOK.
 //
-// The files are not named go.mod and go.sum, because a go.mod file would exclude the directory
-// from gauntlet's module. The script pin changes the versions.
+// The files are not named go.mod and go.sum, because a go.mod file would exclude the directory from
+// gauntlet's module. The script named pin, in this directory, changes the versions.
 var (
 	//go:embed upstream.mod
 	upstreamMod []byte

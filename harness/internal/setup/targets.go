@@ -63,8 +63,8 @@ func (c command) output() string {
 }
 
 // targetsFor returns the programs that one use, such as the embedded control plane, needs. The
-// argument versions has the version of each module. The paths of the programs are below the
-// cache directory root.
+// argument versions has the version of each module. The argument root is the cache directory, which
+// will contain the programs.
 func targetsFor(root string, versions map[string]string, wanted use) ([]target, error) {
 	targets := make([]target, 0, len(commands))
 	for _, c := range commands {
@@ -73,7 +73,7 @@ func targetsFor(root string, versions map[string]string, wanted use) ([]target, 
 		}
 		version, ok := versions[c.module]
 		if !ok {
-			return nil, fmt.Errorf("upstream.mod does not require module %s of %s", c.module, c.binary)
+			return nil, fmt.Errorf("upstream.mod does not require module %s, from which gauntlet builds %s", c.module, c.binary)
 		}
 		targets = append(targets, target{c, filepath.Join(root, c.project+"-"+version, c.binary)})
 	}

@@ -13,7 +13,7 @@ type reduction struct {
 	// parts returns how many parts of a scenario, such as faults, the reduction can remove or
 	// reduce.
 	parts func(*scenario.Scenario) int
-	// apply removes or reduces the parts with the indexes from, …, to-1. It reports whether
+	// apply removes or reduces the parts in the slice [from:to] of all parts. It reports whether
 	// the scenario changed.
 	apply func(s *scenario.Scenario, from, to int) bool
 }
@@ -32,8 +32,8 @@ var reductions = []reduction{
 	{"fault durations", func(s *scenario.Scenario) int { return len(s.Faults) }, eachFault(func(f *scenario.Fault) bool { return halveTime(&f.For, time.Second) })},
 }
 
-// dropFaults removes the faults with the indexes from, …, to-1. It always returns true, because
-// the scenario always changes.
+// dropFaults removes the faults s.Faults[from:to]. It always returns true, because the scenario
+// always changes.
 func dropFaults(s *scenario.Scenario, from, to int) bool {
 	s.Faults = slices.Delete(s.Faults, from, to)
 	return true
@@ -51,7 +51,7 @@ func objects(s *scenario.Scenario) []scenario.Target {
 }
 
 // dropObjects removes the steps that act on or await some of the scenario's objects. The objects
-// are those that the function objects returns at the indexes from, …, to-1.
+// are those in objects(s)[from:to].
 func dropObjects(s *scenario.Scenario, from, to int) bool {
 	gone := objects(s)[from:to]
 	s.Workload = slices.DeleteFunc(s.Workload, func(step scenario.Step) bool {
@@ -61,8 +61,8 @@ func dropObjects(s *scenario.Scenario, from, to int) bool {
 	return true
 }
 
-// dropSteps removes the steps with the indexes from, …, to-1. It adds their delays to the next
-// step. The other steps thus still happen at the same time relative to the faults.
+// dropSteps removes the steps s.Workload[from:to]. It adds their delays to the next step. The other
+// steps thus still happen at the same time relative to the faults.
 func dropSteps(s *scenario.Scenario, from, to int) bool {
 	var delay time.Duration
 	for _, step := range s.Workload[from:to] {
@@ -76,7 +76,7 @@ func dropSteps(s *scenario.Scenario, from, to int) bool {
 }
 
 // dropAwaits removes the await of each step that also has an operation. It looks only at the steps
-// with the indexes from, …, to-1.
+// s.Workload[from:to].
 func dropAwaits(s *scenario.Scenario, from, to int) bool {
 	changed := false
 	for i := range s.Workload[from:to] {
@@ -87,9 +87,9 @@ func dropAwaits(s *scenario.Scenario, from, to int) bool {
 	return changed
 }
 
-// environment has functions for settings of the cluster or the controllers under test, and for the
-// field exercises. Each function sets one setting to its simplest value, and reports whether the
-// scenario changed.
+// environment has functions for settings of the cluster or the controllers under test. One function
+// is for the field "exercises" of the scenario. Each function sets one setting to its simplest
+// value, and reports whether the scenario changed.
 var environment = []func(*scenario.Scenario) bool{
 	func(s *scenario.Scenario) bool { return set(&s.Subject.Replicas, 1) },
 	func(s *scenario.Scenario) bool { return set(&s.Cluster.Nodes, 1) },
@@ -102,8 +102,8 @@ var environment = []func(*scenario.Scenario) bool{
 	},
 }
 
-// simplifyEnvironment calls the functions in environment with the indexes from, …, to-1. It reports
-// whether the scenario changed.
+// simplifyEnvironment calls the functions environment[from:to]. It reports whether the scenario
+// changed.
 func simplifyEnvironment(s *scenario.Scenario, from, to int) bool {
 	changed := false
 	for _, simplify := range environment[from:to] {
@@ -126,8 +126,8 @@ func eachStep(change func(*scenario.Step) bool) func(*scenario.Scenario, int, in
 	return func(s *scenario.Scenario, from, to int) bool { return each(s.Workload[from:to], change) }
 }
 
-// eachFault returns a function for reduction.apply that applies a change to each fault with the
-// indexes from, …, to-1.
+// eachFault returns a function for reduction.apply that applies a change to each of the faults
+// s.Faults[from:to].
 func eachFault(change func(*scenario.Fault) bool) func(*scenario.Scenario, int, int) bool {
 	return func(s *scenario.Scenario, from, to int) bool { return each(s.Faults[from:to], change) }
 }
@@ -169,7 +169,8 @@ func halve(n *int) bool {
 // only round times.
 const timeUnit = 50 * time.Millisecond
 
-// halveTime halves a time, but not below the minimum least. It reports whether the time changed.
+// halveTime halves a time. The argument least is the minimum of the result. halveTime reports
+// whether the time changed.
 func halveTime(d *time.Duration, least time.Duration) bool {
 	if *d <= least {
 		return false

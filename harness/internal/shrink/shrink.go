@@ -19,8 +19,8 @@ type Fails func(*scenario.Scenario) (bool, error)
 // s.
 //
 // Every fault, object and step of the result is needed: without it, the scenario would pass or be
-// invalid. If fails returns an error, Shrink returns the error and the smallest failing scenario
-// so far.
+// invalid. If the function fails returns an error, Shrink returns the error and the smallest
+// failing scenario so far.
 func Shrink(s *scenario.Scenario, fails Fails) (*scenario.Scenario, error) {
 	best := s
 	for {
@@ -67,8 +67,8 @@ func reduce(best *scenario.Scenario, r reduction, fails Fails) (*scenario.Scenar
 }
 
 // without returns a copy of a scenario to which a reduction was applied. The reduction changes the
-// parts with the indexes from, …, to-1. It returns nil if the reduction changes nothing or makes
-// the scenario invalid.
+// parts in the slice [from:to] of all parts. without returns nil if the reduction changes nothing
+// or makes the scenario invalid.
 func without(s *scenario.Scenario, r reduction, from, to int) *scenario.Scenario {
 	smaller := s.Clone()
 	if !r.apply(smaller, from, to) {

@@ -85,8 +85,8 @@ func upHosted(ctx context.Context, o environment.Options, s *environment.Subject
 // Host runs a cluster until ctx is canceled or a component of the cluster fails. If s is not
 // nil, Host also runs a subject: the program under test.
 //
-// Host stores the state of the cluster in o.StateDir. It writes the line "ready" to answer when
-// the cluster and the subject are ready.
+// Host stores the state of the cluster in o.StateDir. When the cluster and the subject are ready,
+// Host writes the line "ready" to the argument answer.
 func Host(ctx context.Context, o environment.Options, s *environment.SubjectOptions, answer io.Writer) (err error) {
 	if _, err := providers.NamedWith(o.Provider, cluster.StandingClusters); err != nil {
 		return err

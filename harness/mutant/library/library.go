@@ -60,7 +60,8 @@ func Texts() mutant.Texts {
 	return texts
 }
 
-// edit returns an edit that replaces the text before by the text after in a file.
+// edit returns an edit of a source file. The argument before is the text to replace, and the
+// argument after is its replacement.
 func edit(file, before, after string) mutant.Edit {
 	return mutant.Edit{File: file, Old: before, New: after}
 }

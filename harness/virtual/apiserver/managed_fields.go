@@ -22,5 +22,5 @@ func (noFields) ObjectToTyped(runtime.Object, ...typed.ValidationOptions) (*type
 // TypedToObject returns an error, because only server-side apply calls it, which this API server
 // does not support.
 func (noFields) TypedToObject(*typed.TypedValue) (runtime.Object, error) {
-	return nil, errors.New("the API server has no managed fields, which server-side apply needs")
+	return nil, errors.New("server-side apply is not supported, because the API server in virtual time has no managed fields; use an update or a patch of another type")
 }

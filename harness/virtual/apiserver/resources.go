@@ -63,7 +63,7 @@ var (
 const eventSeconds = 3600
 
 // group is one version of an API group, such as apps/v1, with the stores of its resources. The keys
-// of stores are resources or subresources, such as "pods/status".
+// of the map stores are resources or subresources, such as "pods/status".
 type group struct {
 	version schema.GroupVersion
 	root    string // first path segment of the URLs, "/api" or "/apis"

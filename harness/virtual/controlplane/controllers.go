@@ -48,7 +48,8 @@ const (
 )
 
 // startControllers starts controllers of the control plane that are not under test, such as the
-// garbage collector. The caller must call stop unless stop is nil, also after an error.
+// garbage collector. The caller must call the returned function stop, also after an error. The
+// function is nil if nothing was started.
 func startControllers(ctx context.Context, config *rest.Config) (stop func(), err error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

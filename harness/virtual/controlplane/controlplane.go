@@ -88,7 +88,7 @@ func (c *ControlPlane) createNamespaces(ctx context.Context) error {
 	return nil
 }
 
-// Name returns the name of the provider, which is virtual.
+// Name returns "virtual", the name of the provider.
 func (c *ControlPlane) Name() string { return virtual.Name }
 
 // Capabilities returns the capabilities of the provider.

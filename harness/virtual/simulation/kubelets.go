@@ -96,9 +96,9 @@ func (k *kubelets) remove(ctx context.Context, pod *corev1.Pod) {
 	k.report(ctx, err, pod)
 }
 
-// update reads a pod from the API server, lets change edit it, and writes its status. If change
-// returns false, update writes nothing. Because update reads the current version, it never
-// overwrites a terminal phase.
+// update reads a pod from the API server, changes it with the function change, and writes its
+// status. If this function returns false, update writes nothing. Because update reads the current
+// version, it never overwrites a terminal phase.
 func (k *kubelets) update(ctx context.Context, pod *corev1.Pod, change func(*corev1.Pod) bool) {
 	pods := k.client.CoreV1().Pods(pod.Namespace)
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {

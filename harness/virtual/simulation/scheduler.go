@@ -65,7 +65,8 @@ func (s *scheduler) run(ctx context.Context) {
 	}
 }
 
-// observePod adds a pod without a node to the pending pods, or removes a pod from them.
+// observePod adds a pod without a node to the pending pods. It removes a pod that has a node, is
+// terminating or is deleted.
 func (s *scheduler) observePod(pod *corev1.Pod, deleted bool) {
 	if deleted || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
 		delete(s.pending, pod.UID)
@@ -74,7 +75,8 @@ func (s *scheduler) observePod(pod *corev1.Pod, deleted bool) {
 	}
 }
 
-// observeNode adds, replaces or removes a node in the list of nodes.
+// observeNode adds or replaces a node in the list of nodes. If deleted is true, it removes the
+// node.
 func (s *scheduler) observeNode(node *corev1.Node, deleted bool) {
 	i, found := slices.BinarySearchFunc(s.nodes, node.Name, func(n *corev1.Node, name string) int { return cmp.Compare(n.Name, name) })
 	switch {

@@ -66,8 +66,8 @@ func Start(ctx context.Context, o Options) (*Simulation, error) {
 	return s, nil
 }
 
-// notify calls handle with each version of an object that the informer delivers. After the
-// deletion, it calls handle with the last version and deleted true.
+// notify calls the function handle with each version of an object that the informer delivers. After
+// the deletion, it calls the function with the last version, and with true for deleted.
 func notify[T any](informer cache.SharedIndexInformer, handle func(object *T, deleted bool)) error {
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { handle(object.(*T), false) },

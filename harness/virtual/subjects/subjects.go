@@ -17,8 +17,8 @@ import (
 // this program was built for --subject=go:PATH.
 var linkedPackage func(ctx context.Context, config *rest.Config) error
 
-// Main returns the function that runs a replica of the program under test, which target names. It
-// returns an error for a target that is not linked into this program.
+// Main returns the function that runs a replica of the program under test. The argument target
+// identifies this program. Main returns an error for a target that is not linked into this program.
 func Main(target subject.Target) (subject.Main, error) {
 	switch target {
 	case subject.Ours:
