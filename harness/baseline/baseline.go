@@ -146,7 +146,7 @@ func (b *Baseline) validate() error {
 		errs = append(errs, fmt.Errorf("field runs: found %d; expected at least 1", b.Runs))
 	}
 	if len(b.End) == 0 {
-		errs = append(errs, errors.New("field end: found no objects; expected at least one"))
+		errs = append(errs, errors.New("field end (the objects at the end of a run): found no objects; expected at least one"))
 	}
 	for _, key := range slices.Sorted(maps.Keys(b.Effects)) {
 		if _, err := parseEffects(key, b.Effects[key]); err != nil {

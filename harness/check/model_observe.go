@@ -218,8 +218,8 @@ func (m *Model) applyViewChanges(p *process, complete bool) {
 	p.view.relisted = false
 }
 
-// applyDeploymentChanges updates the state of each Deployment that changed in the caches, or
-// whose ReplicaSets changed.
+// applyDeploymentChanges updates the state of each Deployment that changed in the informer caches
+// of p. It also updates the state if a ReplicaSet of the Deployment changed there.
 //
 // It also adds an enqueueEvent for each Deployment that an event of a ReplicaSet or pod may have
 // enqueued.

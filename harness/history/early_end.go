@@ -52,9 +52,9 @@ func (e *EarlyEnd) Reason() string {
 	return "the run ended early: " + e.died
 }
 
-// Summary returns in one line why the history misses records after this gap. The line contains the
-// gap's source and the first line of its detail. It omits further lines of the detail, which are
-// the end of a log.
+// Summary returns in one line why records are missing from the history. The line contains the
+// gap's source and the first line of its detail. It omits the other lines of the detail, which are
+// the end of the log of a failed component.
 func (g *Gap) Summary() string {
 	detail, _, _ := strings.Cut(g.Detail, "\n")
 	return g.Source + ": " + detail

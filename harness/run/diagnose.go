@@ -20,7 +20,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// These timeouts limit the collection of diagnostics: snapshotTimeout limits all of takeSnapshot,
+// These timeouts limit the collection of diagnostics. snapshotTimeout limits all of takeSnapshot,
 // and debugFetchTimeout limits each HTTP request to a replica.
 const (
 	snapshotTimeout   = 15 * time.Second

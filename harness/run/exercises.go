@@ -90,8 +90,8 @@ func reconciledKinds(s *scenario.Scenario) []string {
 	return kinds
 }
 
-// allSteps returns every step that changes objects in a run: the workload's steps, and those of all
-// faults of type user-edit.
+// allSteps returns every step that changes objects in a run. These are the steps of the workload
+// and of all user-edit faults.
 func allSteps(s *scenario.Scenario) []scenario.Step {
 	steps := slices.Clone(s.Workload)
 	for _, fault := range s.Faults {

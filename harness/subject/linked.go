@@ -93,8 +93,9 @@ type linked struct {
 // PID returns 0, because the replica is not a process of its own.
 func (*linked) PID() int { return 0 }
 
-// Stop cancels the context of the replica, as SIGTERM does. After the grace period, or when ctx is
-// canceled, Stop kills the replica.
+// Stop cancels the context of the replica. A controller in its own process would do the same on
+// SIGTERM. If the replica has not returned after the grace period, or if ctx is canceled, Stop
+// closes the connections of the replica and abandons its goroutines.
 func (i *linked) Stop(ctx context.Context, grace time.Duration) error {
 	i.cancel()
 	select {

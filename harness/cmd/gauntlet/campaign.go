@@ -29,7 +29,7 @@ import (
 type campaignFlags struct {
 	runs     runFlags // the flags for every run, except that --subjects replaces --subject
 	subjects []string
-	confirm  string // the provider that repeats failed runs in virtual time, or noProvider
+	confirm  string // the provider with real clocks that repeats runs which failed in virtual time, or noProvider
 }
 
 // noProvider is the value of the flag --confirm with which gauntlet repeats no failed run.

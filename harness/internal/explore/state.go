@@ -129,7 +129,7 @@ func (s *search) readRuns() error {
 	for line := range bytes.Lines(lines) {
 		var r result
 		if err := json.Unmarshal(line, &r); err != nil {
-			return fmt.Errorf("%s: not valid results of runs; use another --dir: %w", s.resultsFile(), err)
+			return fmt.Errorf("%s: the file does not contain valid results of runs: %w; choose another directory with --dir", s.resultsFile(), err)
 		}
 		s.results[r.Trial] = r
 	}

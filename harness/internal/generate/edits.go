@@ -84,7 +84,7 @@ func (e *editor) deleted(target scenario.Target, at int) bool {
 // unused reports whether no later step of the workload acts on the object or waits for the
 // object.
 //
-// The arguments at and edge say when the edit happens: the argument at is the index of a step, and
+// The arguments at and edge say when the edit happens. The argument at is the index of a step, and
 // the argument edge is the beginning or the end of this step. A step is later if it begins after
 // that.
 func (e *editor) unused(target scenario.Target, at int, edge scenario.Edge) bool {

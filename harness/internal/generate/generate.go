@@ -149,7 +149,7 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 		s.Subject.QPS, s.Subject.Burst = 20, 30
 		s.Settle = scenario.Settle{Within: longSettle, Quiet: 5 * time.Second}
 	}
-	users := newUsers(o.random("users"), o.Profile, o.sequencesFor())
+	users := newUsers(o.random("users"), o.Profile, o.possible(userSequences), o.possible(lastSequences))
 	s.Workload = users.workload(o.Duration)
 	if users.err != nil {
 		return nil, fmt.Errorf("generating from seed %d: %w", o.Seed, users.err)
@@ -192,7 +192,7 @@ func slowDown(s *scenario.Scenario, r *rand.Rand) {
 // delays, pods are never seen while they terminate, and nearly never before they are ready.
 func (o *Options) delayPods(s *scenario.Scenario) {
 	r := o.random("delays of pods")
-	if r.IntN(3) == 0 {
+	if r.IntN(2) == 0 {
 		s.Cluster.PodStopDelay = faults.PickTime(r, 200*time.Millisecond, 2*time.Second, timeStep)
 	}
 	if s.Cluster.PodStartDelay == 0 && r.IntN(3) == 0 {

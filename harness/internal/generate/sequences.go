@@ -42,24 +42,51 @@ var userSequences = []userSequence{
 	{weight: 2, do: (*users).restartSlowly, kinds: []faults.Type{processes.Restart, requests.Slow}},
 	{weight: 1, do: (*users).orphanEndpoints, kinds: []faults.Type{processes.Restart}},
 	{weight: 2, do: (*users).replaceUnseen, kinds: []faults.Type{watches.Delay}},
+	{weight: 1, do: (*users).deleteSlowly},
 }
 
-// sequencesFor returns the sequences whose faults the generator may inject on the provider.
-func (o *Options) sequencesFor() []userSequence {
-	return slices.DeleteFunc(slices.Clone(userSequences), func(s userSequence) bool {
+// lastSequences has the sequences that may end a workload. Each makes one change while nothing
+// else happens, so that a controller that misses the event never makes up for it.
+var lastSequences = []userSequence{
+	{weight: 2, do: lastChange(podfaults.Disown.Name, "how: strip, times: 2"), kinds: []faults.Type{podfaults.Disown}},
+	{weight: 1, do: lastChange(podfaults.Disown.Name, "how: give, times: 1"), kinds: []faults.Type{podfaults.Disown}},
+	{weight: 1, do: lastChange(podfaults.Relabel.Name, "times: 1"), kinds: []faults.Type{podfaults.Relabel}},
+	{weight: 1, do: lastChange(podfaults.Churn.Name, "action: delete, times: 1"), kinds: []faults.Type{podfaults.Churn}},
+	{
+		weight: 2, do: lastChange(podfaults.Churn.Name, "action: unready, times: 1, downtime: 1s"),
+		kinds: []faults.Type{podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers},
+	},
+}
+
+// lastChange returns a sequence that waits until an object is available. Then a fault changes one
+// or two of the object's pods. The parameters of the fault are fields of a YAML mapping.
+func lastChange(fault, params string) func(*users) {
+	return func(u *users) {
+		o := u.pick(func(o *object) bool { return owner(o) && !o.paused && o.replicas > 0 })
+		if o == nil {
+			return
+		}
+		u.untilAvailable(o)
+		u.inject(fault, scenario.Done, 3*time.Second, fmt.Sprintf("{selector: app=%s, every: 500ms, %s}", o.Name, params))
+	}
+}
+
+// possible returns those of the sequences whose faults the generator may inject on the provider.
+func (o *Options) possible(sequences []userSequence) []userSequence {
+	return slices.DeleteFunc(slices.Clone(sequences), func(s userSequence) bool {
 		return !o.Provider.Capabilities.Has(s.capabilities...) || slices.ContainsFunc(s.kinds, func(kind faults.Type) bool {
 			return !slices.ContainsFunc(o.Kinds, func(drawn faults.Type) bool { return drawn.Name == kind.Name })
 		})
 	})
 }
 
-// sequence appends the steps and faults of a random sequence that is possible. It appends nothing
-// if no sequence is possible, or if the sequences so far have half of the permitted faults.
-func (u *users) sequence() {
+// sequence appends the steps and faults of one of the sequences, chosen at random. It appends
+// nothing if no sequence is possible, or if the sequences so far have half of the permitted faults.
+func (u *users) sequence(from []userSequence) {
 	if len(u.faults) >= faultsMax/2 {
 		return
 	}
-	left := slices.Clone(u.sequences)
+	left := slices.Clone(from)
 	for before := len(u.steps); len(left) > 0 && len(u.steps) == before; {
 		i := weighted(u.Rand, left, func(s userSequence) int { return s.weight })
 		left[i].do(u)
@@ -257,4 +284,16 @@ func (u *users) replaceUnseen() {
 	gone := u.deleteObject(o)
 	gone.After, gone.Await = time.Second, &scenario.Await{Target: o.Target, Until: scenario.Gone, Within: 30 * time.Second}
 	u.createObject(u.newOwner(o.Target, max(2, u.room())))
+}
+
+// deleteSlowly deletes an object in the foreground or background. The object or its pods exist for
+// some time afterwards, in which the controller must not create other pods.
+func (u *users) deleteSlowly() {
+	o := u.pick(func(o *object) bool { return owner(o) && o.replicas > 1 })
+	if o == nil || len(u.existing(owner)) < 2 {
+		return
+	}
+	u.untilAvailable(o)
+	u.deleteObject(o)
+	u.steps[len(u.steps)-1].Operation.(*scenario.Delete).Propagation = faults.Pick(u.Rand, scenario.Foreground, scenario.Foreground, scenario.Background)
 }

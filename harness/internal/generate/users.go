@@ -19,7 +19,8 @@ type users struct {
 	steps   []scenario.Step
 	// faults has the faults of the sequences drawn so far. They begin at steps.
 	faults    []scenario.Fault
-	sequences []userSequence // the sequences that the workload may have
+	sequences []userSequence // the sequences that the workload may have between its other steps
+	last      []userSequence // the sequences that may end the workload
 	// err joins the errors of faults of sequences whose parameters cannot be parsed.
 	err error
 }
@@ -46,10 +47,10 @@ func pods(o *object) bool       { return o.Kind == scenario.Pod }
 // ReplicationController.
 func plain(o *object) bool { return owner(o) && !deployment(o) }
 
-// newUsers returns a value of type users that has drawn no steps. The workload
-// may have the given sequences.
-func newUsers(r *rand.Rand, profile Profile, sequences []userSequence) *users {
-	u := &users{Rand: r, profile: profile, sequences: sequences, free: []string{"web", "api", "shop", "cart", "auth", "mail", "feed", "jobs", "logs", "maps", "docs", "ads"}}
+// newUsers returns a value of type users that has drawn no steps yet. It will draw the steps of a
+// workload. The workload may contain the given sequences, and end with one of the sequences last.
+func newUsers(r *rand.Rand, profile Profile, sequences, last []userSequence) *users {
+	u := &users{Rand: r, profile: profile, sequences: sequences, last: last, free: []string{"web", "api", "shop", "cart", "auth", "mail", "feed", "jobs", "logs", "maps", "docs", "ads"}}
 	r.Shuffle(len(u.free), func(i, j int) { u.free[i], u.free[j] = u.free[j], u.free[i] })
 	return u
 }
@@ -58,8 +59,9 @@ func newUsers(r *rand.Rand, profile Profile, sequences []userSequence) *users {
 // that steps wait for conditions, or the pauses in a sequence. The first steps create objects with
 // replicas.
 //
-// Half of the workloads end with a label change of each object with replicas. The controller
-// enqueues the object on this event, even if the work queue key of the object is in back-off.
+// Half of the workloads end with one of the last sequences. A quarter ends with a label change of
+// each object with replicas. The controller enqueues the object on this event, even if the work queue
+// key of the object is in back-off.
 func (u *users) workload(duration time.Duration) []scenario.Step {
 	for range u.profile.owners.draw(u.Rand) {
 		u.addOwner()
@@ -72,7 +74,7 @@ func (u *users) workload(duration time.Duration) []scenario.Step {
 		}
 		before := len(u.steps)
 		if at >= next {
-			u.sequence()
+			u.sequence(u.sequences)
 			next += u.profile.duration
 		}
 		for len(u.steps) == before { // scaling is always possible
@@ -80,10 +82,13 @@ func (u *users) workload(duration time.Duration) []scenario.Step {
 		}
 		u.steps[before].After = gap
 	}
-	if u.IntN(2) == 0 {
+	switch u.IntN(4) {
+	case 0:
 		for _, o := range u.existing(owner) {
 			u.enqueue(o)
 		}
+	case 1, 2:
+		u.sequence(u.last)
 	}
 	return u.steps
 }
@@ -177,10 +182,9 @@ func (u *users) deleteObject(o *object) *scenario.Step {
 	return u.step(u.deletion(o))
 }
 
-// deletion returns a delete operation with a random propagation policy. Background has the
-// probability 1/2.
+// deletion returns a delete operation with a random propagation policy.
 func (u *users) deletion(o *object) *scenario.Delete {
-	propagation := faults.Pick(u.Rand, scenario.Background, scenario.Background, scenario.Foreground, scenario.Orphan)
+	propagation := faults.Pick(u.Rand, scenario.Background, scenario.Foreground, scenario.Orphan)
 	return &scenario.Delete{Target: o.Target, Propagation: propagation}
 }
 

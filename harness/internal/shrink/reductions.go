@@ -102,8 +102,8 @@ var environment = []func(*scenario.Scenario) bool{
 	},
 }
 
-// simplifyEnvironment calls the functions environment[from:to]. It reports whether the scenario
-// changed.
+// simplifyEnvironment applies the simplifications environment[from:to] to a scenario, such as fewer
+// nodes. It reports whether the scenario changed.
 func simplifyEnvironment(s *scenario.Scenario, from, to int) bool {
 	changed := false
 	for _, simplify := range environment[from:to] {

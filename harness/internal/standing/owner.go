@@ -35,10 +35,10 @@ func writeOwner(dir string) error {
 	// The rename is atomic, so a concurrent List never reads a partial file.
 	path := filepath.Join(dir, ownerFile)
 	if err := os.WriteFile(path+".new", []byte(self.String()), 0o600); err != nil {
-		return fmt.Errorf("writing the owner file in %s: %w", dir, err)
+		return fmt.Errorf("recording in %s which process owns the directory: %w", dir, err)
 	}
 	if err := os.Rename(path+".new", path); err != nil {
-		return fmt.Errorf("writing the owner file in %s: %w", dir, err)
+		return fmt.Errorf("recording in %s which process owns the directory: %w", dir, err)
 	}
 	return nil
 }

@@ -383,8 +383,8 @@ func isGeneric() object {
 	return object{"properties": object{"kind": object{"not": object{"enum": contractKinds()}}}, "required": []string{"kind"}}
 }
 
-// ifGeneric returns a JSON Schema that applies a rule only to kinds that need a manifest, such as
-// StatefulSet.
+// ifGeneric returns a JSON Schema that applies a rule only to generic kinds, such as StatefulSet.
+// The scenario format has no fields for these kinds, so a scenario contains their manifest.
 func ifGeneric(rule object) object { return object{"if": isGeneric(), "then": rule} }
 
 // shortNames is a JSON Schema rule that requires a DNS label in the field name. The rule does not

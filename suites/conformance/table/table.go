@@ -184,8 +184,8 @@ func summary(results []Result, subject string) string {
 // this text.
 const SummaryHead = "| Kubernetes "
 
-// writeSummary writes the summary table. Each line contains a controller's numbers of
-// statements, specs and results.
+// writeSummary writes the summary table. Each line has the number of
+// statements, specs and results of one controller.
 func (run Run) writeSummary(b *strings.Builder) {
 	where := run.Provider
 	if run.Profile != "" {

@@ -24,8 +24,8 @@ type FaultSpec struct{ Kind, Params string }
 // Two combinations are known:
 //
 //   - a delayed watch of Endpoints, with lost responses to updates of Endpoints
-//   - failing status updates, with rejected updates of ReplicaSets, which can also change the
-//     proportions of a proportional scaling
+//   - failing status updates, with rejected updates of ReplicaSets. Rejected updates alone can
+//     already change the proportions of a proportional scaling.
 var Profiles = []Profile{{
 	Name:        "steady",
 	Description: "every watch lags, one request in ten fails except updates of ReplicaSets, and one response to a create in twenty is lost",
