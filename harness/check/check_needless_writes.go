@@ -126,8 +126,8 @@ func (answered *answeredCall) deployment() *objects.Deployment {
 	return answered.process.view.deployments[answered.rollout.uid]
 }
 
-// changesNothing reports whether a successful update left the object unchanged: the response has
-// the resourceVersion from before, or Endpoints have the same content. It is false for truncated
+// changesNothing reports whether a successful update left the object unchanged. Then the response
+// has the resourceVersion from before, or Endpoints have the same content. It is false for truncated
 // Endpoints, because kube-controller-manager may write other addresses in each sync.
 func (answered *answeredCall) changesNothing() bool {
 	if answered.update.truncated {

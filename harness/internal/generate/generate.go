@@ -51,6 +51,10 @@ type Options struct {
 	// generator prefers faults with low counts. The same seed may therefore give different
 	// scenarios with different counts.
 	PreferUncovered *coverage.Table
+
+	// supported has those of the fault types that the provider supports. Sequences also use types
+	// that the generator does not draw otherwise.
+	supported []faults.Type
 }
 
 // These are the bounds of Options.Duration.
@@ -149,7 +153,7 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 		s.Subject.QPS, s.Subject.Burst = 20, 30
 		s.Settle = scenario.Settle{Within: longSettle, Quiet: 5 * time.Second}
 	}
-	users := newUsers(o.random("users"), o.Profile, o.possible(userSequences), o.possible(lastSequences))
+	users := newUsers(o.random("users"), o.Profile, o.sequences(), o.lastChanges())
 	s.Workload = users.workload(o.Duration)
 	if users.err != nil {
 		return nil, fmt.Errorf("generating from seed %d: %w", o.Seed, users.err)
@@ -215,9 +219,8 @@ func (o *Options) complete() error {
 	if o.Kinds == nil {
 		o.Kinds = catalog.All
 	}
-	o.Kinds = slices.DeleteFunc(slices.Clone(o.Kinds), func(kind faults.Type) bool {
-		return kind.Sample == nil || !o.Provider.Capabilities.Has(kind.Needs...)
-	})
+	o.supported = slices.DeleteFunc(slices.Clone(o.Kinds), func(kind faults.Type) bool { return !o.Provider.Capabilities.Has(kind.Needs...) })
+	o.Kinds = slices.DeleteFunc(slices.Clone(o.supported), func(kind faults.Type) bool { return kind.Sample == nil })
 	if len(o.Kinds) == 0 {
 		return fmt.Errorf("no type of fault can run on provider %q; expected another provider, such as %s", o.Provider.Name, strings.Join(providers.Names(), ", "))
 	}

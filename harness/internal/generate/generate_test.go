@@ -105,6 +105,8 @@ func TestVariety(t *testing.T) {
 		"- scale: ", "- rollout: ", "- pause: ", "- resume: ", "- rollback: ", "- label: ", "- select: ", "- configure: ", "- publish: ", "- delete: ",
 		"await: ", "until: gone", "until: complete", "propagation: orphan", "propagation: foreground", "strategy: Recreate", "maxSurge: 0",
 		"controller: foreign", "replicas: 2, qps",
+		// Of sequences.
+		"- annotate: ", "- create: {kind: Endpoints", "- delete: {kind: Endpoints", "progressDeadlineSeconds: 3", "- pod-disown: ", "leader: true", "ports: []",
 	} {
 		if !strings.Contains(all.String(), words) {
 			t.Errorf("300 seeds do not draw %q", words)
@@ -116,7 +118,7 @@ func TestVariety(t *testing.T) {
 // changes objects as another user would, at the same time as the workload.
 func TestEdits(t *testing.T) {
 	var all strings.Builder
-	for seed := range uint64(100) {
+	for seed := range uint64(300) {
 		o := options(seed)
 		o.Kinds = []faults.Type{users.Edit, users.Edit, requests.Slow} // requests.Slow remains possible when every object has an edit
 		s := generated(t, o)
@@ -135,7 +137,7 @@ func TestEdits(t *testing.T) {
 		"[{select: {kind: ReplicationController", ", resume: {", "{create: {kind: Deployment", "{create: {kind: Service", "at: begun", "at: done",
 	} {
 		if !strings.Contains(all.String(), words) {
-			t.Errorf("100 seeds do not draw %q", words)
+			t.Errorf("300 seeds do not draw %q", words)
 		}
 	}
 }

@@ -26,13 +26,13 @@ var userOperations = []userOperation{
 	{2, (*users).pauseOrResume},
 	{1, (*users).rollBack},
 	{2, (*users).addOwner},
-	{2, (*users).addService},
-	{1, (*users).reselect},
+	{3, (*users).addService},
+	{2, (*users).reselect},
 	{1, (*users).addPods},
 	{1, (*users).relabelPods},
 	{1, (*users).touch},
 	{2, (*users).configure},
-	{1, (*users).republish},
+	{2, (*users).republish},
 	{1, (*users).remove},
 	{1, (*users).replace},
 }
@@ -86,6 +86,9 @@ func (u *users) bounds(create *scenario.Create) {
 	switch u.IntN(4) {
 	case 0:
 		create.MaxSurge = scenario.Number(0)
+		if u.IntN(2) == 0 { // it often rounds to 0 too
+			create.MaxUnavailable = scenario.Percent(faults.Pick(u.Rand, 1, 10))
+		}
 	case 1:
 		create.MaxUnavailable = scenario.Number(0)
 	}
@@ -164,23 +167,34 @@ func (u *users) rollBack() {
 	}
 }
 
-// addService appends a step that creates a Service with the name of an object with replicas. The
-// Service selects the pods of this object. addService chooses an object that has no such Service
-// yet.
+// addService appends a step that creates a Service for an object with replicas. It chooses an
+// object that has no such Service yet.
 func (u *users) addService() {
-	o := u.pick(func(o *object) bool {
-		return owner(o) && !slices.ContainsFunc(u.objects, func(s *object) bool { return service(s) && s.Name == o.Name })
-	})
-	if o == nil {
-		return
+	if o := u.pick(u.withoutService); o != nil {
+		u.createService(o)
 	}
-	u.createObject(&scenario.Create{
+}
+
+// withoutService reports whether an object has replicas, and no Service has its name.
+func (u *users) withoutService(o *object) bool {
+	return owner(o) && !slices.ContainsFunc(u.objects, func(s *object) bool { return service(s) && s.Name == o.Name })
+}
+
+// createService appends a step that creates a Service with the name of an object with replicas. The
+// Service selects the pods of this object. Some headless Services have no ports.
+func (u *users) createService(o *object) *object {
+	create := &scenario.Create{
 		Target:                   scenario.Target{Kind: scenario.Service, Name: o.Name},
 		Selector:                 map[string]string{"app": o.Name},
 		Ports:                    firstPorts,
 		Headless:                 u.IntN(4) == 0,
 		PublishNotReadyAddresses: u.IntN(6) == 0,
-	})
+	}
+	if create.Headless && u.IntN(2) == 0 {
+		create.Ports = []scenario.Port{}
+	}
+	u.createObject(create)
+	return u.objects[len(u.objects)-1]
 }
 
 // reselect appends a step that changes the selector of a random Service. The new selector

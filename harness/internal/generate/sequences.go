@@ -31,8 +31,8 @@ type userSequence struct {
 	do func(*users)
 }
 
-// userSequences has all sequences. Most generated scenarios have one of them. A scenario that is
-// longer than the profile's own duration has several.
+// userSequences has all sequences. Most generated scenarios have two of them. A scenario that is
+// longer than the profile's own duration has more.
 var userSequences = []userSequence{
 	{weight: 3, do: (*users).scaleDownUnready, kinds: []faults.Type{podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers}},
 	{weight: 2, do: (*users).scaleDownCheap},
@@ -43,50 +43,70 @@ var userSequences = []userSequence{
 	{weight: 1, do: (*users).orphanEndpoints, kinds: []faults.Type{processes.Restart}},
 	{weight: 2, do: (*users).replaceUnseen, kinds: []faults.Type{watches.Delay}},
 	{weight: 1, do: (*users).deleteSlowly},
+	{weight: 1, do: (*users).deleteEndpoints},
+	{weight: 1, do: (*users).rollBackUnseen, kinds: []faults.Type{watches.Delay, podfaults.Churn}},
 }
 
-// lastSequences has the sequences that may end a workload. Each makes one change while nothing
-// else happens, so that a controller that misses the event never makes up for it.
-var lastSequences = []userSequence{
-	{weight: 2, do: lastChange(podfaults.Disown.Name, "how: strip, times: 2"), kinds: []faults.Type{podfaults.Disown}},
-	{weight: 1, do: lastChange(podfaults.Disown.Name, "how: give, times: 1"), kinds: []faults.Type{podfaults.Disown}},
-	{weight: 1, do: lastChange(podfaults.Relabel.Name, "times: 1"), kinds: []faults.Type{podfaults.Relabel}},
-	{weight: 1, do: lastChange(podfaults.Churn.Name, "action: delete, times: 1"), kinds: []faults.Type{podfaults.Churn}},
-	{
-		weight: 2, do: lastChange(podfaults.Churn.Name, "action: unready, times: 1, downtime: 1s"),
-		kinds: []faults.Type{podfaults.Churn}, capabilities: []cluster.Capability{cluster.ControlsContainers},
-	},
+// lastChange is a fault that changes one or two pods of an object while nothing else happens to
+// the object. A controller that misses the event then never makes up for it.
+type lastChange struct {
+	weight       int // the relative probability of the change
+	kind         faults.Type
+	capabilities []cluster.Capability // what the cluster must support for the parameters
+	params       string               // fields of a YAML mapping
 }
 
-// lastChange returns a sequence that waits until an object is available. Then a fault changes one
-// or two of the object's pods. The parameters of the fault are fields of a YAML mapping.
-func lastChange(fault, params string) func(*users) {
-	return func(u *users) {
-		o := u.pick(func(o *object) bool { return owner(o) && !o.paused && o.replicas > 0 })
-		if o == nil {
+// lastChanges has the changes that may end a workload, each of another object.
+var lastChanges = []lastChange{
+	// While the controller deletes no pod of the object, it can lose no deletion that it expects.
+	{weight: 3, kind: podfaults.Disown, params: "how: strip, times: 2"},
+	{weight: 1, kind: podfaults.Disown, params: "how: give, times: 1"},
+	{weight: 2, kind: podfaults.Relabel, params: "times: 1"},
+	{weight: 2, kind: podfaults.Churn, params: "action: delete, times: 1"},
+	{weight: 2, kind: podfaults.Churn, params: "action: unready, times: 1, downtime: 1s", capabilities: []cluster.Capability{cluster.ControlsContainers}},
+}
+
+// finish changes pods of each object with replicas, after all replicas of the object are available.
+func (u *users) finish() {
+	owners := u.existing(func(o *object) bool { return owner(o) && !o.paused && o.replicas > 0 })
+	u.Shuffle(len(owners), func(i, j int) { owners[i], owners[j] = owners[j], owners[i] })
+	left := slices.Clone(u.last)
+	for _, o := range owners {
+		if len(left) == 0 {
 			return
 		}
+		i := weighted(u.Rand, left, func(c lastChange) int { return c.weight })
 		u.untilAvailable(o)
-		u.inject(fault, scenario.Done, 3*time.Second, fmt.Sprintf("{selector: app=%s, every: 500ms, %s}", o.Name, params))
+		u.inject(left[i].kind.Name, scenario.Done, 3*time.Second, fmt.Sprintf("{selector: app=%s, every: 500ms, %s}", o.Name, left[i].params))
+		left = slices.Delete(left, i, i+1)
 	}
 }
 
-// possible returns those of the sequences whose faults the generator may inject on the provider.
-func (o *Options) possible(sequences []userSequence) []userSequence {
-	return slices.DeleteFunc(slices.Clone(sequences), func(s userSequence) bool {
-		return !o.Provider.Capabilities.Has(s.capabilities...) || slices.ContainsFunc(s.kinds, func(kind faults.Type) bool {
-			return !slices.ContainsFunc(o.Kinds, func(drawn faults.Type) bool { return drawn.Name == kind.Name })
-		})
+// sequences returns the sequences whose faults the generator may inject on the provider.
+func (o *Options) sequences() []userSequence {
+	return slices.DeleteFunc(slices.Clone(userSequences), func(s userSequence) bool { return !o.permits(s.capabilities, s.kinds...) })
+}
+
+// lastChanges returns the last changes that the generator may make on the provider.
+func (o *Options) lastChanges() []lastChange {
+	return slices.DeleteFunc(slices.Clone(lastChanges), func(c lastChange) bool { return !o.permits(c.capabilities, c.kind) })
+}
+
+// permits reports whether the provider has the capabilities, and the options permit all of the
+// given fault types.
+func (o *Options) permits(capabilities []cluster.Capability, kinds ...faults.Type) bool {
+	return o.Provider.Capabilities.Has(capabilities...) && !slices.ContainsFunc(kinds, func(kind faults.Type) bool {
+		return !slices.ContainsFunc(o.supported, func(drawn faults.Type) bool { return drawn.Name == kind.Name })
 	})
 }
 
-// sequence appends the steps and faults of one of the sequences, chosen at random. It appends
-// nothing if no sequence is possible, or if the sequences so far have half of the permitted faults.
-func (u *users) sequence(from []userSequence) {
+// sequence appends the steps and faults of a random sequence. It appends nothing if no sequence is
+// possible, or if the sequences so far have half of the permitted faults.
+func (u *users) sequence() {
 	if len(u.faults) >= faultsMax/2 {
 		return
 	}
-	left := slices.Clone(from)
+	left := slices.Clone(u.sequences)
 	for before := len(u.steps); len(left) > 0 && len(u.steps) == before; {
 		i := weighted(u.Rand, left, func(s userSequence) int { return s.weight })
 		left[i].do(u)
@@ -256,7 +276,10 @@ func (u *users) restartSlowly() {
 	} else {
 		u.resize(o, u.newReplicas(o)-o.replicas, 0)
 	}
-	slow := faults.Pick(u.Rand, kube.Pod, kube.Pod, kube.ReplicaSet, string(o.Kind))
+	slow := kube.Pod
+	if deployment(o) {
+		slow = faults.Pick(u.Rand, kube.ReplicaSet, kube.ReplicaSet, kube.Pod)
+	}
 	u.inject(processes.Restart.Name, scenario.Done, 3*time.Second, "{how: kill, downtime: 200ms}")
 	u.inject(requests.Slow.Name, scenario.Begun, 6*time.Second, fmt.Sprintf("{verb: watch, resource: %s, delay: 1500ms}", resource(slow)))
 }
@@ -296,4 +319,34 @@ func (u *users) deleteSlowly() {
 	u.untilAvailable(o)
 	u.deleteObject(o)
 	u.steps[len(u.steps)-1].Operation.(*scenario.Delete).Propagation = faults.Pick(u.Rand, scenario.Foreground, scenario.Foreground, scenario.Background)
+}
+
+// rollBackUnseen rolls a Deployment back while pods are deleted. The controller receives the events of
+// its own change to the Deployment later than those of the pods.
+func (u *users) rollBackUnseen() {
+	o := u.pick(func(o *object) bool { return deployment(o) && !o.paused && o.replicas > 0 })
+	if o == nil {
+		return
+	}
+	o.versions++
+	u.step(&scenario.Rollout{Target: o.Target, Version: fmt.Sprintf("v%d", o.versions)})
+	u.untilAvailable(o)
+	u.step(&scenario.Rollback{Target: o.Target}).After = time.Second
+	u.inject(watches.Delay.Name, scenario.Begun, 3*time.Second, fmt.Sprintf("{resource: %s, delay: 1s}", resource(kube.Deployment)))
+	u.inject(podfaults.Churn.Name, scenario.Begun, 2*time.Second, fmt.Sprintf("{action: delete, selector: app=%s, every: 200ms}", o.Name))
+}
+
+// deleteEndpoints creates Endpoints, and then a Service with the same name. It deletes the Endpoints
+// when the controller has written addresses to them. The controller must create them again.
+func (u *users) deleteEndpoints() {
+	o := u.pick(func(o *object) bool { return u.withoutService(o) && !o.paused && o.replicas > 0 })
+	if o == nil {
+		return
+	}
+	u.untilAvailable(o)
+	u.createObject(&scenario.Create{Target: scenario.Target{Kind: scenario.Endpoints, Name: o.Name}})
+	endpoints := u.objects[len(u.objects)-1]
+	s := u.createService(o)
+	u.steps[len(u.steps)-1].Await = &scenario.Await{Target: s.Target, Until: scenario.Served, Within: 30 * time.Second}
+	u.deleteObject(endpoints)
 }

@@ -20,7 +20,7 @@ type users struct {
 	// faults has the faults of the sequences drawn so far. They begin at steps.
 	faults    []scenario.Fault
 	sequences []userSequence // the sequences that the workload may have between its other steps
-	last      []userSequence // the sequences that may end the workload
+	last      []lastChange   // the changes that may end the workload
 	// err joins the errors of faults of sequences whose parameters cannot be parsed.
 	err error
 }
@@ -48,8 +48,8 @@ func pods(o *object) bool       { return o.Kind == scenario.Pod }
 func plain(o *object) bool { return owner(o) && !deployment(o) }
 
 // newUsers returns a value of type users that has drawn no steps yet. It will draw the steps of a
-// workload. The workload may contain the given sequences, and end with one of the sequences last.
-func newUsers(r *rand.Rand, profile Profile, sequences, last []userSequence) *users {
+// workload. The workload may contain the given sequences, and end with the changes last.
+func newUsers(r *rand.Rand, profile Profile, sequences []userSequence, last []lastChange) *users {
 	u := &users{Rand: r, profile: profile, sequences: sequences, last: last, free: []string{"web", "api", "shop", "cart", "auth", "mail", "feed", "jobs", "logs", "maps", "docs", "ads"}}
 	r.Shuffle(len(u.free), func(i, j int) { u.free[i], u.free[j] = u.free[j], u.free[i] })
 	return u
@@ -59,14 +59,14 @@ func newUsers(r *rand.Rand, profile Profile, sequences, last []userSequence) *us
 // that steps wait for conditions, or the pauses in a sequence. The first steps create objects with
 // replicas.
 //
-// Half of the workloads end with one of the last sequences. A quarter ends with a label change of
-// each object with replicas. The controller enqueues the object on this event, even if the work queue
+// Half of the workloads end with a change of pods of each object with replicas. A quarter ends with a
+// label change of each of these objects. The controller enqueues the object on this event, even if the work queue
 // key of the object is in back-off.
 func (u *users) workload(duration time.Duration) []scenario.Step {
 	for range u.profile.owners.draw(u.Rand) {
 		u.addOwner()
 	}
-	next := faults.PickTime(u.Rand, 0, u.profile.duration, timeStep)
+	next := faults.PickTime(u.Rand, 0, u.profile.duration/2, timeStep)
 	for at := time.Duration(0); ; {
 		gap := u.gap()
 		if at += gap; at > duration {
@@ -74,8 +74,8 @@ func (u *users) workload(duration time.Duration) []scenario.Step {
 		}
 		before := len(u.steps)
 		if at >= next {
-			u.sequence(u.sequences)
-			next += u.profile.duration
+			u.sequence()
+			next += u.profile.duration / 2
 		}
 		for len(u.steps) == before { // scaling is always possible
 			userOperations[weighted(u.Rand, userOperations, func(o userOperation) int { return o.weight })].do(u)
@@ -88,7 +88,7 @@ func (u *users) workload(duration time.Duration) []scenario.Step {
 			u.enqueue(o)
 		}
 	case 1, 2:
-		u.sequence(u.last)
+		u.finish()
 	}
 	return u.steps
 }
