@@ -168,10 +168,14 @@ func (u *users) rollBack() {
 }
 
 // addService appends a step that creates a Service for an object with replicas. It chooses an
-// object that has no such Service yet.
+// object that has no such Service yet. Some of these Services are of type ExternalName.
 func (u *users) addService() {
-	if o := u.pick(u.withoutService); o != nil {
-		u.createService(o)
+	o := u.pick(u.withoutService)
+	if o == nil {
+		return
+	}
+	if s := u.createService(o); !s.create.Headless && u.IntN(5) == 0 {
+		s.create.ExternalName = s.Name + ".example.com"
 	}
 }
 

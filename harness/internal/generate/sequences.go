@@ -44,7 +44,8 @@ var userSequences = []userSequence{
 	{weight: 2, do: (*users).replaceUnseen, kinds: []faults.Type{watches.Delay}},
 	{weight: 1, do: (*users).deleteSlowly},
 	{weight: 1, do: (*users).deleteEndpoints},
-	{weight: 1, do: (*users).rollBackUnseen, kinds: []faults.Type{watches.Delay, podfaults.Churn}},
+	{weight: 2, do: (*users).rollBackUnseen, kinds: []faults.Type{watches.Delay, podfaults.Churn}},
+	{weight: 2, do: (*users).rollOutUnanswered, kinds: []faults.Type{watches.Delay, requests.Lost}},
 }
 
 // lastChange is a fault that changes one or two pods of an object while nothing else happens to
@@ -129,7 +130,15 @@ func (u *users) inject(name string, at scenario.Edge, duration time.Duration, pa
 // this step, the object may still be in a rollout when a sequence begins.
 func (u *users) untilAvailable(o *object) {
 	u.enqueue(o)
-	u.steps[len(u.steps)-1].Await = &scenario.Await{Target: o.Target, Until: scenario.Available, Within: 30 * time.Second}
+	u.awaitAfterLast(o, scenario.Available)
+}
+
+// awaitAfterLast lets the last step wait for a condition of an object. In a workload of hours, the
+// step does not wait, because faults can delay the condition for longer than a wait may last.
+func (u *users) awaitAfterLast(o *object, until scenario.Until) {
+	if !u.profile.long {
+		u.steps[len(u.steps)-1].Await = &scenario.Await{Target: o.Target, Until: until, Within: 30 * time.Second}
+	}
 }
 
 // scalable reports whether an object has at least 4 replicas and may be scaled down.
@@ -236,7 +245,10 @@ func (u *users) stall() {
 // rejectAll changes up to three objects while all writes of their controllers fail. Nothing else
 // happens to these objects afterwards, so that only a retry completes the changes.
 func (u *users) rejectAll() {
-	begin := u.pick(owner)
+	begin := u.pick(func(o *object) bool { return owner(o) && !o.paused })
+	if begin == nil {
+		return
+	}
 	u.untilAvailable(begin)
 	for _, verb := range []string{"create", "update", "delete"} {
 		for _, kind := range rejectedKinds[verb] {
@@ -244,15 +256,18 @@ func (u *users) rejectAll() {
 				fmt.Sprintf("{verb: %s, resource: %s, code: 503, probability: 1.0}", verb, resource(kind)))
 		}
 	}
+	first := len(u.steps)
 	for range 3 {
 		if u.IntN(2) == 0 {
 			u.rollOut()
 		} else {
 			u.scale()
 		}
-		u.steps[len(u.steps)-1].Await = nil
 	}
-	u.steps[len(u.steps)-1].Await = &scenario.Await{Target: begin.Target, Until: scenario.Scaled, Within: 30 * time.Second}
+	for i := range u.steps[first:] {
+		u.steps[first+i].Await = nil
+	}
+	u.awaitAfterLast(begin, scenario.Scaled)
 }
 
 // rejectedKinds has the kinds of the objects that controllers create, update or delete, by verb.
@@ -302,9 +317,10 @@ func (u *users) replaceUnseen() {
 	}
 	u.untilAvailable(o)
 	u.resize(o, -1-u.IntN(o.replicas-1), 0)
-	delayed := faults.Pick(u.Rand, kube.Pod, string(o.Kind))
+	delayed := faults.Pick(u.Rand, kube.Pod, kube.Pod, kube.Pod, kube.Pod, string(o.Kind))
 	u.inject(watches.Delay.Name, scenario.Begun, 4*time.Second, fmt.Sprintf("{resource: %s, delay: 3s}", resource(delayed)))
 	gone := u.deleteObject(o)
+	gone.Operation.(*scenario.Delete).Propagation = faults.Pick(u.Rand, scenario.Background, scenario.Background, scenario.Orphan)
 	gone.After, gone.Await = time.Second, &scenario.Await{Target: o.Target, Until: scenario.Gone, Within: 30 * time.Second}
 	u.createObject(u.newOwner(o.Target, max(2, u.room())))
 }
@@ -312,7 +328,7 @@ func (u *users) replaceUnseen() {
 // deleteSlowly deletes an object in the foreground or background. The object or its pods exist for
 // some time afterwards, in which the controller must not create other pods.
 func (u *users) deleteSlowly() {
-	o := u.pick(func(o *object) bool { return owner(o) && o.replicas > 1 })
+	o := u.pick(func(o *object) bool { return owner(o) && !o.paused && o.replicas > 1 })
 	if o == nil || len(u.existing(owner)) < 2 {
 		return
 	}
@@ -347,6 +363,38 @@ func (u *users) deleteEndpoints() {
 	u.createObject(&scenario.Create{Target: scenario.Target{Kind: scenario.Endpoints, Name: o.Name}})
 	endpoints := u.objects[len(u.objects)-1]
 	s := u.createService(o)
-	u.steps[len(u.steps)-1].Await = &scenario.Await{Target: s.Target, Until: scenario.Served, Within: 30 * time.Second}
+	u.awaitAfterLast(s, scenario.Served)
 	u.deleteObject(endpoints)
+}
+
+// rollOutUnanswered starts a rollout in which the response to the create of the ReplicaSet is lost.
+// The controller also receives the watch event of the ReplicaSet late.
+func (u *users) rollOutUnanswered() {
+	o := u.pick(func(o *object) bool { return deployment(o) && !o.paused && o.replicas > 0 })
+	if o == nil {
+		return
+	}
+	u.untilAvailable(o)
+	o.versions++
+	u.step(&scenario.Rollout{Target: o.Target, Version: fmt.Sprintf("v%d", o.versions)})
+	u.inject(watches.Delay.Name, scenario.Begun, 3*time.Second, fmt.Sprintf("{resource: %s, delay: 1s}", resource(kube.ReplicaSet)))
+	u.inject(requests.Lost.Name, scenario.Begun, 3*time.Second, fmt.Sprintf("{verb: create, resource: %s, how: reset, breaks: request, times: 1}", resource(kube.ReplicaSet)))
+	// A Deployment that adopts ReplicaSets while these events are missing may get two ReplicaSets
+	// with the same template.
+	u.enqueue(o)
+	u.steps[len(u.steps)-1].After = 4 * time.Second
+}
+
+// changeService changes a Service while nothing else happens. A controller that misses the event of
+// the Service never makes up for it.
+func (u *users) changeService() {
+	before := len(u.steps)
+	if u.IntN(2) == 0 {
+		u.reselect()
+	} else {
+		u.republish()
+	}
+	if len(u.steps) > before { // a Service exists
+		u.steps[before].After = 3 * time.Second
+	}
 }

@@ -60,7 +60,7 @@ func newUsers(r *rand.Rand, profile Profile, sequences []userSequence, last []la
 // replicas.
 //
 // Half of the workloads end with a change of pods of each object with replicas. A quarter ends with a
-// label change of each of these objects. The controller enqueues the object on this event, even if the work queue
+// change of a Service, and a quarter with a label change of each object with replicas. The controller enqueues the object on this event, even if the work queue
 // key of the object is in back-off.
 func (u *users) workload(duration time.Duration) []scenario.Step {
 	for range u.profile.owners.draw(u.Rand) {
@@ -89,6 +89,8 @@ func (u *users) workload(duration time.Duration) []scenario.Step {
 		}
 	case 1, 2:
 		u.finish()
+	default:
+		u.changeService()
 	}
 	return u.steps
 }
