@@ -40,7 +40,7 @@ var Disown = faults.Type{
 		{Name: "how", Description: "The change of the controllerRef. strip: remove it. give: replace it with the controllerRef of an object that no controller reconciles.", Bounds: "one of " + strings.Join(disownActions, ", ")},
 	}, targetParams...),
 	New:                NewDisown,
-	NotGeneratedReason: "only the last change of a workload may be of this type; if a pod loses its controllerRef while its controller deletes it, the controller waits 5 minutes for its expectations to expire (allowed behavior expired-expectations)",
+	NotGeneratedReason: "if a pod loses its controllerRef while its controller deletes it, the controller waits 5 minutes for its expectations to expire (known upstream issue delete-after-owner-change); only the last change of a workload may be of this type",
 }
 
 // targetParams documents the parameters in [Targets], which pod-relabel and pod-disown share.

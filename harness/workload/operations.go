@@ -110,7 +110,8 @@ func (u *user) delete(ctx context.Context, del *scenario.Delete) (*history.Ref, 
 			}
 			return err
 		})
-		if err != nil && !(del.Kind == scenario.Pod && apierrors.IsNotFound(err)) {
+		// The controllers under test also delete pods and Endpoints.
+		if err != nil && !((del.Kind == scenario.Pod || del.Kind == scenario.Endpoints) && apierrors.IsNotFound(err)) {
 			return nil, err
 		}
 	}

@@ -16,14 +16,16 @@ type editor struct {
 	*rand.Rand
 	profile  Profile
 	steps    []scenario.Step   // the steps of the workload
+	before   int               // changes begin at steps with a lower index
 	existing []scenario.Target // objects that exist when the workload ends
 	edited   []scenario.Target // objects that a user-edit fault of the scenario already changes
 }
 
 // newEditor returns an editor for a scenario. The editor does not change objects that a
-// user-edit fault of the scenario already changes.
-func newEditor(r *rand.Rand, profile Profile, s *scenario.Scenario) *editor {
-	e := &editor{Rand: r, profile: profile, steps: s.Workload, existing: s.ExistingObjects()}
+// user-edit fault of the scenario already changes. Its changes begin at one of the first steps of
+// the workload, as many as the argument before says.
+func newEditor(r *rand.Rand, profile Profile, s *scenario.Scenario, before int) *editor {
+	e := &editor{Rand: r, profile: profile, steps: s.Workload, before: before, existing: s.ExistingObjects()}
 	for _, fault := range s.Faults {
 		for _, step := range editsOf(fault) {
 			target, _ := step.Target()
@@ -54,7 +56,7 @@ const editTriesMax = 20
 // try draws one edit, which is a change by another user. The trigger of the edit is the
 // beginning or the end of a step of the workload. try returns nil if the edit is not valid.
 func (e *editor) try() ([]scenario.Step, *scenario.Trigger) {
-	at := e.IntN(len(e.steps))
+	at := e.IntN(e.before)
 	target, acts := e.steps[at].Target()
 	if !acts || !editable(target) || !slices.Contains(e.existing, target) || slices.Contains(e.edited, target) || e.deleted(target, at) {
 		return nil, nil

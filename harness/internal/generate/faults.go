@@ -43,6 +43,7 @@ const triesMax = 200
 func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 	r := o.random("faults")
 	input := sampleInputOf(u.steps)
+	o.finishes = u.finishes
 	count := int64(o.Profile.faults.draw(r)) * int64(o.Duration) / int64(o.Profile.duration)
 	count = min(max(count, 1), faultsMax-int64(len(s.Faults)))
 	for range count {
@@ -146,7 +147,7 @@ func (o *Options) seen(fault scenario.Fault) int {
 // if the scenario stays valid and the fault cannot cause a known upstream issue. If none of
 // triesMax draws fits, drawFitting returns an error.
 func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
-	editor := newEditor(r, o.Profile, s)
+	editor := newEditor(r, o.Profile, s, cmp.Or(o.finishes, len(s.Workload)))
 	for range triesMax {
 		kind := faults.Pick(r, o.Kinds...)
 		var when *scenario.Trigger // only user-edit faults have a trigger

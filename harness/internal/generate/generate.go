@@ -52,9 +52,12 @@ type Options struct {
 	// scenarios with different counts.
 	PreferUncovered *coverage.Table
 
-	// supported has those of the fault types that the provider supports. Sequences also use types
-	// that the generator does not draw otherwise.
+	// supported has the types of Kinds that the provider supports, also those without Sample, which
+	// only sequences inject.
 	supported []faults.Type
+	// finishes is the index of the step at which the last changes begin. No other user changes
+	// objects from there on. 0 means that the workload has no last changes.
+	finishes int
 }
 
 // These are the bounds of Options.Duration.
@@ -205,7 +208,7 @@ func (o *Options) delayPods(s *scenario.Scenario) {
 }
 
 // complete sets the defaults of the options, and returns an error for invalid options. It
-// removes the fault types that the provider does not support from o.Kinds.
+// removes the fault types that the provider does not support, or that have no Sample, from o.Kinds.
 func (o *Options) complete() error {
 	if o.Duration == 0 {
 		o.Duration = o.Profile.duration

@@ -106,7 +106,7 @@ func TestVariety(t *testing.T) {
 		"await: ", "until: gone", "until: complete", "propagation: orphan", "propagation: foreground", "strategy: Recreate", "maxSurge: 0",
 		"controller: foreign", "replicas: 2, qps",
 		// Of sequences.
-		"- annotate: ", "- create: {kind: Endpoints", "- delete: {kind: Endpoints", "progressDeadlineSeconds: 3", "- pod-disown: ", "leader: true", "ports: []",
+		"- annotate: ", "- create: {kind: Endpoints", "delete: {kind: Endpoints", "progressDeadlineSeconds: 3", "- pod-disown: ", "leader: true", "ports: []",
 	} {
 		if !strings.Contains(all.String(), words) {
 			t.Errorf("300 seeds do not draw %q", words)

@@ -21,6 +21,7 @@ type users struct {
 	faults    []scenario.Fault
 	sequences []userSequence // the sequences that the workload may have between its other steps
 	last      []lastChange   // the changes that may end the workload
+	finishes  int            // the index of the first step of the method finish; 0 if the workload has none
 	// err joins the errors of faults of sequences whose parameters cannot be parsed.
 	err error
 }
@@ -59,9 +60,10 @@ func newUsers(r *rand.Rand, profile Profile, sequences []userSequence, last []la
 // that steps wait for conditions, or the pauses in a sequence. The first steps create objects with
 // replicas.
 //
-// Half of the workloads end with a change of pods of each object with replicas. A quarter ends with a
-// change of a Service, and a quarter with a label change of each object with replicas. The controller enqueues the object on this event, even if the work queue
-// key of the object is in back-off.
+// Half of the workloads end with a change of pods of objects with replicas. A quarter ends with a
+// change of a Service, and a quarter with a label change of each object with replicas. The controller
+// enqueues an object on the change of its label, even if the work queue key of the object is in
+// back-off.
 func (u *users) workload(duration time.Duration) []scenario.Step {
 	for range u.profile.owners.draw(u.Rand) {
 		u.addOwner()
@@ -69,7 +71,7 @@ func (u *users) workload(duration time.Duration) []scenario.Step {
 	next := faults.PickTime(u.Rand, 0, u.profile.duration/2, timeStep)
 	for at := time.Duration(0); ; {
 		gap := u.gap()
-		if at += gap; at > duration {
+		if at += gap; at > duration || len(u.steps) >= stepsMax {
 			break
 		}
 		before := len(u.steps)
@@ -94,6 +96,10 @@ func (u *users) workload(duration time.Duration) []scenario.Step {
 	}
 	return u.steps
 }
+
+// stepsMax is the number of steps after which no sequence or operation begins. A scenario may have
+// 1000 steps.
+const stepsMax = 950
 
 // gap draws the pause between two steps of the workload. In a workload of hours, users act in bursts:
 // most pauses are short, and few last many minutes.
