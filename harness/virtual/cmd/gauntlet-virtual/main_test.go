@@ -166,7 +166,7 @@ func TestDeath(t *testing.T) {
 func TestMutant(t *testing.T) {
 	all := mutants.All()
 	builder := mutant.Builder{Tree: filepath.Join("..", "..", "..", ".."), Dir: t.TempDir(), Virtual: true}
-	for id, target := range map[string]string{"own-no-leftovers": subject.Ours, "R7-upstream": subject.Upstream} {
+	for id, target := range map[string]subject.Target{"own-no-leftovers": subject.Ours, "R7-upstream": subject.Upstream} {
 		t.Run(id, func(t *testing.T) {
 			m := all[slices.IndexFunc(all, func(m mutant.Mutant) bool { return m.ID == id })]
 			program, err := builder.Build(t.Context(), &m)
