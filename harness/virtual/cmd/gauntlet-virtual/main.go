@@ -68,11 +68,8 @@ const heapBytes = 256 << 20
 // The collection that frees the reserved memory also starts the runtime's workers, and waits for them
 // in real time. The program must thus call reserveHeap before other goroutines run.
 func reserveHeap() {
-	block := make([]byte, heapBytes)
 	// Without huge pages, the program is only slower.
-	_ = syscall.Madvise(block, syscall.MADV_HUGEPAGE)
-	runtime.KeepAlive(block)
-	block = nil
+	_ = syscall.Madvise(make([]byte, heapBytes), syscall.MADV_HUGEPAGE)
 	runtime.GC()
 }
 
