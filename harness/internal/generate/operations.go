@@ -310,9 +310,10 @@ func (u *users) relabelPods() {
 func (u *users) touch() { u.enqueue(u.pick(owner)) }
 
 // enqueue appends a step that sets the label "touched" of an object. The object's controller
-// then receives a watch event and enqueues the object. No selector uses this label.
-func (u *users) enqueue(o *object) {
-	u.step(&scenario.Label{Target: o.Target, Labels: map[string]string{"touched": fmt.Sprintf("at-%d", len(u.steps))}})
+// then receives a watch event and enqueues the object. No selector uses this label. enqueue returns
+// a pointer to the step.
+func (u *users) enqueue(o *object) *scenario.Step {
+	return u.step(&scenario.Label{Target: o.Target, Labels: map[string]string{"touched": fmt.Sprintf("at-%d", len(u.steps))}})
 }
 
 // remove appends a step that deletes a random object. It never deletes a pod or the last object

@@ -76,7 +76,7 @@ func (u *users) finish() {
 		return
 	}
 	u.finishes = len(u.steps)
-	owners := u.existing(func(o *object) bool { return owner(o) && !o.paused && o.replicas > 0 })
+	owners := u.existing(active)
 	u.Shuffle(len(owners), func(i, j int) { owners[i], owners[j] = owners[j], owners[i] })
 	left := slices.Clone(u.last)
 	for _, o := range owners {
@@ -156,6 +156,17 @@ func (u *users) awaitAfterLast(o *object, until scenario.Until) {
 	if !u.profile.long {
 		u.steps[len(u.steps)-1].Await = &scenario.Await{Target: o.Target, Until: until, Within: 30 * time.Second}
 	}
+}
+
+// active reports whether an object has pods that its controller changes: it has replicas, and is not
+// paused.
+func active(o *object) bool { return owner(o) && !o.paused && o.replicas > 0 }
+
+// rollOutNext appends a step that changes the pod template of a Deployment to a new version. It
+// returns a pointer to the step.
+func (u *users) rollOutNext(o *object) *scenario.Step {
+	o.versions++
+	return u.step(&scenario.Rollout{Target: o.Target, Version: fmt.Sprintf("v%d", o.versions)})
 }
 
 // scalable reports whether an object has at least 4 replicas and may be scaled down.
@@ -241,22 +252,20 @@ func (u *users) scaleDownPending() {
 // rollout.
 // In half of the cases, the rollout then creates no pod for longer than the deadline.
 func (u *users) stall() {
-	o := u.pick(func(o *object) bool { return deployment(o) && !o.paused && o.replicas > 0 })
+	o := u.pick(func(o *object) bool { return deployment(o) && active(o) })
 	if o == nil {
 		return
 	}
 	deadline := 3 + u.IntN(2)
 	u.step(&scenario.Configure{Target: o.Target, ProgressDeadlineSeconds: ptr.To(deadline)})
 	u.untilAvailable(o)
-	o.versions++
-	u.step(&scenario.Rollout{Target: o.Target, Version: fmt.Sprintf("v%d", o.versions)}).After = time.Duration(deadline+1) * time.Second
+	u.rollOutNext(o).After = time.Duration(deadline+1) * time.Second
 	if u.IntN(2) == 0 {
 		return
 	}
 	failing := time.Duration(deadline+2) * time.Second
 	u.inject(requests.Error.Name, scenario.Begun, failing, fmt.Sprintf("{verb: create, resource: pods, owner: ReplicaSet/%s-*, code: 500, probability: 1.0}", o.Name))
-	u.enqueue(o)
-	u.steps[len(u.steps)-1].After = failing + time.Second
+	u.enqueue(o).After = failing + time.Second
 }
 
 // rejectAll changes up to three objects while most creates and deletes of their controllers fail.
@@ -284,8 +293,7 @@ func (u *users) rejectAll() {
 	for i := range u.steps[first:] {
 		u.steps[first+i].Await = nil
 	}
-	u.enqueue(begin)
-	u.steps[len(u.steps)-1].After = 3 * time.Second
+	u.enqueue(begin).After = 3 * time.Second
 	u.awaitAfterLast(begin, scenario.Scaled)
 }
 
@@ -299,14 +307,13 @@ var rejectedKinds = map[string][]string{
 // restartSlowly kills the leader while an object changes. After the restart, the response to one of
 // the leader's lists arrives later than the others.
 func (u *users) restartSlowly() {
-	o := u.pick(func(o *object) bool { return owner(o) && !o.paused && o.replicas > 0 })
+	o := u.pick(active)
 	if o == nil {
 		return
 	}
 	u.untilAvailable(o)
 	if deployment(o) && u.IntN(3) > 0 {
-		o.versions++
-		u.step(&scenario.Rollout{Target: o.Target, Version: fmt.Sprintf("v%d", o.versions)})
+		u.rollOutNext(o)
 	} else {
 		u.resize(o, u.newReplicas(o)-o.replicas, 0)
 	}
@@ -353,8 +360,7 @@ func (u *users) deleteSlowly() {
 		return
 	}
 	u.untilAvailable(o)
-	u.deleteObject(o)
-	u.steps[len(u.steps)-1].Operation.(*scenario.Delete).Propagation = faults.Pick(u.Rand, scenario.Foreground, scenario.Foreground, scenario.Background)
+	u.deleteObject(o).Operation.(*scenario.Delete).Propagation = faults.Pick(u.Rand, scenario.Foreground, scenario.Foreground, scenario.Background)
 }
 
 // rollBackUnseen rolls a Deployment back. The controller receives its own update of the Deployment a
@@ -362,13 +368,12 @@ func (u *users) deleteSlowly() {
 // requests the rollback.
 func (u *users) rollBackUnseen() {
 	o := u.pick(func(o *object) bool {
-		return deployment(o) && !o.paused && o.replicas > 0 && ptr.Deref(o.create.RevisionHistoryLimit, 1) > 0
+		return deployment(o) && active(o) && ptr.Deref(o.create.RevisionHistoryLimit, 1) > 0
 	})
 	if o == nil {
 		return
 	}
-	o.versions++
-	u.step(&scenario.Rollout{Target: o.Target, Version: fmt.Sprintf("v%d", o.versions)})
+	u.rollOutNext(o)
 	u.untilAvailable(o)
 	u.step(&scenario.Rollback{Target: o.Target}).After = time.Second
 	u.inject(watches.Delay.Name, scenario.Begun, 3*time.Second, fmt.Sprintf("{resource: %s, delay: 1s}", resource(kube.Deployment)))
@@ -386,7 +391,7 @@ func (u *users) deleteEndpoints() {
 			return ok && create.Kind == scenario.Service && create.Name == o.Name
 		})
 	}
-	o := u.pick(func(o *object) bool { return owner(o) && !hadService(o) && !o.paused && o.replicas > 0 })
+	o := u.pick(func(o *object) bool { return active(o) && !hadService(o) })
 	if o == nil {
 		return
 	}
@@ -401,19 +406,17 @@ func (u *users) deleteEndpoints() {
 // rollOutUnanswered starts a rollout in which the response to the create of the ReplicaSet is lost.
 // The controller also receives the watch event of the ReplicaSet late.
 func (u *users) rollOutUnanswered() {
-	o := u.pick(func(o *object) bool { return deployment(o) && !o.paused && o.replicas > 0 })
+	o := u.pick(func(o *object) bool { return deployment(o) && active(o) })
 	if o == nil {
 		return
 	}
 	u.untilAvailable(o)
-	o.versions++
-	u.step(&scenario.Rollout{Target: o.Target, Version: fmt.Sprintf("v%d", o.versions)})
+	u.rollOutNext(o)
 	u.inject(watches.Delay.Name, scenario.Begun, 3*time.Second, fmt.Sprintf("{resource: %s, delay: 1s}", resource(kube.ReplicaSet)))
 	u.inject(requests.Lost.Name, scenario.Begun, 3*time.Second, fmt.Sprintf("{verb: create, resource: %s, how: reset, breaks: request, times: 1}", resource(kube.ReplicaSet)))
 	// The next step begins after the faults. A Deployment that adopts ReplicaSets while their events
 	// are missing may get two ReplicaSets with the same template.
-	u.enqueue(o)
-	u.steps[len(u.steps)-1].After = 4 * time.Second
+	u.enqueue(o).After = 4 * time.Second
 }
 
 // changeService changes a Service some seconds after the last other change. Without a Service, it
