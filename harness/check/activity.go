@@ -94,7 +94,7 @@ func Overall(results []Result, activity Activity) (Verdict, string) {
 	switch {
 	case worst == Fail:
 		return Fail, fmt.Sprintf("%d of %d checks failed; %s: %s", len(of[Fail]), len(results), of[Fail][0].Check, of[Fail][0].Reason)
-	case worst == KnownUpstream && activity.Incomplete == "": // a workload step may have failed because of the known upstream issue
+	case worst == KnownUpstream && activity.Incomplete == "": // Failures do not matter: the known upstream issue may have made a workload step fail
 		return KnownUpstream, fmt.Sprintf("%s: %s", of[KnownUpstream][0].Check, of[KnownUpstream][0].Reason)
 	case len(activity.Failures) > 0:
 		return Unknown, activity.Failures[0]

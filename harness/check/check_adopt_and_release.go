@@ -40,9 +40,9 @@ var adoptAndReleaseCheck = Check{
 // A sync adopts and releases pods before it writes the status. A patch or update of the pod counts
 // as an attempt, even if the API server rejects it.
 //
-// A sync may miss a pod that changed just before the sync began. It begins after the process has
-// received the version of the owner on which the status write is based. The checker therefore
-// demands only attempts that were already due lag (1 s) before that time.
+// A status write is based on one version of the owner. Its sync began after the process had
+// received this version, and may miss a pod that changed just before. The checker therefore demands
+// only attempts that were already due lag (1 s) before the process received this version.
 type adoptAndReleaseChecker struct {
 	findings
 	lastAttempt map[*process]map[types.UID]time.Duration // when each process last tried to adopt or release each pod

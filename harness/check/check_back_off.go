@@ -36,8 +36,8 @@ const (
 	// ms during the second.
 	failuresMax = 30
 	// failuresPerObjectEvent is how many more failures within a second are allowed after each
-	// event of the reconciled object. A sync of the new version may succeed at first and then
-	// fail again.
+	// event of the reconciled object. A sync of the new version may succeed, and the back-off of
+	// later failures then starts again at its shortest delay.
 	//
 	// An event of another object, such as a pod of the ReplicaSet, allows only one more failure.
 	failuresPerObjectEvent = 10
@@ -48,8 +48,9 @@ const (
 	// genericFailuresMax replaces failuresMax for the calls of a generic controller, which
 	// controllers/CONTRACT.md does not describe.
 	//
-	// RetryOnConflict of client-go may send a call 5 times in each of the 8 attempts of the
-	// first second. The back-off may also restart during that second.
+	// An exponential back-off makes 8 attempts in the first second (see failuresMax). In each
+	// attempt, RetryOnConflict of client-go may send the call 5 times. The back-off may also
+	// restart during that second.
 	genericFailuresMax = 100
 	// failuresPerDelivery is how many more failures within a second each list or watch event
 	// allows. It applies only to the calls of generic controllers, because any object may

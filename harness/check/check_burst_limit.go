@@ -44,8 +44,8 @@ func (checker *burstLimitChecker) Observe(m *Model, _ *history.Record) {
 	case callCreatePod:
 		calls, verb = &state.creates, "creates"
 		wanted = state.createBound.recent.bounds(m.processTime).high - state.podCounts.replicas
-		// The process may mistake pods that it did not create for its own. It then stops waiting
-		// for as many of its own creates, and may send as many more.
+		// The process may count excess pods, which it did not create, as its own creates. For each
+		// of them, it stops waiting for one of its creates, and may send one more.
 		allowed += state.excessObserved
 	case callDeletePod:
 		calls, verb = &state.deletes, "deletes"

@@ -82,7 +82,7 @@ func (checker *deletionCompletesChecker) recordAdded(request *history.Request, w
 	var before []string
 	if o := checker.objects[written.UID]; o != nil && request.Verb != "create" {
 		before = o.finalizers
-		if o.Version >= written.Version { // the commit was recorded before the response
+		if o.Version >= written.Version { // the commit record came before the response, so o.finalizers already includes the write
 			before = o.former
 		}
 	}

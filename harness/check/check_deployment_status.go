@@ -46,10 +46,10 @@ func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 	from := objects.Cached[objects.Deployment](m.decoder, c.rollout.uid, r.Request.Object.Version)
 	written, err := m.decoder.DecodeDeployment(r.Request.Object)
 	if from == nil || err != nil || len(c.rollout.replicaSets) == 0 || c.process.view.reachedVersion[objects.ReplicaSetResource] == 0 {
-		return // the API server rejects a status that cannot be decoded
+		return // the model has no cached state, or the API server rejects a status that cannot be decoded
 	}
 	if c.rollout.deployments[0].value != from {
-		return // the API server rejects a write from an older version
+		return // the API server rejects a write that is based on an older version
 	}
 	checker.exercised++
 	cached := c.rollout.deployments[0]
@@ -59,7 +59,7 @@ func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 		stalledSince: func(t time.Time) time.Duration {
 			return m.stalls.since(t.Sub(m.start.Time), machine, c.process.name)
 		},
-		// The process may have decided later, for example after a pause.
+		// The process may have decided later than this, for example after a pause.
 		earliestDecision: m.start.Time.Add(cached.since),
 		allStatesKnown:   c.rollout.replicaSets[0].since <= cached.since && c.rollout.ownershipClear(cached.since, m.processTime),
 	}
@@ -158,7 +158,7 @@ func (write *statusWrite) countBounds() []fieldBounds {
 		{"unavailableReplicas", s.UnavailableReplicas, max(0, specs.low-ready.high), max(0, specs.high-ready.low)},
 	}
 	if current, _ := splitByTemplate(write.written, write.rollout.replicaSets[len(write.rollout.replicaSets)-1].value.withOwnWrites); len(current) > 1 {
-		all[1].low = 0 // several ReplicaSets have the new template, but only the oldest of them counts as updated
+		all[1].low = 0 // of several ReplicaSets with the new template, updatedReplicas counts only the oldest
 	}
 	return all
 }
@@ -379,7 +379,7 @@ func (write *statusWrite) checkOverdue() {
 	due := write.onProcessClock(c.LastUpdateTime.Add(write.written.ProgressDeadline))
 	late := write.processNow.Sub(due)
 	if write.rollout.statusWrittenAt >= write.rollout.cachedSince(write.from) {
-		return // a status written since then may already report it
+		return // an earlier status write, based on the same version, may already report the missed deadline
 	}
 	if write.written.ProgressDeadline == 0 || write.from.Paused || write.from.Terminating || write.earliestDecision.After(due) || late <= deadlineReportMax || write.rollout.mayBeDelayed(due.Sub(write.start)) {
 		return

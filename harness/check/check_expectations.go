@@ -67,7 +67,7 @@ func (checker *expectationsChecker) Observe(m *Model, _ *history.Record) {
 			permitted := checker.states.of(state)
 			if state.creates.outstandingExcept(m.sent)+state.deletes.outstandingExcept(m.sent) == 0 {
 				permitted.creates, permitted.deletes = 0, 0
-			} // otherwise the machine may have stalled in the middle of a batch
+			} // with outstanding calls, a stall may have interrupted a batch, and the process may send the rest
 			permitted.decide(state, m.sent, m.processTime)
 		}
 	}

@@ -13,9 +13,10 @@ import (
 // Two requests of a process are the same request if verb, resource, subresource, namespace, name
 // and query are equal. For a create, the name is the name of the new object.
 //
-// These records count as a change: a commit, a watch event, a fault, a workload step, and a phase.
-// So do the start or end of a process and a stall, which is a time without CPU. Commits of leases
-// and events do not count, because a waiting controller writes them, too.
+// These records count as a change: a commit, a watch event, the end of a watch, a fault, a workload
+// step, and a phase. So do the start or end of a process and a stall, which is a time without CPU.
+// Bookmarks do not count. Commits and watch events of leases and events do not count either,
+// because a waiting controller writes these objects, too.
 var hotLoopCheck = Check{
 	ID:            "hot-loop",
 	Guarantee:     "While nothing changes for more than 2 seconds, a controller sends the same request at most 50 times within 5 seconds.",

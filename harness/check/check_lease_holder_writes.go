@@ -40,8 +40,8 @@ type leaseHolderWritesChecker struct {
 	findings
 	lastSent map[*process]sentCall // when each process sent its latest call
 	// resumingUntil is the end of the time after a stall in which all requests are allowed.
-	// During a stall, the machine gives no process CPU time. The time is therefore on the clock
-	// of the run (Model.now).
+	// A stall of the machine affects every process. resumingUntil is therefore on the clock of
+	// the run (Model.now), not on that of one process.
 	resumingUntil time.Duration
 }
 

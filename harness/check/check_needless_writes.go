@@ -55,7 +55,7 @@ type needlessWritesChecker struct {
 // needlessWrites counts the updates that one process sent for one object and that changed
 // nothing.
 type needlessWrites struct {
-	failed  bool    // true if the latest update failed or, for a Deployment, if a later request for it failed
+	failed  bool    // true if the latest update failed, or if a request of a sync of this Deployment has failed since
 	count   int     // the number of updates that changed nothing
 	records []int64 // sequence numbers of the latest 5 requests that were counted
 }
@@ -126,9 +126,10 @@ func (answered *answeredCall) deployment() *objects.Deployment {
 	return answered.process.view.deployments[answered.rollout.uid]
 }
 
-// changesNothing reports whether a successful update left the object unchanged. Then the response
-// has the resourceVersion from before, or Endpoints have the same content. It is false for truncated
-// Endpoints, because kube-controller-manager may write other addresses in each sync.
+// changesNothing reports whether a successful update left the object unchanged. The response then
+// has the resourceVersion from before the update, or the Endpoints have the same content as before.
+// The result is false for truncated Endpoints, because kube-controller-manager may write other
+// addresses in each sync.
 func (answered *answeredCall) changesNothing() bool {
 	if answered.update.truncated {
 		return false

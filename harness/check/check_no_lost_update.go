@@ -24,8 +24,8 @@ import (
 //
 // The check assumes that the process had read the newest version that it had received before the
 // write. A list, a watch event or a response may have delivered it. If this version contains the
-// change of the other client, the check reports nothing. The process may have decided against the
-// change.
+// change of the other client, the check reports nothing. The process may then have undone the
+// change on purpose.
 //
 // The restored value must also come from another client. A controller may restore a value that the
 // controller itself set, because maintaining this value is its task.
@@ -202,7 +202,7 @@ func (checker *noLostUpdateChecker) answered(m *Model, w *unansweredWrite, r *hi
 		if w.unconditional() {
 			o.unconditional = append(o.unconditional, w)
 		}
-	case r.ServerCode == 409 && (w.Verb == "update" || w.Verb == "patch"): // the write had a precondition
+	case r.ServerCode == 409 && (w.Verb == "update" || w.Verb == "patch"): // the conflict shows that the write had a precondition
 		checker.exercised++
 	}
 	if o := checker.objects[w.name]; o != nil {

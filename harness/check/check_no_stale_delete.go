@@ -56,7 +56,7 @@ var noStaleDeleteCheck = Check{
 type noStaleDeleteChecker struct {
 	findings
 	received receivedVersions                // the newest version of each object that each process has received
-	owners   map[objectName]*reconciledOwner // objects that the controllers under test reconcile
+	owners   map[objectName]*reconciledOwner // objects that a generic controller under test reconciles
 	objects  map[objectName]*dataObject      // objects that hold data
 	// unanswered contains the writes without a response, by request ID.
 	unanswered map[uint64]*dataWrite
@@ -70,9 +70,9 @@ type noStaleDeleteChecker struct {
 	// unreceived contains the owners whose latest change has reached no process of the subject
 	// yet.
 	unreceived map[objectName]bool
-	// userObjects contains the objects that steps of the workload created or changed. A user may
-	// have created such an object again, so this proves nothing about an earlier delete. The
-	// checker does not report that an outdated version of an owner caused the delete.
+	// userObjects contains the objects that steps of the workload created or changed. If such an
+	// object is created again after a delete, a user may have done so. The checker then does not
+	// report that an outdated version of an owner caused the delete.
 	userObjects map[objectName]bool
 }
 
@@ -186,7 +186,8 @@ func replicasIn(o *history.Object) int {
 }
 
 // commit stores a committed version of an object, with which the checker compares later writes. It
-// ignores an object that holds no data, unless a controller under test reconciles it.
+// ignores an object that holds no data, unless a generic controller under test reconciles it. A
+// generic controller is one without a contract.
 func (checker *noStaleDeleteChecker) commit(m *Model, c *history.Commit) {
 	o, name := &c.Object, nameOf(c.Object.Ref)
 	if c.Type == history.Deleted {
@@ -223,9 +224,9 @@ func (checker *noStaleDeleteChecker) commit(m *Model, c *history.Commit) {
 	checker.undone(m, now)
 }
 
-// recordKnown finds owners whose latest change has now reached a process under test. Only then can
-// a later write contradict this change. recordKnown removes these owners from unreceived, and sets
-// their field knownSeq.
+// recordKnown finds owners whose latest change has now reached a process under test. It removes
+// these owners from unreceived, and sets their field knownSeq. The checker compares later writes
+// only with a change that some process has received.
 func (checker *noStaleDeleteChecker) recordKnown(m *Model) {
 	for name := range checker.unreceived {
 		owner := checker.owners[name]
@@ -308,9 +309,9 @@ func (checker *noStaleDeleteChecker) contradict(m *Model, w *dataWrite, owner *r
 }
 
 // answered handles the response to a write that created, changed or deleted data. It reports a
-// write that destroyed an object whose UID the process had never received. If an outdated version
-// of an owner may have caused the write, answered stores the write. The method undone reports it
-// later.
+// write that destroyed an object of which the process had received only a predecessor: an older
+// object with the same name and another UID. If an outdated version of an owner may have caused the
+// write, answered stores the write. The method undone reports the write if it was undone later.
 func (checker *noStaleDeleteChecker) answered(m *Model, w *dataWrite, r *history.Response) {
 	if r.ServerCode < 200 || r.ServerCode >= 300 {
 		return

@@ -168,7 +168,7 @@ func (checker *observedGenerationChecker) written(m *Model, request *history.Req
 	checker.exercised++
 	if now.highest() > o.Generation {
 		report := checker.addViolation
-		if now.highest() <= checker.former[nameOf(o.Ref)] { // the status is that of the deleted object
+		if now.highest() <= checker.former[nameOf(o.Ref)] { // the status may be that of the deleted object with the same name
 			report = func(evidence func() Evidence) { checker.addKnownViolation(namesakeStatus, evidence) }
 		}
 		report(func() Evidence {

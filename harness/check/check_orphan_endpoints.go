@@ -142,8 +142,8 @@ func (checker *orphanEndpointsChecker) recordService(m *Model, commit *history.C
 //
 // The result is true only if the Service certainly existed when the process decided on the delete.
 // The decision is at most batchTime older than the request. The Service must therefore be older
-// than batchTime, not counting stalls (times without CPU). The result is false if the process is
-// paused, or if client-go may be resending a failed request.
+// than batchTime, not counting stalls (times without CPU). The result is false if the process was
+// ever paused, or if client-go may be resending a failed request.
 func (checker *orphanEndpointsChecker) deletesInUse(m *Model, c *call) bool {
 	since, exists := checker.serviceSince[c.serviceState.name]
 	s := m.committed.serviceNamed(c.serviceState.name)

@@ -49,11 +49,11 @@ func (checker *rollbackChecker) Observe(m *Model, r *history.Record) {
 		from = m.committed.deployments[c.rollout.uid]
 	}
 	to, err := m.decoder.DecodeDeployment(r.Request.Object)
-	if from == nil || err != nil { // the API server rejects a Deployment that cannot be decoded
+	if from == nil || err != nil { // the old version is unknown, or the API server rejects a Deployment that cannot be decoded
 		return
 	}
 	if !c.rollout.ownershipClear(c.rollout.from, m.processTime) {
-		return // the ReplicaSet of the requested revision may not belong to the Deployment
+		return // it is unclear which ReplicaSets, and so which revisions, belong to the Deployment
 	}
 	found, expected := "changed spec.template", ""
 	switch {

@@ -127,7 +127,7 @@ func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
 		checker.checkScaleDown(m, c.ownerState)
 		ownerScaleDowns.current = newScaleDown(m, c, ownerScaleDowns)
 		checker.pending[c.ownerState] = true
-	case observedAll: // this delete may belong to the current scale-down or to a new one
+	case observedAll: // this delete may begin a new scale-down, based on newer versions of the pods
 		ownerScaleDowns.current.addStates(c.process.view)
 	}
 	ownerScaleDowns.current.lastRecord, ownerScaleDowns.current.lastSentAt = c.seq, m.processTime
@@ -318,9 +318,9 @@ func (c *candidate) latest() *objects.Pod { return c.states[len(c.states)-1].val
 // ageOrder says which times the checker compares for two pods of one class, such as the time of
 // readiness. If both fields are false, the checker compares none.
 //
-// The checker compares no times for the ReplicaSet of a Deployment. The controller first compares
-// how many pods of the whole Deployment each node has. The checker does not compute these numbers
-// (allowed behavior coarse-ranking).
+// The checker compares no times for the ReplicaSet of a Deployment. Before the times, the controller
+// compares how many pods of the whole Deployment each node has. The checker does not compute these
+// numbers (allowed behavior coarse-ranking).
 type ageOrder struct {
 	ready   bool // compare the time since the pods became ready
 	created bool // compare the container restarts, then the time since the creation of the pods

@@ -48,7 +48,7 @@ type slowStartChecker struct {
 // The comment of slowStartChecker says when the checker assumes that a sync begins.
 type slowStartState struct {
 	idlePeriod    int             // the value of process.idlePeriods at the latest create; a change shows that the process was idle since
-	needed        int             // number of creates that the controller needed to send, since the last idle period
+	needed        int             // number of creates that the owner needs, counted from the same time as succeeded
 	succeeded     int             // number of creates that succeeded in the current sync
 	inFlight      map[uint64]bool // IDs of the creates without a response
 	clientRetries int             // number of rejected creates that client-go may resend by itself
@@ -80,10 +80,10 @@ func (checker *slowStartChecker) send(m *Model, c *call) {
 	}
 	s.idlePeriod = c.process.idlePeriods
 	if missing > 1 {
-		checker.exercised++ // slow start limits the batch
+		checker.exercised++ // the owner lacks several pods, so slow start limits the number of creates
 	}
 	switch sent := s.succeeded + len(s.inFlight); {
-	case s.needed <= 0: // this may be the first create of a sync after a failure
+	case s.needed <= 0: // a failure has reset needed, so this may be the first create of the next sync
 		s.needed = min(missing, burstLimit)
 	case sent >= s.needed: // the process sent more creates than the sync needs, so another sync has begun
 		s.needed = sent + min(c.ownerState.createBound.recent.value.high-c.ownerState.podCounts.replicas, burstLimit)

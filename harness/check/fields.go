@@ -14,8 +14,8 @@ import (
 // edits a list that contains the field counts as well.
 //
 // A patch that removes only this field does not count: its author intended the removal. A JSON
-// patch with a test operation does not count either, because the test is a precondition. For
-// other JSON patches, patchSets ignores the value.
+// patch with a test operation does not count either, because the test is a precondition. In other
+// JSON patches, an operation on the field counts, whatever value it sets.
 func patchSets(r *history.Request, path, value string) bool {
 	if strings.Contains(r.PatchType, "json-patch") {
 		return jsonPatchSets(r.Patch, path)

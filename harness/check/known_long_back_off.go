@@ -13,7 +13,7 @@ import (
 // ReplicaSet 17).
 const (
 	firstRetry = 5 * time.Millisecond // after the first failure; each further failure doubles the delay
-	lastRetry  = 1000 * time.Second   // the maximum
+	lastRetry  = 1000 * time.Second   // the longest delay
 )
 
 // backingOffKeys finds ReplicaSets and ReplicationControllers whose key waits for its next retry

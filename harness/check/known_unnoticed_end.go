@@ -27,9 +27,9 @@ func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
 	case processStarts(r):
 		dropEndedProcesses(ends)
 	case m.sent != nil && m.sent.serviceState != nil:
-		// The process now writes Endpoints without the pods that, as it knew, had ended. The pods
-		// of the last second (lag) stay. The process may have decided on this call before it
-		// received their events.
+		// The process now writes Endpoints without the pods that have ended in its cache. Pods
+		// whose event arrived in the last second (lag) stay in the map, because the process may
+		// have decided on this call before it received the event.
 		maps.DeleteFunc(ends[m.sent.queueKey], func(_ types.UID, deliveredAt time.Duration) bool { return m.processTime-deliveredAt > lag })
 	}
 	for _, event := range m.events {

@@ -54,8 +54,8 @@ import (
 // the period in which the cache must have contained that version. The window ends when the
 // process sends the write. It begins at the latest of these times:
 //
-//   - batchTime before the last request for the object that followed a quiet period. In a
-//     quiet period of batchTime or more, no request for the object was in flight;
+//   - batchTime before the last request for the object that ended a quiet period. A quiet
+//     period is a time of at least batchTime in which no request for the object was in flight;
 //   - for a write of Endpoints: lag before the end of the last period in which the whole
 //     process was idle;
 //   - for a write of a ReplicaSet's status or of Endpoints: lag before the delivery of the

@@ -125,7 +125,7 @@ func (p *process) classifyRollout(c *call, r *history.Request) {
 }
 
 // scalingOf describes a write that sets the spec.replicas of a ReplicaSet. It returns nil if the
-// write does not set this field, or if the cache does not contain the ReplicaSet.
+// write does not set this field, or if the cache does not contain the ReplicaSet that it changes.
 func (p *process) scalingOf(c *call, r *history.Request) *scaling {
 	if r.Verb == "create" && r.Object != nil {
 		set, err := p.view.decoder.DecodeOwner(objects.OwnerKindByResource(objects.ReplicaSetResource), r.Object)
@@ -258,12 +258,13 @@ func (c *call) deletesActivePod() bool {
 }
 
 // reportedOwner returns the ReplicaSet or ReplicationController whose status the request writes, as
-// the cache contains it. It returns nil in three cases, in which checks skip the request:
+// the cache contains it. It returns nil in four cases, in which checks skip the request:
 //
 //   - The request does not write a status.
+//   - The cache does not contain the object, or the process has received no pods yet.
 //   - The resourceVersion in the request is not the one in the cache.
-//   - The process read the cached version from the API server. A controller may then write the
-//     status of an earlier attempt again.
+//   - The process has read the cached version also from the API server, as after a conflict. The
+//     controller may then write the status of an earlier attempt again.
 func (c *call) reportedOwner(r *history.Request) *objects.Owner {
 	if c.verb != callStatus || c.ownerState == nil || r.Subresource != "status" || r.Object == nil || !c.ownerState.synced {
 		return nil

@@ -17,7 +17,7 @@ func (m *Model) holdersOf(name objectName, p *process) (committed, cached *objec
 func (m *Model) collisionCountsOf(r *history.Request) (from, to *objects.Deployment) {
 	from = objects.Cached[objects.Deployment](m.decoder, m.sent.rollout.uid, r.Object.Version)
 	to, err := m.decoder.DecodeDeployment(r.Object)
-	if from == nil || err != nil { // the API server rejects a Deployment that cannot be decoded
+	if from == nil || err != nil { // the old version is unknown, or the API server rejects a Deployment that cannot be decoded
 		return nil, nil
 	}
 	return from, to

@@ -40,8 +40,7 @@ func (list *pendings) add(ok, awaited bool, format string, args ...any) {
 
 // pendingOwner returns how a ReplicaSet or ReplicationController (the owner), its pods and its
 // status differ from the converged state. A terminating owner has no differences. The parameter
-// now is the present time. pendingOwner compares it with the time since which a pod has been
-// ready (minReadySeconds).
+// now is the present time. It decides whether a pod has been ready for minReadySeconds.
 func (state *objectSet) pendingOwner(o *objects.Owner, now time.Time) []pending {
 	if o.Terminating {
 		return nil

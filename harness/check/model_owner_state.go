@@ -260,7 +260,7 @@ func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own
 			delete(state.creates.unobserved, uid)
 			if state.excessObserved == 0 {
 				own++
-			} else { // the process may have taken an excess pod for this create, and have decided without this pod
+			} else { // the process may have counted an excess pod as this create, and decided before the created pod arrived
 				state.excessObservedAt = at
 			}
 			continue
@@ -361,8 +361,8 @@ func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Dura
 // recordCreated records the pod in the response to a successful create.
 //
 // If the cache already contains the pod, the model has counted it as an excess pod. An excess pod
-// is one that the process did not create. recordCreated corrects this count. If the cache does not
-// contain the pod yet, recordCreated adds it to the field unobserved.
+// is one that the process did not create. recordCreated corrects this count. If the cache has not
+// reached the pod's resourceVersion yet, recordCreated adds the pod to the field unobserved.
 func (state *ownerState) recordCreated(c *call, created *history.Object, at time.Duration) {
 	view := state.process.view
 	switch {

@@ -13,8 +13,8 @@ import (
 // controller manages this object. For each presenceKind, such as managedService, it also contains
 // the time until which that kind last applied.
 type presence struct {
-	now   presenceKind                 // what applies now
-	since time.Duration                // since when now has applied
+	now   presenceKind                 // the kind that applies now
+	since time.Duration                // when the kind in the field now began to apply
 	until [presenceKinds]time.Duration // when each presenceKind last ceased to apply; 0 if it never applied
 }
 
@@ -86,15 +86,16 @@ func (state *serviceState) update(v *view, at time.Duration) {
 // earliestDecision returns the earliest time at which the process may have decided on a write of
 // the Endpoints. The parameter from is the resourceVersion on which the write is based.
 //
-// The decision cannot precede the later of two times:
+// The decision cannot precede the latest of three times:
 //
+//   - The start of the recent window (the field from).
 //   - The response to the previous write. A work queue never gives one key to two workers at a
 //     time.
 //   - The delivery of that resourceVersion, if it is the newest version in the cache. After a
 //     failed write, this time does not count. The process may then have read the version from the
 //     API server.
 //
-// earliestDecision subtracts lag (1 s) from both times as a tolerance.
+// earliestDecision subtracts lag (1 s) from the last two times as a tolerance.
 func (state *serviceState) earliestDecision(from history.Version) time.Duration {
 	since := max(state.from, state.answered-lag)
 	if from != 0 && from == state.version.value && !state.lastWriteFailed {

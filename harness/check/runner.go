@@ -137,7 +137,7 @@ func (entry *runnerEntry) recover(seq int64) {
 func (entry *runnerEntry) result(setting Settings, incomplete string) (result Result) {
 	if entry.checker == nil {
 		result = Result{Verdict: NotExercised, Reason: "no controller under test has the trait " + entry.check.Scope.traits()}
-		incomplete = "" // no record could change this verdict
+		incomplete = "" // the missing records could not change this verdict
 	} else if entry.panic == "" {
 		func() {
 			defer entry.recover(0)

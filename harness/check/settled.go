@@ -60,7 +60,7 @@ func (s *Settled) Observe(r *history.Record) {
 
 // Pending returns one line for each way in which an object differs from its converged state. It
 // returns no lines if all objects have converged. The lines are grouped by kind and sorted by
-// object name.
+// object name. If an object could not be decoded, the first line is the error.
 //
 // A controller cannot resolve some differences itself, such as a pod that is not ready. Pending
 // returns these differences too, because the controller has to write the owner's status when the
