@@ -65,7 +65,7 @@ type noStaleDeleteChecker struct {
 	// write if the object is created or scaled up again.
 	contradicted map[objectName]*dataWrite
 	// grownBy maps the UID of each object to the process that last created it or scaled it up.
-	// This process may delete the object again. An object has no entry if this process has ended.
+	// This process may delete the object again. The entry is removed when the process starts again.
 	grownBy map[types.UID]string
 	// unreceived contains the owners whose latest change has reached no process of the subject
 	// yet.
@@ -76,8 +76,8 @@ type noStaleDeleteChecker struct {
 	userObjects map[objectName]bool
 }
 
-// reconciledOwner is the committed state of an object that a controller under test reconciles,
-// such as a custom resource.
+// reconciledOwner is the committed state of an object that a generic controller under test
+// reconciles, such as a custom resource.
 type reconciledOwner struct {
 	*history.Object
 	// changed is the version in which the owner last changed its UID, generation or
@@ -112,7 +112,7 @@ type dataWrite struct {
 	name   objectName
 	seq    int64       // sequence number of the request record
 	target dataObject  // the committed state of the object when the process sent the write
-	cached history.Ref // the newest version with this name that the process had received
+	cached history.Ref // the newest version of an object with this name that the process had received
 	// owner is an owner of the written object. The process had not received the owner's last
 	// change when it sent the write. The field owner is nil if there is no such owner. The field
 	// changed is the first version with that change. The field read is the newest version of the
@@ -152,7 +152,8 @@ func (checker *noStaleDeleteChecker) Observe(m *Model, r *history.Record) {
 const statefulSetResource = "statefulsets.apps"
 
 // holdsData reports whether users usually lose data if an object of the given resource is lost.
-// It returns true for all custom resources.
+// It returns true for a custom resource, unless its API group ends in k8s.io or package kube has a
+// table row for it.
 func holdsData(resource string) bool {
 	switch resource {
 	case "persistentvolumes", "persistentvolumeclaims", statefulSetResource, "secrets", "configmaps":
@@ -255,7 +256,7 @@ func (checker *noStaleDeleteChecker) sent(m *Model, r *history.Request) {
 	}
 	w.target = *target
 	if checker.grownBy[target.UID] == r.Subject {
-		return // the process created the object or scaled it up itself, perhaps for the owner version that it knows
+		return // the process created the object or scaled it up itself, and may undo this
 	}
 	since := target.created
 	if r.Verb != "delete" {

@@ -29,7 +29,8 @@ var recreateCheck = Check{
 // ReplicaSet still runs.
 //
 // The process may have decided on the scale-up some time ago. The checker therefore considers
-// only pods that were already in the cache at the earliest possible time of this decision.
+// only pods that reached the cache at least lag (1 s) before the earliest possible time of this
+// decision.
 type recreateChecker struct{ findings }
 
 func newRecreateChecker(Settings) Checker { return &recreateChecker{} }

@@ -241,9 +241,9 @@ func (c *scaleDown) hasAlternatives() bool {
 // result left is the remaining pod, and victim is the deleted pod. findMistake also returns the
 // reason. It returns two nil pods and "" if the order was right.
 //
-// findMistake does not compare all pairs of pods. For each criterion of the deletion order, such
-// as readiness, it compares only two pods. One is the deleted pod that the order puts last. The
-// other is the remaining pod that the order puts first.
+// findMistake does not compare all pairs of pods. It compares one pair by class, and one pair by
+// each age (see ageOrder) within each class. Each pair consists of the deleted pod that the order
+// puts last and the remaining pod that the order puts first.
 func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, reason string) {
 	ages := c.decidingAges(o)
 	orders := ages.orders()
@@ -278,7 +278,7 @@ func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, re
 }
 
 // extremes contains two pods that show whether a scale-down respected one criterion of the
-// deletion order, such as readiness. The field victim is the deleted pod that the order puts
+// deletion order, such as the class. The field victim is the deleted pod that the order puts
 // last. The field left is the remaining pod that the order puts first. If the remaining pod comes
 // before the deleted pod, the order was wrong.
 type extremes struct{ victim, left *candidate }

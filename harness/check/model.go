@@ -68,7 +68,7 @@ import (
 //   - decisionWindowMax before the call, because a request that takes longer has timed out.
 //
 // All times are offsets from the start of the run. Times of one process are on the clock of
-// that process, which stops while the process is paused.
+// that process, which stops while the process is paused or gets no CPU time.
 
 // Model is what checkers know about a run after the current record of the history. It contains
 // the objects in etcd, and the informer caches and requests of each process. It also contains the
@@ -212,9 +212,10 @@ type process struct {
 	// before it adopts a pod. The keys are UIDs.
 	liveReads map[types.UID]liveRead
 	lease     leaseHolder
-	// leaseFailed is true if a request for a lease failed, or had no response when the process
-	// ended. The leader may then exit, because it could not renew its lease in time. leaseLost is
-	// when the last such request failed or when the process ended.
+	// leaseFailed is true if a request for a lease failed with a status other than 404 and 409. It
+	// is also true if the process ended while the leader waited too long for the response to such
+	// a request. The leader may then exit, because it could not renew its lease in time. leaseLost
+	// is when the last such request failed or when the process ended.
 	leaseLost   time.Duration
 	leaseFailed bool
 }

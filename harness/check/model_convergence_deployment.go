@@ -10,7 +10,7 @@ import (
 
 // pendingDeployment returns how a Deployment, its status and its ReplicaSets differ from the
 // converged state. It does not look at pods, because pendingOwner does so for each ReplicaSet. A
-// terminating Deployment has no differences.
+// Deployment that is terminating or has an empty selector has no differences.
 func (state *objectSet) pendingDeployment(d *objects.Deployment, now time.Time) []pending {
 	return state.pendingDeploymentWith(d, nil, now)
 }

@@ -20,7 +20,7 @@ func (state *objectSet) pendingService(s *objects.Service) []pending {
 // used.
 //
 // A controller may not have noticed that these pods have ended (known upstream issue
-// unnoticed-end). Its Endpoints are then correct if the result is empty.
+// unnoticed-end). If the result is empty, this issue explains why the Endpoints are wrong.
 func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types.UID]time.Duration) []pending {
 	if !s.Managed() || s.Terminating {
 		return nil

@@ -153,10 +153,11 @@ func (state *ownerState) ref() *history.Ref {
 	return &history.Ref{UID: state.uid}
 }
 
-// expectationsSatisfied reports whether the cache shows the effects of all creates and deletes of
-// the owner's pods by the process. Only then may the process decide on new creates or deletes.
-// The parameter except is a request that does not count, such as the one that the process sends
-// now.
+// expectationsSatisfied reports whether the process may decide on new creates or deletes of the
+// owner's pods. The cache must contain the owner, and show the effects of all earlier creates and
+// deletes of the process. Excess pods, which the process did not create, may stand for as many
+// missing creates. The parameter except is a request that does not count, such as the one that the
+// process sends now.
 func (state *ownerState) expectationsSatisfied(except *call) bool {
 	return state.synced &&
 		state.creates.inFlightExcept(except) == 0 && state.deletes.inFlightExcept(except) == 0 &&

@@ -135,9 +135,9 @@ func (state *serviceState) mayBeForeign() bool {
 	return state.service.now == unmanagedService || state.endpoints.now == leaderElectionRecord && state.service.now != managedService
 }
 
-// canForget reports whether the model can delete this state. No write may be in flight. The
-// cache must have contained neither the Service nor the Endpoints for longer than
-// decisionWindowMax (90 s).
+// canForget reports whether the model can delete this state. For longer than decisionWindowMax
+// (90 s), no write of the Endpoints may have been in flight, and the cache must have contained
+// neither the Service nor the Endpoints.
 func (state *serviceState) canForget(at time.Duration) bool {
 	gone := func(s *presence) bool { return s.now == neverSeen || s.now == absent && at-s.since > decisionWindowMax }
 	return state.callsInFlight == 0 && at-state.lastActivity > decisionWindowMax && gone(&state.service) && gone(&state.endpoints)
