@@ -379,7 +379,7 @@ func (write *statusWrite) checkOverdue() {
 	due := write.onProcessClock(c.LastUpdateTime.Add(write.written.ProgressDeadline))
 	late := write.processNow.Sub(due)
 	if write.rollout.statusWrittenAt >= write.rollout.cachedSince(write.from) {
-		return // an earlier status write, based on the same version, may already report the missed deadline
+		return // a status that the process wrote since it received this version may report the missed deadline
 	}
 	if write.written.ProgressDeadline == 0 || write.from.Paused || write.from.Terminating || write.earliestDecision.After(due) || late <= deadlineReportMax || write.rollout.mayBeDelayed(due.Sub(write.start)) {
 		return

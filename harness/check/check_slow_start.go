@@ -83,7 +83,7 @@ func (checker *slowStartChecker) send(m *Model, c *call) {
 		checker.exercised++ // the owner lacks several pods, so slow start limits the number of creates
 	}
 	switch sent := s.succeeded + len(s.inFlight); {
-	case s.needed <= 0: // a failure has reset needed, so this may be the first create of the next sync
+	case s.needed <= 0: // a failure may have reset needed; this is then the first create of the next sync
 		s.needed = min(missing, burstLimit)
 	case sent >= s.needed: // the process sent more creates than the sync needs, so another sync has begun
 		s.needed = sent + min(c.ownerState.createBound.recent.value.high-c.ownerState.podCounts.replicas, burstLimit)
