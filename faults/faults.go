@@ -90,8 +90,9 @@ type Env struct {
 	// Pods contains the container image of the workload's pods. It also says how long these pods
 	// take to start and to stop.
 	Pods workload.Pods
-	// Trigger identifies the request or watch event for which the test run waited before it
-	// injected the fault. It is the zero value if the fault has no trigger.
+	// Trigger describes how the fault's trigger matched. It identifies the request or watch event
+	// that matched; a trigger can also match without one, for example when a step begins. Trigger
+	// is the zero value if the fault has no trigger.
 	Trigger trigger.Match
 	// Clock measures the fault's intervals, downtimes and other durations. Tests use a fake
 	// clock.

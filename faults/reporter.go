@@ -58,7 +58,7 @@ func (r *Reporter) Failed(object *history.Ref, err error) {
 }
 
 // injected records that the fault may fire from now on. If the fault has a trigger, the record
-// also identifies the request or watch event that matched the trigger.
+// also describes the trigger, and identifies the request or watch event that matched, if any.
 func (r *Reporter) injected(match trigger.Match) {
 	r.record(history.Fault{Event: history.FaultInjected, Request: match.Request, Object: match.Object, Detail: match.Description})
 }

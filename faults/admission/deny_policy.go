@@ -27,8 +27,8 @@ type denyPolicy struct {
 	// Forbidden.
 	reason metav1.StatusReason
 	// probe sends a dry-run create that the policy must deny. If the API server admits this
-	// create, it does not enforce the policy yet. If probe is nil, a ConfigMap with the policy's
-	// name is created with dry-run. In that case the policy also denies creates of this
+	// create, it does not enforce the policy yet. If probe is nil, await sends a dry-run create
+	// of a ConfigMap with the policy's name. In that case the policy also denies creates of this
 	// ConfigMap.
 	probe func(context.Context, *faults.Env) error
 

@@ -59,9 +59,9 @@ func probeMeta() metav1.ObjectMeta {
 
 // awaitRefused waits until the API server enforces the policy or quota with the given name.
 //
-// The function probe sends a dry-run create. The API server enforces the policy or quota when the
-// error of this function contains the name. If the argument refused is false, awaitRefused waits
-// until the error no longer contains the name. Another policy may still refuse the create.
+// The function probe sends a dry-run create and returns its error. The API server enforces the
+// policy or quota when this error contains the name. If the argument refused is false, awaitRefused
+// waits until the error no longer contains the name. Another policy may still refuse the create.
 func awaitRefused(ctx context.Context, env *faults.Env, probe func(context.Context, *faults.Env) error, name string, refused bool) error {
 	ctx, cancel := context.WithTimeout(ctx, inForceTimeout)
 	defer cancel()

@@ -135,7 +135,9 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	})
 	go func() {
-		pprof.SetGoroutineLabels(ctx) // instead of the client's: the handler is not the client's code
+		// Replace the labels that this goroutine inherits from the client's goroutine, because the
+		// handler is not the client's code.
+		pprof.SetGoroutineLabels(ctx)
 		defer c.handlers.Done()
 		defer close(handled)
 		response.finish(c.call(on, response, serverRequest(ctx, r)))

@@ -23,7 +23,9 @@ func (x *exchange) delay(d time.Duration) error {
 	timer := x.clock.NewTimer(d)
 	defer timer.Stop()
 	for {
-		faults := x.requestFaults.current.Load() // loaded first: a removal after this line closes superseded
+		// Load the registered faults before the call of isRemoved. If the fault is removed after that
+		// call, its removal closes faults.superseded.
+		faults := x.requestFaults.current.Load()
 		if x.hook.isRemoved() {
 			return nil
 		}
@@ -68,7 +70,7 @@ func (x *exchange) refuse(refusal *Refusal, record history.Response) {
 // the response, or a reset.
 func (x *exchange) loseResponse(response *http.Response) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, responseBytesMax))
-	if err != nil { // no fault broke the connection to the API server
+	if err != nil { // the connection to the API server broke, and not because of a fault
 		x.recordNoResponse(true, response.StatusCode)
 		x.abort(fmt.Errorf("reading the API server's response to %s %s: %w", x.request.Method, x.request.URL.Path, err))
 	}

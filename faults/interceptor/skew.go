@@ -48,7 +48,7 @@ type serverTimes struct{ created, deleting metav1.Time }
 type SkewReporter func(request uint64, object *history.Ref)
 
 // requestRef identifies the request with which the controller under test received an object. The
-// interceptor passes it on to a [SkewReporter].
+// interceptor passes the ID to a [SkewReporter], and the resource as a part of the object's Ref.
 type requestRef struct {
 	id       uint64
 	resource string

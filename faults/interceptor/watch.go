@@ -230,15 +230,19 @@ func (s *stream) subjectGoneEnd() *streamEnd {
 func (s *stream) waitUntilDue(ctx context.Context, e *event) error {
 	waited := false
 	for {
-		faults := s.watchFaults.current.Load() // loaded first: a removal after this line closes superseded
+		// Load the registered faults before the call of due. If a fault is removed after that call,
+		// its removal closes faults.superseded.
+		faults := s.watchFaults.current.Load()
 		now := s.clock.Now()
 		left := e.due().Sub(now)
 		if left <= 0 {
 			if waited {
 				s.lastRelease = now
 			}
+			// If the controller under test closed the watch, the read from the API server may fail
+			// before ctx is canceled. The event e then contains only this failure.
 			if err := s.request.Context().Err(); err != nil {
-				return err // e may be an end that net/http reported before it cancels ctx
+				return err
 			}
 			return ctx.Err()
 		}

@@ -146,7 +146,7 @@ func (c *churn) run(ctx context.Context) {
 		case <-ticker.C():
 		}
 		select {
-		case <-c.Stopping(): // if both channels are ready, the first select may choose the tick
+		case <-c.Stopping(): // if both channels were ready, the select above may have chosen the tick
 			return
 		default:
 		}

@@ -50,12 +50,12 @@ func NewCrash(params faults.Params) (faults.Fault, error) {
 type crash struct {
 	restart
 	// registration makes the fault proxy break the request that matched the trigger. It is the
-	// zero value if the fault has no trigger.
+	// zero value if no request or watch event matched a trigger.
 	registration faults.Registration
 }
 
-// Inject kills the replica whose request or watch event matched the trigger. If the fault has no
-// trigger, a goroutine kills the leader.
+// Inject kills the replica whose request or watch event matched the trigger. If no request or watch
+// event matched, for example because the fault has no trigger, a goroutine kills the leader.
 //
 // If the fault proxy has not yet forwarded the request that matched the trigger, the fault breaks
 // this request. The API server then does not receive the request.

@@ -62,11 +62,12 @@ type duplexConn interface {
 }
 
 // tunnelConn is the TCP connection that carries TLS between the relay in the pod and the
-// gauntlet process. Its Read returns an error in place of io.EOF, because EOF means that the
-// connection broke.
+// gauntlet process. Its Read returns errNoCloseNotify in place of io.EOF, because EOF means that
+// the connection broke.
 //
-// A complete TLS connection ends with a close_notify alert, after which TLS does not read up to
-// EOF. But a port forwarder, such as that of a container engine, may turn a TCP reset into EOF.
+// Before a normal end, the peer sends TLS's close_notify alert, after which TLS does not read up
+// to EOF. A TCP reset may arrive as EOF, because a port forwarder, such as that of a container
+// engine, may turn the reset into EOF.
 type tunnelConn struct{ *net.TCPConn }
 
 // Read reads from the TCP connection. It returns errNoCloseNotify in place of io.EOF.

@@ -79,7 +79,7 @@ func accept(ctx context.Context, listener net.Listener, handle func(context.Cont
 	ctx, cancel := context.WithCancel(ctx)
 	var handlers sync.WaitGroup
 	defer handlers.Wait()
-	defer cancel() // runs before handlers.Wait: after a failure of the listener, the calls of handle must end
+	defer cancel() // runs before handlers.Wait, so that the calls of handle end after a failure of the listener
 	cancelClose := context.AfterFunc(ctx, func() { listener.Close() })
 	defer cancelClose()
 	for {

@@ -35,7 +35,7 @@ type fault struct {
 	faults.Registration
 	selection
 	effect effectFunc
-	// action is the first word of the fault's summary, such as "refused". The summary then says
+	// action is the beginning of the fault's summary, such as "refused". The summary then says
 	// how many requests.
 	action string
 
@@ -44,7 +44,7 @@ type fault struct {
 
 // newFault returns a fault that changes requests. The argument match selects the requests, and the
 // argument effect says how the fault changes them. The argument action, such as "refused", is the
-// first word of the fault's summary.
+// beginning of the fault's summary.
 func newFault(match Match, action string, effect effectFunc) *fault {
 	return &fault{selection: selection{matcher: match}, action: action, effect: effect}
 }

@@ -100,8 +100,8 @@ func sampleLost(r *rand.Rand, o faults.SampleInput) any {
 	return p
 }
 
-// sampleBreak draws whether a reset breaks only the request or its whole connection. It draws
-// the request three times as often, because a reset of the connection also breaks all watches.
+// sampleBreak draws whether a reset breaks only the request or its whole connection. The result is
+// three times as often the request, because a reset of the connection also breaks all watches.
 func sampleBreak(r *rand.Rand) string {
 	if r.IntN(4) == 0 {
 		return string(interceptor.BreakConnection)

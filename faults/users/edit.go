@@ -70,8 +70,8 @@ type edit struct {
 // Inject starts the steps, and returns when the first step has completed or failed.
 //
 // A trigger may hold the matching request until Inject returns, so the request continues after
-// the first step. If the first step has a pause (after) or a condition (await), Inject returns
-// at once. Otherwise the step could wait for the held request.
+// the first step. Inject returns at once if the first step has a pause (after) or a condition
+// (await), because such a step could wait for the held request.
 func (e *edit) Inject(ctx context.Context, env *faults.Env) error {
 	e.begun = make(chan struct{})
 	e.Begin(ctx, func(ctx context.Context) { e.run(ctx, env) })

@@ -11,8 +11,8 @@ import (
 )
 
 // EventMatch contains the parameters with which watch-delay and watch-skip select watch events. If
-// a scenario sets only Resource, every event in watches of this resource matches, including
-// bookmarks.
+// only the field Resource is set, every event in watches of this resource matches, including
+// bookmarks. For watch-skip, the field Nth is always set.
 type EventMatch struct {
 	Resource string `yaml:"resource"`
 	Type     string `yaml:"type"`

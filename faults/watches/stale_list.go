@@ -120,7 +120,7 @@ func (s *stale) mayAnswerAtVersion(query url.Values) bool {
 	case asked == "":
 		return query.Get("sendInitialEvents") == "true"
 	case version != 0 && query.Has("limit") && !query.Has("resourceVersionMatch"):
-		return false // such a list asks for exactly the version in resourceVersion
+		return false // with a limit and no resourceVersionMatch, the API server returns exactly this version
 	}
 	return version <= s.version
 }

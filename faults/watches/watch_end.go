@@ -39,7 +39,9 @@ type EndParams struct {
 }
 
 const (
-	blindMax = 4 * time.Minute // the API server compacts etcd every 5 minutes, so the watch can still resume
+	// blindMax is the longest permitted value of the parameter blind. The API server compacts etcd
+	// every 5 minutes, so the subject can still resume its watch after this time.
+	blindMax = 4 * time.Minute
 	everyMin = 10 * time.Millisecond
 	everyMax = 10 * time.Minute
 	timesMax = 1_000_000

@@ -17,9 +17,9 @@ import (
 )
 
 // Start starts a TLS server that acts as the API server, and a fault proxy in front of it. The
-// server's requests go to the given handler. Start returns the proxy's interceptor, and the
-// client configuration for the replica subject-0. The proxy and the server stop at the end of
-// the test.
+// given handler answers the requests to the server. Start returns the proxy's interceptor, and
+// the client configuration for the replica subject-0. The proxy and the server stop at the end
+// of the test.
 func Start(t *testing.T, handler http.HandlerFunc, recorder interceptor.Recorder, clock clock.WithTicker) (*interceptor.Interceptor, *rest.Config) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
