@@ -120,9 +120,9 @@ func (c *Controller) enqueueController(namespace string, ref *metav1.OwnerRefere
 	}
 }
 
-// podUpdated handles an updated pod. If the pod has become terminal, podUpdated calls podEnded. A
-// Deployment with the strategy Recreate may be waiting for the end of the pod. podUpdated does the
-// same if another pod with the same name has replaced the pod.
+// podUpdated handles an updated pod. It calls podEnded if the pod has become terminal, or if another
+// pod with the same name has replaced it. A Deployment with the strategy Recreate may be waiting for
+// the end of the pod.
 func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	if old.UID != pod.UID || podutil.Terminal(pod) && !podutil.Terminal(old) {
 		c.podEnded(old)

@@ -60,8 +60,8 @@ func untilDeadlineCheck(c *appsv1.DeploymentCondition, deadline time.Duration, n
 // progressConditions returns the Deployment's conditions with an updated condition Progressing. The
 // argument after is the new status, which contains the conditions before this update.
 //
-// The rollout has made progress if the replica counts in the new status are better than in the
-// existing status.
+// To find out whether the rollout has made progress, progressConditions compares the replica counts
+// in the new status with those in the existing status; see progressed.
 func (r *rollout) progressConditions(after *appsv1.DeploymentStatus) []appsv1.DeploymentCondition {
 	deadline, limited := deadlineOf(r.deployment)
 	if !limited {

@@ -21,7 +21,7 @@ func (r *rollout) status() appsv1.DeploymentStatus {
 	}
 	switch {
 	case r.progressing != nil && r.progressing.Reason == reasonNewReplicaSetCreated:
-		// Replace the condition even if an earlier ReplicaSet caused the same status and reason.
+		// Replace the condition even if it has the same status and reason from an earlier rollout.
 		status.Conditions = withRefreshedCondition(status.Conditions, *r.progressing)
 		return status
 	case r.progressing != nil:

@@ -26,7 +26,8 @@ const maxBatchDelay = 250 * time.Millisecond
 //  1. If the cache does not contain this controller's last write, the sync is retried
 //     later.
 //  2. If the Service does not exist, its Endpoints are deleted.
-//  3. If the Service has no selector, its Endpoints are left unchanged.
+//  3. If the Service has no selector or the type ExternalName, its Endpoints are left
+//     unchanged.
 //  4. If the last write failed, the Endpoints are read from the API server. The write
 //     may have succeeded although its response was lost, so the cache may be stale.
 //  5. The desired Endpoints are computed from the Service and its pods.

@@ -210,7 +210,7 @@ func (s *controllerSet) run(ctx context.Context, drain <-chan struct{}, options 
 	controllermetrics.Register()
 	running := controllermetrics.NewControllerManagerMetrics(Name)
 	var all sync.WaitGroup
-	all.Go(func() { // makes run wait even if no controller is enabled
+	all.Go(func() { // makes run wait for drain or ctx even if no controller is enabled
 		select {
 		case <-ctx.Done():
 		case <-drain:

@@ -16,7 +16,8 @@ import (
 )
 
 // Options contains the settings of workload-controller-manager. The flags, their meanings and
-// their defaults equal those of kube-controller-manager, except for the name of the lease.
+// their defaults equal those of kube-controller-manager, with two exceptions: the name of the
+// lease, and the paths in ServingOptions.AllowedPaths.
 type Options struct {
 	// Kubeconfig is the path of a kubeconfig file. If Kubeconfig is empty, the clients use the
 	// in-cluster configuration.

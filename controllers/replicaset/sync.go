@@ -222,7 +222,8 @@ func (c *Controller) delete(ctx context.Context, owner Owner, pods []*corev1.Pod
 // relatedPodsByNode returns, for each node name, the number of active pods of the owner and its
 // siblings. Scale-down deletes pods on nodes with high numbers first.
 //
-// If scale-down deletes all active pods, their order is irrelevant, and the result is nil.
+// If scale-down deletes all active pods, their order is irrelevant, and the result is nil. If no
+// object controls the owner, the result is empty, as in upstream.
 func (c *Controller) relatedPodsByNode(owner Owner, active []*corev1.Pod, deletes int) (map[string]int, error) {
 	if deletes >= len(active) {
 		return nil, nil
