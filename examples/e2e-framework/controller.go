@@ -35,7 +35,8 @@ func Run(ctx context.Context, config *rest.Config, namespace string) error {
 	if err != nil {
 		return err
 	}
-	options := controller.Options{SkipNameValidation: new(true)} // a test may call Run twice
+	// A test may call Run twice in one process, where a controller name may otherwise occur only once.
+	options := controller.Options{SkipNameValidation: new(true)}
 	builder := ctrl.NewControllerManagedBy(manager).For(&corev1.ConfigMap{}).WithOptions(options)
 	if err := builder.Complete(&reconciler{manager.GetClient()}); err != nil {
 		return err

@@ -1,5 +1,6 @@
 // Package virtual is an example of a controller that gauntlet tests in virtual time, as the subject
-// go:examples/virtual. For each ConfigMap with the label "run", it keeps a pod of the same name.
+// go:examples/virtual. For each ConfigMap with the label "run", the controller keeps a pod of the
+// same name.
 package virtual
 
 import (
@@ -16,12 +17,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// Run runs one replica until ctx is canceled. gauntlet calls it again when it restarts the replica.
+// Run runs one replica until ctx is canceled. To restart the replica, gauntlet calls Run again.
 func Run(ctx context.Context, c *rest.Config) error {
 	m, err := ctrl.NewManager(c, ctrl.Options{
 		LeaderElection: true, LeaderElectionID: "run", LeaderElectionNamespace: "kube-system",
 		Metrics: server.Options{BindAddress: "0"}, // a socket would stop the virtual clock
-		// All replicas are in one process, where a name may otherwise occur only once.
+		// All replicas are in one process, where a controller name may otherwise occur only once.
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	if err != nil {

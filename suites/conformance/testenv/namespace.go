@@ -262,7 +262,7 @@ func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge strin
 		switch subresource {
 		case "":
 			return n.resources().Patch(ctx, target, mergePatch(merge))
-		case "scale": // the response has another type
+		case "scale": // the response is a Scale, not the patched object
 			return n.resources().GetControllerRuntimeClient().SubResource(subresource).Patch(ctx, target,
 				client.RawPatch(types.MergePatchType, []byte(merge)), &client.SubResourcePatchOptions{SubResourceBody: response})
 		default:

@@ -97,8 +97,8 @@ func (p Pods) Names() []string {
 func (p Pods) String() string { return joinLines(p) }
 
 // WithPods is an object together with pods. Specs compare the status of the object with the
-// number of existing pods, not with a fixed number. A create with a lost response may add a
-// surplus pod.
+// number of existing pods. A fixed number would be wrong, because a create with a lost response
+// may add a surplus pod.
 type WithPods[T fmt.Stringer] struct {
 	Object T
 	Pods   Pods
