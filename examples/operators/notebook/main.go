@@ -1,7 +1,8 @@
 // Command notebook is a small operator. Tests of gauntlet insert bugs into its source.
 //
 // The operator reconciles Notebooks. A Notebook has a PersistentVolumeClaim if its spec.storage is
-// set, and none otherwise. With --webhook-bind-address, the operator serves admission webhooks.
+// set, and none otherwise. With --webhook-bind-address, the operator serves admission webhooks and a
+// conversion webhook.
 package main
 
 import (
