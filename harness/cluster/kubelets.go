@@ -17,7 +17,7 @@ type Kubelets interface {
 	// node's Ready condition to Unknown.
 	PauseKubelet(ctx context.Context, node string) error
 	// ResumeKubelet resumes a paused kubelet and returns when the node is healthy. If the kubelet
-	// is not paused, ResumeKubelet does nothing.
+	// is not paused, ResumeKubelet only waits until the node is healthy.
 	ResumeKubelet(ctx context.Context, node string) error
 	// Register makes a kubelet create its Node object again after a fault has deleted that object.
 	// Register returns when the node is healthy. It does not change a Node object that exists.

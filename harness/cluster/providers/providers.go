@@ -77,7 +77,7 @@ var All = []Provider{
 	{
 		Name:         existing.Name,
 		Capabilities: existing.Capabilities,
-		Flags:        []string{"kubeconfig", "context", "controller-switch", "upstream-dir"}, // the subject upstream is a local process
+		Flags:        []string{"kubeconfig", "context", "controller-switch", "upstream-dir"}, // upstream-dir contains the subject upstream, which is a local process
 		Start:        startExisting,
 		Setup:        func(context.Context, Options) error { return nil },
 		Preflight:    func(o Options) error { return existing.Preflight(o.existing()) },
@@ -91,7 +91,7 @@ var All = []Provider{
 		Capabilities: virtual.Capabilities,
 		Start:        func(ctx context.Context, _ Options) (cluster.Cluster, error) { return virtual.Start(ctx) },
 		Setup:        func(context.Context, Options) error { return nil },
-		Preflight:    func(Options) error { return nil }, // package run looks for the program
+		Preflight:    func(Options) error { return nil }, // package run looks for the program gauntlet-virtual
 		Versions:     func(Options) (map[string]string, error) { return UpstreamVersions(""), nil },
 	},
 }

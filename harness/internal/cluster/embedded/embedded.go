@@ -54,7 +54,7 @@ type Cluster struct {
 	degraded bool       // true from Halt until all components run again
 	halts    int        // how often Halt was called
 	stopping bool       // true as soon as Stop was called
-	err      error      // why a component exited unexpectedly; nil while failed is open
+	err      error      // why a component exited unexpectedly; nil while the channel failed is open
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)

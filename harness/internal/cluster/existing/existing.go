@@ -61,8 +61,7 @@ const (
 	tokenLifetime = 24 * time.Hour
 	// requestTimeout limits a single request to the API server.
 	requestTimeout = 15 * time.Second
-	// pollInterval is the time between two requests of functions that wait for a change on the API
-	// server.
+	// pollInterval is the time between two checks of a condition for which this package waits.
 	pollInterval = 200 * time.Millisecond
 )
 
@@ -73,7 +72,7 @@ type Cluster struct {
 	token            string               // bearer token of the controllers under test (role Subject)
 	controllerSwitch *controllerSwitch    // nil if Start did not have to turn off controllers
 	lock             *namespaceLock       // nil until Start has acquired the lock
-	failed           chan struct{}        // a channel for the method Failed, which is never closed
+	failed           chan struct{}        // the channel that the method Failed returns; never closed
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)

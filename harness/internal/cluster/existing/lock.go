@@ -96,8 +96,8 @@ func removeNamespace(ctx context.Context, admin kubernetes.Interface) error {
 // which is the lock of the cluster. [Clean] returns an error that wraps ErrInUse.
 var ErrInUse = errors.New("in use")
 
-// Clean deletes the namespace of a run that was killed, and no other objects. The result removed is
-// false if there is no such namespace.
+// Clean deletes the namespace of a run that was killed, but no objects outside of this namespace.
+// The result removed is false if there is no such namespace.
 //
 // If the gauntlet process that created the namespace still runs or was started on another machine,
 // Clean deletes nothing. The error then wraps [ErrInUse].

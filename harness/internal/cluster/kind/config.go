@@ -15,8 +15,8 @@ const (
 	// subrange to each node. All clusters can use the same range, because each cluster has a
 	// separate container network.
 	podSubnet = "10.244.0.0/16"
-	// nodeFilesDir is the directory on the control plane node where the local directory sharedDir
-	// is mounted.
+	// nodeFilesDir is the directory on the control plane node at which kind mounts sharedDir, a
+	// subdirectory of the cluster's state directory.
 	nodeFilesDir = "/etc/gauntlet"
 	// tokensFile is the name of the file in sharedDir that contains the tokens of all roles.
 	// kube-apiserver reads this file (flag --token-auth-file).

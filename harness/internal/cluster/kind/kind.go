@@ -63,7 +63,7 @@ type Cluster struct {
 	unreachable map[string]bool            // running nodes that a fault has paused or cut off, and restarted nodes that are not healthy yet
 	watches     map[string]*nodeWatch      // the processes that wait for the end of each node's container, by node name
 	stopping    bool                       // true as soon as Stop was called
-	err         error                      // why the cluster has failed; nil while failed is open
+	err         error                      // why the cluster has failed; nil while the channel failed is open
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)

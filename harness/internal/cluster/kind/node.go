@@ -107,7 +107,7 @@ func (n *Node) LoadImage(ctx context.Context, archive string) error {
 		return fmt.Errorf("opening image archive %s: %w", archive, err)
 	}
 	loaded := make(chan error, 1)
-	go func() { // kind's function accepts no context
+	go func() { // in a goroutine, because kind's function accepts no context
 		defer file.Close()
 		loaded <- n.load(file)
 	}()

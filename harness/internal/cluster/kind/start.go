@@ -235,7 +235,7 @@ func (c *Cluster) createWithKind(log *kindLog, config kindcluster.CreateOption) 
 	if err := os.Setenv(networkVariable, c.name); err != nil {
 		return err
 	}
-	defer os.Setenv(networkVariable, before) // kind treats an empty variable as unset
+	defer os.Setenv(networkVariable, before) // before is empty if the variable was unset; kind treats both alike
 	provider := kindcluster.NewProvider(kindcluster.ProviderWithLogger(log), kindcluster.ProviderWithDocker())
 	kubeconfig := filepath.Join(c.dir, "kind.kubeconfig")
 	err := provider.Create(c.name, config,
