@@ -188,7 +188,8 @@ func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 // A known upstream issue aborted the run, so it lacks the aborted step and all later steps.
 //
 //   - A condition or an Event: true if it first occurred during the aborted step or later.
-//   - A sequence of rollouts: true if the rollouts that both runs have are in the same order.
+//   - A Rollout, the sequence of a Deployment's ReplicaSets: true if the ReplicaSets that both
+//     runs have are in the same order.
 //   - All other milestones: always true.
 func followsMissingSteps(d *Difference, subject, base *Side) bool {
 	step := abortedByKnownIssue(subject, base).Aborted.Index

@@ -19,7 +19,7 @@ import (
 // such as ready.
 func (o *observer) endState() (map[string]map[string]string, error) {
 	state := map[string]map[string]string{}
-	counts := map[string]map[string]int{} // number of pods by endStateName and pod state
+	counts := map[string]map[string]int{} // number of pods, by key (see endStateName) and pod state
 	for _, object := range o.live {
 		if object.Resource == pods {
 			name := o.names.endStateName(object)

@@ -142,7 +142,7 @@ func (r Ratio) ratios() []float64 {
 	for i := range all {
 		all[i] = r.Subject[i] / r.Base[i]
 		if r.Subject[i] == r.Base[i] {
-			all[i] = 1 // also if both are 0
+			all[i] = 1 // also if both values are 0, because 0 / 0 is NaN
 		}
 	}
 	return all

@@ -143,7 +143,7 @@ var Acceptable = []Rule{
 		Reason: "the conditions of a deleted owner depend on how long the owner existed",
 		Match:  func(d *Difference) bool { return d.Aspect == MilestoneOrder && d.What == string(Conditions) },
 		And: func(d *Difference, subject, base *Side) bool {
-			owner := cmp.Or(deploymentOf(d.Object, subject, base), d.Object) // a Deployment deletes its old ReplicaSets
+			owner := cmp.Or(deploymentOf(d.Object, subject, base), d.Object) // for a ReplicaSet, its Deployment, because an existing Deployment also deletes old ReplicaSets
 			return subject.End[owner] == nil && base.End[owner] == nil
 		},
 	},
@@ -252,7 +252,7 @@ func deploymentOf(name string, subject, base *Side) string {
 
 // isSize reports whether a difference is the spec.replicas of a ReplicaSet, or a consequence of it.
 // Consequences are differences in the status, the number of pods and the annotations that contain
-// sizes.
+// sizes. isSize also returns true if only one run has the ReplicaSet.
 func isSize(d *Difference, subject, base *Side) bool {
 	if set, ok := strings.CutPrefix(d.Object, podsOf); ok {
 		return subject.End[set]["spec.replicas"] != base.End[set]["spec.replicas"]
@@ -273,7 +273,7 @@ func sideWithout(d *Difference, subject, base *Side) *Side {
 
 // mentionsReplicaSetOf reports whether a message contains the name of a Deployment or of one of its
 // ReplicaSets. The argument text is the message, which comes from a condition of the Deployment.
-// Without ReplicaSets, the message contains the name of the Deployment.
+// If the Deployment has no new ReplicaSet, the message names the Deployment instead.
 func (s *Side) mentionsReplicaSetOf(deployment, text string) bool {
 	if strings.Contains(text, fmt.Sprintf("Deployment %q", strings.TrimPrefix(deployment, deployments+" "))) {
 		return true

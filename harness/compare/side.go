@@ -20,7 +20,7 @@ import (
 // sides: the run of the controllers under test, and the base run. All objects have stable names,
 // which are equal in every run of the scenario; see [names].
 type Side struct {
-	Subject string         // the name of the controllers under test: ours, upstream or exec:PATH
+	Subject string         // the name of the controllers under test, such as ours, upstream or exec:PATH
 	Results []check.Result // the result of each check of the run
 	// End has the fields of the objects that existed at the end of the run. The first key is an
 	// object's stable name. The second key is the path of a field, such as
@@ -188,8 +188,8 @@ func componentOf(event *history.Object) string {
 }
 
 // versionAtStep is a version of an object and the step of the workload during which the version was
-// committed. The field step is the index of the last step that had begun. It is -1 before the first
-// step.
+// committed. For an Event, it is the step during which a controller sent the Event. The field step
+// is the index of the last step that had begun. It is -1 before the first step.
 type versionAtStep struct {
 	*history.Object
 	step int
@@ -245,7 +245,7 @@ func isEvents(resource string) bool {
 // managedResources returns the resources that the named controllers reconcile, such as
 // deployments.apps. Without names, it returns those of the default controllers.
 func managedResources(controllers ...string) []string {
-	rows, _ := kube.ControllersNamed(controllers...) // no rows for an unknown name
+	rows, _ := kube.ControllersNamed(controllers...) // with an unknown name, rows is empty
 	var resources []string
 	for _, c := range rows {
 		resources = append(resources, resourceOf(c.Kind))
