@@ -106,7 +106,7 @@ func isRecorded(of types.Feature) bool { return !of.Labels().Contains(Recording,
 func (c *Chaos) start(ctx context.Context, cfg *envconf.Config, f *feature) (_ context.Context, err error) {
 	if c.NewCluster != nil {
 		f.own = c.NewCluster()
-		cfg.WithClient(nil) // the client belongs to another cluster
+		cfg.WithClient(nil) // a client that cfg already has belongs to another cluster
 		if ctx, err = envfuncs.CreateCluster(f.own, c.Cluster)(ctx, cfg); err != nil {
 			return ctx, err
 		}

@@ -371,9 +371,9 @@ func (e *Environment) Stop(ctx context.Context) error {
 // Reset stops all components except the control plane, in reverse order of their start. After
 // Reset, Record, StartProxy and StartSubject may be called again.
 //
-// Reset deletes no objects of the workload, only objects of the program under test. These are the
-// pods in which the program runs. If other people also use the cluster (cluster.Shared), they
-// include the program's ClusterRoles and ClusterRoleBindings.
+// Reset deletes no objects of the workload, only objects of the program under test. These objects
+// are the pods in which the program runs. If other people also use the cluster (cluster.Shared),
+// Reset also deletes the program's ClusterRoles and ClusterRoleBindings.
 func (e *Environment) Reset(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()

@@ -53,10 +53,10 @@ func (e *Environment) install(ctx context.Context, namespace string, objects []*
 	return nil
 }
 
-// installObject creates the object o, unless o exists. The argument namespace is the namespace of
-// a namespaced object that names no namespace itself. Before that, installObject creates the
-// object's namespace if necessary. For a CustomResourceDefinition, it waits until the API server
-// serves the custom resources.
+// installObject creates the object o, unless o exists. It first creates the object's namespace if
+// necessary. The argument namespace is the namespace of a namespaced object that names no namespace
+// itself. For a CustomResourceDefinition, installObject waits until the API server serves the
+// custom resources.
 func (e *Environment) installObject(ctx context.Context, mapper meta.RESTMapper, o *unstructured.Unstructured, namespace string) error {
 	gvk := o.GroupVersionKind()
 	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)

@@ -67,9 +67,9 @@ func (e *Environment) Record(ctx context.Context, o RecordOptions) error {
 // setUpNamespace creates the workload's namespace, and waits until ServiceAccount default exists
 // there. Without this ServiceAccount, the API server rejects pods.
 //
-// On a cluster of the provider existing, setUpNamespace creates nothing: the provider has created
-// the namespace [Namespace], and any other namespace must exist. In such another namespace,
-// gauntlet deletes only its own objects.
+// On a cluster of the provider existing, setUpNamespace creates nothing. The provider has created
+// the namespace [Namespace]. Any other namespace must already exist, and gauntlet deletes only its
+// own objects there.
 func (e *Environment) setUpNamespace(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
@@ -114,7 +114,7 @@ func (e *Environment) setUpHistory(o RecordOptions) (err error) {
 	e.Dispatcher = NewDispatcher(e.Recorder, e.Clock)
 	e.records = e.Dispatcher
 	stop, stopScheduling := func() {}, func() {}
-	if !e.Capabilities().Has(cluster.VirtualTime) { // the virtual clock does not advance while a goroutine runs
+	if !e.Capabilities().Has(cluster.VirtualTime) { // in virtual time there are no stalls, because the clock stands still while a goroutine runs
 		stop, stopScheduling = e.Recorder.RecordStalls(e.Clock), scheduling.record(e.Clock, e.Recorder)
 	}
 	e.teardowns = append(e.teardowns, func(context.Context) error {
@@ -145,7 +145,7 @@ func (e *Environment) setUpObserver(ctx context.Context, kinds []kube.Kind) erro
 		return err
 	}
 	e.teardowns = append(e.teardowns, func(context.Context) error {
-		if err := etcd.Close(); !errors.Is(err, context.Canceled) { // the error of a client without connections
+		if err := etcd.Close(); !errors.Is(err, context.Canceled) { // Close always returns Canceled for a client without a connection
 			return err
 		}
 		return nil

@@ -76,8 +76,8 @@ func (s *schedulingDelays) record(clock clock.WithTicker, recorder *history.Reco
 	})
 }
 
-// measure returns a stall for each replica that got too little CPU time. The threads of such a
-// replica were ready to run, but waited at least schedulingMin since the last measurement.
+// measure returns a stall for each replica that got too little CPU time. Since the last
+// measurement, the threads of such a replica have together waited at least schedulingMin for a CPU.
 func (s *schedulingDelays) measure() (stalls []history.Stall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

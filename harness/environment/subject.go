@@ -77,7 +77,8 @@ func (e *Environment) StartSubject(ctx context.Context, o SubjectOptions) error 
 	})
 }
 
-// complete sets an empty list Controllers and an empty Spec to their default values.
+// complete sets Controllers to its default if it is nil, and Spec to its default if
+// Spec.LeaseDuration is 0. The new Spec keeps the number of replicas, but has at least one.
 func (o *SubjectOptions) complete() (err error) {
 	if o.Spec.LeaseDuration == 0 {
 		replicas := max(o.Spec.Replicas, 1)
