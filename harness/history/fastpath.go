@@ -21,7 +21,7 @@ func (r *Record) decodeFast(s *scanner, line []byte) bool {
 			r.Seq = s.readInt()
 		case "at":
 			r.At = time.Duration(s.readInt())
-		case "commit", "truth": // the key in format 1
+		case "commit", "truth": // format 1 has the key "truth"
 			allocate(&r.Commit).scan(s)
 		case "request":
 			allocate(&r.Request).scan(s)

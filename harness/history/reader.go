@@ -44,8 +44,8 @@ func ReadFile(path string) iter.Seq2[*Record, error] {
 // record and the error.
 //
 // The error is ErrTruncated if the last line is incomplete or the End record is missing. Other
-// errors report a line that is no record, an unknown record type, a missing Seq, or an unknown
-// format.
+// errors report a line that is no record, an unknown record type, a Seq that is not the number of
+// the line, or an unknown format.
 //
 // Read decodes records on other goroutines before the caller's loop needs them. Without these
 // goroutines, the checks of a run would take 1.5 times as long. The goroutines have ended when
@@ -57,7 +57,7 @@ func Read(source io.Reader) iter.Seq2[*Record, error] {
 		defer group.Wait()
 		defer close(stop)
 		var last *Record
-		ends := false // the last record must be an End record
+		ends := false // whether the last record must be an End record; see Start.Ends
 		for batch := range readAhead(source, stop, &group) {
 			<-batch.decoded
 			for _, record := range batch.records {

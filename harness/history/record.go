@@ -71,7 +71,7 @@ type Start struct {
 	Time      time.Time `json:"time"`   // when the run began, by gauntlet's clock
 	Scenario  string    `json:"scenario"`
 	Seed      uint64    `json:"seed"`
-	Subject   string    `json:"subject"`  // what is under test: ours, upstream, exec:PATH or image:REF
+	Subject   string    `json:"subject"`  // what is under test, such as ours, upstream, exec:PATH, image:REF or go:PATH
 	Provider  string    `json:"provider"` // provider of the control plane: embedded, kind, existing or virtual
 	Namespace string    `json:"namespace"`
 	// Controllers lists the names of the controllers under test, which are names of package kube.

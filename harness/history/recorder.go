@@ -34,7 +34,7 @@ type Recorder struct {
 	done   chan struct{} // closed when the goroutine of the method write has ended
 	failed chan struct{} // closed when writing fails for the first time
 	once   sync.Once
-	err    error // the error that closed failed; set before failed is closed
+	err    error // the first error of writing the history; set before the channel failed is closed
 }
 
 // queueItem is an entry of the recorder's queue: a record to write, or a flush. For a flush,
@@ -124,7 +124,7 @@ func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 	})
 }
 
-// heartbeat records that gauntlet has CPU time now. If the last heartbeat was more than
+// heartbeat records that gauntlet has CPU time now. If the last heartbeat was at least
 // heartbeatInterval + stallMin ago, it appends a Stall record.
 //
 // The parameter at is the time since the start of the history. The caller must hold r.mu.

@@ -23,7 +23,7 @@ func Tee(records iter.Seq2[*Record, error], consume func(iter.Seq2[*Record, erro
 		var group sync.WaitGroup
 		group.Go(func() {
 			consume(readResults(parts))
-			for range parts { // receives the rest if the function has returned early
+			for range parts { // receives the remaining records if consume has returned early
 			}
 		})
 		defer group.Wait()
