@@ -37,9 +37,9 @@ type Baseline struct {
 	// Runs is the number of runs from which [Learn] derived the baseline, at least 1.
 	Runs int `json:"runs"`
 	// Written lists the resources that the controllers under test write, such as replicasets.apps.
-	// For objects of these resources, the field End contains the whole object except its status. An
-	// entry such as replicasets.apps/status says that the controllers write the status. The field
-	// End then contains the status too.
+	// For objects of these resources, the field End contains all fields except the status, and
+	// except those that [Observer.End] leaves out. An entry such as replicasets.apps/status says
+	// that the controllers write the status. The field End then contains the status too.
 	Written []string `json:"written"`
 	// End contains facts about the objects at the end of the runs, such as the values of their
 	// fields. See [Observer.End].

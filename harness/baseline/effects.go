@@ -13,7 +13,7 @@ import (
 type effects struct {
 	created int // how often the controllers under test created an object with this name
 	deleted int // how often the controllers under test deleted an object with this name
-	lost    int // how often such an object disappeared although these controllers had not deleted it
+	lost    int // how often an object with this name disappeared although the controllers under test had not deleted it
 }
 
 // effectsFormat is the format in which a value of [Facts] contains effects, such as "2 created, 1
@@ -81,7 +81,7 @@ func (o *Observer) answer(w *write, r *history.Response) {
 	case w.verb == "create":
 		o.effectsOf(w.key).created++
 	case !o.deletes[w.uid]:
-		if object := o.live[w.key]; object == nil || object.UID != w.uid { // the commit came before the response
+		if object := o.live[w.key]; object == nil || object.UID != w.uid { // the object was deleted before this response, and the method commit has counted it as lost
 			o.effectsOf(w.key).lost--
 		} else {
 			o.deletes[w.uid] = true

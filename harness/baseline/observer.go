@@ -76,7 +76,7 @@ func (o *Observer) commit(c *history.Commit) {
 
 // Unfinished describes the step that failed, if the run did not carry out the whole workload. It
 // returns "" if every operation was carried out, and only a later wait for a condition (await)
-// failed. The objects at the end must then still become those of the baseline.
+// failed. Such a run must still end with the objects of the baseline.
 //
 // The parameter lastOperation is the index of the last step with an operation, such as create.
 func (o *Observer) Unfinished(lastOperation int) string {

@@ -173,7 +173,7 @@ func OrDefault(controllers []Controller) []Controller {
 	if controllers != nil {
 		return controllers
 	}
-	controllers, _ = ControllersNamed() // the default controllers have rows
+	controllers, _ = ControllersNamed() // there is no error, because the table contains the default controllers
 	return controllers
 }
 
