@@ -16,7 +16,7 @@ const (
 	// separate container network.
 	podSubnet = "10.244.0.0/16"
 	// nodeFilesDir is the directory on the control plane node at which kind mounts sharedDir, a
-	// subdirectory of the cluster's state directory.
+	// subdirectory of the state directory.
 	nodeFilesDir = "/etc/gauntlet"
 	// tokensFile is the name of the file in sharedDir that contains the tokens of all roles.
 	// kube-apiserver reads this file (flag --token-auth-file).
