@@ -159,9 +159,9 @@ func (w *Builder) linkKubernetes(ctx context.Context, dir, source string) (link,
 
 // overlay describes edited files for the go command.
 type overlay struct {
-	dir    string            // has the edited files
-	tree   string            // the directory whose files they replace
-	edited map[string]string // key: path relative to dir and to tree, separated by slashes
+	dir    string            // the directory with the edited files
+	tree   string            // the directory with the original files, which the edited files replace
+	edited map[string]string // the keys are the files' paths relative to dir and to tree, with slashes
 }
 
 // build builds a main package of this project. The argument module is the directory of the

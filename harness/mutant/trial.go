@@ -43,8 +43,8 @@ type State string
 // These values of [State] say whether a check detects a mutant, or why this is not known.
 const (
 	// Detected means that a check in Mutant.Checks failed in a scenario that the unmodified
-	// controllers pass. If Mutant.Checks is empty, the outcome says Detected if any check fails.
-	// [Mutant.StateOf] converts this state to NotDetected.
+	// controllers pass. If Mutant.Checks is empty, a trial reports Detected when any check fails.
+	// For such a mutant, [Mutant.StateOf] returns NotDetected instead.
 	Detected State = "detected"
 	// NotDetected means that no check in Mutant.Checks failed. The unmodified controllers pass at
 	// least one of the scenarios in which the mutant ran.

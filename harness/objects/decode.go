@@ -111,7 +111,7 @@ func (d *Decoder) Decode(o *history.Object) (any, error) {
 	case kube.AsService:
 		return d.Service(o)
 	case kube.AsEndpoints:
-		return NewEndpoints(o), nil // not cached, because Endpoints have an entry for each pod of the Service
+		return NewEndpoints(o), nil // not cached, because Endpoints can be large: they list each pod of the Service
 	}
 	return nil, nil
 }
@@ -192,7 +192,7 @@ func (c *versionCache) evict(key VersionKey) {
 // based.
 func Cached[T any](d *Decoder, uid types.UID, at history.Version) *T {
 	version, ok := d.decoded[VersionKey{UID: uid, Version: at}].(*T)
-	if !ok { // a fault skewed the timestamps in the only decoded copy of this version
+	if !ok { // the cache may have a copy of this version in which a fault skewed the timestamps
 		version, _ = d.decoded[VersionKey{UID: uid, Version: at, Skewed: true}].(*T)
 	}
 	return version

@@ -55,7 +55,7 @@ func decodeTemplate(raw json.RawMessage) (*Template, error) {
 		return nil, err
 	}
 	if metadata, ok := free["metadata"].(map[string]any); ok {
-		delete(metadata, "creationTimestamp") // null means the same as absent
+		delete(metadata, "creationTimestamp") // an encoder may write creationTimestamp: null, which means the same as no field
 		if set, ok := metadata["labels"].(map[string]any); ok {
 			delete(set, PodTemplateHashLabel)
 			if len(set) == 0 {

@@ -41,7 +41,7 @@ func (s *Session) Chaos(ctx context.Context, run Workload) error {
 	t := faultTiming{chaosBegan: s.Clock.Now(), workloadDone: workloadDone, converged: s.convergedAfterWorkload(ctx, workloadDone)}
 	defer func() {
 		cancel()
-		<-t.converged // after that, no goroutine uses the environment any more
+		<-t.converged // after this channel is closed, no goroutine uses the environment any more
 	}()
 	var group errgroup.Group
 	for i, spec := range s.Scenario.Faults {
@@ -161,7 +161,7 @@ func (s *Session) awaitStart(ctx context.Context, spec scenario.Fault, when *env
 	select {
 	case match := <-when.Matched():
 		if spec.From == 0 {
-			return match, true // the Dispatcher delays the request or event that matched until Unsubscribe, after the injection
+			return match, true // the matched request or event waits until applyFault has injected the fault and calls Unsubscribe
 		}
 		s.Environment.Dispatcher.Unsubscribe(when)
 		return match, s.sleep(ctx, spec.From, nil)

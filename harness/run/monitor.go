@@ -20,7 +20,7 @@ type monitor struct {
 	ready func() bool
 
 	mu      sync.Mutex
-	changed chan struct{} // closed and replaced after each record that can change a condition
+	changed chan struct{} // closed and replaced after each record that can change a result in waitUntil
 	writes  int           // number of write requests of the controllers under test
 	// stalls contains the total time for which each replica got no CPU, by replica name. The name
 	// "" means gauntlet itself.
@@ -33,8 +33,8 @@ func newMonitor(controllers ...kube.Controller) *monitor {
 	return &monitor{settled: check.NewSettled(controllers...), ready: func() bool { return true }, changed: make(chan struct{}), stalls: map[string]time.Duration{}}
 }
 
-// observe updates the monitor from the next record of the history, and makes waitUntil check its
-// condition.
+// observe updates the monitor from the next record of the history. If the record can change the
+// condition for which waitUntil waits, observe makes waitUntil evaluate the condition again.
 func (m *monitor) observe(r *history.Record) {
 	m.settled.Observe(r)
 	m.mu.Lock()
@@ -103,7 +103,7 @@ func (m *monitor) waitUntil(ctx context.Context, done func() bool) bool {
 		}
 		select {
 		case <-changed:
-			select { // wait for further records, because done takes long
+			select { // wait 10 ms, because done takes long: one call covers several records
 			case <-time.After(10 * time.Millisecond):
 			case <-ctx.Done():
 				return false

@@ -32,7 +32,7 @@ func grantedRules(d *subject.Definition) []rbacv1.PolicyRule {
 	}
 	var rules []rbacv1.PolicyRule
 	for _, o := range d.Objects {
-		var role rbacv1.ClusterRole // a Role has the same rules
+		var role rbacv1.ClusterRole // also for a Role, which has the same field rules
 		if !bound[o.GetKind()+"/"+o.GetName()] || runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role) != nil {
 			continue
 		}

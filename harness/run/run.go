@@ -237,7 +237,7 @@ func (s *Session) supervise(ctx context.Context) (context.Context, context.Cance
 	}()
 	return ctx, func() {
 		cancel(context.Canceled)
-		<-done // the end of the run changes fields that Environment.Failed reads
+		<-done // Environment.Failed reads fields that the end of the run changes
 	}
 }
 

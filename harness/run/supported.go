@@ -10,7 +10,8 @@ import (
 )
 
 // Supported returns an error if the named provider cannot run the scenario. The nodes must have
-// capacity for all pods of the scenario, and the provider must support all faults. The error
+// capacity for all pods of the scenario, and the provider must support all faults. A scenario that
+// creates cluster-scoped objects needs a provider that starts its own control plane. The error
 // contains the position in the scenario file.
 func Supported(s *scenario.Scenario, provider string) error {
 	p, err := providers.Named(cmp.Or(provider, providers.Default()))

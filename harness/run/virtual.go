@@ -238,7 +238,7 @@ func Record(ctx context.Context, path string, start func(seed uint64, o provider
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir.state(), 0o700); err != nil { // gauntlet removes it after the run
+	if err := os.MkdirAll(dir.state(), 0o700); err != nil { // the other gauntlet process removes this directory after the run
 		return err
 	}
 	messages, err := os.Create(dir.progress())

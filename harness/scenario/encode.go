@@ -134,7 +134,7 @@ func formatFloat(v float64) string {
 }
 
 // plain matches text that needs no quotes in YAML. It also matches some words that need quotes,
-// such as true, which quote therefore checks separately.
+// such as true. The function quote therefore checks for these words separately.
 var plain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*$`)
 
 // quote returns the text as a YAML string. It uses double quotes only where they are necessary.

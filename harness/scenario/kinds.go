@@ -202,7 +202,7 @@ func (s *Scenario) Controllers() []kube.Controller {
 // controllers and the controllers under test read or write. The kinds of [kube.Kinds] come first,
 // in the order of that table.
 func (s *Scenario) ObservedKinds() []kube.Kind {
-	always, _ := kube.ControllersNamed() // returns the default controllers, and no error without names
+	always, _ := kube.ControllersNamed() // without names, ControllersNamed returns the default controllers and no error
 	observed := kube.Observed(append(always, s.Controllers()...))
 	created := s.GenericKinds()
 	var all []kube.Kind

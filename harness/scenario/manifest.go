@@ -154,7 +154,7 @@ func (v *validator) genericCreate(path string, c *Create) {
 	kind := c.kubeKind()
 	v.apiVersion(path+".apiVersion", c)
 	if v.invalid(path + ".apiVersion") {
-		return // the kind may be misspelled
+		return // further errors may not apply: the apiVersion may be missing because the kind is misspelled
 	}
 	v.check(!isKubernetesVersion(kind) || kind.Builtin(), path+".kind",
 		"found %q; expected a kind that %s has", string(c.Kind), kind.APIVersion())

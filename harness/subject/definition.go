@@ -129,8 +129,8 @@ func (d *Definition) GrantsAll() bool {
 	})
 }
 
-// command returns a replica's arguments and environment variables. It replaces the fields in the
-// templates by the given values. Only the namespace is always the Namespace of the definition d.
+// command returns a replica's arguments and environment variables. It executes the templates with
+// the given values, except that {{.Namespace}} is always d.Namespace.
 func (d *Definition) command(values Values) (args, env []string, err error) {
 	values.Namespace = d.Namespace
 	for i, text := range d.Args {

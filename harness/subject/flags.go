@@ -39,8 +39,8 @@ type Settings struct {
 }
 
 // Flags returns the command line arguments of one replica, which are flags of
-// kube-controller-manager. Every program under test gets these flags, except targets from [Command]
-// and [Operator].
+// kube-controller-manager. Every program under test that runs as a process of its own gets these
+// flags, except targets from [Command] and [Operator].
 //
 // The argument kubeconfig is the path of the replica's kubeconfig. If serving is nil, the replica
 // has no debug endpoint and opens no port.

@@ -28,6 +28,7 @@ const managerRole = "system:kube-controller-manager"
 //     limited to the argument leaseNamespace.
 //   - A target from [Operator] gets all permissions if its definition contains no role binding.
 //     Otherwise Grant does nothing.
+//   - A target go:PATH gets all permissions.
 //   - All other targets get the default ClusterRoles that Kubernetes has for the controllers.
 func Grant(ctx context.Context, admin kubernetes.Interface, target Target, controllers []kube.Controller, account rbacv1.Subject, leaseNamespace string) error {
 	if d := target.definition; target.ownLease() {

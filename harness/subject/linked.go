@@ -94,8 +94,8 @@ type linked struct {
 func (*linked) PID() int { return 0 }
 
 // Stop cancels the context of the replica. A controller in its own process would do the same on
-// SIGTERM. If the replica has not returned after the grace period, or if ctx is canceled, Stop
-// closes the connections of the replica and abandons its goroutines.
+// SIGTERM. If the replica has not returned after the grace period, or if ctx is canceled, Stop does
+// the same as Kill.
 func (i *linked) Stop(ctx context.Context, grace time.Duration) error {
 	i.cancel()
 	select {

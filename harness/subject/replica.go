@@ -53,8 +53,8 @@ type trackedInstance struct {
 type pauseState struct {
 	paused    bool
 	resumedAt time.Time // zero if the instance was never paused or is still paused
-	// lease is the leader-election Lease before the pause. It is nil if another replica held the
-	// Lease.
+	// lease is the leader-election Lease before the pause. It is nil if this replica did not hold
+	// the Lease.
 	lease *coordinationv1.Lease
 	// restart starts the replica again. awaitEnd calls it if the instance has ended because of the
 	// pause.
@@ -201,7 +201,7 @@ func (r *replica) running() bool {
 	}
 	select {
 	case <-r.current.Done():
-		<-r.current.endRecorded // awaitEnd closes it soon
+		<-r.current.endRecorded // a short wait, until awaitEnd has recorded the end
 		return false
 	default:
 		return true

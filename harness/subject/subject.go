@@ -7,7 +7,7 @@
 // never its log.
 //
 // A [Subject] grants the permissions, starts the replicas, and records when each replica starts and
-// ends. A [Launcher] starts a replica as a local process or as a pod.
+// ends. A [Launcher] starts a replica as a local process, as a pod, or as goroutines of gauntlet.
 package subject
 
 import (
@@ -245,7 +245,7 @@ func (s *Subject) DumpStacks(ctx context.Context, replica string) (ended bool, e
 	if current == nil {
 		return false, nil
 	}
-	if _, ok := current.Instance.(StackDumper); !ok { // all instances of a replica have the same type
+	if _, ok := current.Instance.(StackDumper); !ok { // a later instance of the replica would have the same type
 		return false, nil
 	}
 	return r.stop(false, func(i Instance) error {
@@ -343,7 +343,8 @@ func (s *Subject) Start(ctx context.Context, replica string) error {
 	return r.start(ctx)
 }
 
-// Failed returns a channel that is closed when a replica has ended unexpectedly.
+// Failed returns a channel that is closed when a replica has ended unexpectedly. It is also closed
+// when a replica that ended because of a pause does not start again.
 //
 // The end of a replica is expected if a method of s has stopped or killed the replica. The end is
 // also expected while the replica is paused, and within 30 seconds after Resume.

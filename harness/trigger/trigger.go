@@ -67,7 +67,7 @@ func (m *Matcher) Observe(r *history.Record, objects *Objects) (Match, bool) {
 			return Match{}, false
 		}
 		m.after = nil
-		if m.trigger.State == nil { // the record that matched After does not count for this trigger
+		if m.trigger.State == nil { // for other triggers, the record at which After matched does not count
 			return Match{}, false
 		}
 	}

@@ -81,7 +81,7 @@ func mapPatch(set map[string]string, remove []string) fields {
 // labels of the old selector.
 func selectPatch(o *scenario.Select) patch {
 	body := []fields{{"op": "add", "path": "/spec/selector", "value": o.Selector}}
-	if o.Kind == scenario.ReplicationController { // its pod template must match its selector
+	if o.Kind == scenario.ReplicationController { // the labels of the pod template must match the selector
 		body = append(body, fields{"op": "add", "path": "/spec/template/metadata/labels", "value": o.Selector})
 	}
 	return patch{types.JSONPatchType, body}

@@ -11,9 +11,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// StandInImage is an image name that stands for the image of the workload's pods in manifests. This
-// image runs the program standin, which becomes ready and terminates after given delays. On a kind
-// cluster, each node has the image under this name.
+// StandInImage is the name that manifests use for the image of the workload's pods, which is
+// [Pods.Image]. That image runs the program standin, which becomes ready and terminates after given
+// delays. On a kind cluster, each node has the image under this name.
 const StandInImage = "localhost/gauntlet/standin:run"
 
 // buildGeneric returns the object that a create operation of a generic kind creates. A generic
@@ -49,8 +49,8 @@ var podTemplates = [][]string{{"spec", "template"}, {"spec", "jobTemplate", "spe
 //   - If a container changed, the template also gets those fields of the pod spec that it lacks,
 //     such as the tolerations.
 //
-// In a custom resource, the value at the path may not be a pod template. completePodTemplate
-// then fills in missing fields only of containers with the image [StandInImage].
+// A custom resource (builtin is false) may have another value at a path in podTemplates. Without a
+// container with the image [StandInImage], completePodTemplate then changes nothing.
 func completePodTemplate(template map[string]any, builtin bool, pod corev1.PodSpec) error {
 	own, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&pod)
 	if err != nil {

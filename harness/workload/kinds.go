@@ -23,7 +23,7 @@ import (
 type kind struct {
 	kube.Kind
 	namespace string         // namespace of the objects; "" for a cluster-scoped kind
-	example   runtime.Object // an empty object of the Go type that the functions return
+	example   runtime.Object // an empty object of the Go type that requests for the kind return
 	create    func(context.Context, runtime.Object) (metav1.Object, error)
 	patch     func(ctx context.Context, name string, of types.PatchType, patch []byte) (metav1.Object, error)
 	delete    func(ctx context.Context, name string, o metav1.DeleteOptions) error

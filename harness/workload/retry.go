@@ -16,8 +16,8 @@ const (
 	unavailableTimeout = 2 * time.Minute
 	// retryInterval is the time between two attempts of a request.
 	retryInterval = 100 * time.Millisecond
-	// unservedTimeout is the time for which a user repeats a create request. The API server does
-	// not serve the resource yet during this time.
+	// unservedTimeout is the time for which a user repeats a create request while the API server
+	// does not serve the resource yet.
 	unservedTimeout = 10 * time.Second
 )
 

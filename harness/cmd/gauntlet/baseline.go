@@ -129,7 +129,7 @@ func (f *baselineFlags) learnFrom(cmd *cobra.Command, all []run.Options, paralle
 	if err == nil && len(runs) < len(all) {
 		err = fmt.Errorf("interrupted after %d of %d runs without faults; no baseline was written", len(runs), len(all))
 	}
-	failed := slices.DeleteFunc(runs, func(r reports.Run) bool { return r.Verdict != check.Fail }) // keep only failed runs: a run without faults usually has the verdict unknown
+	failed := slices.DeleteFunc(runs, func(r reports.Run) bool { return r.Verdict != check.Fail }) // print only failed runs, because most runs without faults have the verdict unknown
 	code := exitPass
 	if len(failed) > 0 {
 		code = exitFail

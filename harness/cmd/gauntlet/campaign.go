@@ -66,7 +66,7 @@ func (f *campaignFlags) checkSubjects() error {
 // calls load once for each subject.
 func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.Scenario, error), seed uint64) ([]campaign.Attempt, error) {
 	if err := f.checkSubjects(); err != nil {
-		return nil, err // before load prints warnings about skipped scenarios
+		return nil, err // report this error before load prints warnings about skipped scenarios
 	}
 	if err := f.checkConfirm(cmd); err != nil {
 		return nil, err

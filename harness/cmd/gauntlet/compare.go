@@ -68,7 +68,7 @@ document instead. Everything else goes to standard error.`,
 	outputFlag(cmd, &format, "the format of what is printed to standard output")
 	flags.runs.addAttempts(f)
 	flags.runs.addShared(f)
-	f.Lookup("parallel").Hidden = true // it has no effect; compare refuses it
+	f.Lookup("parallel").Hidden = true // the method compare refuses --parallel, because concurrent runs distort costs
 	return cmd
 }
 

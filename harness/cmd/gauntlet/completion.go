@@ -38,7 +38,7 @@ var subjects = []string{"ours", "upstream", "exec:", "image:"}
 func completeFlags(cmd *cobra.Command) {
 	for name, values := range flagValues {
 		if flag := cmd.Flags().Lookup(name); flag == nil || (name == "output" && flag.Value.Type() == "string") {
-			continue // the flag --output of "gauntlet image" is a file
+			continue // the flag --output of "gauntlet image" takes a file, not a format
 		}
 		err := cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return values(cmd), cobra.ShellCompDirectiveNoFileComp

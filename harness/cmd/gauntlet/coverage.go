@@ -82,7 +82,7 @@ func findHistories(dirs []string) ([]string, error) {
 	var files, campaigns []string
 	for _, dir := range dirs {
 		file := run.HistoryFile(dir)
-		if _, err := os.Stat(file); err == nil { // a run directory, even if no check has read its history yet
+		if _, err := os.Stat(file); err == nil { // dir is a run directory, even if it has no verdicts yet
 			files = append(files, file)
 		} else {
 			campaigns = append(campaigns, dir)

@@ -136,7 +136,7 @@ func (f *exploreFlags) options(cmd *cobra.Command, name string) (explore.Options
 		return explore.Options{}, err
 	}
 	f.runs.terminal = f.runs.newTerminal(cmd)
-	all, err := f.runs.options(cmd, []*scenario.Scenario{s}) // also sets the controllers of a subject file in s
+	all, err := f.runs.options(cmd, []*scenario.Scenario{s}) // if --subject is a subject file, also sets the controllers under test in s
 	if err != nil {
 		return explore.Options{}, err
 	}

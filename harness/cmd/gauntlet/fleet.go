@@ -61,7 +61,7 @@ func (f *fleetCampaignFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.campaign.Scenario, "scenario", "", "the `name` of a built-in scenario that runs with each seed (default: each seed generates a scenario)")
 	f.generated.addProfile(flags)
 	f.generated.addDuration(flags)
-	_ = flags.MarkHidden("prefer-uncovered") // the file would have to be in the pods
+	_ = flags.MarkHidden("prefer-uncovered") // it takes a file, and the pods do not have files of this machine
 }
 
 // complete sets the fields of f.campaign from the flags. It returns an error if the pods of a Job
@@ -357,7 +357,7 @@ func followFleet(cmd *cobra.Command, cluster *fleet.Cluster, name string) (int, 
 		case err != nil:
 			return exitUnknown, &unfinishedError{err}
 		}
-		// The time that is left changes in each status, and is no reason to print it.
+		// Print a status only if one of these fields changed. The remaining time always changes.
 		if now := fmt.Sprint(status.Succeeded, status.FailedIndexes, status.Waiting, status.End); now != printed {
 			fmt.Fprintln(cmd.ErrOrStderr(), status)
 			printed = now

@@ -67,7 +67,7 @@ failures has one directory, with its plan, its report and the runs that failed.`
 // such combination is a unit, which one pod of the Job explores.
 func (f *fleetExploreFlags) plan(name string, scenarios []string) error {
 	c := &f.campaign
-	c.Provider = providers.Embedded // a search reads the records of a run while it is made
+	c.Provider = providers.Embedded // a search reads the records during each run, which the provider virtual does not support
 	if err := checkFleetSubjects(c.Subjects, c.Provider); err != nil {
 		return err
 	}
@@ -93,8 +93,7 @@ func (f *fleetExploreFlags) plan(name string, scenarios []string) error {
 const exploreBaseline = 3
 
 // prepareExplore returns a function that explores the scenario of the unit u in a pod. The function
-// returns one run that stands for all runs of the search. It has the checks that failed in any of
-// these runs.
+// returns one run that stands for all runs of the search; see summarizeSearch.
 func (f *fleetWorkerFlags) prepareExplore(cmd *cobra.Command, worker *fleet.Worker, u fleet.Unit) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
 		search := exploreFlags{runs: f.runs, at: f.campaign.Faults, baseline: exploreBaseline, budget: f.campaign.Budget}
@@ -108,7 +107,7 @@ func (f *fleetWorkerFlags) prepareExplore(cmd *cobra.Command, worker *fleet.Work
 		}
 		start := o.Start
 		o.Start = func(ctx context.Context, s *scenario.Scenario, b *baseline.Baseline, out string, onRecord func(*history.Record)) (*reports.Run, error) {
-			// The results of all earlier runs are in the directory.
+			// Before each run, the directory contains the results of all earlier runs.
 			if err := saveSearch(ctx, worker, u, o.Directory); err != nil {
 				return nil, err
 			}
@@ -131,7 +130,8 @@ func (f *fleetWorkerFlags) prepareExplore(cmd *cobra.Command, worker *fleet.Work
 }
 
 // summarizeSearch returns one run that stands for all runs of a search by explore. It has the worst
-// verdict of the failed runs, and their failed checks.
+// verdict of the failed runs. It also has the results of all their checks, except those with the
+// verdict pass or not-exercised.
 func summarizeSearch(outcome *explore.Outcome) *reports.Run {
 	summary := &reports.Run{Verdict: check.Pass, Reason: fmt.Sprintf("runs: %d; failed runs: %d; search complete: %t", outcome.Runs(), len(outcome.Failed), outcome.Complete)}
 	for _, run := range outcome.Failed {

@@ -156,7 +156,7 @@ func (f *fleetWorkerFlags) prepareShrink(cmd *cobra.Command, worker *fleet.Worke
 		if err != nil {
 			return nil, err
 		}
-		// Only this failure was shrunk. Another unit shrinks another one of the same run.
+		// This unit shrank only the failure of u.Check. Other units shrink other failures of the run.
 		failed.Results = slices.DeleteFunc(failed.Results, func(result check.Result) bool { return result.Check != u.Check })
 		return failed, nil
 	}

@@ -34,7 +34,7 @@ func newFleetWorker(code *int) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:    "worker",
 		Short:  "Run the seeds of one index of a campaign",
-		Hidden: true, // the Job of "gauntlet fleet run" uses it
+		Hidden: true, // only the Job of a campaign runs this command
 		Long: `Run the seeds of one index of a campaign. Kubernetes sets JOB_COMPLETION_INDEX, and the
 manifest sets POD_NAME and NODE_NAME.`,
 		Args: cobra.NoArgs,
@@ -139,7 +139,7 @@ func newFleetExport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:    "export [NAME]",
 		Short:  "Print the results of a campaign as an archive",
-		Hidden: true, // the pod of "gauntlet fleet collect" uses it
+		Hidden: true, // only the pod of "gauntlet fleet collect" runs this command
 		Long: `Print the files of a campaign as a compressed tar archive. With --wait, do nothing until
 SIGTERM; "gauntlet fleet collect" then runs the command again in the same pod.`,
 		Args: cobra.MaximumNArgs(1),

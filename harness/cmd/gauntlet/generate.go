@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// generateFlags has the values of the flags that decide how a scenario is generated. Commands have
-// the flags --seed and --provider separately.
+// generateFlags has the values of the flags that decide how a scenario is generated. It does not
+// have the seed and the provider, on which the scenario also depends.
 type generateFlags struct {
 	profile         string
 	duration        time.Duration

@@ -215,7 +215,7 @@ func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*m
 		return nil, nil, &unfinishedError{err}
 	}
 	if f.virtual() {
-		ours = gauntlet // gauntlet-virtual is in the same directory
+		ours = gauntlet // in virtual time, gauntlet-virtual beside gauntlet runs our controllers
 	}
 	if err := os.MkdirAll(f.runs.out, 0o755); err != nil {
 		return nil, nil, &unfinishedError{err}

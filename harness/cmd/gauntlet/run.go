@@ -226,7 +226,7 @@ func existingFlags(f *pflag.FlagSet, o *cluster.Existing) {
 }
 
 // check returns the program under test and the provider that the flags select. It also validates
-// the scenarios and sets their seeds. It reads nothing from the disk and starts nothing.
+// the scenarios and sets their seeds. It reads no subject file, and starts nothing.
 func (f *runFlags) check(scenarios []*scenario.Scenario) (subject.Target, providers.Provider, error) {
 	var target subject.Target
 	if !isSubjectFile(f.subject) { // loadSubject later reads the subject file and builds its program
@@ -289,7 +289,7 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	}
 	gauntlet, ours, err := executables(cmd.Context(), target)
 	if _, isPackage := target.Package(); isPackage && err != nil {
-		return nil, err // most likely, the package does not compile
+		return nil, err // wrong usage: most likely, the Go package of --subject=go:PATH does not compile
 	} else if err != nil {
 		return nil, &unfinishedError{err}
 	}
@@ -353,9 +353,9 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 // returns the path of workload-controller-manager. An installed gauntlet builds
 // workload-controller-manager if it is missing.
 //
-// For a Go package, it builds a copy of gauntlet-virtual with this package. Callers search for
-// gauntlet-virtual in the directory of the path gauntlet. That path is therefore in the directory
-// of the copy, although no file exists at the path.
+// If the target is a Go package (go:PATH), executables builds a copy of gauntlet-virtual that
+// contains this package. Callers expect gauntlet-virtual in the same directory as gauntlet. The
+// result gauntlet is therefore a path in the directory of the copy. No file exists at this path.
 func executables(ctx context.Context, target subject.Target) (gauntlet, ours string, err error) {
 	gauntlet, err = os.Executable()
 	if err != nil {
@@ -585,7 +585,7 @@ func runAll(cmd *cobra.Command, format outputFormat, all []run.Options, parallel
 			continue
 		}
 		summaries = append(summaries, *run)
-		if errs[place] != nil && run.Undecided() { // the error is also the reason of every verdict
+		if errs[place] != nil && run.Undecided() { // the verdicts would only repeat the error as their reason
 			errs[place] = fmt.Errorf("%w\n(every check has the verdict unknown; the run directory is %s)", errs[place], run.Directory)
 			continue
 		}

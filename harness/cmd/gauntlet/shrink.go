@@ -82,7 +82,7 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	switch {
 	case err != nil && failed == nil:
 		return err
-	case err != nil: // the run is valid, but its reports cannot be written
+	case err != nil: // path is a run directory, but reading its history or writing its reports failed
 		return &unfinishedError{err}
 	}
 	if _, err := providers.NamedWith(failed.Provider, cluster.OwnsControlPlane); err != nil {
@@ -114,7 +114,7 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 		return err // the options are wrong; no run has started
 	}
 	err = f.shrink(cmd, original)
-	if err := errors.Join(err, reports.WriteFiles(path, *failed)); err != nil { // report.html shows the smallest scenario
+	if err := errors.Join(err, reports.WriteFiles(path, *failed)); err != nil { // write report.html again, which now shows the smallest scenario
 		return &unfinishedError{err}
 	}
 	return nil

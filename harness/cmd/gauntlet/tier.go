@@ -17,7 +17,7 @@ type tierFlag library.Tier
 // add adds the flag --tier to a command. The flag's default is the current value of f.
 func (f *tierFlag) add(flags *pflag.FlagSet) {
 	flags.Var(f, "tier", fmt.Sprintf("the built-in scenarios that run without SCENARIO: quick, default or full (default %q)", f))
-	flags.Lookup("tier").DefValue = "" // the usage text has the default in quotation marks, which pflag would omit
+	flags.Lookup("tier").DefValue = "" // otherwise, pflag adds the default to the usage text again, without quotation marks
 }
 
 func (f *tierFlag) String() string { return string(*f) }

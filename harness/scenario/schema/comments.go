@@ -24,7 +24,7 @@ type comments map[string]string
 var formatComments = sync.OnceValue(func() comments {
 	all, err := parseComments(scenario.Source)
 	if err != nil {
-		panic(err) // the compiler has compiled the same files
+		panic(err) // impossible: the compiler has parsed the same files
 	}
 	return all
 })

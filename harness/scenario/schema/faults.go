@@ -120,7 +120,7 @@ func (g *generator) parameter(param faults.Param, of reflect.Type) object {
 	schema := g.value(of, nil)
 	switch {
 	case of.Kind() == reflect.Float64:
-		schema["exclusiveMinimum"], schema["maximum"] = 0, 1 // every number is a probability
+		schema["exclusiveMinimum"], schema["maximum"] = 0, 1 // every parameter of type float64 is a probability
 	case param.Name == "owner":
 		schema["pattern"] = formats["ownerGlob"]["pattern"]
 	case strings.HasPrefix(param.Bounds, "a glob"):

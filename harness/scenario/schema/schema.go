@@ -76,7 +76,7 @@ var (
 func (g *generator) reference(of reflect.Type) object {
 	name := of.Name()
 	if _, ok := g.definitions[name]; !ok {
-		g.definitions[name] = object{} // a trigger contains a trigger, so the name must exist first
+		g.definitions[name] = object{} // a trigger may contain a trigger, so the name must exist before g.trigger refers to it
 		switch of {
 		case stepType:
 			g.definitions[name] = g.step()
@@ -283,8 +283,8 @@ func resource() object {
 	return object{"type": "string", "anyOf": []object{{"enum": scenario.Resources}, {"enum": coreResources()}, grouped}}
 }
 
-// coreResources returns the resources of the core API group, such as pods. It omits types that
-// are no resources, which it recognizes by their missing list type.
+// coreResources returns the resources of the core API group, such as pods. It omits Go types that
+// are no resources, such as DeleteOptions. Such a type, unlike Pod, has no list type (PodList).
 func coreResources() []string {
 	var all []string
 	version := schema.GroupVersion{Version: "v1"}
