@@ -114,8 +114,8 @@ func row(m *Mutant, last Outcome) string {
 }
 
 // cellText returns the text in the column of a tier (set of scenarios), which is "caught" or
-// "missed". It returns "" if no check can observe the mutant, or if the tier's scenarios have not
-// run on the mutant.
+// "missed". It returns "" if no check can observe the mutant, or if the tier's results for the
+// mutant are incomplete and show no detection.
 func cellText(m *Mutant, tier Column) string {
 	if finding := tier.Find(m); m.UnobservableReason == "" && finding != NotMeasured {
 		return string(finding)

@@ -5,8 +5,10 @@ import "time"
 // These are the default values of scenario fields. The decoder sets them before it reads the fields
 // of the file.
 //
-// A field without a constant here is required, has the zero value as its default, or gets its
-// default from other fields. In the last case, a method named complete sets the default.
+// Some defaults, such as the propagation of a delete, have no constant here: a method named
+// setDefaults contains the value. All other fields without a constant are required, have the zero
+// value as their default, or get their default from other fields. In the last case, a method named
+// complete sets the default.
 const (
 	defaultNodes       = 4
 	defaultReplicas    = 1 // instances of the controllers under test, not pods of an object

@@ -11,8 +11,8 @@ import (
 type Document struct{ source *source }
 
 // LoadDocument reads the YAML file at path into a Go value. The argument into is a pointer to this
-// value. It is as strict as [Load]: an unknown field or a value of the wrong type is an error with
-// file, line and column.
+// value. LoadDocument is as strict as [Load]: an unknown field or a value of the wrong type is an
+// error with file, line and column.
 func LoadDocument(path string, into any) (Document, error) {
 	data, err := inputfile.Read(path)
 	if err != nil {

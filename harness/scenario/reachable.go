@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
-// subresources lists, for each kind, the subresources that the API server serves. The key is the
-// name of the kind. A trigger must not wait for any other subresource.
+// subresources lists the subresources that the API server serves for some kinds, such as Pod. The
+// key is the name of the kind. For these kinds, a trigger must not wait for any other subresource.
 var subresources = map[string][]string{
 	kube.Pod:                   {"attach", "binding", "ephemeralcontainers", "eviction", "exec", "log", "portforward", "proxy", "resize", "status"},
 	kube.ReplicaSet:            {"scale", "status"},

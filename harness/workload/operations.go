@@ -39,7 +39,7 @@ func (u *user) create(ctx context.Context, create *scenario.Create) (*history.Re
 		var made metav1.Object
 		err = u.retryUnavailable(ctx, func(repeated bool) (err error) {
 			made, err = u.createServed(ctx, kind, object)
-			if repeated && apierrors.IsAlreadyExists(err) { // an earlier attempt created the object, but its response was lost: read the object by an empty patch
+			if repeated && apierrors.IsAlreadyExists(err) { // an earlier request created the object, but its response was lost: an empty patch returns the object
 				made, err = kind.patch(ctx, name, types.MergePatchType, []byte("{}"))
 			}
 			return err
@@ -94,8 +94,8 @@ var propagationPolicies = map[scenario.Propagation]metav1.DeletionPropagation{
 // delete deletes all objects that the target of the operation names. It returns a reference to
 // the deleted object, or nil if there are several.
 //
-// Controllers and faults may also delete pods and Endpoints, so a missing pod or Endpoints object is
-// not an error.
+// Controllers and faults may also delete pods and Endpoints, so a missing pod or Endpoints object
+// is not an error.
 func (u *user) delete(ctx context.Context, del *scenario.Delete) (*history.Ref, error) {
 	kind, err := u.kind(del.Kind)
 	if err != nil {

@@ -38,7 +38,7 @@ func checkAll(cmd *cobra.Command, paths []string) (int, error) {
 	for _, path := range paths {
 		result, err := run.Check(path)
 		if result == nil {
-			return exitPass, err // path is not a run directory
+			return exitPass, err // path is no valid run directory, or another command uses it
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", path, err))

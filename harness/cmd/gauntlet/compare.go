@@ -138,9 +138,9 @@ func (f *compareFlags) compare(cmd *cobra.Command, format outputFormat, names []
 	return code, nil
 }
 
-// planPairs returns the options of all runs of a comparison, as pairs[i][side][scenario]. Pair i
-// has one seed. The side is 0 for the program under test, and 1 for the program that it is
-// compared with.
+// planPairs returns the options of all runs of a comparison, as pairs[i][side][scenario]. The side
+// is 0 for the program under test, and 1 for the program that it is compared with. The two runs of
+// a pair have the same seed.
 func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run.Options, error) {
 	random := seedOf()
 	warnings := cmd.ErrOrStderr()

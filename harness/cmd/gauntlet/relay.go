@@ -57,7 +57,7 @@ func newRelay() *cobra.Command {
 		required = append(required, cmd.MarkFlagRequired(name))
 	}
 	if err := errors.Join(required...); err != nil {
-		panic(err) // no flag above has this name
+		panic(err) // impossible: the command has all these flags
 	}
 	return cmd
 }

@@ -575,7 +575,7 @@ func runAll(cmd *cobra.Command, format outputFormat, all []run.Options, parallel
 			}
 		}
 		return nil
-	}) // RunParallel returns only errors that are also in errs
+	}) // ignore the error of RunParallel, because errs has its cause
 	if left > 0 {
 		errs = append(errs, fmt.Errorf("%d of %d scenarios did not run, because a run could not start or gauntlet was interrupted", left, len(all)))
 	}

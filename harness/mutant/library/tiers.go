@@ -61,7 +61,7 @@ func tierAt(tiers mutant.Tiers, i int) scenarios.Tier {
 }
 
 // Scenarios returns the names of a tier's scenarios that can run on the embedded control plane.
-// Mutants run only there. A tier is a set of scenarios, such as quick.
+// Tiers are measured only there. A tier is a set of scenarios, such as quick.
 func Scenarios(tier scenarios.Tier) []string {
 	var names []string
 	for _, s := range scenarios.InTier(tier) {

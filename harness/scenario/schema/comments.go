@@ -14,9 +14,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// comments has the doc comments of the types, fields and constants of a package. The key of a type
-// is its name, such as "Step". The key of a field has the form "Type.Field", and that of a constant
-// the form "Type=value".
+// comments has the doc comments of the types and fields of a package. It also has the comments at
+// the end of the lines of typed string constants. The key of a type is its name, such as "Step".
+// The key of a field has the form "Type.Field", and that of a constant the form "Type=value".
 type comments map[string]string
 
 // formatComments returns the doc comments in the source code of package scenario. They become
@@ -57,8 +57,8 @@ func parseComments(source fs.FS) (comments, error) {
 	return all, nil
 }
 
-// add adds the doc comments in one Go declaration to the map. A declaration may contain several
-// types or constants.
+// add adds the comments in one Go declaration to the map. A declaration may contain several types
+// or constants.
 func (c comments) add(decl *ast.GenDecl) {
 	for _, spec := range decl.Specs {
 		switch spec := spec.(type) {
