@@ -144,7 +144,7 @@ func (s *search) try(ctx context.Context, trials []trial) error {
 		case errors.Is(err, errNotStarted):
 			if failedStarts++; failedStarts < failedStartsMax {
 				s.Progress(err.Error())
-				return nil // the reason may be temporary
+				return nil // try the next run, because the reason may be temporary
 			}
 		}
 		if ctx.Err() != nil {

@@ -54,8 +54,8 @@ type LearntEvent struct {
 	// Writes has the writes that may depend on the event, as indexes of Lesson.Writes. These
 	// are the writes whose field View has the event.
 	Writes []int
-	// Related is true if a write of the controllers under test may depend on the event's object.
-	// One of the two objects then refers to the other.
+	// Related is true if a write of the controllers under test may depend on the event's object,
+	// in any version. The field View of LearntWrite says which objects these are.
 	Related bool
 	// Repeats is true if the event shows the controller nothing new. The object has the same
 	// content as in the version that the same replica of the controllers received before.

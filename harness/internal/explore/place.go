@@ -238,7 +238,7 @@ func fires(index int) *scenario.Trigger {
 // the place. The argument first is the index of the place's first fault in the scenario.
 func (p Place) mustFire(first int) []int {
 	if p.Action == Stale {
-		return []int{first, first + 1} // the subject may receive no event that the third one holds
+		return []int{first, first + 1} // the third fault need not fire, because it may find no event to delay
 	}
 	return []int{first}
 }

@@ -180,9 +180,9 @@ func (e *LearntEvent) cannotMatter() string {
 // addStale plans faults in which the controllers restart and list outdated objects. They may then
 // repeat a write.
 //
-// Such a fault needs a watch event on which the write depends, and a later write of the same
-// object. The restart follows the later write, and the list shows the objects as they were at the
-// event.
+// Such a fault needs a watch event on which the repeated write depends, and a later write of the
+// same object. The restart follows the later write, and the list shows the objects as they were at
+// the event.
 func (p *planner) addStale() {
 	for i := range p.lesson.Events {
 		e := &p.lesson.Events[i]
