@@ -40,7 +40,7 @@ func Extract(archive io.Reader, dir string) error {
 	for files := tar.NewReader(compressed); ; {
 		header, err := files.Next()
 		if errors.Is(err, io.EOF) {
-			_, err := io.Copy(io.Discard, compressed) // it verifies the checksum
+			_, err := io.Copy(io.Discard, compressed) // reading to the end verifies the checksum of gzip
 			return err
 		}
 		if err != nil {

@@ -129,8 +129,9 @@ func (c *Campaign) indexes() uint64 {
 	return (c.Seeds.count()-1)/c.PerPod + 1
 }
 
-// UnitsOf returns the units of an index of the Job, in the order in which a worker makes them. It
-// returns an error if the Job has no such index.
+// UnitsOf returns the runs, shrinks or explorations that belong to a completion index of the Job.
+// They are in the order in which a worker makes them. If the Job has no such index, UnitsOf returns
+// an error.
 func (c *Campaign) UnitsOf(index int) ([]Unit, error) {
 	if index >= 0 && index < len(c.Units) {
 		return c.Units[index : index+1], nil
@@ -192,7 +193,7 @@ type Unit struct {
 	Scenario string `json:"scenario,omitempty"`
 }
 
-// EncodeUnits returns units as JSON, for an argument of the program in the pods.
+// EncodeUnits returns units as JSON, for the flag --units of "gauntlet fleet worker".
 func EncodeUnits(units []Unit) string {
 	encoded, err := json.Marshal(units)
 	if err != nil {

@@ -133,12 +133,12 @@ func (k *Cluster) readerJob(ctx context.Context, name, claim, image string) *bat
 		}
 	}
 	labels := Labels(name)
-	delete(labels, campaignLabel) // the pod makes no run
+	delete(labels, campaignLabel) // commands that list the campaign's pods must not find this one
 	labels[readerLabel] = name
 	spec := podSpec(&Campaign{Name: name}, &pods)
 	worker := &spec.Containers[0]
 	worker.Args, worker.Ports = []string{"fleet", "export", "--wait"}, nil
-	worker.VolumeMounts[len(worker.VolumeMounts)-1].ReadOnly = true // the store
+	worker.VolumeMounts[len(worker.VolumeMounts)-1].ReadOnly = true // the last mount is the store
 	return &batchv1.Job{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
 		ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-collect-", Namespace: k.Namespace, Labels: labels},

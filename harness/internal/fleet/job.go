@@ -261,7 +261,7 @@ func workerArgs(c *Campaign, store string) []string {
 		"--provider=" + c.Provider,
 		fmt.Sprintf("--metrics-address=:%d", MetricsPort),
 	}
-	if c.Provider != providers.Virtual { // whose program contains the control plane
+	if c.Provider != providers.Virtual { // the program of the provider virtual contains the control plane
 		args = append(args, "--upstream-dir="+ProgramDirectory)
 	}
 	if len(c.Units) > 0 {

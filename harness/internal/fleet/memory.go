@@ -8,7 +8,7 @@ import (
 )
 
 // MemoryKills returns how many processes the kernel has killed in the container of this process
-// because memory ran out. It returns 0 if it cannot know.
+// because memory ran out. It returns 0 if no cgroup file has the number.
 //
 // On nodes with cgroup v1, the kernel kills only one process of the container. The other processes
 // continue, so that the exit code of the container does not show that memory ran out.

@@ -98,8 +98,8 @@ func forEach(ctx context.Context, n int, call func(ctx context.Context, i int) e
 // choose returns the result that counts for each run: the result of the first pod that has one. The
 // key is the base name of the run, such as "12-ours". choose also sets m.Attempts and m.Repeated.
 //
-// The names are those of all files of the campaign, sorted. The files of an earlier pod must come
-// first.
+// The argument names has the names of all files of the campaign, sorted. The files of a pod that
+// started earlier thus come first, because the name of a pod's directory begins with the start time.
 func (m *Merged) choose(names []string) map[string]resultFile {
 	first := map[string]resultFile{}
 	for _, name := range names {
@@ -173,7 +173,7 @@ func (m *Merged) Extract(ctx context.Context, store Store, dir string) error {
 		scenario := "scenario.yaml"
 		switch unit := m.failed[i]; {
 		case unit.Scenario != "":
-			return nil // the directory has many runs
+			return nil // an exploration has many runs, so it has no single command that reproduces it
 		case unit.Check != "":
 			scenario = "shrink/smallest.yaml"
 		}

@@ -38,7 +38,8 @@ func (m *Merged) Shrinking(name string) (*Campaign, error) {
 	if len(c.Units) == 0 {
 		return nil, fmt.Errorf("campaign %s: %w", c.Of, ErrNothingToShrink)
 	}
-	// The first groups have the most runs. Two groups may have the same check in the same run.
+	// Keep the first groups, which have the most runs. Then remove duplicates: two groups may have
+	// the same check in the same run.
 	c.Units = c.Units[:min(len(c.Units), shrunkMax)]
 	slices.SortFunc(c.Units, func(a, b Unit) int { return strings.Compare(a.base(), b.base()) })
 	c.Units = slices.Compact(c.Units)

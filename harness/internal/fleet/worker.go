@@ -53,9 +53,9 @@ const (
 	// failedStartsMax is how many consecutive runs may fail to start. The attempt then ends with
 	// an error.
 	failedStartsMax = 3
-	// killedMax is how many killed pods end the attempts at one run. The next pod then does not make
-	// this run, but records the verdict unknown for it. Without this limit, the run could stop the
-	// index of the Job forever.
+	// killedMax is how many pods may be killed during the same run. The next pod then does not make
+	// this run, but records the verdict unknown for the run. Without this limit, the run could stop
+	// the index of the Job forever.
 	killedMax = 5
 )
 
@@ -119,7 +119,7 @@ func (w *Worker) begin(ctx context.Context) error {
 // earlier says what other pods with the same index of the Job have done.
 type earlier struct {
 	results map[string]bool // true for each unit that has a result; the key is [Unit.base]
-	killed  map[Unit]int    // how many attempts were killed during the run of a unit, and saved no journal of it
+	killed  map[Unit]int    // how many attempts were killed during a unit before they saved a journal of it
 }
 
 // earlierAttempts reads from the store what other pods with the same index of the Job have done.

@@ -1,9 +1,9 @@
 // Package objectstore reads and writes objects of S3, Google Cloud Storage and Azure Blob Storage.
 //
 // The SDKs of these services are in the program gauntlet-objectstore, which the module
-// harness/objectstore contains. They would double the modules of gauntlet itself. The program
-// serves requests of this package on one connection until its standard input ends. The connection
-// is a pair of sockets without a name, so that nothing is left of it however gauntlet ends.
+// harness/objectstore contains. The SDKs would double the number of modules that gauntlet requires.
+// The program serves requests of this package on one connection until its standard input ends. The
+// connection is a pair of sockets without a name. It thus leaves no file, however gauntlet ends.
 package objectstore
 
 import (
@@ -121,7 +121,7 @@ func start(program, bucket string, conn net.Conn, other *os.File) (*Bucket, erro
 		return nil, err
 	}
 	go func() {
-		_ = cmd.Wait() // requests report the output of the program
+		_ = cmd.Wait() // ignore the exit status: a failed request reports the output of the program
 		close(b.ended)
 	}()
 	b.client = &http.Client{Transport: overConnection(conn)}
@@ -151,8 +151,9 @@ func overConnection(conn net.Conn) http.RoundTripper {
 			return conn, nil
 		default:
 		}
-		// The transport also dials for requests that come before HTTP/2 has begun on the connection. It
-		// then shares the connection, and cancels ctx.
+		// The transport also dials for requests that come before HTTP/2 has begun on the connection.
+		// When HTTP/2 has begun, the transport sends these requests on the same connection, and
+		// cancels ctx.
 		select {
 		case <-only.closed:
 			return nil, errors.New("the connection to " + Program + " has ended")

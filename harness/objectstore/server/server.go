@@ -102,7 +102,7 @@ func (s *Server) put(ctx context.Context, name string, body io.Reader) error {
 		return nil, s.Bucket.WriteAll(ctx, name, content, nil)
 	})
 	if gcerrors.Code(err) == gcerrors.NotFound {
-		return errors.New("the bucket does not exist: " + err.Error()) // an object that is written cannot be missing
+		return errors.New("the bucket does not exist: " + err.Error()) // a write creates a missing object, so only the bucket can be missing
 	}
 	return err
 }
