@@ -22,8 +22,8 @@ type editor struct {
 }
 
 // newEditor returns an editor for a scenario. The editor does not change objects that a
-// user-edit fault of the scenario already changes. Its changes begin at one of the first steps of
-// the workload, as many as the argument before says.
+// user-edit fault of the scenario already changes. Its changes begin at steps of the workload whose
+// index is lower than the argument before.
 func newEditor(r *rand.Rand, profile Profile, s *scenario.Scenario, before int) *editor {
 	e := &editor{Rand: r, profile: profile, steps: s.Workload, before: before, existing: s.ExistingObjects()}
 	for _, fault := range s.Faults {
@@ -87,8 +87,8 @@ func (e *editor) deleted(target scenario.Target, at int) bool {
 // object.
 //
 // The arguments at and edge say when the edit happens. The argument at is the index of a step, and
-// the argument edge is the beginning or the end of this step. A step is later if it begins after
-// that.
+// the argument edge is the beginning or the end of this step. A later step is one whose operation
+// follows the edit. If edge is the beginning, the step with the index at is such a step too.
 func (e *editor) unused(target scenario.Target, at int, edge scenario.Edge) bool {
 	if edge == scenario.Done {
 		at++

@@ -85,9 +85,10 @@ func (o *Options) drawTimed(r *rand.Rand, input faults.SampleInput, s *scenario.
 	return fault, nil
 }
 
-// drawTriggered draws a fault that begins at a step of the workload. Such a fault can take effect,
-// while between the steps there may be nothing to affect. Half of these faults begin at the same
-// step as the previous fault, so that they act together.
+// drawTriggered draws a fault that begins at a step of the workload. A step gives the controllers
+// something to do, so that the fault can take effect. Between the steps, there may be nothing to
+// affect. Half of these faults begin at the same step as the previous fault, so that both act
+// together.
 func (o *Options) drawTriggered(r *rand.Rand, input faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
 	input.Long = r.IntN(2) == 0
 	if input.Span = faults.PickTime(r, spanMin, 30*time.Second, timeStep); input.Long {

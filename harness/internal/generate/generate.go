@@ -6,8 +6,8 @@
 // In a generated scenario, users change only objects that exist. Faults affect requests and
 // objects of the workload, and end soon after the workload. The generator avoids scenarios that
 // trigger known bugs of Kubernetes (see upstream_issues.go). Only a profile with a workload of
-// hours allows those that a check recognizes. Other scenarios still trigger namesake-status, which
-// a check recognizes, because they replace objects by others with the same name.
+// hours allows the known bugs that a check recognizes. One such bug, namesake-status, occurs with
+// every profile, because scenarios replace objects by others with the same name.
 package generate
 
 import (
@@ -52,11 +52,12 @@ type Options struct {
 	// scenarios with different counts.
 	PreferUncovered *coverage.Table
 
-	// supported has the types of Kinds that the provider supports, also those without Sample, which
-	// only sequences inject.
+	// supported has the fault types of Kinds that the provider supports. It includes types whose
+	// field Sample is nil, such as pod-disown. Only the last changes of a workload inject these.
 	supported []faults.Type
-	// finishes is the index of the step at which the last changes begin. No other user changes
-	// objects from there on. 0 means that the workload has no last changes.
+	// finishes is the index of the step at which the workload's last changes begin; see
+	// [lastChange]. From this step on, no user-edit fault changes objects. 0 means that the workload
+	// has no last changes.
 	finishes int
 }
 
@@ -195,8 +196,8 @@ func slowDown(s *scenario.Scenario, r *rand.Rand) {
 	s.Settle.Within = 2 * time.Minute
 }
 
-// delayPods makes the pods of most scenarios stop slowly, start slowly, or both. Without
-// delays, pods are never seen while they terminate, and nearly never before they are ready.
+// delayPods makes the pods of most scenarios stop slowly, start slowly, or both. Without delays,
+// controllers never see a pod that terminates, and nearly never a pod that is not ready yet.
 func (o *Options) delayPods(s *scenario.Scenario) {
 	r := o.random("delays of pods")
 	if r.IntN(2) == 0 {

@@ -86,7 +86,7 @@ func (u *users) bounds(create *scenario.Create) {
 	switch u.IntN(4) {
 	case 0:
 		create.MaxSurge = scenario.Number(0)
-		if u.IntN(2) == 0 { // it often rounds to 0 too
+		if u.IntN(2) == 0 { // such a small percentage of the replicas often rounds down to 0 too
 			create.MaxUnavailable = scenario.Percent(faults.Pick(u.Rand, 1, 10))
 		}
 	case 1:

@@ -57,10 +57,11 @@ type lastChange struct {
 	params       string               // fields of a YAML mapping
 }
 
-// lastChanges has the changes that may end a workload, each of another object.
+// lastChanges has the changes that may end a workload. No two of them change pods of the same
+// object.
 var lastChanges = []lastChange{
 	// The controller deletes no pod of the object at this time. Otherwise, a pod without owner could
-	// block its expectations (known upstream issue delete-after-owner-change).
+	// block the controller's expectations (known upstream issue delete-after-owner-change).
 	{weight: 3, kind: podfaults.Disown, params: "how: strip, times: 2"},
 	{weight: 1, kind: podfaults.Disown, params: "how: give, times: 1"},
 	{weight: 2, kind: podfaults.Relabel, params: "times: 1"},
@@ -68,9 +69,9 @@ var lastChanges = []lastChange{
 	{weight: 2, kind: podfaults.Churn, params: "action: unready, times: 1, downtime: 1s", capabilities: []cluster.Capability{cluster.ControlsContainers}},
 }
 
-// finish changes pods of objects with replicas, each after all replicas of the object are available.
-// It makes at most one change of each type. In a workload of hours, it changes nothing, because faults
-// may still be active.
+// finish ends the workload with faults that change pods, one fault for each object with replicas.
+// Each fault begins after all replicas of its object are available. finish uses each item of u.last
+// at most once. In a workload of hours, it changes nothing, because faults may still be active.
 func (u *users) finish() {
 	if u.profile.long {
 		return
@@ -128,8 +129,9 @@ func (u *users) sequence() {
 	}
 }
 
-// inject adds a fault that begins at an edge of the last step. The fault is healed after the
-// given duration. The parameters of the fault are a YAML mapping.
+// inject adds a fault that begins at the beginning or at the end of the last step. The argument at
+// says at which of the two. The fault is healed after the given duration. The parameters of the
+// fault are a YAML mapping.
 func (u *users) inject(name string, at scenario.Edge, duration time.Duration, params string) {
 	parsed, err := scenario.ParseParams(name, name, []byte(params))
 	u.err = errors.Join(u.err, err)
@@ -248,9 +250,9 @@ func (u *users) scaleDownPending() {
 	u.resize(o, -1-u.IntN(more), 3500*time.Millisecond)
 }
 
-// stall starts a rollout of a Deployment with a short progress deadline, some time after its last
-// rollout.
-// In half of the cases, the rollout then creates no pod for longer than the deadline.
+// stall starts a rollout of a Deployment with a short progress deadline. The previous rollout has
+// then been complete for longer than the deadline. In half of the cases, the new rollout creates no
+// pod for longer than the deadline.
 func (u *users) stall() {
 	o := u.pick(func(o *object) bool { return deployment(o) && active(o) })
 	if o == nil {
@@ -304,8 +306,8 @@ var rejectedKinds = map[string][]string{
 	"delete": {kube.Pod},
 }
 
-// restartSlowly kills the leader while an object changes. After the restart, the response to one of
-// the leader's lists arrives later than the others.
+// restartSlowly kills the leader while an object changes. After the restart, the fault proxy delays
+// the watch requests of one resource. The objects of this resource thus arrive later than others.
 func (u *users) restartSlowly() {
 	o := u.pick(active)
 	if o == nil {
@@ -325,14 +327,15 @@ func (u *users) restartSlowly() {
 	u.inject(requests.Slow.Name, scenario.Begun, 6*time.Second, fmt.Sprintf("{verb: watch, resource: %s, delay: 1500ms}", resource(slow)))
 }
 
-// orphanEndpoints creates Endpoints without a Service, and a record of a leader election, while
-// the controllers are down. After their start, the controllers must delete only the former.
+// orphanEndpoints creates two Endpoints objects without a Service. The first has the annotation of
+// a leader election. The second is created while the controllers are down. After their start, the
+// controllers must delete only the second.
 func (u *users) orphanEndpoints() {
 	u.createObject(&scenario.Create{Target: scenario.Target{Kind: scenario.Endpoints, Name: fmt.Sprintf("lock%d", len(u.steps))}, Leader: true})
 	u.inject(processes.Restart.Name, scenario.Done, 3*time.Second, "{how: terminate, downtime: 2s}")
 	u.createObject(&scenario.Create{Target: scenario.Target{Kind: scenario.Endpoints, Name: fmt.Sprintf("orphan%d", len(u.steps))}})
 	u.steps[len(u.steps)-1].After = time.Second
-	u.objects = u.objects[:len(u.objects)-1] // the controllers delete it
+	u.objects = u.objects[:len(u.objects)-1] // steps must not use the second object, because the controllers delete it
 }
 
 // replaceUnseen scales an object down, deletes it, and creates it again under the same name. The
@@ -364,8 +367,8 @@ func (u *users) deleteSlowly() {
 }
 
 // rollBackUnseen rolls a Deployment back. The controller receives its own update of the Deployment a
-// second later. Meanwhile, pods are deleted, so that it syncs with a cached Deployment that still
-// requests the rollback.
+// second later. Meanwhile, pods are deleted, so that the controller syncs with a cached Deployment
+// that still requests the rollback.
 func (u *users) rollBackUnseen() {
 	o := u.pick(func(o *object) bool {
 		return deployment(o) && active(o) && ptr.Deref(o.create.RevisionHistoryLimit, 1) > 0
@@ -378,14 +381,14 @@ func (u *users) rollBackUnseen() {
 	u.step(&scenario.Rollback{Target: o.Target}).After = time.Second
 	u.inject(watches.Delay.Name, scenario.Begun, 3*time.Second, fmt.Sprintf("{resource: %s, delay: 1s}", resource(kube.Deployment)))
 	u.inject(podfaults.Churn.Name, scenario.Begun, 2*time.Second, fmt.Sprintf("{action: delete, selector: app=%s, every: 200ms}", o.Name))
-	u.faults[len(u.faults)-1].From = time.Second // the controller also receives the request a second later
+	u.faults[len(u.faults)-1].From = time.Second // the event of the user's rollback is a second late too
 }
 
 // deleteEndpoints creates Endpoints, and then a Service with the same name. It deletes the Endpoints
 // some time after the controller could write addresses to them. The controller must create them
 // again.
 func (u *users) deleteEndpoints() {
-	hadService := func(o *object) bool { // its Endpoints may still exist
+	hadService := func(o *object) bool { // the Endpoints of a deleted Service may still exist
 		return slices.ContainsFunc(u.steps, func(step scenario.Step) bool {
 			create, ok := step.Operation.(*scenario.Create)
 			return ok && create.Kind == scenario.Service && create.Name == o.Name

@@ -29,7 +29,8 @@ type upstreamIssue struct {
 	triggeredBy func(steps []scenario.Step, faults []scenario.Fault) bool
 }
 
-// upstreamIssues are the known bugs of Kubernetes that generated scenarios must not trigger.
+// upstreamIssues are the known bugs of Kubernetes that generated scenarios must not trigger. A
+// profile with a workload of hours may trigger those that a check recognizes.
 var upstreamIssues = []upstreamIssue{
 	// With the strategy Recreate, old pods that have failed may block a rollout until its
 	// progress deadline (kubernetes/kubernetes#128798).

@@ -79,7 +79,7 @@ func (u *users) workload(duration time.Duration) []scenario.Step {
 			u.sequence()
 			next += u.profile.duration / 2
 		}
-		for len(u.steps) == before { // scaling is always possible
+		for len(u.steps) == before { // the loop ends, because the operation scale is always possible
 			userOperations[weighted(u.Rand, userOperations, func(o userOperation) int { return o.weight })].do(u)
 		}
 		u.steps[before].After = gap
