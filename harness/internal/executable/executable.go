@@ -31,9 +31,9 @@ var machines = map[string][]elf.Machine{
 // Check returns an error if this machine cannot run the file at path. The error does not contain
 // the path.
 //
-// Check finds a file that is not regular, is empty, or has no executable bit. It also finds a
-// file for another architecture, and a file whose interpreter is missing. A file without an
-// error may still fail to start, for example because a shared library is missing.
+// Check rejects a file that is not regular, is empty, or has no executable bit. It also rejects a
+// file for another architecture, and a file whose interpreter is missing. A file that Check accepts
+// may still fail to start, for example because a shared library is missing.
 func Check(path string) error {
 	info, err := os.Stat(path)
 	switch {

@@ -151,15 +151,15 @@ func (s *Store) compact(revision int64) {
 	s.keys = slices.DeleteFunc(s.keys, func(key string) bool { return s.versions[key] == nil })
 	s.log = slices.DeleteFunc(s.log, func(e *mvccpb.Event) bool { return e.Kv.ModRevision < revision })
 	for i, event := range s.log {
-		if event.Kv.ModRevision == revision { // compact has removed the previous version of this event
+		if event.Kv.ModRevision == revision { // remove PrevKv, because its revision is compacted
 			s.log[i] = &mvccpb.Event{Type: event.Type, Kv: event.Kv}
 		}
 	}
 }
 
 // keyRange is a range of keys, as in etcd requests: from start, inclusive, to end, exclusive. If
-// the field end is empty, the range contains only one key, which is the field start. If it is one
-// zero byte, the range has no end.
+// the field end is empty, the range contains only one key, which is the field start. If the field
+// end is one zero byte, the range has no end.
 type keyRange struct{ start, end string }
 
 func rangeOf(start, end []byte) keyRange { return keyRange{string(start), string(end)} }

@@ -82,8 +82,8 @@ func (x *watches) RequestProgress(ctx context.Context) error {
 func (x *watches) Close() error { return nil }
 
 // open adds the watch to the Store, and sends its events. The argument start is the revision of the
-// first event; 0 means that of the next transaction. If that revision is compacted, open sends an
-// error instead and adds no watch.
+// first event; 0 means the revision of the next transaction. If the revision start is compacted,
+// open sends an error instead and adds no watch.
 func (w *watcher) open(start int64) {
 	s := w.owner.store
 	s.mu.Lock()

@@ -92,8 +92,8 @@ func boundRoles(manifests []*unstructured.Unstructured) map[string]bool {
 	return bound
 }
 
-// kindOf returns the kind that a CustomResourceDefinition defines. Its APIVersion has the stored
-// version.
+// kindOf returns the kind that a CustomResourceDefinition defines. The field APIVersion of the
+// result has the storage version.
 func kindOf(definition *unstructured.Unstructured) (scenario.ExternalKind, error) {
 	spec := func(fields ...string) string {
 		value, _, _ := unstructured.NestedString(definition.Object, append([]string{"spec"}, fields...)...)
@@ -140,7 +140,7 @@ func (s *objects) operator(found *scenario.Operator) scenario.Operator {
 	}
 	for _, kind := range s.kinds {
 		if kind.ClusterScoped {
-			continue // a run records the objects of one namespace
+			continue // only namespaced kinds get a controller
 		}
 		o.Controllers = append(o.Controllers, scenario.ExternalController{
 			Name: strings.ToLower(kind.Kind), Kind: kind.Kind, Watches: []string{kind.Kind}, Writes: withKind(writes, kind.Kind),

@@ -75,7 +75,7 @@ func scenarios() []Entry {
 		}
 		text, err := s.Marshal()
 		if err != nil {
-			panic(err) // the library has been read from the same format
+			panic(err) // impossible: the scenario was parsed from the format in which Marshal writes it
 		}
 		all = append(all, Entry{
 			Kind: "scenario", Name: s.Name, Description: s.Description, Example: string(text), Page: "docs/reference/scenario.md",

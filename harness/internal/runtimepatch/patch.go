@@ -22,8 +22,8 @@ import (
 const SeedVariable = "GAUNTLET_RUNTIME_SEED"
 
 // Environment returns the environment variables that a patched program needs. With them, the order
-// of its goroutines depends only on the seed. They turn off automatic garbage collection, so the
-// program must call runtime.GC from time to time.
+// of its goroutines depends only on the seed. The variables turn off automatic garbage collection,
+// so the program must call runtime.GC from time to time.
 func Environment(seed uint64) []string {
 	return []string{
 		fmt.Sprintf("%s=%d", SeedVariable, seed),
@@ -93,8 +93,8 @@ const waitForThread = `	for i := 0; nmp == nil && i < 1000; i++ {
 `
 
 // seededRand is source code for Go's runtime: a source of random numbers that depends only on the
-// seed. Goroutines in a bubble of testing/synctest have their own sequence, because real time wakes
-// goroutines outside of it.
+// seed. Goroutines in a bubble of testing/synctest have their own sequence of numbers, because real
+// time wakes goroutines outside of the bubble.
 const seededRand = `var seededRandStates [2]uint64
 
 func seedRand(seed string) {
