@@ -69,7 +69,7 @@ func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
 	detail.ShrunkFile = filepath.Join(run.Directory, "shrink", "smallest.yaml")
 	smallest, err := inputfile.Read(detail.ShrunkFile)
 	detail.ShrunkScenario = string(smallest)
-	if !errors.Is(err, fs.ErrNotExist) { // few runs are shrunk
+	if !errors.Is(err, fs.ErrNotExist) { // most runs have no such file, because they were not shrunk
 		detail.note("no smallest scenario", err)
 	}
 	detail.Diagnostics = detail.parts(filepath.Join(run.Directory, "diagnostics"), readTail)

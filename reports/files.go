@@ -94,7 +94,7 @@ func replace(path string, content []byte) error {
 	if err != nil {
 		var path *fs.PathError
 		var link *os.LinkError
-		switch { // the caller's message has the name of the file
+		switch { // drop the path from the error, because the caller's message names the file
 		case errors.As(err, &path):
 			err = path.Err
 		case errors.As(err, &link):

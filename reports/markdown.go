@@ -73,7 +73,8 @@ func markdownRuns(b *strings.Builder, runs []Run, dir string) {
 // verdictSymbols has an emoji for each verdict. Markdown has no colors to distinguish verdicts.
 var verdictSymbols = map[check.Verdict]string{check.Fail: "❌", check.Unknown: "❔", check.KnownUpstream: "📌", check.Pass: "✅", check.NotExercised: "💤"}
 
-// markdown writes a section about a failure group, with the evidence from its smallest run.
+// markdown writes a section about a failure group. The evidence is from the run of the group with
+// the fewest steps and faults.
 func (f failureGroup) markdown(b *strings.Builder, dir string) {
 	fmt.Fprintf(b, "### %s %s on %s: %s\n\n", verdictSymbols[f.verdict], escape(f.scenarioText()), escape(f.subject), escape(f.title()))
 	if f.runs > 1 {

@@ -17,8 +17,8 @@ type overviewData struct {
 	Days     []dayCounts     // the days on which runs started, oldest first
 	Verdicts []check.Verdict // the columns of the tables of counts: the verdicts that occur
 	Subjects []verdictCounts // one row for each subject (controllers under test), worst verdict first
-	NotClean []verdictCounts // the scenarios and subjects with a run that did not pass, worst first
-	Clean    []verdictCounts // the scenarios and subjects of which all runs passed
+	NotClean []verdictCounts // the scenarios and subjects for which clean returns false, worst first
+	Clean    []verdictCounts // the scenarios and subjects for which clean returns true
 }
 
 // pageFailure has the texts that the HTML page shows about a failure group, such as the reason.
@@ -65,7 +65,7 @@ type verdictCounts struct {
 }
 
 // clean reports whether all counted runs have the verdict pass or not-exercised. The page lists
-// these scenarios apart from the others.
+// scenarios for which this is so apart from the other scenarios.
 func (t verdictCounts) clean() bool {
 	return !slices.ContainsFunc(t.Counts, func(c verdictCount) bool { return c.N > 0 && !needsNoExplanation(c.Verdict) })
 }

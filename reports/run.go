@@ -223,7 +223,7 @@ func (r *Run) faultsText() string {
 			did = append(did, fmt.Sprintf("%s %d times", name, n))
 		}
 	}
-	// If several faults have the same type, some of them may not have fired.
+	// Also list the single faults that never fired, if another fault of the same type fired.
 	for i, fault := range r.Faults {
 		if fault.Fired == 0 && fired[fault.Name] > 0 {
 			never = append(never, fmt.Sprintf("%s (fault %d)", fault.Name, i))

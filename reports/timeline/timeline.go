@@ -23,8 +23,8 @@ type Timeline struct {
 	// Cited has the records, as JSON, that the evidence of the violations cites. The key is the
 	// record's Seq, its number in the history.
 	Cited map[int64]json.RawMessage
-	// Displayed is the time range in which the timeline has a mark for every record. In the rest
-	// of a long history, only a few records have marks.
+	// Displayed is the time range in which the timeline shows all records. In the rest of a long
+	// history, it shows only a few records.
 	Displayed Span
 	// Omitted says in one sentence which records the timeline does not show. It is empty if the
 	// timeline shows all records.
@@ -48,7 +48,7 @@ type Group int
 // groups in this order.
 const (
 	Run     Group = iota // tracks of the workload, each fault, each process, and missing records
-	Subject              // tracks of reads, watches, leases, Events, and objects in other namespaces
+	Subject              // tracks of reads, watches, leases, Events, cluster-scoped objects, and objects in other namespaces
 	Objects              // tracks of the objects in the run's namespace
 	groups               // not a group, but the number of groups
 )

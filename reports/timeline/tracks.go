@@ -51,9 +51,9 @@ type trackOrder struct {
 	below int
 }
 
-// compare returns a negative number if the row with position o comes before the row with position
-// p. It returns a positive number if the row with position o comes after. The rows are those of the
-// timeline.
+// compare returns a negative number if the track with position o comes before the track with
+// position p. It returns a positive number if the track with position o comes after the other. A
+// track is a row of the timeline.
 func (o trackOrder) compare(p trackOrder) int {
 	return cmp.Or(strings.Compare(o.family, p.family), cmp.Compare(o.depth, p.depth), strings.Compare(o.name, p.name))
 }
@@ -151,7 +151,7 @@ func (b *builder) objectTrack(o *history.Object) int {
 	switch {
 	case o.Namespace == "" && known && kind.ClusterScoped:
 		return b.track(Subject, o.Resource)
-	case o.Namespace != b.t.Start.Namespace && (known || o.Namespace != ""): // the subject watches all namespaces
+	case o.Namespace != b.t.Start.Namespace && (known || o.Namespace != ""): // possible, because the subject watches all namespaces
 		return b.track(Subject, "other namespaces")
 	case isEvent(o.Resource):
 		return b.track(Subject, "events")
