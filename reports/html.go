@@ -150,8 +150,8 @@ const maxFindings = 3
 // Findings returns the results that explain the run's verdict, at most maxFindings. Each has the
 // same verdict as the run. The summary of the run shows them in full.
 //
-// It omits checks that are unknown for the same reason. Such a reason is about the run, not about
-// the checks, for example that the history is incomplete.
+// Findings omits checks that are unknown for the same reason. Such a reason is about the run, not
+// about the checks, for example that the history is incomplete.
 func (r pageRun) Findings() []check.Result {
 	findings := slices.DeleteFunc(r.notPassed(), func(result check.Result) bool {
 		return result.Verdict != r.Verdict || r.sharesReason(result)

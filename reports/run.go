@@ -38,9 +38,9 @@ type Run struct {
 	// Faults says how often each fault fired. The faults are in the order of the scenario.
 	Faults []check.FaultCount
 	// UnusedPermissions has the RBAC permissions of the controllers under test that no request of
-	// the run needed. An example is "update deployments.apps/status". They do not influence the
-	// verdict. The field is empty unless a subject file describes the controllers and their role
-	// bindings.
+	// the run needed. An example is "update deployments.apps/status". Unused permissions do not
+	// influence the verdict. The field is empty unless a subject file describes the controllers and
+	// their role bindings.
 	UnusedPermissions []string
 	// Verdict is the conclusion about the whole run, such as pass or fail.
 	Verdict check.Verdict
@@ -100,8 +100,8 @@ func (r *Run) sharesReason(result check.Result) bool {
 }
 
 // worseThanResults reports whether the run's verdict is worse than the verdict of every check. No
-// check then explains the run's verdict, so reports show the run's own reason. It returns true for
-// a run without results.
+// check then explains the run's verdict, so reports show the run's own reason. worseThanResults
+// returns true for a run without results.
 func (r *Run) worseThanResults() bool {
 	worst := check.NotExercised
 	for _, result := range r.Results {
@@ -132,7 +132,7 @@ func (r *Run) result(id string) (check.Result, bool) {
 // checkIDs returns each check ID that occurs in the runs, worst verdict first. Checks with equal
 // verdicts keep the order in which they occur.
 //
-// It omits checks that apply to none of the controllers under test.
+// checkIDs omits checks that apply to none of the controllers under test.
 func checkIDs(runs []Run) []string {
 	var ids []string
 	worst := map[string]check.Verdict{}
@@ -268,7 +268,7 @@ func EvidenceLines(e check.Evidence) []string {
 }
 
 // more says how many violations a result counted but did not describe in its evidence. An example
-// is "and 3 more violations". It returns "" if the evidence describes every violation.
+// is "and 3 more violations". more returns "" if the evidence describes every violation.
 func more(result check.Result) string {
 	if n := result.Violations - len(result.Evidence); n > 0 {
 		return fmt.Sprintf("and %d more violations", n)

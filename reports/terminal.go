@@ -200,7 +200,7 @@ func brief(reason string) string {
 // resultMatrices writes tables with the verdicts of several runs. A table has a row for each check
 // and a column for each run.
 //
-// It begins a new table if another column would make the table wider than p.width.
+// resultMatrices begins a new table if another column would make the table wider than p.width.
 func (p layout) resultMatrices(b *strings.Builder, runs []Run) {
 	ids := checkIDs(runs)
 	first := len("verdict")
@@ -315,7 +315,7 @@ func (p layout) paragraph(b *strings.Builder, indent, words string) {
 }
 
 // wrap breaks a text into lines. The argument width is the maximum number of characters in a line.
-// It breaks lines between words, and inside a word only if the word is longer than a line.
+// wrap breaks lines between words, and inside a word only if the word is longer than a line.
 func wrap(words string, width int) string {
 	var lines []string
 	for line := range strings.Lines(words) {

@@ -120,10 +120,9 @@ func (b *builder) dropObject(o *history.Object) {
 	}
 }
 
-// dropOld frees memory. It drops chart values from before the displayed window, and commit times
-// of records far from the window.
-//
-// It does this at the start of the window, and outside the window every dropEvery records.
+// dropOld frees memory. It drops chart values from before the displayed window: at the start of the
+// window, and every dropEvery records before the start. It drops all commit times every dropEvery
+// records, unless the record r is in or near the window.
 func (b *builder) dropOld(r *history.Record) {
 	begins := r.Seq == b.window.from && r.Seq > 1
 	now := r.Seq%dropEvery == 0
