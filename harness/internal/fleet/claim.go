@@ -98,7 +98,7 @@ func (k *Cluster) receive(ctx context.Context, pod string, command []string, dir
 	if err == nil {
 		_, err = io.Copy(io.Discard, reader) // the archive may have padding at its end
 	}
-	reader.CloseWithError(err) // the command cannot write any more, and ends
+	reader.CloseWithError(err) // the command can then write no more output, and ends
 	if execErr := <-done; execErr != nil {
 		return errors.Join(err, fmt.Errorf("%w: %s", execErr, bytes.TrimSpace(stderr.Bytes())))
 	}

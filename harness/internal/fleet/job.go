@@ -23,13 +23,13 @@ type Pods struct {
 	// Image is the name of the image that "gauntlet image --fleet" built.
 	Image string
 	// Claim is the name of the PersistentVolumeClaim that contains the store. The access mode must
-	// be ReadWriteMany if pods run on several nodes. It is empty if Bucket is set.
+	// be ReadWriteMany if pods run on several nodes. Claim is empty if Bucket is set.
 	Claim string
 	// Bucket is the URL of the bucket that contains the store, such as s3://bucket/prefix. It is
 	// empty if Claim is set.
 	Bucket string
-	// Secret is the name of a Secret with credentials for Bucket. Its values are environment
-	// variables and files of the pods. It is empty without such a Secret.
+	// Secret is the name of a Secret with credentials for Bucket. The values of the Secret are
+	// environment variables and files of the pods. The name is empty if the pods need no Secret.
 	Secret string
 	// ServiceAccount is the name of the pods' ServiceAccount. It may identify the pods to a cloud.
 	// If it is empty, the pods have the default ServiceAccount.

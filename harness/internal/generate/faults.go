@@ -16,8 +16,8 @@ import (
 //
 // Faults are short, because failed syncs increase the back-off of a work queue key. After a fault
 // of N seconds, the next retry of the key may take another N seconds. With a workload of hours, half of
-// the faults last up to longSpanMax. That is longer than the expectations of
-// kube-controller-manager, which expire after 5 minutes.
+// the faults last up to longSpanMax. That is longer than 5 minutes, the time after which the
+// expectations of kube-controller-manager expire.
 const (
 	spanMin     = 500 * time.Millisecond
 	spanMax     = 3 * time.Second
@@ -28,7 +28,7 @@ const (
 	timeStep = 100 * time.Millisecond
 	// rejectionMax is the maximum duration of a fault that rejects all requests. Every watch
 	// event causes another sync during such a fault, and each failed sync doubles the back-off
-	// of a work queue key.
+	// of a work queue key. With a workload of hours, rejectionMax does not apply.
 	rejectionMax = time.Second
 )
 
@@ -76,7 +76,7 @@ func (o *Options) drawTimed(r *rand.Rand, input faults.SampleInput, s *scenario.
 	if err != nil {
 		return fault, err
 	}
-	if fault.From, fault.For = from, input.Span; fault.When != nil { // a user-edit begins on its trigger
+	if fault.From, fault.For = from, input.Span; fault.When != nil { // a user-edit fault begins on its trigger
 		fault.From, fault.For = 0, spanMax
 	}
 	if rejectsAll(fault) {
@@ -102,7 +102,7 @@ func (o *Options) drawTriggered(r *rand.Rand, input faults.SampleInput, s *scena
 	if err != nil {
 		return fault, err
 	}
-	if fault.For = input.Span; fault.When == nil { // a user-edit has a trigger
+	if fault.For = input.Span; fault.When == nil { // only a user-edit fault has a trigger already
 		at := faults.Pick(r, scenario.Begun, scenario.Done)
 		fault.When = &scenario.Trigger{Step: &scenario.StepTrigger{Index: index, At: at}}
 	}

@@ -17,7 +17,7 @@ type users struct {
 	free    []string  // unused names for objects with replicas
 	objects []*object // objects that exist after the steps drawn so far, in the order of their creation
 	steps   []scenario.Step
-	// faults has the faults of the sequences drawn so far. They begin at steps.
+	// faults has the faults of the sequences drawn so far. Each fault begins at a step.
 	faults    []scenario.Fault
 	sequences []userSequence // the sequences that the workload may have between its other steps
 	last      []lastChange   // the changes that may end the workload

@@ -48,7 +48,7 @@ const (
 	//
 	// The probability can be higher if runsMax limits the number of runs.
 	missProbability = 0.05
-	// runsMax is the maximum number of passing runs after which a scenario counts as passing.
+	// runsMax is the maximum number of runs that must pass before a scenario counts as passing.
 	runsMax = 10
 )
 
