@@ -1,7 +1,6 @@
-// Package coverage counts how often faults acted in saved runs. It has separate counts for each
-// fault, verb, resource and outcome. They are also separate for each phase of the controllers under
-// test (the subject). The scenario generator can use these counts to prefer faults that rarely
-// acted.
+// Package coverage counts how often faults acted in saved runs. It has a separate count for each
+// combination of fault, verb, resource, outcome and phase of the controllers under test (the
+// subject). The scenario generator can use these counts to prefer faults that rarely acted.
 //
 // The package does not decide whether the subject is correct. Package check does that.
 package coverage

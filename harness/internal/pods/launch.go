@@ -218,7 +218,7 @@ func (o *Options) remove(ctx context.Context, name string) error {
 const removeTimeout = 2 * time.Second
 
 // instance is one process of a replica, in a pod of its own. A restart of the replica creates a
-// new instance. It implements [subject.Instance].
+// new instance. The type instance implements [subject.Instance].
 type instance struct {
 	launcher       *relayLauncher
 	replica, pod   string        // names of the replica and of the pod

@@ -146,8 +146,8 @@ func operations() []Entry {
 	return described("operation", "docs/reference/scenario.md", schema.Operations())
 }
 
-// triggers returns one [Entry] for each trigger, an event on which a fault can begin or end. They
-// are for `gauntlet list triggers`.
+// triggers returns one [Entry] for each trigger, an event on which a fault can begin or end.
+// `gauntlet list triggers` shows these entries.
 func triggers() []Entry {
 	return described("trigger", "docs/reference/triggers.md", schema.Triggers())
 }

@@ -5,7 +5,7 @@
 // A cluster with the capability RunsDetached, such as a kind cluster, needs no gauntlet process to
 // keep running. An embedded cluster consists of processes that end when the gauntlet process
 // that started them ends. A separate gauntlet process in the background, the host process,
-// therefore runs an embedded cluster. It runs until `gauntlet down` stops it.
+// therefore runs an embedded cluster. The host process runs until `gauntlet down` stops it.
 package standing
 
 import (
