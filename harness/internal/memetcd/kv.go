@@ -17,7 +17,7 @@ type kvServer struct{ store *Store }
 
 // Range returns the keys in a range with their values.
 func (k kvServer) Range(ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
-	if err := ctx.Err(); err != nil {
+	if err := k.store.AwaitRunning(ctx); err != nil {
 		return nil, err
 	}
 	k.store.mu.Lock()
@@ -55,7 +55,7 @@ func (k kvServer) write(ctx context.Context, op *pb.RequestOp) (*pb.ResponseOp, 
 // Txn executes the operations in Success if all comparisons are true, and otherwise the
 // operations in Failure. All writes of a transaction have the same revision.
 func (k kvServer) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
-	if err := ctx.Err(); err != nil {
+	if err := k.store.checkRunning(ctx); err != nil {
 		return nil, err
 	}
 	s := k.store
@@ -91,7 +91,7 @@ func (k kvServer) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOptio
 
 // Compact removes the versions of keys that no read at the given revision or later needs.
 func (k kvServer) Compact(ctx context.Context, r *pb.CompactionRequest, _ ...grpc.CallOption) (*pb.CompactionResponse, error) {
-	if err := ctx.Err(); err != nil {
+	if err := k.store.checkRunning(ctx); err != nil {
 		return nil, err
 	}
 	k.store.mu.Lock()

@@ -28,7 +28,7 @@ type leaseServer struct{ store *Store }
 // LeaseGrant creates a lease with the TTL in the request, in seconds. The Store chooses an ID if
 // the request has none.
 func (l leaseServer) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest, _ ...grpc.CallOption) (*pb.LeaseGrantResponse, error) {
-	if err := ctx.Err(); err != nil {
+	if err := l.store.checkRunning(ctx); err != nil {
 		return nil, err
 	}
 	s := l.store
@@ -42,24 +42,28 @@ func (l leaseServer) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest, _ 
 	if s.leases[id] != nil {
 		return nil, rpctypes.ErrGRPCLeaseExist
 	}
-	duration := time.Duration(r.TTL) * time.Second
-	s.leases[id] = &lease{
-		seconds: r.TTL, expires: time.Now().Add(duration), keys: map[string]bool{},
-		timer: time.AfterFunc(duration, func() { s.expire(id) }),
-	}
+	granted := &lease{seconds: r.TTL, keys: map[string]bool{}}
+	s.leases[id] = granted
+	granted.timer = time.AfterFunc(granted.renew(), func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.resumed == nil { // a halted Store renews its leases when it resumes
+			s.expire(id)
+		}
+	})
 	return &pb.LeaseGrantResponse{Header: s.header(), ID: id, TTL: r.TTL}, nil
 }
 
 // LeaseRevoke ends a lease and deletes the keys that are attached to the lease.
 func (l leaseServer) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest, _ ...grpc.CallOption) (*pb.LeaseRevokeResponse, error) {
-	if err := ctx.Err(); err != nil {
+	if err := l.store.checkRunning(ctx); err != nil {
 		return nil, err
-	}
-	if !l.store.expire(r.ID) {
-		return nil, rpctypes.ErrGRPCLeaseNotFound
 	}
 	l.store.mu.Lock()
 	defer l.store.mu.Unlock()
+	if !l.store.expire(r.ID) {
+		return nil, rpctypes.ErrGRPCLeaseNotFound
+	}
 	return &pb.LeaseRevokeResponse{Header: l.store.header()}, nil
 }
 
@@ -71,7 +75,7 @@ func (leaseServer) LeaseKeepAlive(context.Context, ...grpc.CallOption) (pb.Lease
 // LeaseTimeToLive returns the remaining seconds of a lease, or -1 if the lease does not exist.
 // If the request asks for keys, it also returns the keys that are attached to the lease.
 func (l leaseServer) LeaseTimeToLive(ctx context.Context, r *pb.LeaseTimeToLiveRequest, _ ...grpc.CallOption) (*pb.LeaseTimeToLiveResponse, error) {
-	if err := ctx.Err(); err != nil {
+	if err := l.store.checkRunning(ctx); err != nil {
 		return nil, err
 	}
 	l.store.mu.Lock()
@@ -90,7 +94,7 @@ func (l leaseServer) LeaseTimeToLive(ctx context.Context, r *pb.LeaseTimeToLiveR
 
 // LeaseLeases lists all leases.
 func (l leaseServer) LeaseLeases(ctx context.Context, _ *pb.LeaseLeasesRequest, _ ...grpc.CallOption) (*pb.LeaseLeasesResponse, error) {
-	if err := ctx.Err(); err != nil {
+	if err := l.store.checkRunning(ctx); err != nil {
 		return nil, err
 	}
 	l.store.mu.Lock()
@@ -102,11 +106,16 @@ func (l leaseServer) LeaseLeases(ctx context.Context, _ *pb.LeaseLeasesRequest, 
 	return response, nil
 }
 
+// renew gives a lease its whole TTL again, and returns the TTL.
+func (l *lease) renew() time.Duration {
+	ttl := time.Duration(l.seconds) * time.Second
+	l.expires = time.Now().Add(ttl)
+	return ttl
+}
+
 // expire removes a lease and deletes the lease's keys in one transaction. It returns false if
-// the lease does not exist.
+// the lease does not exist. The caller holds s.mu.
 func (s *Store) expire(id int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	expired := s.leases[id]
 	if expired == nil {
 		return false

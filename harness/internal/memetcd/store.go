@@ -11,7 +11,10 @@
 //
 // Values are shared, not copied: callers must not change the bytes that they put or get.
 //
-// kv.go serves reads and transactions, watch.go serves watches, and lease.go serves leases.
+// [Store.Halt] makes the Store behave like an etcd whose process was killed, until [Store.Resume].
+//
+// kv.go serves reads and transactions, watch.go serves watches, lease.go serves leases, and halt.go
+// halts the Store.
 package memetcd
 
 import (
@@ -42,6 +45,7 @@ type Store struct {
 	watchers []*watcher       // open watches, in the order of their creation
 	leases   map[int64]*lease // leases that have not expired, by ID
 	lastID   int64            // ID of the latest lease
+	resumed  chan struct{}    // closed when the halted Store resumes; nil while the Store runs
 }
 
 // New returns an empty Store. Its first transaction gets revision 2, as in etcd.

@@ -57,7 +57,9 @@ func (x *watches) Watch(ctx context.Context, key string, options ...clientv3.OpO
 		defer stop()
 		defer cancel()
 		defer w.close()
-		w.deliver(ctx, responses)
+		if x.store.AwaitRunning(ctx) == nil {
+			w.deliver(ctx, responses)
+		}
 	}()
 	return responses
 }
@@ -65,7 +67,7 @@ func (x *watches) Watch(ctx context.Context, key string, options ...clientv3.OpO
 // RequestProgress sends a progress notification to all watches of this client. The notification
 // contains the current revision.
 func (x *watches) RequestProgress(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
+	if err := x.store.checkRunning(ctx); err != nil {
 		return err
 	}
 	x.store.mu.Lock()
@@ -139,7 +141,7 @@ func (w *watcher) send(revision int64, events []*mvccpb.Event) {
 // notifyProgress sends the watch a progress notification, which is a response without events.
 // The caller holds the Store's mutex.
 func (w *watcher) notifyProgress() {
-	if w.ended {
+	if w.ended || w.owner.store.resumed != nil {
 		return
 	}
 	w.progress.Reset(progressInterval)

@@ -1,0 +1,68 @@
+package memetcd
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// errHalted is the error of a write to a halted Store. clientv3 returns this code while it cannot
+// connect to etcd.
+var errHalted = status.Error(codes.Unavailable, "connection error: the etcd in memory is halted")
+
+// Halt stops the Store, as if the process of etcd was killed. Until Resume, writes fail, reads wait,
+// watches receive nothing, and no lease expires. The data remain. A second call has no effect.
+//
+// Reads wait because clientv3 retries them.
+func (s *Store) Halt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.resumed == nil {
+		s.resumed = make(chan struct{})
+	}
+}
+
+// Resume continues a halted Store. All leases start again with their whole TTL, as after the
+// election of a new leader in etcd. Resume has no effect on a Store that runs.
+func (s *Store) Resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.resumed == nil {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.leases)) { // sorted, so that timers have the same order in each run
+		l := s.leases[id]
+		l.timer.Reset(l.renew())
+	}
+	close(s.resumed)
+	s.resumed = nil
+}
+
+// checkRunning returns an error if the Store is halted or if ctx has ended.
+func (s *Store) checkRunning(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.resumed != nil {
+		return errHalted
+	}
+	return ctx.Err()
+}
+
+// AwaitRunning waits until the Store runs. It returns an error if ctx ends earlier.
+func (s *Store) AwaitRunning(ctx context.Context) error {
+	s.mu.Lock()
+	resumed := s.resumed
+	s.mu.Unlock()
+	if resumed == nil {
+		return ctx.Err()
+	}
+	select {
+	case <-resumed:
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
