@@ -12,6 +12,8 @@ package e2eframework
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"sigs.k8s.io/e2e-framework/pkg/envfuncs"
 	"sigs.k8s.io/e2e-framework/support"
@@ -19,6 +21,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // NewEmbedded returns a provider of clusters that run as processes on this machine, without
@@ -92,10 +95,12 @@ func New(name string) (support.E2EClusterProvider, error) {
 	constructors := map[string]func() support.E2EClusterProvider{
 		providers.Embedded: NewEmbedded, providers.Kind: NewKind, providers.Existing: NewExisting,
 	}
-	if _, err := providers.Named(name); err != nil {
-		return nil, err
+	create := constructors[name]
+	if create == nil {
+		names := slices.Sorted(maps.Keys(constructors))
+		return nil, fmt.Errorf("provider %q: expected %s%s", name, nearest.List(names, "or"), nearest.Suggestion(name, names))
 	}
-	return constructors[name](), nil
+	return create(), nil
 }
 
 // The providers that can load images and start nodes implement the framework's interfaces for these
