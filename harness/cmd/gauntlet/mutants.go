@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,8 +16,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kube-gauntlet/gauntlet/harness/baseline"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/inputfile"
 	"github.com/kube-gauntlet/gauntlet/harness/mutant"
 	mutants "github.com/kube-gauntlet/gauntlet/harness/mutant/library"
@@ -35,6 +38,8 @@ type mutantsFlags struct {
 	tree     string // the root directory of the source tree
 	missing  bool   // run only mutants that were not detected in their current form
 	keepRuns bool
+	// general is true if only the general checks count, which need no model of a controller.
+	general bool
 	// seeds is how many generated scenarios the mutants run in, instead of the scenarios that the
 	// mutants name. 0 means the scenarios that the mutants name.
 	seeds     int
@@ -63,6 +68,10 @@ With --seeds=N, the mutants run in the scenarios that the seeds 1 to N generate,
 of their own. Any failed check then counts. The outcomes go to a directory of their own,
 such as mutants-virtual-steady, and there is no table.
 
+With --general, only the general checks count, which need no model of a controller. Each
+run is compared with runs of the same subject without faults, as for an operator. The
+outcomes go to a directory of their own, such as mutants-general.
+
 The command needs the source tree of this project and the go command; it does not
 change the tree. It writes the outcomes to the directory mutants: outcomes.json, and
 TABLE.md, which includes the outcomes of earlier calls. The executables and runs of
@@ -72,7 +81,8 @@ pass.`,
 		Example: `  gauntlet mutants
   gauntlet mutants R1 D5
   gauntlet mutants --missing
-  gauntlet mutants --provider=virtual --seeds=20 --profile=steady`,
+  gauntlet mutants --provider=virtual --seeds=20 --profile=steady
+  gauntlet mutants --provider=virtual --general`,
 		ValidArgsFunction: completeMutants,
 		Args:              cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, ids []string) error {
@@ -89,6 +99,7 @@ pass.`,
 	f.StringVar(&flags.runs.provider, "provider", providers.Default(), "the provider of the runs: "+nearest.List(mutantProviders, "or"))
 	f.IntVar(&flags.seeds, "seeds", 0, "how many seeds generate the scenarios of the mutants; 0 selects the scenarios that the mutants name")
 	flags.generated.addProfile(f)
+	f.BoolVar(&flags.general, "general", false, "count only the general checks; they include the comparison with runs without faults")
 	f.BoolVar(&flags.keepRuns, "keep-runs", false, "keep all run directories, so that they can be checked again")
 	cmd.AddCommand(newMutantsMatrix(), newMutantsTiers())
 	return cmd
@@ -164,7 +175,7 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 		return errors.Join(f.removeExecutable(builder, &m, o), writeJSON(f.outcomesFile(), outcomes))
 	}
 	err = trial.Do(cmd.Context())
-	if f.seeds == 0 {
+	if f.seeds == 0 && !f.general {
 		err = errors.Join(err, f.writeTable(outcomes))
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", mutant.CountStates(selected, outcomes))
@@ -200,6 +211,9 @@ func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*m
 	}
 	if f.seeds != 0 {
 		dir += "-" + f.generated.profile
+	}
+	if f.general {
+		dir, selected = dir+"-general", withGeneralChecks(selected)
 	}
 	f.runs.out = filepath.Join(f.runs.out, dir)
 	builder := &mutant.Builder{Tree: f.tree, Dir: filepath.Join(f.runs.out, "bin"), Virtual: f.virtual()}
@@ -290,6 +304,24 @@ func (f *mutantsFlags) withGenerated(all []mutant.Mutant) ([]mutant.Mutant, erro
 	return all, nil
 }
 
+// withGeneralChecks returns the mutants with all general checks instead of the checks that the
+// mutants name.
+func withGeneralChecks(all []mutant.Mutant) []mutant.Mutant {
+	var checks []string
+	for _, c := range check.All {
+		if c.Scope.General() {
+			checks = append(checks, c.ID)
+		}
+	}
+	all = slices.Clone(all)
+	for i := range all {
+		if all[i].UnobservableReason == "" {
+			all[i].Checks = checks
+		}
+	}
+	return all
+}
+
 // scenarioNamed returns a generated scenario, such as seed-7, or a scenario of the library. The
 // caller may change the returned scenario.
 func (f *mutantsFlags) scenarioNamed(name string) (*scenario.Scenario, error) {
@@ -323,10 +355,12 @@ func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, subject m
 	if err != nil {
 		return nil, err
 	}
-	if f.virtual() {
-		options[0].Gauntlet = subject.Executable
+	if f.general {
+		if options[0].Baseline, err = f.learnBaseline(ctx, cmd, flags, subject, s); err != nil {
+			return nil, err
+		}
 	}
-	options[0].BuiltFromUpstream = subject.Base == mutant.Upstream
+	f.setSubject(&options[0], subject)
 	result, err := discardInterrupted(attempt(options[0]))(ctx)
 	if result == nil {
 		return nil, err
@@ -335,6 +369,37 @@ func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, subject m
 		err = errors.Join(err, os.RemoveAll(result.Directory))
 	}
 	return result, err
+}
+
+// setSubject sets those options of a run that depend on the mutant.
+func (f *mutantsFlags) setSubject(o *run.Options, subject mutant.Subject) {
+	if f.virtual() {
+		o.Gauntlet = subject.Executable
+	}
+	o.BuiltFromUpstream = subject.Base == mutant.Upstream
+}
+
+// learnBaseline runs a scenario without faults on a mutant, or on the unmodified controllers. It
+// returns what these runs have in common, and deletes their run directories.
+func (f *mutantsFlags) learnBaseline(ctx context.Context, cmd *cobra.Command, flags runFlags, subject mutant.Subject, s *scenario.Scenario) (*baseline.Baseline, error) {
+	const runs = 3
+	all, err := (&baselineFlags{run: flags, runs: runs}).options(cmd, s)
+	if err != nil {
+		return nil, err
+	}
+	var histories []iter.Seq2[*history.Record, error]
+	for _, o := range all {
+		f.setSubject(&o, subject)
+		result, err := run.Run(ctx, o)
+		if result != nil {
+			defer os.RemoveAll(result.Directory)
+			histories = append(histories, history.ReadFile(run.HistoryFile(result.Directory)))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return baseline.Learn(histories...)
 }
 
 // removeExecutable removes the executable of the mutant m if a check has detected the mutant. It
@@ -351,7 +416,7 @@ func (f *mutantsFlags) removeExecutable(w *mutant.Builder, m *mutant.Mutant, o m
 // detected the mutant. readAllOutcomes reads the files in the source tree and in the output
 // directory.
 func (f *mutantsFlags) readAllOutcomes() (map[string]mutant.Outcome, error) {
-	if f.virtual() || f.seeds != 0 { // the tree has no outcomes of such runs
+	if f.virtual() || f.seeds != 0 || f.general { // the tree has no outcomes of such runs
 		return readOutcomes(mutants.All(), f.outcomesFile())
 	}
 	return readOutcomes(mutants.All(), f.outcomesFile(), filepath.Join(f.tree, "harness", "mutant", "outcomes.json"))
