@@ -3,6 +3,10 @@
 
 SHELL       := /bin/sh
 GO          ?= go
+# All targets compile with these settings, also what `gauntlet setup` builds, so that they
+# share compiled packages. Only the race detector needs cgo.
+export CGO_ENABLED := 0
+export GOFLAGS     := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
 # The race detector needs a C compiler. Without one, the tests run without it.
 RACE        := $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 REVISION    := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
@@ -67,10 +71,7 @@ chaos: build $(if $(TIER)$(ARGS),,chaos-virtual) upstream ## run the scenarios o
 	bin/gauntlet run --attempts=$(ATTEMPTS) $(if $(TIER),--tier=$(TIER)) $(ARGS)
 
 .PHONY: chaos-virtual
-chaos-virtual: build
-	@# Without the patched runtime of make virtual, this shares compiled packages with make upstream.
-	cd harness/virtual && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' \
-		$(if $(wildcard bin/_runtime/overlay.json),-overlay=../../bin/_runtime/overlay.json) -o ../../bin/ ./cmd/gauntlet-virtual
+chaos-virtual: build virtual-program
 	bin/gauntlet run --provider=virtual --tier=full --out=out/virtual
 
 # The tier of `make chaos`: quick, default or full; empty means default.
@@ -91,7 +92,7 @@ e2e: build upstream ## run scenarios and conformance specs on kind clusters, on 
 	@$(MAKE) --no-print-directory --keep-going e2e-clusters e2e-scenarios e2e-specs
 
 .PHONY: e2e-clusters
-e2e-clusters: build virtual upstream ## test that kind clusters start, are removed however gauntlet ends, and run a fleet
+e2e-clusters: build virtual-program upstream ## test that kind clusters start, are removed however gauntlet ends, and run a fleet
 	@attempt=1; until $(GO) test -p=1 -count=1 -timeout 20m ./harness/internal/cluster/kind ./harness/internal/standing ./harness/e2eframework ./harness/internal/fleet; do \
 		[ $$attempt -lt $(ATTEMPTS) ] || exit 1; \
 		attempt=$$((attempt + 1)); echo "attempt $$attempt of $(ATTEMPTS)"; \
@@ -164,9 +165,10 @@ test: build upstream ## run every test, unit and integration (COUNT=20 repeats t
 	@# minutes; see make e2e, make conformance and make test-slow. The scenarios run last
 	@# and without the race detector, which would slow gauntlet down too much. Linking
 	@# without debug information takes a quarter less time. The slowest package is first.
+	@# Tests run without cgo, so that what they compile shares packages, too.
 	@for i in $$(seq $(COUNT)); do \
-		$(GOTESTSUM) --packages="$$($(GO) list ./harness/run ./... | grep -v /suites/chaos$$ | tr '\n' ' ')" -- \
-			$(RACE) -p $(PACKAGES) -short -timeout 30m -count=1 -ldflags='-s -w' && \
+		CGO_ENABLED=$(if $(RACE),1,0) $(GOTESTSUM) --packages="$$($(GO) list ./harness/run ./... | grep -v /suites/chaos$$ | tr '\n' ' ')" -- \
+			$(RACE) -exec='env CGO_ENABLED=0' -p $(PACKAGES) -short -timeout 30m -count=1 -ldflags='-s -w' && \
 		$(GINKGO) --procs=$(SPECS) --flake-attempts=$(ATTEMPTS) --randomize-all --timeout=30m \
 			--label-filter='$(SPEC_LABELS)' ./suites/chaos || exit 1; \
 	done
@@ -180,22 +182,30 @@ test-slow: build upstream ## run the tests that make test leaves out because the
 	$(GO) test -timeout 30m -count=1 -run 'TestInstalledLive|TestShrinkLive|TestNotebookMutantsLive|TestEveryScenario|TestBroken(Controllers|Deployers)AreDetected' \
 		./harness/cmd/gauntlet ./harness/internal/generate ./harness/check
 	$(GO) test -timeout 30m -count=1 ./suites/docs
+	cd harness/virtual && $(GO) test -timeout 30m -count=1 -run TestOneSeedOneHistory ./cmd/gauntlet-virtual
 	$(GINKGO) --procs=2 --randomize-all --timeout=30m --fail-on-empty --label-filter=slower ./suites/chaos
 
 .PHONY: test-virtual
 test-virtual: ## run the tests of the control plane in virtual time, which is a module of its own
-	@# The flags are those of make upstream, so that both share compiled packages.
-	cd harness/virtual && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) test -trimpath -vet=off -count=1 ./...
+	@# -short leaves out what needs the patched runtime; see make test-slow.
+	cd harness/virtual && $(GO) vet ./... && $(GO) test -vet=off -short -count=1 ./...
 
 .PHONY: virtual
 virtual: ## build bin/gauntlet-virtual, which `gauntlet run --provider=virtual` needs
 	@# The overlay patches the Go runtime, so that a seed has one history. The go command ignores names with _.
 	$(GO) run ./harness/internal/runtimepatch/cmd/write $(CURDIR)/bin/_runtime
-	cd harness/virtual && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -overlay=../../bin/_runtime/overlay.json -o ../../bin/ ./cmd/gauntlet-virtual
+	cd harness/virtual && $(GO) build -ldflags '-s -w' -overlay=../../bin/_runtime/overlay.json -o ../../bin/ ./cmd/gauntlet-virtual
+
+# It has the patched runtime only if make virtual has run. Without it, the build takes less time,
+# because make upstream has compiled most of the packages.
+.PHONY: virtual-program
+virtual-program:
+	cd harness/virtual && $(GO) build -ldflags '-s -w' \
+		$(if $(wildcard bin/_runtime/overlay.json),-overlay=../../bin/_runtime/overlay.json) -o ../../bin/ ./cmd/gauntlet-virtual
 
 .PHONY: test-objectstore
 test-objectstore: ## run the tests of the object stores for fleets, which are a module of their own
-	cd harness/objectstore && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) test -trimpath -vet=off -count=1 ./...
+	cd harness/objectstore && $(GO) vet ./... && $(GO) test -vet=off -count=1 ./...
 
 # The values with which `make test-chart` renders the chart. UPDATE=1 writes the manifests.
 CHART       := examples/fleet/chart
@@ -216,11 +226,11 @@ test-chart: ## lint the Helm chart of fleets, and compare what it renders with t
 .PHONY: objectstore
 objectstore: ## build bin/gauntlet-objectstore, which `gauntlet fleet run --store` needs
 	@mkdir -p bin
-	cd harness/objectstore && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o ../../bin/ ./cmd/gauntlet-objectstore
+	cd harness/objectstore && $(GO) build -ldflags '-s -w' -o ../../bin/ ./cmd/gauntlet-objectstore
 
 .PHONY: build
 build: ## build gauntlet, our controllers and the stand-in for pods into bin/
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./harness/cmd/gauntlet ./harness/cmd/standin ./controllers/cmd/workload-controller-manager
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./harness/cmd/gauntlet ./harness/cmd/standin ./controllers/cmd/workload-controller-manager
 
 .PHONY: image
 image: build ## write the image of our controllers to bin/workload-controller-manager.tar

@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
@@ -20,20 +23,50 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
+// programs is the directory in which all tests of the process find gauntlet-virtual. TestMain
+// creates it.
+var programs string
+
+func TestMain(m *testing.M) {
+	var err error
+	if programs, err = os.MkdirTemp("", "gauntlet-virtual-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(programs); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
 // gauntlet returns the path of the gauntlet executable beside a new gauntlet-virtual. The file
-// gauntlet itself does not exist.
+// gauntlet itself does not exist. With -short, gauntlet-virtual has no patched runtime, which would
+// need minutes of compilation.
 func gauntlet(t *testing.T) string {
 	t.Helper()
-	bin, patched := t.TempDir(), t.TempDir()
-	if err := runtimepatch.WriteOverlay(t.Context(), patched); err != nil {
+	if err := buildOnce(); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-overlay="+filepath.Join(patched, "overlay.json"), "-o", bin, ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return filepath.Join(bin, "gauntlet")
+	return filepath.Join(programs, "gauntlet")
 }
+
+// buildOnce builds gauntlet-virtual when it is called for the first time.
+var buildOnce = sync.OnceValue(func() error {
+	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", programs}
+	if !testing.Short() {
+		patched := filepath.Join(programs, "runtime")
+		if err := runtimepatch.WriteOverlay(context.Background(), patched); err != nil {
+			return err
+		}
+		args = append(args, "-overlay="+filepath.Join(patched, "overlay.json"))
+	}
+	if out, err := exec.Command("go", append(args, ".")...).CombinedOutput(); err != nil {
+		return fmt.Errorf("building gauntlet-virtual: %w\n%s", err, out)
+	}
+	return nil
+})
 
 // checkVerdict runs a scenario in virtual time, as `gauntlet run --provider=virtual` does, and
 // compares the verdict. It returns the run directory.
@@ -61,6 +94,9 @@ func checkVerdict(t *testing.T, gauntlet string, spec *scenario.Scenario, target
 // TestOneSeedOneHistory runs scenarios several times with one seed. The histories must be equal to
 // the last byte. The scenario burst-down also collects garbage and fills the run queue.
 func TestOneSeedOneHistory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it needs the patched runtime, which takes minutes to compile")
+	}
 	program := gauntlet(t)
 	for _, name := range []string{"failover", "burst-down"} {
 		spec, ok := library.Find(name)
