@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"errors"
-	"net"
 	"time"
 
 	"github.com/emicklei/go-restful/v3"
@@ -10,13 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/endpoints"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
-	"k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/kubelet/client"
+	"k8s.io/kubernetes/pkg/registry/admissionregistration/resolver"
+	policystore "k8s.io/kubernetes/pkg/registry/admissionregistration/validatingadmissionpolicy/storage"
+	bindingstore "k8s.io/kubernetes/pkg/registry/admissionregistration/validatingadmissionpolicybinding/storage"
 	deploymentstore "k8s.io/kubernetes/pkg/registry/apps/deployment/storage"
 	replicasetstore "k8s.io/kubernetes/pkg/registry/apps/replicaset/storage"
 	leasestore "k8s.io/kubernetes/pkg/registry/coordination/lease/storage"
@@ -27,10 +28,8 @@ import (
 	nodestore "k8s.io/kubernetes/pkg/registry/core/node/storage"
 	podstore "k8s.io/kubernetes/pkg/registry/core/pod/storage"
 	rcstore "k8s.io/kubernetes/pkg/registry/core/replicationcontroller/storage"
+	quotastore "k8s.io/kubernetes/pkg/registry/core/resourcequota/storage"
 	secretstore "k8s.io/kubernetes/pkg/registry/core/secret/storage"
-	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator"
-	"k8s.io/kubernetes/pkg/registry/core/service/portallocator"
-	servicestore "k8s.io/kubernetes/pkg/registry/core/service/storage"
 	accountstore "k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage"
 	budgetstore "k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget/storage"
 	clusterrolestore "k8s.io/kubernetes/pkg/registry/rbac/clusterrole/storage"
@@ -39,6 +38,7 @@ import (
 	rolebindingstore "k8s.io/kubernetes/pkg/registry/rbac/rolebinding/storage"
 
 	// These packages register the API versions in legacyscheme.
+	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
 	_ "k8s.io/kubernetes/pkg/apis/coordination/install"
@@ -53,6 +53,9 @@ var (
 	coordinationV1 = schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}
 	policyV1       = schema.GroupVersion{Group: "policy", Version: "v1"}
 	rbacV1         = schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
+	admissionV1    = schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
+	// versions lists the API groups that the API server serves, each in one version.
+	versions = []schema.GroupVersion{coreV1, appsV1, coordinationV1, policyV1, rbacV1, admissionV1}
 
 	codecs     = serializer.NewCodecFactory(legacyscheme.Scheme, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
 	authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
@@ -99,8 +102,25 @@ func newGroups(options *storageOptions) ([]group, error) {
 	groups = append(groups,
 		group{coordinationV1, "/apis", map[string]rest.Storage{"leases": leases}},
 		group{policyV1, "/apis", map[string]rest.Storage{"poddisruptionbudgets": budgets, "poddisruptionbudgets/status": budgetStatus}})
-	roles, err := newRoleStores(options)
-	return append(groups, group{rbacV1, "/apis", roles}), err
+	roles, rolesErr := newRoleStores(options)
+	policies, policiesErr := newPolicyStores(options)
+	return append(groups, group{rbacV1, "/apis", roles}, group{admissionV1, "/apis", policies}), errors.Join(rolesErr, policiesErr)
+}
+
+// newPolicyStores creates the registries of admission policies and of their bindings.
+func newPolicyStores(options *storageOptions) (map[string]rest.Storage, error) {
+	resources, err := resolver.NewDiscoveryResourceResolver(options.api.Discovery())
+	if err != nil {
+		return nil, err
+	}
+	policies, status, err := policystore.NewREST(options, authorizer, resources)
+	if err != nil {
+		return nil, err
+	}
+	bindings, err := bindingstore.NewREST(options, authorizer, &bindingstore.DefaultPolicyGetter{Getter: policies}, resources)
+	return map[string]rest.Storage{
+		"validatingadmissionpolicies": policies, "validatingadmissionpolicies/status": status, "validatingadmissionpolicybindings": bindings,
+	}, err
 }
 
 // newRoleStores creates the registries of RBAC. The API server stores RBAC objects, but permits each
@@ -124,10 +144,11 @@ func newCoreStores(options *storageOptions) (map[string]rest.Storage, error) {
 	controllers, controllersErr := rcstore.NewStorage(options)
 	configMaps, configMapsErr := configmapstore.NewREST(options)
 	secrets, secretsErr := secretstore.NewREST(options)
-	if err := errors.Join(eventsErr, namespacesErr, endpointsErr, nodesErr, controllersErr, configMapsErr, secretsErr); err != nil {
+	quotas, quotaStatus, quotasErr := quotastore.NewREST(options)
+	if err := errors.Join(quotasErr, eventsErr, namespacesErr, endpointsErr, nodesErr, controllersErr, configMapsErr, secretsErr); err != nil {
 		return nil, err
 	}
-	pods, err := podstore.NewStorage(options, nodes.KubeletConnectionInfo, nil, options.policyClient, authorizer)
+	pods, err := podstore.NewStorage(options, nodes.KubeletConnectionInfo, nil, options.api.PolicyV1(), authorizer)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +156,7 @@ func newCoreStores(options *storageOptions) (map[string]rest.Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	services, serviceStatus, err := newServiceStores(options, endpoints, pods.Pod)
+	services, serviceStatus, err := options.services.newStores(options, endpoints, pods.Pod)
 	if err != nil {
 		return nil, err
 	}
@@ -145,32 +166,13 @@ func newCoreStores(options *storageOptions) (map[string]rest.Storage, error) {
 		"replicationcontrollers": controllers.Controller, "replicationcontrollers/status": controllers.Status, "replicationcontrollers/scale": controllers.Scale,
 		"services": services, "services/status": serviceStatus, "endpoints": endpoints, "events": events,
 		"namespaces": namespaces, "namespaces/status": namespaceStatus, "namespaces/finalize": namespaceFinalize,
-		"nodes": nodes.Node, "nodes/status": nodes.Status,
+		"nodes": nodes.Node, "nodes/status": nodes.Status, "resourcequotas": quotas, "resourcequotas/status": quotaStatus,
 	}, nil
 }
 
-// newServiceStores creates the registries of Services and their status. Cluster IPs and node
-// ports are allocated in memory, not in etcd.
-func newServiceStores(options *storageOptions, endpoints servicestore.EndpointsStorage, pods servicestore.PodStorage) (*servicestore.REST, *servicestore.StatusREST, error) {
-	_, network, err := net.ParseCIDR("10.0.0.0/16")
-	if err != nil {
-		return nil, nil, err
-	}
-	addresses, err := ipallocator.NewInMemory(network)
-	if err != nil {
-		return nil, nil, err
-	}
-	ports, err := portallocator.NewInMemory(utilnet.PortRange{Base: 30000, Size: 2768})
-	if err != nil {
-		return nil, nil, err
-	}
-	byFamily := map[core.IPFamily]ipallocator.Interface{addresses.IPFamily(): addresses}
-	services, status, _, err := servicestore.NewREST(options, addresses.IPFamily(), byFamily, ports, endpoints, pods, nil)
-	return services, status, err
-}
-
-// install adds the HTTP handlers of the group's resources to the container.
-func (g group) install(container *restful.Container) error {
+// install adds the HTTP handlers of the group's resources to the container. The admission plugins
+// check each write.
+func (g group) install(container *restful.Container, plugins admission.Interface) error {
 	served := map[string][]string{}
 	for resource := range g.stores {
 		served[resource] = []string{g.version.String()}
@@ -182,7 +184,7 @@ func (g group) install(container *restful.Container) error {
 		Convertor: scheme, ConvertabilityChecker: scheme, UnsafeConvertor: runtime.UnsafeObjectConvertor(scheme),
 		Namer: runtime.Namer(meta.NewAccessor()), EquivalentResourceRegistry: runtime.NewEquivalentResourceRegistry(),
 		Authorizer: authorizer, MinRequestTimeout: 30 * time.Minute, MaxRequestBodyBytes: 3 << 20,
-		TypeConverter: noFields{},
+		TypeConverter: noFields{}, Admit: plugins,
 	}
 	_, _, err := version.InstallREST(container)
 	return err

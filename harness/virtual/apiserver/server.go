@@ -5,10 +5,12 @@
 // in a bubble of testing/synctest, where the clock is virtual. [Server.Handler] serves requests;
 // package faults/inprocess carries the requests.
 //
-// The API server permits every request without RBAC, and has no admission plugins. It does not track
-// managed fields, so it refuses server-side apply.
+// The API server permits every request without RBAC. Of kube-apiserver's admission plugins, it has
+// those that refuse requests because of terminating namespaces, admission policies or quotas. It does
+// not track managed fields, so it refuses server-side apply.
 //
-// resources.go creates the registries, storage.go creates their storage, handler.go adds the HTTP
+// resources.go creates the registries, and storage.go creates their storage. admission.go starts the
+// admission plugins, services.go allocates the addresses of Services, handler.go adds the HTTP
 // filters, and discovery.go lists the API groups.
 package apiserver
 
@@ -20,11 +22,12 @@ import (
 	"github.com/emicklei/go-restful/v3"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/feature"
-	policyclient "k8s.io/client-go/kubernetes/typed/policy/v1"
+	clientset "k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
 
 	"github.com/kube-gauntlet/gauntlet/faults/inprocess"
@@ -43,46 +46,76 @@ type Server struct {
 	// Handler serves the requests of clients.
 	Handler http.Handler
 
-	stores []rest.Storage
-	cancel context.CancelFunc
+	stores   []rest.Storage
+	loopback *inprocess.Client // carries the requests that the API server sends to itself
+	cancel   context.CancelFunc
 }
 
 // New starts an API server that stores its objects in etcd, and waits until the watch caches are
-// ready. The function etcd returns a client that works until its context ends. Call [Prepare]
+// ready. If etcd contains the objects of an earlier API server, the new one continues with them. The
+// function etcd returns a client that works until its context ends. Call [Prepare]
 // first, outside of any bubble of testing/synctest.
 func New(ctx context.Context, etcd func(context.Context) *clientv3.Client, options Options) (*Server, error) {
 	serving, cancel := context.WithCancel(ctx)
 	s := &Server{cancel: cancel}
-	container := restful.NewContainer()
-	container.Router(restful.CurlyRouter{})
-	client := &kubernetes.Client{Client: etcd(serving)}
-	client.Kubernetes = client
-	policy, err := policyclient.NewForConfig(&restclient.Config{
-		Host: "http://apiserver", QPS: -1,
-		Transport: inprocess.Direct(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.Handler.ServeHTTP(w, r) })),
-	})
-	if err != nil {
+	s.loopback = inprocess.Direct(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.Handler.ServeHTTP(w, r) }))
+	if err := s.start(serving, &kubernetes.Client{Client: etcd(serving)}, options); err != nil {
+		s.Stop()
 		return nil, err
 	}
-	groups, err := newGroups(&storageOptions{client: client, watchCache: options.WatchCache, policyClient: policy})
+	return s, nil
+}
+
+// start starts the API server. After an error, the caller must call Stop.
+func (s *Server) start(ctx context.Context, etcd *kubernetes.Client, options Options) error {
+	etcd.Kubernetes = etcd
+	config := s.loopbackConfig()
+	api, err := clientset.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	plugins, err := newAdmissionPlugins(ctx, config, api)
+	if err != nil {
+		return err
+	}
+	services, err := newServiceRanges()
+	if err != nil {
+		return err
+	}
+	groups, err := newGroups(&storageOptions{client: etcd, watchCache: options.WatchCache, api: api, services: services})
 	for _, g := range groups {
 		for _, store := range g.stores {
 			s.stores = append(s.stores, store)
 		}
-		if err == nil {
-			err = g.install(container)
+	}
+	if err != nil {
+		return err
+	}
+	container := restful.NewContainer()
+	container.Router(restful.CurlyRouter{})
+	for _, g := range groups {
+		if err := g.install(container, plugins.chain); err != nil {
+			return err
 		}
 	}
 	installDiscovery(container, groups)
-	if err == nil {
-		err = s.waitUntilReady(ctx)
-	}
-	if err != nil {
-		s.Stop()
-		return nil, err
+	if err := s.waitUntilReady(ctx); err != nil {
+		return err
 	}
 	s.Handler = withFilters(container)
-	return s, nil
+	if err := plugins.start(ctx); err != nil {
+		return err
+	}
+	return services.restore(ctx, api)
+}
+
+// loopbackConfig returns the configuration of the clients with which the API server sends requests
+// to itself.
+func (s *Server) loopbackConfig() *restclient.Config {
+	config := &restclient.Config{Host: "http://apiserver", QPS: -1, Transport: s.loopback, UserAgent: "kube-apiserver"}
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	return config
 }
 
 // Stop ends the watch caches and all watches. The caller must close the clients of the Server
@@ -92,6 +125,7 @@ func New(ctx context.Context, etcd func(context.Context) *clientv3.Client, optio
 // has started a goroutine that can run for this time.
 func (s *Server) Stop() {
 	s.cancel()
+	s.loopback.Close()
 	for _, store := range s.stores {
 		store.Destroy()
 	}

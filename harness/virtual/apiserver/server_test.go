@@ -38,6 +38,10 @@ func testDeployment(t *testing.T, options apiserver.Options) {
 	connection := inprocess.Direct(server.Handler)
 	defer connection.Close()
 	client := kubernetes.NewForConfigOrDie(&rest.Config{Host: "http://apiserver", Transport: connection, QPS: -1})
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	deployments := client.AppsV1().Deployments("default")
 
 	watch, err := deployments.Watch(t.Context(), metav1.ListOptions{})

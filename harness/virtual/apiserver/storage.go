@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
-	policyclient "k8s.io/client-go/kubernetes/typed/policy/v1"
+	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/kubeapiserver"
 )
@@ -25,8 +25,11 @@ import (
 type storageOptions struct {
 	client     *kubernetes.Client // the client of the etcd in memory
 	watchCache bool
-	// policyClient reads PodDisruptionBudgets, for evictions.
-	policyClient policyclient.PodDisruptionBudgetsGetter
+	// api is a client of this API server. With it, registries read objects of other registries. An
+	// eviction, for example, reads PodDisruptionBudgets.
+	api clientset.Interface
+	// services allocates the cluster IPs and the node ports of Services.
+	services *serviceRanges
 }
 
 // newStorageFactory returns kube-apiserver's storage factory, which knows each resource's etcd
@@ -36,7 +39,7 @@ var newStorageFactory = sync.OnceValues(func() (*serverstorage.DefaultStorageFac
 	etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
 	config := kubeapiserver.NewStorageFactoryConfig()
 	config.APIResourceConfig = serverstorage.NewResourceConfig()
-	config.APIResourceConfig.EnableVersions(coreV1, appsV1, coordinationV1, policyV1, rbacV1)
+	config.APIResourceConfig.EnableVersions(versions...)
 	return config.Complete(etcd).New()
 })
 

@@ -1,8 +1,8 @@
 // Package controlplane is a control plane in virtual time. It implements [cluster.Cluster].
 //
 // All its parts are goroutines of this process: an etcd in memory, kube-apiserver's registries and
-// handlers, simulated kubelets and a simulated scheduler. The garbage collector, the namespace
-// controller and the controller of default ServiceAccounts are those of kube-controller-manager; see
+// handlers, simulated kubelets and a simulated scheduler. The garbage collector and the controllers of
+// namespaces, quotas and default ServiceAccounts are those of kube-controller-manager; see
 // controllers.go. Clients reach the API server by function calls.
 //
 // In a bubble of testing/synctest, time advances only while all goroutines wait.
@@ -11,6 +11,7 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +20,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/kube-gauntlet/gauntlet/faults/inprocess"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/virtual"
@@ -33,8 +33,7 @@ import (
 // ControlPlane is a running control plane. Create it with [Start].
 type ControlPlane struct {
 	etcd       *memetcd.Store
-	transport  *inprocess.Client // carries the requests of all clients except the tested program's
-	server     *apiserver.Server
+	apiServer  *apiServer
 	simulation *simulation.Simulation
 	stop       func() // stops the controllers of the control plane
 }
@@ -42,6 +41,7 @@ type ControlPlane struct {
 var (
 	_ cluster.Cluster      = (*ControlPlane)(nil)
 	_ cluster.EtcdProvider = (*ControlPlane)(nil)
+	_ cluster.Restartable  = (*ControlPlane)(nil)
 	_ subject.Linker       = (*ControlPlane)(nil)
 )
 
@@ -49,15 +49,16 @@ var (
 // options, Start uses only Nodes, PodStartDelay and PodStopDelay. The caller must have called
 // [apiserver.Prepare] outside of the bubble of testing/synctest.
 func Start(ctx context.Context, seed uint64, o providers.Options) (*ControlPlane, error) {
-	c := &ControlPlane{etcd: memetcd.New()}
-	server, err := apiserver.New(context.WithoutCancel(ctx), c.etcd.Client, apiserver.Options{})
-	if err != nil {
+	moveIntoBubble()
+	etcd := memetcd.New()
+	c := &ControlPlane{etcd: etcd, apiServer: &apiServer{etcd: etcd, latency: newLatency(seed)}}
+	if err := c.apiServer.start(ctx, apiserver.Options{}); err != nil {
 		return nil, err
 	}
-	c.server, c.transport = server, inprocess.Direct(withLatency(server.Handler, seed))
 	if err := c.createNamespaces(ctx); err != nil {
 		return nil, errors.Join(err, c.Stop(ctx))
 	}
+	var err error
 	if c.stop, err = startControllers(context.WithoutCancel(ctx), c.component("kube-controller-manager")); err != nil {
 		return nil, errors.Join(err, c.Stop(ctx))
 	}
@@ -98,7 +99,7 @@ func (c *ControlPlane) Capabilities() cluster.Capabilities { return virtual.Capa
 // calls the API server as a function, without a network.
 func (c *ControlPlane) Config(role cluster.Role) *rest.Config {
 	return &rest.Config{
-		Host: "http://apiserver", Transport: c.transport, WarningHandler: rest.NoWarnings{}, UserAgent: "gauntlet-" + string(role), QPS: -1,
+		Host: "http://apiserver", Transport: c.apiServer, WarningHandler: rest.NoWarnings{}, UserAgent: "gauntlet-" + string(role), QPS: -1,
 	}
 }
 
@@ -111,8 +112,13 @@ func (c *ControlPlane) component(name string) *rest.Config {
 	return config
 }
 
-// Health returns nil: nothing in a control plane in virtual time exits.
-func (c *ControlPlane) Health(context.Context) error { return nil }
+// Health waits until no part of the control plane is halted.
+func (c *ControlPlane) Health(ctx context.Context) error {
+	if err := c.apiServer.awaitRunning(ctx); err != nil {
+		return err
+	}
+	return c.etcd.AwaitRunning(ctx)
+}
 
 // Failed returns nil, a channel that is never closed, because no part of this control plane exits
 // on its own.
@@ -132,6 +138,39 @@ func (c *ControlPlane) Main(target subject.Target) (subject.Main, error) {
 	return subjects.Main(target)
 }
 
+// Halt stops the API server or etcd, as if its process was killed. It implements
+// [cluster.Restartable].
+func (c *ControlPlane) Halt(_ context.Context, component cluster.Component) error {
+	switch component {
+	case cluster.APIServer:
+		c.apiServer.halt()
+	case cluster.Etcd:
+		c.etcd.Halt()
+	default:
+		return errNotHalted(component)
+	}
+	return nil
+}
+
+// Resume starts the API server or etcd again after [ControlPlane.Halt]. It implements
+// [cluster.Restartable].
+func (c *ControlPlane) Resume(ctx context.Context, component cluster.Component) error {
+	switch component {
+	case cluster.APIServer:
+		// Clients must list again, so the new API server has a watch cache, which is empty.
+		return c.apiServer.start(ctx, apiserver.Options{WatchCache: true})
+	case cluster.Etcd:
+		c.etcd.Resume()
+		return nil
+	}
+	return errNotHalted(component)
+}
+
+// errNotHalted returns the error of a component that Halt and Resume do not know.
+func errNotHalted(component cluster.Component) error {
+	return fmt.Errorf("component %q cannot be halted: expected %s or %s", component, cluster.APIServer, cluster.Etcd)
+}
+
 // Stop stops all parts of the control plane.
 func (c *ControlPlane) Stop(context.Context) error {
 	if c.simulation != nil {
@@ -140,7 +179,6 @@ func (c *ControlPlane) Stop(context.Context) error {
 	if c.stop != nil {
 		c.stop()
 	}
-	c.transport.Close()
-	c.server.Stop()
+	c.apiServer.stop()
 	return nil
 }

@@ -25,7 +25,8 @@ import (
 // fixture is a control plane in a bubble of testing/synctest, with our controllers.
 type fixture struct {
 	*testing.T
-	client kubernetes.Interface
+	controlPlane *ControlPlane
+	client       kubernetes.Interface
 }
 
 const (
@@ -62,7 +63,7 @@ func inBubble(t *testing.T, test func(f *fixture)) {
 				t.Error(err)
 			}
 		})
-		test(&fixture{t, kubernetes.NewForConfigOrDie(c.Config(cluster.Admin))})
+		test(&fixture{t, c, kubernetes.NewForConfigOrDie(c.Config(cluster.Admin))})
 	})
 }
 

@@ -14,18 +14,26 @@ import (
 // because controllers derive them from the time.
 const latencyMax = 2 * time.Millisecond
 
-// withLatency delays each request by a random time, which depends on the seed. Before some
-// requests, it also runs the Go garbage collector, which takes no virtual time.
-func withLatency(next http.Handler, seed uint64) http.Handler {
-	var mu sync.Mutex
-	random := rand.New(rand.NewPCG(seed, 0))
-	garbage := newCollector()
+// latency delays each request by a random time, which depends on the seed. Before some requests, it
+// also runs the Go garbage collector, which takes no virtual time.
+type latency struct {
+	mu      sync.Mutex
+	random  *rand.Rand
+	garbage *collector
+}
+
+func newLatency(seed uint64) *latency {
+	return &latency{random: rand.New(rand.NewPCG(seed, 0)), garbage: newCollector()}
+}
+
+// before returns a handler that delays each request to the handler next.
+func (l *latency) before(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		latency := random.Int64N(int64(latencyMax))
-		collect := garbage.due()
-		mu.Unlock()
-		time.Sleep(time.Duration(latency))
+		l.mu.Lock()
+		delay := l.random.Int64N(int64(latencyMax))
+		collect := l.garbage.due()
+		l.mu.Unlock()
+		time.Sleep(time.Duration(delay))
 		if collect {
 			runtime.GC()
 		}

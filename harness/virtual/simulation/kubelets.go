@@ -7,12 +7,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
@@ -93,7 +91,7 @@ func (k *kubelets) remove(ctx context.Context, pod *corev1.Pod) {
 	err := k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: ptr.To[int64](0), Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
 	})
-	k.report(ctx, err, pod)
+	report(ctx, "The simulated kubelet could not update a pod", err, pod)
 }
 
 // update reads a pod from the API server, changes it with the function change, and writes its
@@ -109,15 +107,7 @@ func (k *kubelets) update(ctx context.Context, pod *corev1.Pod, change func(*cor
 		_, err = pods.UpdateStatus(ctx, current, metav1.UpdateOptions{})
 		return err
 	})
-	k.report(ctx, err, pod)
-}
-
-// report logs the error of a request for a pod. It ignores NotFound and Conflict, which occur if
-// another client changed or deleted the pod.
-func (k *kubelets) report(ctx context.Context, err error, pod *corev1.Pod) {
-	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		klog.ErrorS(err, "The simulated kubelet could not update a pod", "pod", klog.KObj(pod))
-	}
+	report(ctx, "The simulated kubelet could not update a pod", err, pod)
 }
 
 // start makes a Pending pod Running and Ready. It returns false if the pod is not Pending or is

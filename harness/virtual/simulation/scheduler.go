@@ -3,8 +3,11 @@ package simulation
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +19,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
+// The time until the scheduler tries again to bind a pod after the API server refused the binding.
+// It doubles from backoffMin with each attempt, as in kube-scheduler.
+const (
+	backoffMin = time.Second
+	backoffMax = 10 * time.Second
+)
+
 // scheduler assigns each pod to the next schedulable node, in turn. It ignores resource requests,
 // affinity and priorities.
 //
@@ -24,9 +34,16 @@ import (
 type scheduler struct {
 	client  kubernetes.Interface
 	events  chan event
-	nodes   []*corev1.Node            // all nodes, sorted by name
-	pending map[types.UID]*corev1.Pod // pods without a node
-	next    int                       // number of nodes that the scheduler has tried so far
+	nodes   []*corev1.Node             // all nodes, sorted by name
+	pending map[types.UID]*unscheduled // pods without a node
+	next    int                        // number of nodes that the scheduler has tried so far
+}
+
+// unscheduled is a pod without a node.
+type unscheduled struct {
+	pod      *corev1.Pod // latest version of the pod
+	refusals int         // number of refused bindings
+	retryAt  time.Time   // when the scheduler tries again; zero if the pod need not wait
 }
 
 // event is a new version of a pod or a node, as an informer delivers it.
@@ -37,7 +54,7 @@ type event struct {
 }
 
 func newScheduler(client kubernetes.Interface) *scheduler {
-	return &scheduler{client: client, events: make(chan event), pending: map[types.UID]*corev1.Pod{}}
+	return &scheduler{client: client, events: make(chan event), pending: map[types.UID]*unscheduled{}}
 }
 
 // send passes an event to the method run, which handles all events in one goroutine.
@@ -58,11 +75,27 @@ func (s *scheduler) run(ctx context.Context) {
 			} else {
 				s.observeNode(e.node, e.deleted)
 			}
-			s.assign(ctx)
+		case <-s.retry():
 		case <-ctx.Done():
 			return
 		}
+		s.assign(ctx)
 	}
+}
+
+// retry returns a channel that receives a value when the first pod need not wait any longer. The
+// channel is nil if no pod waits.
+func (s *scheduler) retry() <-chan time.Time {
+	var first time.Time
+	for _, p := range s.pending {
+		if !p.retryAt.IsZero() && (first.IsZero() || p.retryAt.Before(first)) {
+			first = p.retryAt
+		}
+	}
+	if first.IsZero() {
+		return nil
+	}
+	return time.After(time.Until(first))
 }
 
 // observePod adds a pod without a node to the pending pods. It removes a pod that has a node, is
@@ -70,8 +103,10 @@ func (s *scheduler) run(ctx context.Context) {
 func (s *scheduler) observePod(pod *corev1.Pod, deleted bool) {
 	if deleted || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
 		delete(s.pending, pod.UID)
+	} else if known := s.pending[pod.UID]; known != nil {
+		known.pod = pod
 	} else {
-		s.pending[pod.UID] = pod
+		s.pending[pod.UID] = &unscheduled{pod: pod}
 	}
 }
 
@@ -89,28 +124,54 @@ func (s *scheduler) observeNode(node *corev1.Node, deleted bool) {
 	}
 }
 
-// assign assigns all pending pods to schedulable nodes, in the order of their names.
+// assign assigns all pods that need not wait to schedulable nodes, in the order of their names.
 func (s *scheduler) assign(ctx context.Context) {
-	pods := slices.SortedFunc(maps.Values(s.pending), func(a, b *corev1.Pod) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	pods := slices.SortedFunc(maps.Values(s.pending), func(a, b *unscheduled) int {
+		return cmp.Or(cmp.Compare(a.pod.Namespace, b.pod.Namespace), cmp.Compare(a.pod.Name, b.pod.Name))
 	})
-	for _, pod := range pods {
-		node := s.nodeFor(pod)
-		if node == "" {
+	for _, p := range pods {
+		if p.retryAt.After(time.Now()) {
 			continue
 		}
-		err := s.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
-			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID},
+		p.retryAt = time.Time{}
+		node := s.nodeFor(p.pod)
+		if node == "" {
+			message := fmt.Sprintf("0/%d nodes are available", len(s.nodes))
+			s.explain(ctx, p.pod, corev1.PodReasonUnschedulable, message)
+			continue
+		}
+		err := s.client.CoreV1().Pods(p.pod.Namespace).Bind(ctx, &corev1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Name: p.pod.Name, Namespace: p.pod.Namespace, UID: p.pod.UID},
 			Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 		}, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			if ctx.Err() == nil {
-				klog.ErrorS(err, "The simulated scheduler could not bind a pod", "pod", klog.KObj(pod))
-			}
+			p.retryAt = time.Now().Add(min(backoffMin<<min(p.refusals, 10), backoffMax))
+			p.refusals++
+			s.explain(ctx, p.pod, corev1.PodReasonSchedulerError, err.Error())
 			continue
 		}
-		delete(s.pending, pod.UID)
+		delete(s.pending, p.pod.UID)
 	}
+}
+
+// explain writes to the status of a pod why the pod has no node. If the status contains this
+// already, it writes nothing.
+func (s *scheduler) explain(ctx context.Context, pod *corev1.Pod, reason, message string) {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == reason && c.Message == message {
+			return
+		}
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": pod.UID},
+		"status": map[string]any{"conditions": []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message, LastTransitionTime: metav1.Now(),
+		}}},
+	})
+	if err == nil {
+		_, err = s.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	}
+	report(ctx, "The simulated scheduler could not update a pod", err, pod)
 }
 
 // nodeFor returns the name of the next node that accepts the pod. It returns "" if no node accepts

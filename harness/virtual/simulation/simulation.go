@@ -14,10 +14,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
 // Options are the properties of the nodes and of their kubelets.
@@ -105,4 +107,12 @@ func (s *Simulation) createNode(ctx context.Context, name string) error {
 		return fmt.Errorf("updating the status of node %s: %w", name, err)
 	}
 	return nil
+}
+
+// report logs the error of a request for a pod. It ignores NotFound and Conflict, which occur if
+// another client changed or deleted the pod.
+func report(ctx context.Context, message string, err error, pod *corev1.Pod) {
+	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		klog.ErrorS(err, message, "pod", klog.KObj(pod))
+	}
 }

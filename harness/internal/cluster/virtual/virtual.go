@@ -25,7 +25,8 @@ const Program = "gauntlet-virtual"
 // Capabilities says what the control planes of this provider can do. Faults and suites ask for
 // capabilities, not for the name of a provider.
 var Capabilities = cluster.Capabilities{
-	cluster.OwnsControlPlane, cluster.AccessesEtcd, cluster.ParallelRuns, cluster.VirtualTime,
+	cluster.OwnsControlPlane, cluster.RestartsControlPlane, cluster.AccessesEtcd, cluster.ControlsAdmission,
+	cluster.ParallelRuns, cluster.VirtualTime,
 	cluster.SimulatedKubelets, cluster.ControlsContainers,
 	cluster.SubjectLinked, cluster.SkewsClocks,
 }

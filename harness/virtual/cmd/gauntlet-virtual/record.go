@@ -6,8 +6,6 @@ import (
 	"os"
 	"time"
 
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
@@ -25,7 +23,6 @@ const virtualTimeMax = 30 * 24 * time.Hour
 func record(ctx context.Context, dir string) int {
 	ctx, cancel := context.WithTimeoutCause(ctx, virtualTimeMax, fmt.Errorf("the run did not end within %s of virtual time", virtualTimeMax))
 	defer cancel()
-	moveIntoBubble()
 	err := run.Record(ctx, dir, func(seed uint64, o providers.Options) (cluster.Cluster, error) {
 		seedRandomNumbers(seed)
 		return controlplane.Start(ctx, seed, o)
@@ -36,17 +33,4 @@ func record(ctx context.Context, dir string) int {
 		return 1
 	}
 	return 0
-}
-
-// moveIntoBubble replaces variables of Kubernetes that were created outside of the bubble of
-// testing/synctest. Goroutines that wait on their channels or times would stop the virtual clock.
-func moveIntoBubble() {
-	wait.NeverStop = make(chan struct{})
-	// One of the default handlers waits between errors. It remembers the real time of its creation,
-	// which is years after the virtual time. It would thus wait for years.
-	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
-		func(_ context.Context, err error, message string, keysAndValues ...any) {
-			klog.ErrorSDepth(3, err, message, keysAndValues...)
-		},
-	}
 }

@@ -1,0 +1,80 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+)
+
+// TestRestart checks that the control plane continues after restarts of the API server and of etcd,
+// with all objects, and that a watch from before a restart must list again.
+func TestRestart(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		f.createDeployment(2)
+		f.awaitPods(2)
+		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+		first, err := f.client.CoreV1().Services("default").Create(f.Context(), service, metav1.CreateOptions{})
+		if err != nil {
+			f.Fatal(err)
+		}
+		old := f.pods()[0].ResourceVersion
+
+		f.halt(cluster.APIServer)
+		if _, err := f.client.CoreV1().Pods("default").List(f.Context(), metav1.ListOptions{}); !cluster.Unavailable(err) {
+			f.Errorf("a list without an API server returned %v, want a connection error", err)
+		}
+		f.resume(cluster.APIServer)
+		watch, err := f.client.CoreV1().Pods("default").Watch(f.Context(), metav1.ListOptions{ResourceVersion: old})
+		if err == nil {
+			event := <-watch.ResultChan()
+			err = apierrors.FromObject(event.Object)
+			watch.Stop()
+		}
+		if !apierrors.IsResourceExpired(err) {
+			f.Errorf("a watch from before the restart got %v, want Expired", err)
+		}
+		service.Name = "other"
+		second, err := f.client.CoreV1().Services("default").Create(f.Context(), service, metav1.CreateOptions{})
+		if err != nil || second.Spec.ClusterIP == first.Spec.ClusterIP {
+			f.Errorf("the second Service has the cluster IP of the first one: %v, error %v", second.Spec.ClusterIP, err)
+		}
+
+		victim := f.pods()[0].Name
+		f.halt(cluster.Etcd)
+		service.Name = "late"
+		if _, err := f.client.CoreV1().Services("default").Create(f.Context(), service, metav1.CreateOptions{}); err == nil {
+			f.Error("a create without etcd succeeded")
+		}
+		f.resume(cluster.Etcd)
+		if err := f.client.CoreV1().Pods("default").Delete(f.Context(), victim, metav1.DeleteOptions{}); err != nil {
+			f.Error(err)
+		}
+		f.await("the replacement of the deleted pod", func(context.Context) error {
+			if n := len(f.pods()); n != 3 {
+				return fmt.Errorf("found %d pods", n)
+			}
+			return nil
+		})
+		f.awaitPods(2)
+	})
+}
+
+func (f *fixture) halt(component cluster.Component) {
+	f.Helper()
+	if err := f.controlPlane.Halt(f.Context(), component); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *fixture) resume(component cluster.Component) {
+	f.Helper()
+	if err := f.controlPlane.Resume(f.Context(), component); err != nil {
+		f.Fatal(err)
+	}
+}
