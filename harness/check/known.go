@@ -75,6 +75,12 @@ var (
 		Reproduce:   "The watch of ReplicaSets lags, so the cache still has the ReplicaSet of the deleted Deployment. A repeated create of the new ReplicaSet, which has the same name, fails with AlreadyExists. The controller looks for the name in its cache only, finds the former ReplicaSet, and increments collisionCount.",
 		Check:       "revisions",
 	}
+	staleAvailability = &KnownIssue{
+		Slug:        "stale-availability",
+		Description: "A rolling update scales an old ReplicaSet down too far, because it counts pods as available that this ReplicaSet has already been told to delete.",
+		Reproduce:   "The watch of pods lags, so status.availableReplicas of the old ReplicaSet is above its spec.replicas. The controller then removes pods of another ReplicaSet that are not available, and takes the difference for a surplus.",
+		Check:       "max-unavailable",
+	}
 	earlyLeftovers = &KnownIssue{
 		Slug:        "early-leftovers",
 		Description: "At its start, the controller deletes the Endpoints of a Service that is not in its cache yet.",
@@ -115,7 +121,7 @@ var (
 
 // KnownIssues lists the known upstream issues that checks recognize, in the order of the page
 // docs/known-upstream-issues.md.
-var KnownIssues = []*KnownIssue{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, falseCollision, earlyLeftovers, longBackOff, latePods, droppedKey}
+var KnownIssues = []*KnownIssue{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, falseCollision, staleAvailability, earlyLeftovers, longBackOff, latePods, droppedKey}
 
 // UnrecognizedIssues are known upstream issues that no check recognizes, because a check could
 // not tell them from an unknown bug. They have no scenario.

@@ -562,6 +562,20 @@ func TestKnownIssues(t *testing.T) {
 			h.list(objects.ReplicaSetResource)
 			retry(h, 16, 5*time.Millisecond, 2, func() { h.createReplicaSet("web", "v1", 5).answered(500) })
 		}), droppedKey, "rollout-complete"},
+		{"an old ReplicaSet with a pod beyond spec.replicas is scaled down by one", func(h *historyBuilder) {
+			h.deployment("web", 10, rollingUpdate(0, "25%"))
+			h.replicaSetOf("web", "v1", 8, 9)
+			h.replicaSetOf("web", "v2", 2, 0)
+			h.rollTo("web", "v2")
+			h.resize(h.find("web-v1"), 7).applyAndAnswer()
+		}, staleAvailability, "max-unavailable"},
+		{"an old ReplicaSet with a pod beyond spec.replicas is scaled down by two", func(h *historyBuilder) {
+			h.deployment("web", 10, rollingUpdate(0, "25%"))
+			h.replicaSetOf("web", "v1", 8, 9)
+			h.replicaSetOf("web", "v2", 2, 0)
+			h.rollTo("web", "v2")
+			h.resize(h.find("web-v1"), 6).applyAndAnswer()
+		}, nil, "max-unavailable"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHistoryBuilder()
