@@ -75,6 +75,12 @@ var (
 		Reproduce:   "The watch of ReplicaSets lags, so the cache still has the ReplicaSet of the deleted Deployment. A repeated create of the new ReplicaSet, which has the same name, fails with AlreadyExists. The controller looks for the name in its cache only, finds the former ReplicaSet, and increments collisionCount.",
 		Check:       "revisions",
 	}
+	rollbackOverlap = &KnownIssue{
+		Slug:        "rollback-overlap",
+		Description: "A rollback of a Deployment with strategy Recreate creates a ReplicaSet for the current template with all its pods, although the old pods still run.",
+		Reproduce:   "A user changes the template between the request for the rollback and its execution, so the current template has no ReplicaSet yet. Before the rollback, the controller creates this ReplicaSet with spec.replicas of the Deployment.",
+		Check:       "recreate",
+	}
 	staleAvailability = &KnownIssue{
 		Slug:        "stale-availability",
 		Description: "A rolling update scales an old ReplicaSet down too far, because it counts pods as available that this ReplicaSet has already been told to delete.",
@@ -121,7 +127,7 @@ var (
 
 // KnownIssues lists the known upstream issues that checks recognize, in the order of the page
 // docs/known-upstream-issues.md.
-var KnownIssues = []*KnownIssue{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, falseCollision, staleAvailability, earlyLeftovers, longBackOff, latePods, droppedKey}
+var KnownIssues = []*KnownIssue{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, falseCollision, staleAvailability, rollbackOverlap, earlyLeftovers, longBackOff, latePods, droppedKey}
 
 // UnrecognizedIssues are known upstream issues that no check recognizes, because a check could
 // not tell them from an unknown bug. They have no scenario.
@@ -179,7 +185,7 @@ func (issue *KnownIssue) noExcuse() string {
 // the Deployment failed. The parameter dropped is true if the controller has dropped the
 // Deployment's key from its work queue.
 func (state *objectSet) knownRolloutIssue(d *objects.Deployment, abandoned, dropped bool) *KnownIssue {
-	if d.Paused || d.Terminating {
+	if d.Terminating {
 		return nil
 	}
 	var active []*objects.Owner
@@ -189,10 +195,12 @@ func (state *objectSet) knownRolloutIssue(d *objects.Deployment, abandoned, drop
 		}
 	}
 	switch {
-	case len(active) == 1 && active[0].Replicas == d.Replicas && active[0].DesiredReplicas != d.Replicas:
-		return stuckScaling
 	case len(active) > 1 && d.Recreate && scalingPending(d, active):
 		return recreateScaling
+	case d.Paused:
+		return nil
+	case len(active) == 1 && active[0].Replicas == d.Replicas && active[0].DesiredReplicas != d.Replicas:
+		return stuckScaling
 	case abandoned && !d.Recreate:
 		return swallowedError
 	case dropped:

@@ -228,6 +228,23 @@ func TestKnownIssues(t *testing.T) {
 			h.rollTo("web", "v2")
 			h.settledStatus(8)
 		}), recreateScaling, "rollout-complete"},
+		{"two active ReplicaSets have stale annotations, strategy Recreate, paused", settling(func(h *historyBuilder) {
+			h.deployment("web", 8, fields{"type": "Recreate"})
+			h.replicaSetOfSize("web", "v1", 5, 5, 5)
+			h.replicaSetOfSize("web", "v2", 1, 1, 5)
+			h.rollTo("web", "v2")
+			h.deliver(h.revise("web", "spec", fields{"paused": true}))
+			h.settledStatus(8)
+		}), recreateScaling, "rollout-complete"},
+		{"a rollback creates the ReplicaSet of the current template beside an old pod, strategy Recreate", func(h *historyBuilder) {
+			h.deployment("web", 1, fields{"type": "Recreate"})
+			h.podOf(h.replicaSetOfSize("web", "v1", 0, 0, 1), "Running")
+			h.wait(3 * time.Second)
+			h.rollTo("web", "v2")
+			h.annotate(h.find("web"), objects.RollbackAnnotation, "0")
+			h.deliver(h.find("web"))
+			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
+		}, rollbackOverlap, "recreate"},
 		{"two active ReplicaSets have stale annotations, strategy RollingUpdate", settling(func(h *historyBuilder) {
 			h.deployment("web", 8, rollingUpdate(1, 0))
 			h.replicaSetOfSize("web", "v1", 5, 5, 5)

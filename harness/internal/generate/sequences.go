@@ -332,7 +332,7 @@ func (u *users) restartSlowly() {
 // controllers must delete only the second.
 func (u *users) orphanEndpoints() {
 	u.createObject(&scenario.Create{Target: scenario.Target{Kind: scenario.Endpoints, Name: fmt.Sprintf("lock%d", len(u.steps))}, Leader: true})
-	u.inject(processes.Restart.Name, scenario.Done, 3*time.Second, "{how: terminate, downtime: 2s}")
+	u.inject(processes.Restart.Name, scenario.Done, 3*time.Second, "{how: terminate, replica: all, downtime: 2s}")
 	u.createObject(&scenario.Create{Target: scenario.Target{Kind: scenario.Endpoints, Name: fmt.Sprintf("orphan%d", len(u.steps))}})
 	u.steps[len(u.steps)-1].After = time.Second
 	u.objects = u.objects[:len(u.objects)-1] // steps must not use the second object, because the controllers delete it

@@ -134,8 +134,11 @@ func deletesPods(fault scenario.Fault) bool {
 	return fault.Name == "pod-churn" && fault.Params.Text("action") == "delete"
 }
 
+// endsPodWatch reports whether a fault ends watches of pods. A fault that breaks a connection ends
+// all watches on the connection.
 func endsPodWatch(fault scenario.Fault) bool {
-	return fault.Name == "watch-end" && fault.Params.Text("resource") == resource(kube.Pod)
+	p := fault.Params
+	return fault.Name == "watch-end" && p.Text("resource") == resource(kube.Pod) || p.Text("how") == "disconnected" || p.Text("breaks") == "connection"
 }
 
 // failsRequests returns a function that reports whether a fault acts on requests with the given
