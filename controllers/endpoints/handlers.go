@@ -86,7 +86,7 @@ func (c *Controller) endpointsDeleted(object any) {
 		return
 	}
 	if _, exists, err := c.services.GetByKey(key); err == nil && !exists {
-		c.writes.ForgetKey(key) // no later sync of the key drops the record
+		c.writes.ForgetKey(key) // no later sync drops them
 		return
 	}
 	c.loop.Add(key)
