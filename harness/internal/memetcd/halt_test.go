@@ -25,7 +25,7 @@ func TestHalt(t *testing.T) {
 		if _, err := c.Put(t.Context(), "/a", "1", clientv3.WithLease(lease.ID)); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(ttl - time.Second)
+		<-time.After(ttl - time.Second)
 
 		store.Halt()
 		store.Halt() // no effect
